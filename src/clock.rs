@@ -1,0 +1,68 @@
+//! The only source of now and of waiting, so that tests can pause and advance time.
+//!
+//! Monotonic time is tokio's (paused by `tokio::time::pause`); wall-clock time is the system's. Code
+//! that needs a wall clock under test takes a [`Clock`].
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place that reads the time"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+pub use tokio::time::Instant;
+
+/// Monotonic now; stands still while tokio's time is paused.
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+/// Waits.
+pub async fn sleep(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}
+
+/// Waits until a point in time.
+pub async fn sleep_until(deadline: Instant) {
+    tokio::time::sleep_until(deadline).await;
+}
+
+/// A wall clock: the system's, or one that a test sets.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+
+impl Clock {
+    /// The system's clock.
+    pub fn system() -> Self {
+        Self(Arc::new(Timestamp::now))
+    }
+
+    /// A clock that a test drives.
+    pub fn from_fn(read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
+    }
+
+    /// Wall-clock now.
+    pub fn timestamp(&self) -> Timestamp {
+        (self.0)()
+    }
+
+    /// Wall-clock now as `metav1.Time` writes it: whole seconds, UTC, RFC 3339.
+    pub fn rfc3339(&self) -> String {
+        self.timestamp().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::system()
+    }
+}
+
+impl std::fmt::Debug for Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Clock")
+    }
+}

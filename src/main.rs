@@ -1,0 +1,6 @@
+//! The binary: allocator, arguments, exit code.
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() {}

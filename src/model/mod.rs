@@ -1,0 +1,15 @@
+//! The words of the domain: pure values without IO, that every layer above speaks in.
+
+pub mod annotations;
+pub mod gvk;
+pub mod object;
+pub mod object_ref;
+pub mod outcome;
+pub mod owner;
+pub mod problem;
+pub mod reason;
+
+pub use gvk::Gvk;
+pub use object::Object;
+pub use object_ref::ObjectRef;
+pub use problem::Problem;

@@ -1,0 +1,71 @@
+//! Who owns a child: owner reference, field manager, and the custom resource's identity.
+
+use std::hash::Hasher;
+
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_64;
+
+use super::ObjectRef;
+
+/// Prefix of every field manager of ours; the rest is a hash of the CR (product A1).
+pub const FIELD_MANAGER_PREFIX: &str = "rhai-operator/";
+
+/// An entry of `metadata.ownerReferences`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnerReference {
+    /// `apiVersion` of the owner.
+    pub api_version: String,
+    /// Kind of the owner.
+    pub kind: String,
+    /// Name of the owner, in the same namespace or cluster-scoped.
+    pub name: String,
+    /// Uid of the owner.
+    pub uid: String,
+    /// Whether the owner is the controller; at most one is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub controller: bool,
+    /// Whether foreground deletion of the owner waits for this object.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub block_owner_deletion: bool,
+}
+
+/// The field manager of a CR: `rhai-operator/<16 hex digits>`, whatever role serves it.
+///
+/// Hashed are group, kind, namespace and name, so that a version upgrade keeps the manager.
+pub fn field_manager(cr: &ObjectRef) -> String {
+    let mut hasher = XxHash3_64::new();
+    for part in [
+        &*cr.gvk.group,
+        &*cr.gvk.kind,
+        cr.namespace_or_empty(),
+        &*cr.name,
+    ] {
+        hasher.write(part.as_bytes());
+        // A byte that no name contains, so that neighbouring parts cannot run into each other.
+        hasher.write(&[0]);
+    }
+    format!("{FIELD_MANAGER_PREFIX}{:016x}", hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Gvk;
+
+    #[test]
+    fn parts_of_a_name_do_not_run_into_each_other() {
+        let gvk = Gvk::new("g", "v1", "K");
+        let one = ObjectRef::new(gvk.clone(), Some("ab"), "c");
+        let other = ObjectRef::new(gvk, Some("a"), "bc");
+        assert_ne!(field_manager(&one), field_manager(&other));
+    }
+
+    #[test]
+    fn a_new_version_keeps_the_manager() {
+        let old = ObjectRef::new(Gvk::new("g", "v1alpha1", "K"), Some("n"), "x");
+        let new = ObjectRef::new(Gvk::new("g", "v1", "K"), Some("n"), "x");
+        assert_eq!(field_manager(&old), field_manager(&new));
+        assert_eq!(field_manager(&old).len(), FIELD_MANAGER_PREFIX.len() + 16);
+    }
+}

@@ -1,0 +1,90 @@
+//! One thing wrong in a user's file: where, what was expected, how to mend it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// How bad a [`Problem`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Nothing starts with it.
+    Error,
+    /// It works, but probably not as meant.
+    Warning,
+    /// Worth knowing, e.g. a difference from the Ansible operator.
+    Note,
+}
+
+/// A finding in a file, for people: `file:line:column: message`, and a hint.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Problem {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The file as the user names it.
+    pub file: PathBuf,
+    /// Line from 1; 0 when the whole file is meant.
+    pub line: usize,
+    /// Column from 1, in characters; 0 when the whole line is meant.
+    pub column: usize,
+    /// What is wrong and what was expected: lower case, no period.
+    pub message: String,
+    /// How to mend it, e.g. the nearest valid key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// An error at a place.
+    pub fn error(
+        file: impl Into<PathBuf>,
+        line: usize,
+        column: usize,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            severity: Severity::Error,
+            file: file.into(),
+            line,
+            column,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// The same with another severity.
+    #[must_use]
+    pub fn severity(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
+    /// The same with a hint.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// `watches.yaml:3:5: error: unknown key "rol"`, and on a second line `  hint: …`.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+            if self.column > 0 {
+                write!(f, ":{}", self.column)?;
+            }
+        }
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        };
+        write!(f, ": {severity}: {}", self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
