@@ -7,7 +7,9 @@
 //! | layer | modules |
 //! |---|---|
 //! | 0 | [`model`], [`clock`], [`backoff`] |
+//! | 8 | [`cli`] |
 
 pub mod backoff;
+pub mod cli;
 pub mod clock;
 pub mod model;

@@ -1,0 +1,30 @@
+//! Flags of the log.
+
+use clap::{Args, ValueEnum};
+
+/// How the log looks and how much it says.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Logging {
+    /// How log lines look; auto is json in a cluster and text elsewhere.
+    #[arg(long, env = "RHAI_OPERATOR_LOG_FORMAT", default_value = "auto")]
+    pub(super) log_format: Format,
+    /// Least level to log: error, warn, info, debug, trace, or directives like `info,rhai_operator=debug`.
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        env = "RHAI_OPERATOR_LOG_LEVEL",
+        default_value = "info"
+    )]
+    pub(super) log_level: String,
+}
+
+/// How a log line looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// JSON in a cluster, text elsewhere.
+    Auto,
+    /// For people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}

@@ -1,0 +1,132 @@
+//! The command line: the tree of commands, one file per command, and what all of them share.
+//!
+//! Data goes to stdout, speech to stderr. Each command says how it ended with an [`Exit`]; an error that
+//! reaches [`main`] is printed once, with its causes.
+
+mod check;
+mod connection;
+mod logging;
+mod project;
+mod role_run;
+mod run;
+mod version;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A Kubernetes operator runtime: custom resources are reconciled by roles written in Rhai.
+#[derive(Debug, Parser)]
+#[command(name = "rhai-operator", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the operator: watch the kinds of watches.yaml and reconcile them with their roles.
+    Run(run::Options),
+    /// Find everything that is wrong with watches.yaml and the roles, all at once.
+    Check(check::Options),
+    /// Work with one role.
+    #[command(subcommand)]
+    Role(RoleCommand),
+    /// Print the version.
+    Version(version::Options),
+}
+
+#[derive(Debug, Subcommand)]
+enum RoleCommand {
+    /// Run a role once for one custom resource and show what it does.
+    Run(role_run::Options),
+}
+
+/// How a command ended; the same numbers for every command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exit {
+    /// All is done; notes and warnings may have been printed.
+    Done = 0,
+    /// It failed, or a file is bad or absent.
+    Failed = 1,
+    /// The arguments make no sense together. Those that make no sense alone are refused by clap,
+    /// with the same code.
+    Usage = 2,
+    /// The role waits for something.
+    Waiting = 3,
+    /// A plan has changes.
+    Planned = 4,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Parses the arguments, runs the command and prints the error that it ends with.
+pub fn main() -> ExitCode {
+    let Arguments { command } = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // A closed stdout or stderr leaves nowhere to say so.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8));
+        }
+    };
+    let result = match command {
+        Command::Run(options) => options.run(),
+        Command::Check(options) => options.run(),
+        Command::Role(RoleCommand::Run(options)) => options.run(),
+        Command::Version(options) => options.run(),
+    };
+    result.unwrap_or_else(|error| report(&error)).into()
+}
+
+/// Prints an error and its causes to stderr.
+fn report(error: &anyhow::Error) -> Exit {
+    let _ = writeln!(std::io::stderr(), "error: {error:#}");
+    Exit::Failed
+}
+
+/// The threads that a command's futures run on: as many as the cgroup's CPU quota allows.
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cpus())
+        .enable_all()
+        .build()?;
+    Ok(runtime)
+}
+
+/// CPUs that this process may use; the standard library reads affinity and cgroup quota.
+fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_tree_of_commands_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_of_run_has_an_environment_variable_of_its_name() {
+        let tree = Arguments::command();
+        let run = tree.find_subcommand("run").unwrap();
+        for flag in run.get_arguments().filter(|flag| flag.get_id() != "help") {
+            let long = flag.get_long().unwrap();
+            let expected = match long {
+                "watch-namespace" => "WATCH_NAMESPACE".to_owned(),
+                long => format!("RHAI_OPERATOR_{}", long.to_uppercase().replace('-', "_")),
+            };
+            let env = flag.get_env().and_then(|name| name.to_str());
+            assert_eq!(env, Some(&*expected), "--{long}");
+            assert!(flag.get_help().is_some(), "--{long} says what it does");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Flags that name the project: watches.yaml, the roles, and what these may reach outside the cluster.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Where the project is and what its roles may reach.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Project {
+    /// The file that maps kinds to roles.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "RHAI_OPERATOR_WATCHES_FILE",
+        default_value = "./watches.yaml"
+    )]
+    pub(super) watches_file: PathBuf,
+    /// The folder with one folder per role.
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "RHAI_OPERATOR_ROLES_DIR",
+        default_value = "./roles"
+    )]
+    pub(super) roles_dir: PathBuf,
+    /// Environment variables that roles may read if their meta/main.yaml asks for them; commas separate,
+    /// a trailing `*` stands for any ending.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        env = "RHAI_OPERATOR_ALLOW_ENV",
+        value_delimiter = ','
+    )]
+    pub(super) allow_env: Vec<String>,
+    /// Hosts that roles may send HTTP requests to if their meta/main.yaml asks for them; commas separate.
+    #[arg(
+        long,
+        value_name = "HOSTS",
+        env = "RHAI_OPERATOR_ALLOW_HTTP",
+        value_delimiter = ','
+    )]
+    pub(super) allow_http: Vec<String>,
+}

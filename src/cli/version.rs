@@ -1,0 +1,23 @@
+//! `rhai-operator version`.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::Exit;
+
+/// No options.
+#[derive(Debug, Args)]
+pub(super) struct Options {}
+
+impl Options {
+    pub(super) fn run(self) -> anyhow::Result<Exit> {
+        let Self {} = self;
+        writeln!(
+            std::io::stdout(),
+            "rhai-operator {}",
+            env!("CARGO_PKG_VERSION")
+        )?;
+        Ok(Exit::Done)
+    }
+}
