@@ -7,9 +7,11 @@
 //! | layer | modules |
 //! |---|---|
 //! | 0 | [`model`], [`clock`], [`backoff`] |
+//! | 1 | [`script`] |
 //! | 8 | [`cli`] |
 
 pub mod backoff;
 pub mod cli;
 pub mod clock;
 pub mod model;
+pub mod script;
