@@ -8,6 +8,7 @@
 //! |---|---|
 //! | 0 | [`model`], [`clock`], [`backoff`] |
 //! | 1 | [`script`] |
+//! | 1 | [`telemetry`] |
 //! | 8 | [`cli`] |
 
 pub mod backoff;
@@ -15,3 +16,4 @@ pub mod cli;
 pub mod clock;
 pub mod model;
 pub mod script;
+pub mod telemetry;

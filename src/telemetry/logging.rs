@@ -1,0 +1,76 @@
+//! The log: one subscriber for the process, lines on stderr, as text for people or JSON for machines.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::FmtSpan;
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// JSON in a cluster, text elsewhere.
+    #[default]
+    Auto,
+    /// For people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// The log could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The level is neither a level nor a list of directives.
+    #[error(
+        "log level {text:?} is none of error, warn, info, debug, trace, nor a list of directives"
+    )]
+    Level {
+        /// What was given.
+        text: String,
+        /// What the parser said.
+        #[source]
+        source: tracing_subscriber::filter::ParseError,
+    },
+    /// A subscriber is there already.
+    #[error("the log is already set up")]
+    Twice(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Sets up the log of this process. `level` is a level, or directives like `info,rhai_operator=debug`.
+pub fn init(format: Format, level: &str) -> Result<(), Error> {
+    let filter = EnvFilter::try_new(level).map_err(|source| Error::Level {
+        text: level.to_owned(),
+        source,
+    })?;
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_span_events(FmtSpan::NONE);
+    if is_json(format) {
+        builder.json().flatten_event(true).try_init()
+    } else {
+        let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        builder.with_ansi(colours).try_init()
+    }
+    .map_err(Error::Twice)
+}
+
+/// The kubelet sets this variable in every container.
+fn is_json(format: Format) -> bool {
+    match format {
+        Format::Auto => std::env::var_os("KUBERNETES_SERVICE_HOST").is_some(),
+        Format::Text => false,
+        Format::Json => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_that_is_none_is_refused_with_its_text() {
+        let error = init(Format::Text, "info,=x=y").unwrap_err();
+        assert!(error.to_string().contains("info,=x=y"), "{error}");
+    }
+}

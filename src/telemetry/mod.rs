@@ -1,0 +1,14 @@
+//! What the process says about itself: log, metrics, readiness, and whether it is stuck.
+//!
+//! Knows nothing of Kubernetes: the layers above hand it names and numbers. Serving it over HTTP is
+//! `server`'s part.
+
+pub mod logging;
+pub mod metrics;
+mod process;
+pub mod readiness;
+pub mod watchdog;
+
+pub use metrics::Metrics;
+pub use readiness::Readiness;
+pub use watchdog::Watchdog;

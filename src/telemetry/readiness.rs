@@ -1,0 +1,117 @@
+//! Readiness: a latch per part of the process, each with a word on why it is not ready.
+//!
+//! A part registers itself and holds a [`Part`]; dropping it takes the part out. The process is ready
+//! when no part blocks. A part may be *noted*: named with its reason, without blocking (a CRD that is
+//! not installed).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+/// State of one part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It works.
+    Ready,
+    /// It does not work, for a reason that is no reason to take the process out of service.
+    Noted(String),
+    /// It does not work, so the process is not ready.
+    NotReady(String),
+}
+
+/// The latches of a process. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Readiness(Arc<Mutex<BTreeMap<Arc<str>, State>>>);
+
+/// The latch of one part; dropping it takes the part out.
+#[derive(Debug)]
+pub struct Part {
+    name: Arc<str>,
+    readiness: Readiness,
+}
+
+impl Readiness {
+    /// Adds a part, not ready until it says otherwise. A second part of the same name replaces the
+    /// first.
+    pub fn part(&self, name: &str) -> Part {
+        let name: Arc<str> = name.into();
+        let state = State::NotReady("starting".to_owned());
+        self.0.lock().insert(Arc::clone(&name), state);
+        Part {
+            name,
+            readiness: self.clone(),
+        }
+    }
+
+    /// Whether no part blocks.
+    pub fn is_ready(&self) -> bool {
+        !self
+            .0
+            .lock()
+            .values()
+            .any(|state| matches!(state, State::NotReady(_)))
+    }
+
+    /// Every part and its state, in the order of their names.
+    pub fn parts(&self) -> Vec<(Arc<str>, State)> {
+        let parts = self.0.lock();
+        parts
+            .iter()
+            .map(|(name, state)| (Arc::clone(name), state.clone()))
+            .collect()
+    }
+}
+
+impl Part {
+    /// Says how the part is.
+    pub fn set(&self, state: State) {
+        self.readiness
+            .0
+            .lock()
+            .insert(Arc::clone(&self.name), state);
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.readiness.0.lock().remove(&self.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_blocks_until_it_says_that_it_is_ready() {
+        let readiness = Readiness::default();
+        assert!(readiness.is_ready(), "nothing to wait for");
+        let part = readiness.part("watch");
+        assert!(!readiness.is_ready());
+        part.set(State::Ready);
+        assert!(readiness.is_ready());
+        part.set(State::NotReady("403".to_owned()));
+        assert!(!readiness.is_ready());
+    }
+
+    #[test]
+    fn a_noted_part_is_named_and_does_not_block() {
+        let readiness = Readiness::default();
+        let part = readiness.part("watch");
+        part.set(State::Noted("not installed".to_owned()));
+        assert!(readiness.is_ready());
+        assert_eq!(
+            readiness.parts(),
+            [("watch".into(), State::Noted("not installed".to_owned()))]
+        );
+    }
+
+    #[test]
+    fn a_part_that_ends_blocks_no_more() {
+        let readiness = Readiness::default();
+        drop(readiness.part("watch"));
+        assert!(readiness.is_ready());
+        assert!(readiness.parts().is_empty());
+    }
+}

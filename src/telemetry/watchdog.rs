@@ -1,0 +1,137 @@
+//! Whether the process is stuck: each loop and worker says by when it will speak again.
+//!
+//! A [`Beat`] that is armed and not touched before its bound is over is overdue; then `/healthz` fails
+//! and the kubelet restarts the process. What waits for the outside world (the API server, a queue) is
+//! disarmed or re-armed on a timer of its own, so an API server that is away is no reason.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::clock::{self, Instant};
+
+/// Not armed.
+const DISARMED: u64 = u64::MAX;
+
+/// The beats of a process. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Watchdog(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    start: Instant,
+    next: AtomicU64,
+    beats: Mutex<HashMap<u64, Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    name: Arc<str>,
+    /// Milliseconds after `start` by which the beat is due.
+    due: Arc<AtomicU64>,
+}
+
+/// The beat of one loop or worker; dropping it takes it out.
+#[derive(Debug)]
+pub struct Beat {
+    id: u64,
+    due: Arc<AtomicU64>,
+    watchdog: Watchdog,
+}
+
+impl Default for Watchdog {
+    fn default() -> Self {
+        Self(Arc::new(Inner {
+            start: clock::now(),
+            next: AtomicU64::new(0),
+            beats: Mutex::default(),
+        }))
+    }
+}
+
+impl Watchdog {
+    /// Adds a loop or worker, disarmed.
+    pub fn beat(&self, name: &str) -> Beat {
+        let id = self.0.next.fetch_add(1, Ordering::Relaxed);
+        let due = Arc::new(AtomicU64::new(DISARMED));
+        let entry = Entry {
+            name: name.into(),
+            due: Arc::clone(&due),
+        };
+        self.0.beats.lock().insert(id, entry);
+        Beat {
+            id,
+            due,
+            watchdog: self.clone(),
+        }
+    }
+
+    /// Names of the loops and workers that are past their bound.
+    pub fn overdue(&self) -> Vec<Arc<str>> {
+        let now = self.millis(clock::now());
+        let beats = self.0.beats.lock();
+        beats
+            .values()
+            .filter(|entry| entry.due.load(Ordering::Relaxed) < now)
+            .map(|entry| Arc::clone(&entry.name))
+            .collect()
+    }
+
+    fn millis(&self, at: Instant) -> u64 {
+        let elapsed = at.saturating_duration_since(self.0.start).as_millis();
+        u64::try_from(elapsed).unwrap_or(DISARMED - 1)
+    }
+}
+
+impl Beat {
+    /// Promises to arm again, disarm or end within `bound`.
+    pub fn arm(&self, bound: Duration) {
+        let due = self.watchdog.millis(clock::now() + bound);
+        self.due.store(due, Ordering::Relaxed);
+    }
+
+    /// Promises nothing: idle.
+    pub fn disarm(&self) {
+        self.due.store(DISARMED, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Beat {
+    fn drop(&mut self) {
+        self.watchdog.0.beats.lock().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_beat_past_its_bound_is_overdue_until_it_speaks() {
+        let watchdog = Watchdog::default();
+        let beat = watchdog.beat("worker");
+        beat.arm(Duration::from_secs(10));
+        tokio::time::advance(Duration::from_secs(9)).await;
+        assert!(watchdog.overdue().is_empty());
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(watchdog.overdue(), ["worker".into()]);
+        beat.arm(Duration::from_secs(10));
+        assert!(watchdog.overdue().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_or_ended_beat_is_never_overdue() {
+        let watchdog = Watchdog::default();
+        let idle = watchdog.beat("idle");
+        idle.arm(Duration::from_secs(1));
+        idle.disarm();
+        let ended = watchdog.beat("ended");
+        ended.arm(Duration::from_secs(1));
+        drop(ended);
+        tokio::time::advance(Duration::from_hours(24)).await;
+        assert!(watchdog.overdue().is_empty());
+    }
+}
