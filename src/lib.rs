@@ -6,14 +6,23 @@
 //!
 //! | layer | modules |
 //! |---|---|
-//! | 0 | [`model`], [`clock`], [`backoff`] |
-//! | 1 | [`script`] |
-//! | 1 | [`telemetry`] |
-//! | 8 | [`cli`] |
+//! | 0 | `model`, `clock`, `backoff` |
+//! | 1 | `telemetry`, `watches`, `script` |
+//! | 2 | `cluster`, `role`, `server` |
+//! | 3 | `apply`, `lease` |
+//! | 4 | `host` |
+//! | 5 | `reconcile` |
+//! | 6 | `controller` |
+//! | 7 | `operator` |
+//! | 8 | `cli` |
 
 pub mod backoff;
 pub mod cli;
 pub mod clock;
+pub mod controller;
+pub mod lease;
 pub mod model;
+pub mod operator;
 pub mod script;
+pub mod server;
 pub mod telemetry;

@@ -1,0 +1,1 @@
+//! When to run: queue, triggers, periods, backoff.

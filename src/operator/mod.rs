@@ -1,0 +1,1 @@
+//! One process: build, run, shut down.

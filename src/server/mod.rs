@@ -1,0 +1,1 @@
+//! The process's own HTTP servers: metrics, health, readiness.
