@@ -26,3 +26,4 @@ pub mod operator;
 pub mod script;
 pub mod server;
 pub mod telemetry;
+pub mod watches;

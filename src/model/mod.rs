@@ -1,6 +1,7 @@
 //! The words of the domain: pure values without IO, that every layer above speaks in.
 
 pub mod annotations;
+pub mod duration;
 pub mod gvk;
 pub mod object;
 pub mod object_ref;
@@ -8,6 +9,8 @@ pub mod outcome;
 pub mod owner;
 pub mod problem;
 pub mod reason;
+pub mod selector;
+pub mod yaml;
 
 pub use gvk::Gvk;
 pub use object::Object;

@@ -1,0 +1,381 @@
+//! YAML as the cluster's tools read and write it: the one wrapper over serde-saphyr.
+//!
+//! Scalars are read as kubectl reads them (`yes` is a boolean, `0644` is 420); duplicate keys are
+//! errors; strings that another reader would take for something else are written quoted. [`Node`] is
+//! a document with the position of each key and value, for files whose errors are told all at once.
+
+use std::fmt;
+
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+use serde_yaml::options::DuplicateKeyPolicy;
+use serde_yaml::{Options, Spanned};
+
+/// A place in a text: line and column from 1, columns in characters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+pub struct Position {
+    /// Line from 1; 0 when the whole text is meant.
+    pub line: usize,
+    /// Column from 1; 0 when the whole line is meant.
+    pub column: usize,
+}
+
+impl From<serde_yaml::Location> for Position {
+    fn from(location: serde_yaml::Location) -> Self {
+        let narrow = |n: u64| usize::try_from(n).unwrap_or(0);
+        Self {
+            line: narrow(location.line()),
+            column: narrow(location.column()),
+        }
+    }
+}
+
+/// Why a text is not YAML.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {}, column {}: {message}", position.line, position.column)]
+pub struct Error {
+    /// Where.
+    pub position: Position,
+    /// What is wrong: lower case, no period, no position.
+    pub message: String,
+}
+
+impl From<serde_yaml::Error> for Error {
+    fn from(error: serde_yaml::Error) -> Self {
+        let text = error.without_snippet().to_string();
+        let position = error.location().map(Position::from).unwrap_or_default();
+        let suffix = format!(" at line {}, column {}", position.line, position.column);
+        let text = text.strip_suffix(&suffix).unwrap_or(&text);
+        // The library's advice on its own options is no advice for the user.
+        let text = text
+            .split_once(", set DuplicateKeyPolicy")
+            .map_or(text, |(head, _)| head);
+        let message = if text.starts_with("multiple YAML documents") {
+            "expected one YAML document, found several".to_owned()
+        } else {
+            text.to_owned()
+        };
+        Self { position, message }
+    }
+}
+
+/// Twenty times what the library allows: bundles of CRDs have millions of characters and nodes.
+const BUDGET_FACTOR: usize = 20;
+
+fn options(duplicate_keys: DuplicateKeyPolicy) -> Options {
+    let usual = serde_yaml::Budget::default();
+    serde_yaml::options! {
+        legacy_octal_numbers: true,
+        duplicate_keys: duplicate_keys,
+        with_snippet: false,
+        budget: serde_yaml::budget! {
+            max_events: usual.max_events.saturating_mul(BUDGET_FACTOR),
+            max_nodes: usual.max_nodes.saturating_mul(BUDGET_FACTOR),
+            max_documents: usual.max_documents.saturating_mul(BUDGET_FACTOR),
+            max_total_scalar_bytes: usual.max_total_scalar_bytes.saturating_mul(BUDGET_FACTOR),
+        },
+    }
+}
+
+/// The one document of a text; an empty text is null.
+pub fn parse(text: &str) -> Result<Value, Error> {
+    Ok(serde_yaml::from_str_with_options(
+        text,
+        options(DuplicateKeyPolicy::Error),
+    )?)
+}
+
+/// All documents of a text; empty ones are left out.
+pub fn parse_all(text: &str) -> Result<Vec<Value>, Error> {
+    Ok(serde_yaml::from_multiple_with_options(
+        text,
+        options(DuplicateKeyPolicy::Error),
+    )?)
+}
+
+/// The one document of a text with positions. Duplicate keys are kept: the reader tells them.
+pub fn parse_positioned(text: &str) -> Result<Node, Error> {
+    let root: Spanned<Tree> =
+        serde_yaml::from_str_with_options(text, options(DuplicateKeyPolicy::LastWins))?;
+    Ok(Node::from(root))
+}
+
+/// One document.
+pub fn write(value: &Value) -> String {
+    serde_yaml::to_string(value).expect("a JSON value can be written, and a string takes it")
+}
+
+/// Several documents, `---` between them.
+pub fn write_all(values: &[Value]) -> String {
+    serde_yaml::to_string_multiple(values)
+        .expect("a JSON value can be written, and a string takes it")
+}
+
+/// A value with its position.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Where it begins.
+    pub position: Position,
+    /// What it is.
+    pub content: Content,
+}
+
+/// What a [`Node`] holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// `null`, `~`, nothing.
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// An integer or a float.
+    Number(Number),
+    /// A string.
+    String(String),
+    /// A list.
+    List(Vec<Node>),
+    /// A map in the order of the file, duplicates included.
+    Map(Vec<(Key, Node)>),
+}
+
+/// A map's key with its position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Where it begins.
+    pub position: Position,
+    /// Its text.
+    pub name: String,
+}
+
+impl Node {
+    /// The plain value; of duplicate keys the last counts.
+    pub fn to_value(&self) -> Value {
+        match &self.content {
+            Content::Null => Value::Null,
+            Content::Bool(flag) => Value::Bool(*flag),
+            Content::Number(number) => Value::Number(number.clone()),
+            Content::String(text) => Value::String(text.clone()),
+            Content::List(items) => items.iter().map(Self::to_value).collect(),
+            Content::Map(entries) => {
+                let entries = entries.iter();
+                let map: Map<_, _> = entries
+                    .map(|(key, value)| (key.name.clone(), value.to_value()))
+                    .collect();
+                Value::Object(map)
+            }
+        }
+    }
+
+    /// The kind of value, with its article, for messages: `a list`.
+    pub fn kind(&self) -> &'static str {
+        match &self.content {
+            Content::Null => "nothing",
+            Content::Bool(_) => "a boolean",
+            Content::Number(number) if number.is_f64() => "a float",
+            Content::Number(_) => "an integer",
+            Content::String(_) => "a string",
+            Content::List(_) => "a list",
+            Content::Map(_) => "a map",
+        }
+    }
+}
+
+/// [`Content`] as the library hands it over, positions outside the values.
+enum Tree {
+    Leaf(Content),
+    List(Vec<Spanned<Tree>>),
+    Map(Vec<(Spanned<String>, Spanned<Tree>)>),
+}
+
+impl From<Spanned<Tree>> for Node {
+    fn from(tree: Spanned<Tree>) -> Self {
+        let content = match tree.value {
+            Tree::Leaf(content) => content,
+            Tree::List(items) => Content::List(items.into_iter().map(Self::from).collect()),
+            Tree::Map(entries) => Content::Map(
+                entries
+                    .into_iter()
+                    .map(|(key, value)| (Key::from(key), Self::from(value)))
+                    .collect(),
+            ),
+        };
+        Self {
+            position: tree.referenced.into(),
+            content,
+        }
+    }
+}
+
+impl From<Spanned<String>> for Key {
+    fn from(key: Spanned<String>) -> Self {
+        Self {
+            position: key.referenced.into(),
+            name: key.value,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TreeVisitor)
+    }
+}
+
+struct TreeVisitor;
+
+impl<'de> Visitor<'de> for TreeVisitor {
+    type Value = Tree;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a YAML value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::Null))
+    }
+
+    fn visit_none<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::Null))
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::Bool(flag)))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::Number(number.into())))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::Number(number.into())))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Tree, E> {
+        Number::from_f64(number)
+            .map(|number| Tree::Leaf(Content::Number(number)))
+            .ok_or_else(|| E::custom("a number that JSON cannot hold"))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::String(text.to_owned())))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Tree, E> {
+        Ok(Tree::Leaf(Content::String(text)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Tree, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            items.push(item);
+        }
+        Ok(Tree::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Tree::Map(entries))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn scalars_are_read_as_kubectl_reads_them() {
+        assert_eq!(
+            parse("{a: yes, b: 0644, c: 1_000, d: '0644', e: ~, f: 1.5, g: v1}").unwrap(),
+            json!({"a": true, "b": 420, "c": 1000, "d": "0644", "e": null, "f": 1.5, "g": "v1"})
+        );
+    }
+
+    #[test]
+    fn strings_survive_other_readers() {
+        let text = write(&json!({"a": "yes", "b": "0644", "c": "1:30", "d": "x\ny\n"}));
+        assert_eq!(
+            text,
+            "a: \"yes\"\nb: \"0644\"\nc: \"1:30\"\nd: |\n  x\n  y\n"
+        );
+    }
+
+    #[test]
+    fn documents_are_read_and_written_in_order() {
+        let documents = parse_all("---\na: 1\n---\n# nothing\n---\nb: 2\n").unwrap();
+        assert_eq!(documents, [json!({"a": 1}), json!({"b": 2})]);
+        assert_eq!(parse_all(&write_all(&documents)).unwrap(), documents);
+    }
+
+    #[test]
+    fn a_duplicate_key_is_an_error_with_its_place() {
+        let error = parse("a: 1\nb: 2\na: 3\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "line 3, column 1: duplicate mapping key: a"
+        );
+    }
+
+    #[test]
+    fn several_documents_where_one_is_meant_are_an_error() {
+        let error = parse("a: 1\n---\nb: 2\n").unwrap_err();
+        assert_eq!(error.message, "expected one YAML document, found several");
+    }
+
+    #[test]
+    fn a_node_knows_the_place_of_each_key_and_value() {
+        let root = parse_positioned("# head\n- kind: A\n  vars: {é: [1, x]}\n").unwrap();
+        let Content::List(items) = &root.content else {
+            panic!("{root:?}")
+        };
+        let Content::Map(entries) = &items[0].content else {
+            panic!("{items:?}")
+        };
+        let at = |line, column| Position { line, column };
+        assert_eq!(entries[0].0.position, at(2, 3));
+        assert_eq!(entries[0].1.position, at(2, 9));
+        let Content::Map(vars) = &entries[1].1.content else {
+            panic!("{entries:?}")
+        };
+        let Content::List(list) = &vars[0].1.content else {
+            panic!("{vars:?}")
+        };
+        assert_eq!(list[1].position, at(3, 17));
+        assert_eq!(
+            root.to_value(),
+            json!([{"kind": "A", "vars": {"é": [1, "x"]}}])
+        );
+    }
+
+    #[test]
+    fn a_node_keeps_duplicate_keys() {
+        let root = parse_positioned("a: 1\nb: 2\na: 3\n").unwrap();
+        let Content::Map(entries) = &root.content else {
+            panic!("{root:?}")
+        };
+        assert_eq!(entries.len(), 3);
+        assert_eq!(root.to_value(), json!({"a": 3, "b": 2}));
+    }
+
+    #[test]
+    fn a_merged_key_is_no_duplicate() {
+        let root = parse_positioned("a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  x: 3\n").unwrap();
+        assert_eq!(root.to_value()["b"], json!({"x": 3, "y": 2}));
+        let Content::Map(entries) = &root.content else {
+            panic!("{root:?}")
+        };
+        let Content::Map(merged) = &entries[1].1.content else {
+            panic!("{entries:?}")
+        };
+        assert_eq!(merged.len(), 2, "{merged:?}");
+    }
+
+    #[test]
+    fn a_bundle_of_custom_resource_definitions_fits_the_budget() {
+        let text = "a: [1, 2, 3, 4, 5, 6, 7, 8]\n---\n".repeat(5_000);
+        assert_eq!(parse_all(&text).unwrap().len(), 5_000);
+    }
+}
