@@ -1,6 +1,7 @@
 //! The words of the domain: pure values without IO, that every layer above speaks in.
 
 pub mod annotations;
+pub mod condition;
 pub mod duration;
 pub mod gvk;
 pub mod object;
@@ -9,10 +10,13 @@ pub mod outcome;
 pub mod owner;
 pub mod problem;
 pub mod reason;
+pub mod redact;
 pub mod selector;
 pub mod yaml;
 
+pub use condition::Condition;
 pub use gvk::Gvk;
 pub use object::Object;
 pub use object_ref::ObjectRef;
 pub use problem::Problem;
+pub use redact::Redactor;
