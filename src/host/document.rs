@@ -1,0 +1,122 @@
+//! YAML and JSON texts: `from_yaml`, `from_yaml_all`, `to_yaml`, `from_json`, `to_json`.
+
+use rhai::plugin::*;
+use rhai::serde::{from_dynamic, to_dynamic};
+use rhai::{Array, Dynamic};
+use serde_json::Value;
+
+use super::{Answer, invalid};
+
+/// The package.
+pub(super) fn module() -> Module {
+    exported_module!(functions)
+}
+
+#[export_module]
+mod functions {
+    /// Reads a text of one YAML document.
+    ///
+    /// - `text`: YAML as `kubectl` reads it (`yes` is `true`, `0644` is octal); an empty one is
+    ///   `()`.
+    ///
+    /// Errors: `invalid` when it is not YAML, when a key stands twice, or when there is more than
+    /// one document (`from_yaml_all` reads those).
+    ///
+    /// ```rhai
+    /// let limits = from_yaml("cpu: 2\nmemory: 1Gi");
+    /// assert(limits == #{cpu: 2, memory: "1Gi"});
+    /// assert(from_yaml("# nothing") == ());
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn from_yaml(text: &str) -> Answer<Dynamic> {
+        let mut documents = read_yaml(text).map_err(invalid)?;
+        match documents.len() {
+            0 => Ok(Dynamic::UNIT),
+            1 => to_dynamic(documents.remove(0)),
+            many => Err(invalid(format!(
+                "{many} YAML documents where one is expected; `from_yaml_all` reads several"
+            ))),
+        }
+    }
+
+    /// Reads all documents of a YAML text; empty ones are left out.
+    ///
+    /// - `text`: documents separated by `---`.
+    ///
+    /// Errors: `invalid` when it is not YAML.
+    ///
+    /// ```rhai
+    /// assert(from_yaml_all("a: 1\n---\n---\nb: 2") == [#{a: 1}, #{b: 2}]);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn from_yaml_all(text: &str) -> Answer<Array> {
+        read_yaml(text)
+            .map_err(invalid)?
+            .into_iter()
+            .map(to_dynamic)
+            .collect()
+    }
+
+    /// Writes a value as YAML, keys sorted; strings that YAML would read as something else are
+    /// quoted.
+    ///
+    /// - `value`: a map, an array or a plain value.
+    ///
+    /// Errors: `invalid` when the value holds something that is no data, e.g. a function.
+    ///
+    /// ```rhai
+    /// assert(to_yaml(#{replicas: 3, enabled: "yes"}) == "enabled: \"yes\"\nreplicas: 3\n");
+    /// assert(from_yaml(to_yaml([1, "1"])) == [1, "1"]);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn to_yaml(value: Dynamic) -> Answer<String> {
+        write_yaml(&data(&value)?).map_err(invalid)
+    }
+
+    /// Reads a JSON text.
+    ///
+    /// - `text`: one JSON value.
+    ///
+    /// Errors: `invalid`, with line and column, when it is not JSON.
+    ///
+    /// ```rhai
+    /// assert(from_json(`{"ports": [80, 443]}`).ports == [80, 443]);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn from_json(text: &str) -> Answer<Dynamic> {
+        let value: Value =
+            serde_json::from_str(text).map_err(|error| invalid(format!("not JSON: {error}")))?;
+        to_dynamic(value)
+    }
+
+    /// Writes a value as compact JSON, keys sorted.
+    ///
+    /// - `value`: a map, an array or a plain value.
+    ///
+    /// Errors: `invalid` when the value holds something that is no data, e.g. a function.
+    ///
+    /// ```rhai
+    /// assert(to_json(#{b: (), a: [1, 2.5]}) == `{"a":[1,2.5],"b":null}`);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn to_json(value: Dynamic) -> Answer<String> {
+        Ok(data(&value)?.to_string())
+    }
+}
+
+/// The documents of a YAML text.
+pub(super) fn read_yaml(text: &str) -> Result<Vec<Value>, String> {
+    let options = serde_yaml::options! { legacy_octal_numbers: true };
+    serde_yaml::from_multiple_with_options(text, options)
+        .map_err(|error| format!("not YAML: {error}"))
+}
+
+/// A value as one YAML document.
+pub(super) fn write_yaml(value: &Value) -> Result<String, String> {
+    serde_yaml::to_string(value).map_err(|error| error.to_string())
+}
+
+/// A script's value as data.
+fn data(value: &Dynamic) -> Answer<Value> {
+    from_dynamic(value).map_err(|error| invalid(error.to_string()))
+}

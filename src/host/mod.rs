@@ -1,0 +1,52 @@
+//! Host functions: the words that a role's script speaks, one file per package.
+//!
+//! The only bridge between scripts and the rest. The doc comments of the exported functions are the
+//! script author's manual: `docs/host-functions.md` is generated from them.
+
+#![expect(
+    unreachable_pub,
+    clippy::wildcard_imports,
+    clippy::unnecessary_box_returns,
+    reason = "the plugin macros of rhai export what is `pub`, from their prelude, with boxed errors"
+)]
+
+pub mod crypto;
+pub mod document;
+pub mod encoding;
+mod memo;
+pub mod path;
+pub mod quantity;
+pub mod semantic_version;
+pub mod template;
+pub mod text;
+pub mod time;
+
+use rhai::{EvalAltResult, Map, Module, Position, Shared};
+
+/// What an exported function answers: bad input is an error that a script can catch.
+pub(crate) type Answer<T> = Result<T, Box<EvalAltResult>>;
+
+/// The packages, ready to be registered with an engine.
+pub fn modules() -> Vec<Shared<Module>> {
+    [
+        crypto::module(),
+        document::module(),
+        encoding::module(),
+        path::module(),
+        quantity::module(),
+        semantic_version::module(),
+        text::module(),
+        time::module(),
+    ]
+    .map(Shared::new)
+    .into()
+}
+
+/// An error of kind `invalid`: the script gave a value that the function cannot work with.
+pub(crate) fn invalid(message: impl Into<String>) -> Box<EvalAltResult> {
+    let error = Map::from([
+        ("kind".into(), "invalid".into()),
+        ("message".into(), message.into().into()),
+    ]);
+    EvalAltResult::ErrorRuntime(error.into(), Position::NONE).into()
+}

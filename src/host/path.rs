@@ -1,0 +1,183 @@
+//! Reading and merging nested values: `merge`, `get`, `jsonpath`, `jsonpath_one`.
+
+use jsonpath_rust::parser::model::JpQuery;
+use jsonpath_rust::parser::parse_json_path;
+use jsonpath_rust::query::js_path_process;
+use rhai::plugin::*;
+use rhai::serde::{from_dynamic, to_dynamic};
+use rhai::{Array, Dynamic, Map};
+use serde_json::Value;
+
+use super::memo::Memo;
+use super::{Answer, invalid};
+
+/// As deep as JSON readers go; deeper values are a script's mistake, and would exhaust the stack.
+const MAX_DEPTH: usize = 128;
+
+/// The package.
+pub(super) fn module() -> Module {
+    exported_module!(functions)
+}
+
+#[export_module]
+mod functions {
+    /// Merges two maps deeply; where both have a key, `over` wins.
+    ///
+    /// Maps under the same key are merged, everything else (arrays too) is replaced. A key whose
+    /// value in `over` is `()` is removed.
+    ///
+    /// - `base`: the map to start from; it is not changed.
+    /// - `over`: what to lay over it.
+    ///
+    /// Errors: `invalid` when the maps are nested deeper than 128 levels.
+    ///
+    /// ```rhai
+    /// let labels = merge(#{app: "web", tier: "front"}, #{tier: (), team: "blue"});
+    /// assert(labels == #{app: "web", team: "blue"});
+    /// assert(merge(#{a: #{x: 1, y: 2}}, #{a: #{y: 3}}) == #{a: #{x: 1, y: 3}});
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn merge(base: Map, over: Map) -> Answer<Map> {
+        let mut merged = base;
+        lay_over(&mut merged, over, 0)?;
+        Ok(merged)
+    }
+
+    /// Reads a nested value, or the default where there is none.
+    ///
+    /// Nothing on the way needs to exist: a missing key, `()`, or a value that has no keys leads to
+    /// the default. A number selects an element of an array, a negative one from its end.
+    ///
+    /// - `value`: a map, an array, or `()`.
+    /// - `path`: keys joined by dots, or an array of keys, for keys that contain dots.
+    /// - `default`: what to answer where there is nothing, or `()`.
+    ///
+    /// ```rhai
+    /// let pod = #{metadata: #{labels: #{"app.kubernetes.io/name": "web"}},
+    ///             spec: #{containers: [#{image: "nginx"}]}};
+    /// assert(get(pod, "spec.containers.0.image", "none") == "nginx");
+    /// assert(get(pod, "status.phase", "Unknown") == "Unknown");
+    /// assert(get(pod, ["metadata", "labels", "app.kubernetes.io/name"], "") == "web");
+    /// ```
+    #[rhai_fn(name = "get")]
+    pub fn get_path(value: Dynamic, path: &str, default: Dynamic) -> Dynamic {
+        walk(value, path.split('.')).unwrap_or(default)
+    }
+
+    #[rhai_fn(name = "get", return_raw)]
+    pub fn get_keys(value: Dynamic, path: Array, default: Dynamic) -> Answer<Dynamic> {
+        let keys: Vec<String> = path.iter().map(ToString::to_string).collect();
+        if let Some(odd) = path.iter().find(|key| !key.is_string() && !key.is_int()) {
+            return Err(invalid(format!(
+                "a key is a string or a number, not {odd:?}"
+            )));
+        }
+        Ok(walk(value, keys.iter().map(String::as_str)).unwrap_or(default))
+    }
+
+    /// Selects all values that a JSONPath query (RFC 9535) finds, in order.
+    ///
+    /// - `value`: the map or array to search.
+    /// - `query`: begins with `$`, e.g. `$.status.conditions[?@.type == 'Ready'].status`.
+    ///
+    /// Errors: `invalid` when the query is not JSONPath.
+    ///
+    /// ```rhai
+    /// let pods = [#{name: "a", ready: true}, #{name: "b", ready: false}];
+    /// assert(jsonpath(pods, "$[?@.ready == true].name") == ["a"]);
+    /// assert(jsonpath(pods, "$[*].phase") == []);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn jsonpath(value: Dynamic, query: &str) -> Answer<Array> {
+        select(&value, query, usize::MAX)
+    }
+
+    /// Selects the first value that a JSONPath query (RFC 9535) finds, or `()`.
+    ///
+    /// - `value`: the map or array to search.
+    /// - `query`: begins with `$`.
+    ///
+    /// Errors: `invalid` when the query is not JSONPath.
+    ///
+    /// ```rhai
+    /// let conditions = #{conditions: [#{type: "Ready", status: "True"}]};
+    /// assert(jsonpath_one(conditions, "$.conditions[?@.type == 'Ready'].status") == "True");
+    /// assert(jsonpath_one(conditions, "$.phase") == ());
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn jsonpath_one(value: Dynamic, query: &str) -> Answer<Dynamic> {
+        Ok(select(&value, query, 1)?.pop().unwrap_or_default())
+    }
+}
+
+/// Lays `over` over `base`, in place.
+fn lay_over(base: &mut Map, over: Map, depth: usize) -> Answer<()> {
+    if depth > MAX_DEPTH {
+        return Err(invalid(format!(
+            "maps are nested deeper than {MAX_DEPTH} levels"
+        )));
+    }
+    for (key, value) in over {
+        if value.is_unit() {
+            base.remove(&key);
+        } else if let Some(value) = value.clone().try_cast::<Map>() {
+            let mut inner = base
+                .remove(&key)
+                .and_then(Dynamic::try_cast)
+                .unwrap_or_default();
+            lay_over(&mut inner, value, depth + 1)?;
+            base.insert(key, inner.into());
+        } else {
+            base.insert(key, value);
+        }
+    }
+    Ok(())
+}
+
+/// The value at the end of a path of keys, unless it is `()`.
+fn walk<'a>(value: Dynamic, keys: impl Iterator<Item = &'a str>) -> Option<Dynamic> {
+    let mut at = value;
+    for key in keys {
+        at = step(&at, key)?;
+    }
+    (!at.is_unit()).then_some(at)
+}
+
+/// The value under one key of a map, or one index of an array.
+fn step(value: &Dynamic, key: &str) -> Option<Dynamic> {
+    if let Some(map) = value.read_lock::<Map>() {
+        return map.get(key).cloned();
+    }
+    let array = value.read_lock::<Array>()?;
+    let index: i64 = key.parse().ok()?;
+    let from_end = i64::try_from(array.len()).ok()?;
+    let index = if index < 0 { index + from_end } else { index };
+    array.get(usize::try_from(index).ok()?).cloned()
+}
+
+/// The first `most` values that a query finds.
+fn select(value: &Dynamic, query: &str, most: usize) -> Answer<Array> {
+    thread_local! {
+        static QUERIES: Memo<JpQuery> = Memo::new();
+    }
+    let parsed = QUERIES
+        .with(|known| known.get(query, parse_json_path))
+        .map_err(|error| invalid(not_a_query(query, &error.to_string())))?;
+    let value: Value = from_dynamic(value)?;
+    let found = js_path_process(&parsed, &value).map_err(|error| invalid(error.to_string()))?;
+    found
+        .into_iter()
+        .take(most)
+        .map(|one| to_dynamic(one.val()))
+        .collect()
+}
+
+/// Says what is wrong with a query, and reminds of the `$` that kubectl's dialect does without.
+fn not_a_query(query: &str, error: &str) -> String {
+    let hint = if query.starts_with('$') {
+        ""
+    } else {
+        "; a query begins with `$`"
+    };
+    format!("`{query}` is not JSONPath{hint}: {error}")
+}

@@ -1,0 +1,102 @@
+//! Moments and durations: `now`, `parse_time`, `format_time`, `duration`.
+//!
+//! Moments are Unix seconds in UTC, so that arithmetic is plain.
+
+use jiff::Timestamp;
+use jiff::fmt::strtime::{self, BrokenDownTime};
+use jiff::tz::TimeZone;
+use rhai::plugin::*;
+
+use super::{Answer, invalid};
+use crate::clock::Clock;
+
+/// The package.
+pub(super) fn module() -> Module {
+    exported_module!(functions)
+}
+
+#[export_module]
+mod functions {
+    /// The present time in Unix seconds.
+    ///
+    /// Use it to compare, not to fill an object: what differs in each run is written in each run.
+    ///
+    /// ```rhai
+    /// let created = parse_time("2026-01-01T00:00:00Z");
+    /// assert(now() - created > duration("1h"));
+    /// ```
+    #[rhai_fn(volatile)]
+    pub fn now() -> i64 {
+        Clock::system().timestamp().as_second()
+    }
+
+    /// Reads a moment, in Unix seconds.
+    ///
+    /// - `text`: as Kubernetes writes it (RFC 3339), or as `format` says.
+    /// - `format`: optional, in the words of strftime; a moment without offset is taken as UTC.
+    ///
+    /// Errors: `invalid` when the text is not such a moment.
+    ///
+    /// ```rhai
+    /// assert(parse_time("1970-01-02T00:00:00Z") == 86400);
+    /// assert(parse_time("1970-01-02T02:00:00+02:00") == 86400);
+    /// assert(parse_time("02.01.1970 00:00", "%d.%m.%Y %H:%M") == 86400);
+    /// ```
+    #[rhai_fn(name = "parse_time", return_raw)]
+    pub fn parse_time(text: &str) -> Answer<i64> {
+        let moment: Timestamp = text
+            .parse()
+            .map_err(|error| invalid(format!("`{text}` is not an RFC 3339 time: {error}")))?;
+        Ok(moment.as_second())
+    }
+
+    #[rhai_fn(name = "parse_time", return_raw)]
+    pub fn parse_time_as(text: &str, format: &str) -> Answer<i64> {
+        read_moment(text, format)
+            .map(Timestamp::as_second)
+            .map_err(|error| invalid(format!("`{text}` is not a time as `{format}`: {error}")))
+    }
+
+    /// Writes a moment as a text, in UTC.
+    ///
+    /// - `seconds`: Unix seconds.
+    /// - `format`: optional, in the words of strftime; without it RFC 3339, as Kubernetes writes
+    ///   it.
+    ///
+    /// Errors: `invalid` when the moment is out of range or the format unknown.
+    ///
+    /// ```rhai
+    /// assert(format_time(86400) == "1970-01-02T00:00:00Z");
+    /// assert(format_time(86400, "%Y%m%d") == "19700102");
+    /// ```
+    #[rhai_fn(name = "format_time", return_raw)]
+    pub fn format_time(seconds: i64) -> Answer<String> {
+        write_moment(seconds, "%Y-%m-%dT%H:%M:%SZ").map_err(invalid)
+    }
+
+    #[rhai_fn(name = "format_time", return_raw)]
+    pub fn format_time_as(seconds: i64, format: &str) -> Answer<String> {
+        write_moment(seconds, format).map_err(invalid)
+    }
+}
+
+/// A moment in a format of the caller's; UTC where the format has no offset.
+fn read_moment(text: &str, format: &str) -> Result<Timestamp, jiff::Error> {
+    let parts = BrokenDownTime::parse(format, text)?;
+    if parts.offset().is_some() {
+        return parts.to_timestamp();
+    }
+    let date = parts.to_date()?;
+    let time = parts.to_time().unwrap_or_default();
+    date.to_datetime(time)
+        .to_zoned(TimeZone::UTC)
+        .map(|moment| moment.timestamp())
+}
+
+/// A moment as a text.
+fn write_moment(seconds: i64, format: &str) -> Result<String, String> {
+    let moment = Timestamp::from_second(seconds)
+        .map_err(|_| format!("{seconds} is out of the range of times"))?
+        .to_zoned(TimeZone::UTC);
+    strtime::format(format, &moment).map_err(|error| format!("the format `{format}`: {error}"))
+}
