@@ -3,7 +3,7 @@
 use md5::Md5;
 use rand::distr::{Alphanumeric, SampleString};
 use rhai::Blob;
-use rhai::plugin::*;
+use rhai::plugin::{Module, export_module, exported_module};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
@@ -21,7 +21,7 @@ pub(super) fn module() -> Module {
 mod functions {
     /// The SHA-256 digest of a text or a blob, as 64 hexadecimal digits.
     ///
-    /// Its usual place is a Pod template's annotation, so that Pods are rolled when a ConfigMap
+    /// Its usual place is a Pod template's annotation, so that Pods are rolled when a `ConfigMap`
     /// changes.
     ///
     /// - `value`: a string (its UTF-8 bytes) or a blob.

@@ -1,6 +1,6 @@
 //! YAML and JSON texts: `from_yaml`, `from_yaml_all`, `to_yaml`, `from_json`, `to_json`.
 
-use rhai::plugin::*;
+use rhai::plugin::{Module, export_module, exported_module};
 use rhai::serde::{from_dynamic, to_dynamic};
 use rhai::{Array, Dynamic};
 use serde_json::Value;

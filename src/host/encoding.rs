@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use rhai::plugin::*;
+use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Blob, Dynamic, Map};
 use url::Url;
 

@@ -5,7 +5,6 @@
 
 #![expect(
     unreachable_pub,
-    clippy::wildcard_imports,
     clippy::unnecessary_box_returns,
     reason = "the plugin macros of rhai export what is `pub`, from their prelude, with boxed errors"
 )]

@@ -3,7 +3,7 @@
 use jsonpath_rust::parser::model::JpQuery;
 use jsonpath_rust::parser::parse_json_path;
 use jsonpath_rust::query::js_path_process;
-use rhai::plugin::*;
+use rhai::plugin::{Module, export_module, exported_module};
 use rhai::serde::{from_dynamic, to_dynamic};
 use rhai::{Array, Dynamic, Map};
 use serde_json::Value;

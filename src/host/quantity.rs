@@ -1,6 +1,6 @@
 //! Kubernetes quantities as numbers: `quantity`.
 
-use rhai::plugin::*;
+use rhai::plugin::{Module, export_module, exported_module};
 
 use super::{Answer, invalid};
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use rhai::plugin::*;
+use rhai::plugin::{Module, export_module, exported_module};
 use semver::{Version, VersionReq};
 
 use super::{Answer, invalid};

@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use regex::{Regex, RegexBuilder};
-use rhai::plugin::*;
+use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Array, Dynamic};
 
 use super::memo::Memo;

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use jiff::fmt::strtime::{self, BrokenDownTime};
 use jiff::tz::TimeZone;
-use rhai::plugin::*;
+use rhai::plugin::{Module, export_module, exported_module};
 
 use super::{Answer, invalid};
 use crate::clock::Clock;
