@@ -1,11 +1,12 @@
 //! YAML and JSON texts: `from_yaml`, `from_yaml_all`, `to_yaml`, `from_json`, `to_json`.
 
 use rhai::plugin::{Module, export_module, exported_module};
-use rhai::serde::{from_dynamic, to_dynamic};
 use rhai::{Array, Dynamic};
 use serde_json::Value;
 
 use super::{Answer, invalid};
+use crate::model::yaml;
+use crate::script::value;
 
 /// The package.
 pub(super) fn module() -> Module {
@@ -29,12 +30,12 @@ mod functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn from_yaml(text: &str) -> Answer<Dynamic> {
-        let mut documents = read_yaml(text).map_err(invalid)?;
-        match documents.len() {
-            0 => Ok(Dynamic::UNIT),
-            1 => to_dynamic(documents.remove(0)),
-            many => Err(invalid(format!(
-                "{many} YAML documents where one is expected; `from_yaml_all` reads several"
+        match documents(text)?.as_slice() {
+            [] => Ok(Dynamic::UNIT),
+            [one] => Ok(value::to_dynamic(one)),
+            several => Err(invalid(format!(
+                "{} YAML documents where one is expected; `from_yaml_all` reads several",
+                several.len()
             ))),
         }
     }
@@ -50,11 +51,7 @@ mod functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn from_yaml_all(text: &str) -> Answer<Array> {
-        read_yaml(text)
-            .map_err(invalid)?
-            .into_iter()
-            .map(to_dynamic)
-            .collect()
+        Ok(documents(text)?.iter().map(value::to_dynamic).collect())
     }
 
     /// Writes a value as YAML, keys sorted; strings that YAML would read as something else are
@@ -70,7 +67,7 @@ mod functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn to_yaml(value: Dynamic) -> Answer<String> {
-        write_yaml(&data(&value)?).map_err(invalid)
+        Ok(yaml::write(&data(&value)?))
     }
 
     /// Reads a JSON text.
@@ -84,9 +81,7 @@ mod functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn from_json(text: &str) -> Answer<Dynamic> {
-        let value: Value =
-            serde_json::from_str(text).map_err(|error| invalid(format!("not JSON: {error}")))?;
-        to_dynamic(value)
+        value::from_json(text.as_bytes()).map_err(|error| invalid(format!("not JSON: {error}")))
     }
 
     /// Writes a value as compact JSON, keys sorted.
@@ -105,18 +100,11 @@ mod functions {
 }
 
 /// The documents of a YAML text.
-pub(super) fn read_yaml(text: &str) -> Result<Vec<Value>, String> {
-    let options = serde_yaml::options! { legacy_octal_numbers: true };
-    serde_yaml::from_multiple_with_options(text, options)
-        .map_err(|error| format!("not YAML: {error}"))
-}
-
-/// A value as one YAML document.
-pub(super) fn write_yaml(value: &Value) -> Result<String, String> {
-    serde_yaml::to_string(value).map_err(|error| error.to_string())
+fn documents(text: &str) -> Answer<Vec<Value>> {
+    yaml::parse_all(text).map_err(|error| invalid(format!("not YAML: {error}")))
 }
 
 /// A script's value as data.
 fn data(value: &Dynamic) -> Answer<Value> {
-    from_dynamic(value).map_err(|error| invalid(error.to_string()))
+    value::to_value(value).map_err(|error| invalid(error.to_string()))
 }

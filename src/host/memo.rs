@@ -22,12 +22,12 @@ impl<T> Memo<T> {
     pub(crate) fn get<E>(
         &self,
         text: &str,
-        make: impl FnOnce(&str) -> Result<T, E>,
+        compile: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<Rc<T>, E> {
         if let Some(known) = self.0.borrow().get(text) {
             return Ok(Rc::clone(known));
         }
-        let made = Rc::new(make(text)?);
+        let made = Rc::new(compile(text)?);
         let mut known = self.0.borrow_mut();
         if known.len() >= CAPACITY {
             known.clear();

@@ -20,7 +20,9 @@ pub mod template;
 pub mod text;
 pub mod time;
 
-use rhai::{EvalAltResult, Map, Module, Position, Shared};
+use rhai::{EvalAltResult, Module, Shared};
+
+use crate::script::HostError;
 
 /// What an exported function answers: bad input is an error that a script can catch.
 pub(crate) type Answer<T> = Result<T, Box<EvalAltResult>>;
@@ -43,9 +45,5 @@ pub fn modules() -> Vec<Shared<Module>> {
 
 /// An error of kind `invalid`: the script gave a value that the function cannot work with.
 pub(crate) fn invalid(message: impl Into<String>) -> Box<EvalAltResult> {
-    let error = Map::from([
-        ("kind".into(), "invalid".into()),
-        ("message".into(), message.into().into()),
-    ]);
-    EvalAltResult::ErrorRuntime(error.into(), Position::NONE).into()
+    HostError::new("invalid", message).into()
 }

@@ -4,12 +4,11 @@ use jsonpath_rust::parser::model::JpQuery;
 use jsonpath_rust::parser::parse_json_path;
 use jsonpath_rust::query::js_path_process;
 use rhai::plugin::{Module, export_module, exported_module};
-use rhai::serde::{from_dynamic, to_dynamic};
 use rhai::{Array, Dynamic, Map};
-use serde_json::Value;
 
 use super::memo::Memo;
 use super::{Answer, invalid};
+use crate::script::value;
 
 /// As deep as JSON readers go; deeper values are a script's mistake, and would exhaust the stack.
 const MAX_DEPTH: usize = 128;
@@ -163,13 +162,13 @@ fn select(value: &Dynamic, query: &str, most: usize) -> Answer<Array> {
     let parsed = QUERIES
         .with(|known| known.get(query, parse_json_path))
         .map_err(|error| invalid(not_a_query(query, &error.to_string())))?;
-    let value: Value = from_dynamic(value)?;
+    let value = value::to_value(value).map_err(|error| invalid(error.to_string()))?;
     let found = js_path_process(&parsed, &value).map_err(|error| invalid(error.to_string()))?;
-    found
+    Ok(found
         .into_iter()
         .take(most)
-        .map(|one| to_dynamic(one.val()))
-        .collect()
+        .map(|one| value::to_dynamic(one.val()))
+        .collect())
 }
 
 /// Says what is wrong with a query, and reminds of the `$` that kubectl's dialect does without.

@@ -9,6 +9,7 @@ use rhai::plugin::{Module, export_module, exported_module};
 
 use super::{Answer, invalid};
 use crate::clock::Clock;
+use crate::model::duration;
 
 /// The package.
 pub(super) fn module() -> Module {
@@ -77,6 +78,29 @@ mod functions {
     #[rhai_fn(name = "format_time", return_raw)]
     pub fn format_time_as(seconds: i64, format: &str) -> Answer<String> {
         write_moment(seconds, format).map_err(invalid)
+    }
+
+    /// A duration in whole seconds, rounded up.
+    ///
+    /// - `value`: a text as in Go (`1h30m`, `90s`, `500ms`), or a number of seconds.
+    ///
+    /// Errors: `invalid` when the text is not a duration.
+    ///
+    /// ```rhai
+    /// assert(duration("1h30m") == 5400);
+    /// assert(duration("100ms") == 1);
+    /// assert(duration(90) == 90);
+    /// ```
+    #[rhai_fn(name = "duration", return_raw)]
+    pub fn duration_text(value: &str) -> Answer<i64> {
+        let parsed = duration::parse(value).map_err(|error| invalid(error.to_string()))?;
+        let whole = parsed.as_secs() + u64::from(parsed.subsec_nanos() > 0);
+        i64::try_from(whole).map_err(|_| invalid(format!("`{value}` is too long")))
+    }
+
+    #[rhai_fn(name = "duration")]
+    pub fn duration_seconds(value: i64) -> i64 {
+        value
     }
 }
 
