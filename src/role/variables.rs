@@ -1,0 +1,98 @@
+//! The variables of a run: one map of five layers.
+
+use serde_json::{Map, Value};
+
+use super::{Role, snake_case_keys};
+
+/// Merges a run's variables, later wins: role defaults < role vars < CR spec < watch vars < finalizer
+/// vars. Maps merge deeply, a null removes, everything else replaces.
+pub fn variables(
+    role: &Role,
+    spec: &Map<String, Value>,
+    watch: &Map<String, Value>,
+    finalizer: Option<&Map<String, Value>>,
+    snake_case: bool,
+) -> Map<String, Value> {
+    let mut merged = role.defaults.clone();
+    merge(&mut merged, &role.vars);
+    if snake_case {
+        merge(&mut merged, &snake_case_keys(spec));
+    } else {
+        merge(&mut merged, spec);
+    }
+    merge(&mut merged, watch);
+    if let Some(finalizer) = finalizer {
+        merge(&mut merged, finalizer);
+    }
+    merged
+}
+
+/// Lays `over` on `base`.
+fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {
+    for (key, value) in over {
+        match (base.get_mut(key), value) {
+            (_, Value::Null) => {
+                base.remove(key);
+            }
+            (Some(Value::Object(below)), Value::Object(above)) => merge(below, above),
+            (_, Value::Object(above)) => {
+                // Nulls inside have nothing to remove here, and must not stay as values either.
+                let mut fresh = Map::new();
+                merge(&mut fresh, above);
+                base.insert(key.clone(), Value::Object(fresh));
+            }
+            _ => {
+                base.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn map(value: Value) -> Map<String, Value> {
+        let Value::Object(map) = value else {
+            panic!("{value}")
+        };
+        map
+    }
+
+    #[track_caller]
+    fn check(base: Value, over: Value, expected: Value) {
+        let mut merged = map(base);
+        merge(&mut merged, &map(over));
+        assert_eq!(Value::Object(merged), expected);
+    }
+
+    #[test]
+    fn maps_merge_deeply_and_lists_are_replaced() {
+        check(
+            json!({"image": {"repository": "a", "tag": "1"}, "ports": [1, 2]}),
+            json!({"image": {"tag": "2"}, "ports": [3]}),
+            json!({"image": {"repository": "a", "tag": "2"}, "ports": [3]}),
+        );
+    }
+
+    #[test]
+    fn a_null_removes_and_never_stays() {
+        check(
+            json!({"a": {"b": 1, "c": 2}, "d": 3}),
+            json!({"a": {"b": null}, "d": null, "e": {"f": null}, "g": null}),
+            json!({"a": {"c": 2}, "e": {}}),
+        );
+    }
+
+    #[test]
+    fn what_is_no_map_gives_way_to_one_and_back() {
+        check(
+            json!({"a": 1}),
+            json!({"a": {"b": 2}}),
+            json!({"a": {"b": 2}}),
+        );
+        check(json!({"a": {"b": 2}}), json!({"a": 1}), json!({"a": 1}));
+    }
+}
