@@ -1,1 +1,65 @@
 //! The process's own HTTP servers: metrics, health, readiness.
+//!
+//! Each has its own address. A server runs until it is told to stop and then answers what it has begun.
+
+mod address;
+mod health;
+mod metrics;
+
+use std::io;
+use std::net::SocketAddr;
+
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+pub use address::Address;
+pub use health::router as health;
+pub use metrics::router as metrics;
+
+/// An address could not be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address}")]
+pub struct Error {
+    address: Address,
+    #[source]
+    source: io::Error,
+}
+
+/// A server that listens and does not answer yet.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    router: Router,
+    local: SocketAddr,
+}
+
+impl Server {
+    /// Listens, and logs under `name` where: the port may have been left to the system.
+    pub async fn bind(name: &str, address: &Address, router: Router) -> Result<Self, Error> {
+        let error = |source| Error {
+            address: address.clone(),
+            source,
+        };
+        let listener = address.listen().await.map_err(error)?;
+        let local = listener.local_addr().map_err(error)?;
+        tracing::info!(server = name, address = %local, "listening");
+        Ok(Self {
+            listener,
+            router,
+            local,
+        })
+    }
+
+    /// Where it listens.
+    pub fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Answers until `shutdown`.
+    pub async fn run(self, shutdown: CancellationToken) -> io::Result<()> {
+        axum::serve(self.listener, self.router)
+            .with_graceful_shutdown(shutdown.cancelled_owned())
+            .await
+    }
+}
