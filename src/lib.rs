@@ -15,12 +15,11 @@
 //! | 6 | `controller` |
 //! | 7 | `operator` |
 //! | 8 | `cli` |
-//! | 0 | [`model`], [`clock`], [`backoff`] |
-//! | 4 | [`host`] |
 
 pub mod backoff;
 pub mod cli;
 pub mod clock;
+pub mod cluster;
 pub mod controller;
 pub mod host;
 pub mod lease;

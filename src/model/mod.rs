@@ -3,6 +3,7 @@
 pub mod annotations;
 pub mod condition;
 pub mod duration;
+pub mod field_selector;
 pub mod gvk;
 pub mod object;
 pub mod object_ref;
