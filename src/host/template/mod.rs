@@ -1,0 +1,123 @@
+//! A role's Jinja templates, set like Ansible's.
+//!
+//! Values are data: what a template renders is never rendered again.
+
+mod filters;
+mod methods;
+
+use std::io;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
+
+use crate::model::yaml;
+use crate::script::HostError;
+
+/// Instructions that one rendering may take: ten thousand objects of a hundred values each.
+const FUEL: u64 = 1_000_000;
+
+/// What one rendering may write: ten times the largest set of objects that we know of.
+const MAX_OUTPUT: usize = 16 << 20;
+
+/// Sets an environment up for a role's templates.
+///
+/// As in Ansible: a block's newline goes, a file's last newline stays, nothing is escaped, and an
+/// undefined variable is an error that names it.
+pub fn configure(environment: &mut Environment<'_>) {
+    environment.set_syntax(syntax());
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_unknown_method_callback(methods::call);
+    environment.set_fuel(Some(FUEL));
+    environment.set_debug(true);
+    filters::add(environment);
+}
+
+fn syntax() -> SyntaxConfig {
+    SyntaxConfig::builder()
+        .trim_blocks(true)
+        .keep_trailing_newline(true)
+        .build()
+        .expect("the delimiters are the usual ones")
+}
+
+/// Renders a template. An error is of kind `invalid` (`not_found` if there is no such template), and
+/// names the template, the line and what is wrong there.
+pub fn render(
+    environment: &Environment<'_>,
+    name: &str,
+    scope: &Value,
+) -> Result<String, HostError> {
+    let mut output = Bounded(Vec::new());
+    environment
+        .get_template(name)
+        .and_then(|template| {
+            template
+                .render_captured_to(scope.clone(), &mut output)
+                .map(drop)
+        })
+        .map_err(|error| explain(name, &error))?;
+    String::from_utf8(output.0)
+        .map_err(|_| HostError::new("invalid", format!("templates/{name} is not text")))
+}
+
+/// Renders a template and reads the result as YAML documents.
+pub fn render_objects(
+    environment: &Environment<'_>,
+    name: &str,
+    scope: &Value,
+) -> Result<Vec<serde_json::Value>, HostError> {
+    let text = render(environment, name, scope)?;
+    yaml::parse_all(&text).map_err(|error| {
+        let line = text
+            .lines()
+            .nth(error.position.line.saturating_sub(1))
+            .unwrap_or_default();
+        HostError::new(
+            "invalid",
+            format!(
+                "templates/{name}, rendered, is not YAML: {error}: `{}`",
+                line.trim()
+            ),
+        )
+    })
+}
+
+/// Text that does not grow without bound.
+struct Bounded(Vec<u8>);
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MAX_OUTPUT {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The innermost cause with its place: an included template's error is told where it happened.
+fn explain(name: &str, error: &minijinja::Error) -> HostError {
+    if error.kind() == ErrorKind::TemplateNotFound && error.name().is_none() {
+        return HostError::new("not_found", format!("the role has no templates/{name}"));
+    }
+    let mut place = format!("templates/{}", error.name().unwrap_or(name));
+    if let Some(line) = error.line() {
+        place = format!("{place}:{line}");
+    }
+    let what = match error.kind() {
+        ErrorKind::OutOfFuel => format!("more than {FUEL} steps"),
+        ErrorKind::WriteFailure => format!("more than {} MiB of output", MAX_OUTPUT >> 20),
+        kind => error
+            .detail()
+            .map_or_else(|| kind.to_string(), ToOwned::to_owned),
+    };
+    HostError::new("invalid", format!("{place}: {what}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+//! What templates written for Ansible and Helm rely on.
+
+use minijinja::value::Serde;
+use serde_json::json;
+
+use super::*;
+
+fn rendered(template: &str) -> Result<String, HostError> {
+    let scope = json!({
+        "name": "web",
+        "spec": {"size": 3, "image": null},
+        "labels": {"app": "web", "tier": "front"},
+        "ports": [80, 443],
+        "items": [{"key": "a", "value": 1}, {"key": "b", "value": [2]}],
+    });
+    let mut environment = Environment::new();
+    configure(&mut environment);
+    environment
+        .add_template("t.yaml", template)
+        .map_err(|error| explain("t.yaml", &error))?;
+    render(&environment, "t.yaml", &Serde(scope).into())
+}
+
+fn ok(template: &str) -> String {
+    rendered(template).unwrap_or_else(|error| panic!("{template}: {error}"))
+}
+
+fn error(template: &str) -> String {
+    match rendered(template) {
+        Ok(text) => panic!("{template} gave {text:?}"),
+        Err(error) => error.message,
+    }
+}
+
+#[test]
+fn white_space_is_as_in_ansible() {
+    assert_eq!(ok("{% if true %}\na\n{% endif %}\n"), "a\n");
+    assert_eq!(ok("  {% if true %}\na\n{% endif %}"), "  a\n");
+}
+
+#[test]
+fn nothing_is_escaped() {
+    assert_eq!(ok("{{ '<a & b>' }}"), "<a & b>");
+}
+
+#[test]
+fn an_undefined_variable_is_named_with_its_place() {
+    assert_eq!(
+        error("a: 1\nb: {{ spec.imagee }}"),
+        "templates/t.yaml:2: `spec.imagee` is undefined"
+    );
+    for use_of_it in [
+        "{{ nothing.there }}",
+        "{% for x in nothing %}{% endfor %}",
+        "{% if nothing %}{% endif %}",
+        "{{ nothing | to_yaml }}",
+        "{{ nothing | b64encode }}",
+        "{{ nothing | upper }}",
+        "{{ nothing | combine({}) }}",
+        "{{ nothing | ternary(1, 2) }}",
+        "{{ nothing | items2dict }}",
+        "{{ nothing | mandatory }}",
+    ] {
+        assert_eq!(
+            error(use_of_it),
+            "templates/t.yaml:1: `nothing` is undefined",
+            "{use_of_it}"
+        );
+    }
+}
+
+#[test]
+fn other_errors_name_their_place_too() {
+    for (template, expected) in [
+        (
+            "\n{{ name | hash('crc') }}",
+            "2: hash knows sha1, sha256, sha512 and md5, not `crc`",
+        ),
+        (
+            "{{ name",
+            "1: unexpected end of input, expected end of variable block",
+        ),
+        ("{{ name | nosuch }}", "1: filter nosuch is unknown"),
+        (
+            "{{ '?' | b64decode }}",
+            "1: not base64: Invalid symbol 63, offset 0.",
+        ),
+        (
+            "{{ ports | combine({}) }}",
+            "1: expected a map, not sequence",
+        ),
+        (
+            "{{ name.nosuch() }}",
+            "1: string has no method named nosuch",
+        ),
+        (
+            "{% include 'x' %}",
+            "1: tried to include non-existing template 'x'",
+        ),
+        ("{{ gone | mandatory('say what') }}", "1: say what"),
+    ] {
+        assert_eq!(
+            error(template),
+            format!("templates/t.yaml:{expected}"),
+            "{template}"
+        );
+    }
+}
+
+#[test]
+fn default_serves_what_is_undefined() {
+    assert_eq!(ok("{{ nothing | default('x') }}"), "x");
+    assert_eq!(ok("{{ spec.nothing | default(5) }}"), "5");
+    assert_eq!(ok("{{ spec.image | default('x', true) }}"), "x");
+    assert_eq!(ok("{{ nothing is defined }}"), "False");
+}
+
+#[test]
+fn data_becomes_text_and_back() {
+    assert_eq!(ok("{{ labels | to_yaml }}"), "app: web\ntier: front\n");
+    assert_eq!(
+        ok("{{ labels | to_nice_yaml(indent=2) }}"),
+        "app: web\ntier: front\n"
+    );
+    assert_eq!(ok("{{ labels | toYaml }}"), "app: web\ntier: front");
+    assert_eq!(
+        ok("l:{{ labels | toYaml | nindent(2) }}"),
+        "l:\n  app: web\n  tier: front"
+    );
+    assert_eq!(
+        ok("{{ labels | to_yaml | indent(2) }}"),
+        "app: web\n  tier: front"
+    );
+    assert_eq!(ok("{{ ports | to_json }}"), "[80,443]");
+    assert_eq!(ok("{{ {'a': 1} | to_nice_json }}"), "{\n  \"a\": 1\n}");
+    assert_eq!(ok("{{ ('a: [1, 2]' | from_yaml).a[1] }}"), "2");
+    assert_eq!(ok("{{ ('{\"a\": 1}' | from_json).a }}"), "1");
+}
+
+#[test]
+fn texts_are_changed() {
+    assert_eq!(ok("{{ 'admin' | b64encode }}"), "YWRtaW4=");
+    assert_eq!(ok("{{ 'YWRtaW4=' | b64decode }}"), "admin");
+    assert_eq!(
+        ok("{{ 'abc' | hash }}"),
+        "a9993e364706816aba3e25717850c26c9cd0d89d"
+    );
+    assert_eq!(
+        ok("{{ 'abc' | hash('md5') }}"),
+        "900150983cd24fb0d6963f7d28e17f72"
+    );
+    assert_eq!(
+        ok("{{ 'it is' | quote }} {{ 'ok' | quote }} {{ '' | quote }}"),
+        "'it is' ok ''"
+    );
+    assert_eq!(ok("{{ \"it's\" | quote }}"), r#"'it'"'"'s'"#);
+    assert_eq!(
+        ok(r"{{ 'a-1' | regex_replace('(\\w)-(\\d)', '\\2$\\1') }}"),
+        "1$a"
+    );
+    assert_eq!(
+        ok(r"{{ 'a-1' | regex_replace('(?P<x>\\w)-.', '\\g<x>') }}"),
+        "a"
+    );
+    assert_eq!(ok(r"{{ 'nginx:1.2' | regex_search('[0-9.]+') }}"), "1.2");
+    assert_eq!(ok("{{ ' A ' | trim | lower }}"), "a");
+    assert_eq!(
+        ok("{{ 'a,b'.split(',') | join(' ') }} {{ 'Ab'.upper() }}"),
+        "a b AB"
+    );
+}
+
+#[test]
+fn truth_is_as_in_ansible() {
+    let words = "{{ 'yes' | bool }} {{ 'no' | bool }} {{ 'True' | bool }} {{ 1 | bool }}";
+    assert_eq!(ok(words), "True False True True");
+    assert_eq!(
+        ok("{{ true | ternary('a', 'b') }}{{ none | ternary('a', 'b', 'c') }}"),
+        "ac"
+    );
+    assert_eq!(ok("{{ '42' | int + 1 }}"), "43");
+}
+
+#[test]
+fn maps_are_merged_and_turned() {
+    let merge = "{{ {'a': {'x': 1}} | combine({'a': {'y': 2}}";
+    assert_eq!(ok(&format!("{merge}) | to_json }}}}")), r#"{"a":{"y":2}}"#);
+    assert_eq!(
+        ok(&format!("{merge}, recursive=true) | to_json }}}}")),
+        r#"{"a":{"x":1,"y":2}}"#
+    );
+    assert_eq!(
+        ok("{{ items | items2dict | to_json }}"),
+        r#"{"a":1,"b":[2]}"#
+    );
+    assert_eq!(
+        ok("{{ {'a': 1} | dict2items | to_json }}"),
+        r#"[{"key":"a","value":1}]"#
+    );
+    assert_eq!(
+        ok("{% for k, v in labels.items() %}{{ k }}={{ v }},{% endfor %}"),
+        "app=web,tier=front,"
+    );
+    assert_eq!(
+        ok("{{ labels.get('none', 'x') }}{{ labels.get('app') }}"),
+        "xweb"
+    );
+}
+
+#[test]
+fn a_value_is_never_a_template() {
+    assert_eq!(ok("{{ '{{ name }}' }}"), "{{ name }}");
+}
+
+#[test]
+fn a_rendering_is_bounded() {
+    let long = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
+    assert_eq!(error(long), "templates/t.yaml:1: more than 1000000 steps");
+    let wide = "{% set line = 'x' * 99999 %}{% for a in range(9999) %}{{ line }}{% endfor %}";
+    assert_eq!(error(wide), "templates/t.yaml: more than 16 MiB of output");
+}
+
+#[test]
+fn objects_are_read_from_the_output() {
+    let mut environment = Environment::new();
+    configure(&mut environment);
+    environment
+        .add_template("good", "a: {{ x }}\n---\n# none\n---\nb: 2\n")
+        .unwrap();
+    environment
+        .add_template("bad", "a: 1\n b: {{ x }}\n")
+        .unwrap();
+    let scope = Value::from(Serde(json!({"x": "yes"})));
+    let objects = render_objects(&environment, "good", &scope).unwrap();
+    assert_eq!(objects, [json!({"a": true}), json!({"b": 2})]);
+    let error = render_objects(&environment, "bad", &scope).unwrap_err();
+    assert_eq!(
+        error.message,
+        "templates/bad, rendered, is not YAML: line 2, column 3: \
+         mapping values are not allowed in this context: `b: yes`"
+    );
+    let error = render_objects(&environment, "none", &scope).unwrap_err();
+    assert_eq!(
+        (error.kind.as_ref(), error.message.as_str()),
+        ("not_found", "the role has no templates/none")
+    );
+}
