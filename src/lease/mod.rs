@@ -1,1 +1,65 @@
-//! Leader election by a Lease: of several replicas one works.
+//! Leader election by a Lease (coordination.k8s.io/v1): of several replicas one works, the others stand
+//! by.
+//!
+//! # Flow
+//! [`Elector::run`] asks for the lease every [`Config::retry_period`], writes it when it is free, and as
+//! leader renews it. [`Leadership`] tells the rest of the process; [`Gate`] is the client layer that
+//! holds writes to it. On shutdown the lease is given back, so that the next replica need not wait.
+//!
+//! # Guarantees
+//! No write starts, or is still awaited, later than [`Config::renew_deadline`] after the last renewal was
+//! sent; others wait for [`Config::lease_duration`] of silence. So no two replicas write at a time, also
+//! when this process is stopped and continued.
+//!
+//! # Assumptions
+//! Clocks of replicas run equally fast; they need not agree. A request is not delivered later than
+//! `lease_duration - renew_deadline` after it was given up.
+//!
+//! # Errors
+//! A leader that cannot renew in time ends with [`Lost`]: the process must stop working, and exit.
+
+mod election;
+mod elector;
+mod gate;
+mod leadership;
+
+use std::time::Duration;
+
+pub use elector::{Elector, Lost};
+pub use gate::{Gate, NotLeader};
+pub use leadership::{Deadline, Leadership};
+
+/// The lease, this replica's name, and the times.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Namespace of the lease.
+    pub namespace: String,
+    /// Name of the lease.
+    pub name: String,
+    /// Name of this replica; no other has it.
+    pub identity: String,
+    /// How long others wait after the last renewal that they saw.
+    pub lease_duration: Duration,
+    /// How long the leader tries to renew before it gives up.
+    pub renew_deadline: Duration,
+    /// How long to wait between two tries.
+    pub retry_period: Duration,
+}
+
+impl Config {
+    /// client-go's times: 15 s, 10 s, 2 s.
+    pub fn new(
+        namespace: impl Into<String>,
+        name: impl Into<String>,
+        identity: impl Into<String>,
+    ) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+            identity: identity.into(),
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Holding the lease: asking, renewing, giving back.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use rand::RngExt;
+use tokio_util::sync::CancellationToken;
+
+use super::election::{Election, Step};
+use super::{Config, Leadership};
+use crate::clock::{self, Clock, Instant};
+
+/// The leader could not renew its lease in time; whatever it does must stop.
+#[derive(Debug, thiserror::Error)]
+#[error("lost the lease {namespace}/{name}")]
+pub struct Lost {
+    namespace: String,
+    name: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("the API server refused")]
+    Api(#[source] Box<kube::Error>),
+    #[error("no answer in time")]
+    Timeout,
+}
+
+/// One replica's part in an election.
+#[derive(Debug)]
+pub struct Elector {
+    api: Api<Lease>,
+    config: Config,
+    election: Election,
+    leadership: Leadership,
+    clock: Clock,
+    /// When the last renewal that succeeded was sent; `None` for a candidate.
+    renewed: Option<Instant>,
+    /// Whether another replica was seen to hold what we held.
+    deposed: bool,
+    /// The lease as last answered, which a renewal builds on without reading it again.
+    held: Option<Lease>,
+    /// Who held the lease when that was last logged.
+    known_holder: Option<String>,
+}
+
+impl Elector {
+    /// For a client that no [`super::Gate`] guards.
+    pub fn new(client: Client, config: Config, clock: Clock) -> Self {
+        Self {
+            api: Api::namespaced(client, &config.namespace),
+            election: Election::new(config.clone()),
+            leadership: Leadership::standby(clock.clone()),
+            config,
+            clock,
+            renewed: None,
+            deposed: false,
+            held: None,
+            known_holder: None,
+        }
+    }
+
+    /// What the rest of the process asks.
+    pub fn leadership(&self) -> Leadership {
+        self.leadership.clone()
+    }
+
+    /// Runs until `shutdown`, and gives the lease back then; call it once all work has stopped.
+    pub async fn run(mut self, shutdown: CancellationToken) -> Result<(), Lost> {
+        let result = shutdown.run_until_cancelled(self.lead()).await;
+        self.leadership.end();
+        match result {
+            Some(lost) => Err(lost),
+            None => {
+                self.release().await;
+                Ok(())
+            }
+        }
+    }
+
+    async fn lead(&mut self) -> Lost {
+        loop {
+            self.try_once().await;
+            if self.deposed || self.renewed.is_some_and(|sent| self.left(sent).is_zero()) {
+                return Lost {
+                    namespace: self.config.namespace.clone(),
+                    name: self.config.name.clone(),
+                };
+            }
+            clock::sleep(self.pause()).await;
+        }
+    }
+
+    /// A leader renews on time, and wakes when its time is over; candidates spread their tries, as
+    /// client-go's do, so that they do not ask all at once.
+    fn pause(&self) -> Duration {
+        let period = self.config.retry_period;
+        match self.renewed {
+            Some(sent) => period.min(self.left(sent)),
+            None => period.mul_f64(1.0 + rand::rng().random_range(0.0..1.2)),
+        }
+    }
+
+    /// What is left of a term that began at `sent`.
+    fn left(&self, sent: Instant) -> Duration {
+        (sent + self.config.renew_deadline).saturating_duration_since(clock::now())
+    }
+
+    async fn try_once(&mut self) {
+        let half = self.config.renew_deadline / 2;
+        let bound = self.renewed.map_or(half, |sent| half.min(self.left(sent)));
+        let answer = tokio::time::timeout(bound, self.acquire_or_renew()).await;
+        if let Err(error) = answer.map_err(|_| Error::Timeout).flatten() {
+            // What we hold may be stale, or our write may have arrived after all: read it again.
+            self.held = None;
+            let error: &dyn std::error::Error = &error;
+            tracing::warn!(error, lease = self.config.name, "lease not renewed");
+        }
+        self.log_holder();
+    }
+
+    async fn acquire_or_renew(&mut self) -> Result<(), Error> {
+        let lease = match self.held.take() {
+            Some(lease) => Some(lease),
+            None => self
+                .api
+                .get_opt(&self.config.name)
+                .await
+                .map_err(api_error)?,
+        };
+        let (sent, wall) = (clock::now(), self.clock.timestamp());
+        if let Some(lease) = &lease {
+            self.election.observe(lease, sent);
+        }
+        let params = PostParams::default();
+        let lease = match self.election.step(lease, sent, wall) {
+            Step::Create(lease) => self.api.create(&params, &lease).await,
+            Step::Replace(lease) => self.api.replace(&self.config.name, &params, &lease).await,
+            Step::StandBy => {
+                self.deposed = self.renewed.is_some();
+                return Ok(());
+            }
+        }
+        .map_err(api_error)?;
+        self.election.observe(&lease, clock::now());
+        self.held = Some(lease);
+        self.renewed = Some(sent);
+        let term = self.config.renew_deadline;
+        self.leadership.extend(sent + term, wall + term);
+        Ok(())
+    }
+
+    fn log_holder(&mut self) {
+        let holder = self.election.holder();
+        if holder != self.known_holder.as_deref() {
+            self.known_holder = holder.map(str::to_owned);
+            let leads = holder == Some(&*self.config.identity);
+            tracing::info!(lease = self.config.name, holder, leads, "leader");
+        }
+    }
+
+    async fn release(&mut self) {
+        let bound = self.config.renew_deadline / 2;
+        let released = tokio::time::timeout(bound, self.give_back()).await;
+        match released {
+            Ok(Ok(())) => {}
+            // The next replica waits for its end then.
+            Ok(Err(error)) => {
+                tracing::warn!(%error, lease = self.config.name, "lease not released")
+            }
+            Err(_) => tracing::warn!(lease = self.config.name, "lease not released in time"),
+        }
+    }
+
+    async fn give_back(&mut self) -> Result<(), kube::Error> {
+        if self.renewed.is_none() {
+            return Ok(());
+        }
+        let held = match self.held.take() {
+            Some(held) => Some(held),
+            // The last renewal was cut short, so that it is not known what the server made of it.
+            None => self.api.get_opt(&self.config.name).await?,
+        };
+        let wall = self.clock.timestamp();
+        if let Some(free) = held.and_then(|held| self.election.released(held, wall)) {
+            let params = PostParams::default();
+            self.api.replace(&self.config.name, &params, &free).await?;
+            tracing::info!(lease = self.config.name, "lease released");
+        }
+        Ok(())
+    }
+}
+
+fn api_error(error: kube::Error) -> Error {
+    Error::Api(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use std::convert::Infallible;
+    use std::sync::Arc;
+
+    use http::{Method, Request, Response, StatusCode};
+    use jiff::Timestamp;
+    use kube::client::Body;
+    use parking_lot::Mutex;
+    use tower::service_fn;
+
+    /// One lease with optimistic locking; answers as long as `up`.
+    #[derive(Clone, Default)]
+    struct Server(Arc<Mutex<State>>);
+
+    #[derive(Default)]
+    struct State {
+        lease: Option<Lease>,
+        version: u64,
+        down: bool,
+        holders: VecDeque<String>,
+    }
+
+    impl Server {
+        fn client(&self) -> Client {
+            let server = self.clone();
+            let service = service_fn(move |request| {
+                let server = server.clone();
+                async move { Ok::<_, Infallible>(server.answer(request).await) }
+            });
+            Client::new(service, "default")
+        }
+
+        async fn answer(&self, request: Request<Body>) -> Response<Body> {
+            let method = request.method().clone();
+            let body = request.into_body().collect_bytes().await.unwrap();
+            let mut state = self.0.lock();
+            if state.down {
+                return reply(StatusCode::SERVICE_UNAVAILABLE, &serde_json::json!({}));
+            }
+            let held = state.lease.clone();
+            if method == Method::GET {
+                return match held {
+                    Some(lease) => reply(StatusCode::OK, &lease),
+                    None => refuse(StatusCode::NOT_FOUND, "NotFound"),
+                };
+            }
+            let mut lease: Lease = serde_json::from_slice(&body).unwrap();
+            let version = held.and_then(|lease| lease.metadata.resource_version);
+            if lease.metadata.resource_version != version {
+                return refuse(StatusCode::CONFLICT, "Conflict");
+            }
+            state.version += 1;
+            lease.metadata.resource_version = Some(state.version.to_string());
+            let holder = lease.spec.clone().unwrap().holder_identity.unwrap();
+            if state.holders.back() != Some(&holder) {
+                state.holders.push_back(holder);
+            }
+            state.lease = Some(lease.clone());
+            reply(StatusCode::OK, &lease)
+        }
+    }
+
+    fn reply(code: StatusCode, body: &impl serde::Serialize) -> Response<Body> {
+        let body = Body::from(serde_json::to_vec(body).unwrap());
+        Response::builder().status(code).body(body).unwrap()
+    }
+
+    fn refuse(code: StatusCode, reason: &str) -> Response<Body> {
+        let status = serde_json::json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "reason": reason, "message": reason, "code": code.as_u16(),
+        });
+        reply(code, &status)
+    }
+
+    /// A wall clock that goes with tokio's.
+    fn clock() -> Clock {
+        let start = clock::now();
+        Clock::from_fn(move || Timestamp::UNIX_EPOCH + clock::now().duration_since(start))
+    }
+
+    fn mk_elector(server: &Server, identity: &str) -> Elector {
+        Elector::new(
+            server.client(),
+            Config::new("ns", "lease", identity),
+            clock(),
+        )
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_standby_takes_over_when_the_leader_vanishes() {
+        let server = Server::default();
+        let (a, b) = (mk_elector(&server, "a"), mk_elector(&server, "b"));
+        let (a_leads, b_leads) = (a.leadership(), b.leadership());
+        let a = tokio::spawn(a.run(CancellationToken::new()));
+        a_leads.acquired().await;
+        let _b = tokio::spawn(b.run(CancellationToken::new()));
+        clock::sleep(Duration::from_mins(1)).await;
+        assert_eq!(b_leads.write_deadline(), None, "a renews");
+        a.abort();
+        let killed = clock::now();
+        b_leads.acquired().await;
+        let waited = clock::now() - killed;
+        assert!(waited <= Duration::from_secs(15 + 5), "{waited:?}");
+        assert!(waited >= Duration::from_secs(10), "{waited:?}");
+        assert_eq!(server.0.lock().holders, ["a", "b"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_leader_that_shuts_down_gives_the_lease_back() {
+        let server = Server::default();
+        let (a, b) = (mk_elector(&server, "a"), mk_elector(&server, "b"));
+        let (a_leads, b_leads) = (a.leadership(), b.leadership());
+        let shutdown = CancellationToken::new();
+        let a = tokio::spawn(a.run(shutdown.clone()));
+        a_leads.acquired().await;
+        let _b = tokio::spawn(b.run(CancellationToken::new()));
+        clock::sleep(Duration::from_secs(10)).await;
+        shutdown.cancel();
+        a.await.unwrap().unwrap();
+        assert_eq!(a_leads.write_deadline(), None);
+        let released = clock::now();
+        b_leads.acquired().await;
+        assert!(clock::now() - released < Duration::from_secs(5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_leader_that_cannot_renew_ends_before_another_may_begin() {
+        let server = Server::default();
+        let a = mk_elector(&server, "a");
+        let leads = a.leadership();
+        let a = tokio::spawn(a.run(CancellationToken::new()));
+        leads.acquired().await;
+        server.0.lock().down = true;
+        let down = clock::now();
+        assert!(a.await.unwrap().is_err());
+        let lasted = clock::now() - down;
+        assert!(lasted <= Duration::from_secs(10), "{lasted:?}");
+        assert!(lasted >= Duration::from_secs(7), "{lasted:?}");
+        assert_eq!(leads.write_deadline(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_outage_shorter_than_the_deadline_is_survived() {
+        let server = Server::default();
+        let a = mk_elector(&server, "a");
+        let leads = a.leadership();
+        let _a = tokio::spawn(a.run(CancellationToken::new()));
+        leads.acquired().await;
+        server.0.lock().down = true;
+        clock::sleep(Duration::from_secs(6)).await;
+        server.0.lock().down = false;
+        clock::sleep(Duration::from_secs(20)).await;
+        assert!(leads.write_deadline().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_leader_that_sees_another_holder_stops_at_once() {
+        let server = Server::default();
+        let a = mk_elector(&server, "a");
+        let leads = a.leadership();
+        let a = tokio::spawn(a.run(CancellationToken::new()));
+        leads.acquired().await;
+        {
+            let mut state = server.0.lock();
+            let mut lease = state.lease.clone().unwrap();
+            lease.spec.as_mut().unwrap().holder_identity = Some("thief".to_owned());
+            lease.metadata.resource_version = Some("99".to_owned());
+            state.lease = Some(lease);
+        }
+        let stolen = clock::now();
+        assert!(a.await.unwrap().is_err());
+        assert!(clock::now() - stolen <= Duration::from_secs(4));
+    }
+}
