@@ -4,6 +4,7 @@ pub mod annotations;
 pub mod condition;
 pub mod duration;
 pub mod field_selector;
+pub mod field_set;
 pub mod gvk;
 pub mod object;
 pub mod object_ref;

@@ -1,0 +1,301 @@
+//! What a field manager owns of an object: `metadata.managedFields[].fieldsV1`, as a tree.
+//!
+//! Two questions are answered, both without a schema, because the set itself tells which lists are
+//! maps or sets and which values are atomic:
+//!
+//! - [`FieldSet::matches`]: would applying this object change anything? Asked when nothing is
+//!   remembered of the last apply. A `true` is always right; a `false` may be wrong where the server
+//!   normalises a value (`1000m` to `1`), which costs one apply that changes nothing.
+//! - [`FieldSet::digest`]: have the owned values changed since the last look?
+
+use std::hash::Hasher;
+
+use serde_json::{Map, Value};
+use twox_hash::XxHash3_64;
+
+/// Why a text is not a field set.
+#[derive(Debug, thiserror::Error)]
+pub enum Malformed {
+    /// It is not JSON.
+    #[error("not JSON")]
+    Json(#[from] serde_json::Error),
+    /// A path element has an unknown form.
+    #[error("unknown path element {0:?}")]
+    Element(String),
+}
+
+/// The owned paths below one place of an object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FieldSet {
+    children: Vec<(Element, FieldSet)>,
+}
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq)]
+enum Element {
+    /// `f:`: a field of a map.
+    Field(Box<str>),
+    /// `k:`: the item of a list that has these values in its key fields.
+    Key(Map<String, Value>),
+    /// `v:`: the item of a set that has this value.
+    Item(Value),
+    /// `i:`: the item at this place.
+    Index(usize),
+}
+
+impl Element {
+    fn parse(text: &str) -> Result<Self, Malformed> {
+        let unknown = || Malformed::Element(text.to_owned());
+        let (form, rest) = text.split_once(':').ok_or_else(unknown)?;
+        match form {
+            "f" => Ok(Self::Field(rest.into())),
+            "k" => Ok(Self::Key(serde_json::from_str(rest)?)),
+            "v" => Ok(Self::Item(serde_json::from_str(rest)?)),
+            "i" => rest.parse().map(Self::Index).map_err(|_| unknown()),
+            _ => Err(unknown()),
+        }
+    }
+
+    /// The value that this step leads to.
+    fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+        match self {
+            Self::Field(name) => value.get(&**name),
+            Self::Index(index) => value.get(index),
+            Self::Item(item) => value.as_array()?.iter().find(|v| same(item, v)),
+            Self::Key(key) => value.as_array()?.iter().find(|item| {
+                key.iter()
+                    .all(|(name, wanted)| item.get(name).is_some_and(|v| same(wanted, v)))
+            }),
+        }
+    }
+
+    /// The same in an object that the server has not defaulted: key fields may be left out.
+    fn of_desired<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+        let Self::Key(key) = self else {
+            return self.of(value).filter(|v| !v.is_null());
+        };
+        let fits = |item: &&Value| {
+            key.iter()
+                .all(|(name, wanted)| item.get(name).is_none_or(|v| same(wanted, v)))
+        };
+        // An item that names every key field is meant before one that relies on a default.
+        self.of(value)
+            .or_else(|| value.as_array()?.iter().find(fits))
+    }
+}
+
+impl FieldSet {
+    /// From the text of `fieldsV1`.
+    pub fn parse(text: &str) -> Result<Self, Malformed> {
+        Self::from_value(&serde_json::from_str(text)?)
+    }
+
+    fn from_value(value: &Value) -> Result<Self, Malformed> {
+        let members = value.as_object().into_iter().flatten();
+        let children = members
+            .filter(|(step, _)| *step != ".")
+            .map(|(step, below)| Ok((Element::parse(step)?, Self::from_value(below)?)))
+            .collect::<Result<_, Malformed>>()?;
+        Ok(Self { children })
+    }
+
+    /// Whether nothing is owned.
+    pub fn is_empty(&self) -> bool {
+        self.children.is_empty()
+    }
+
+    /// Whether applying `desired` would change nothing: its paths are exactly the owned ones, and
+    /// `live` has its values there.
+    ///
+    /// Type, name and namespace are never owned and are not compared; what the server ignores in an
+    /// apply (`status`, where it is a subresource) has to be gone from `desired`.
+    pub fn matches(&self, desired: &Value, live: &Value) -> bool {
+        let Value::Object(top) = desired else {
+            return false;
+        };
+        let mut compared = 0;
+        for (name, wanted) in top {
+            if matches!(name.as_str(), "apiVersion" | "kind") || wanted.is_null() {
+                continue;
+            }
+            let below = self.field(name);
+            let present = live.get(name).unwrap_or(&Value::Null);
+            let equal = match (name.as_str(), wanted) {
+                ("metadata", Value::Object(metadata)) => {
+                    let mut rest = metadata.clone();
+                    rest.remove("name");
+                    rest.remove("namespace");
+                    below_matches(below, &Value::Object(rest), present, name)
+                }
+                _ => below_matches(below, wanted, present, name),
+            };
+            if !equal {
+                return false;
+            }
+            compared += usize::from(below.is_some());
+        }
+        compared == self.children.len()
+    }
+
+    /// Hash of the owned values of `live`.
+    ///
+    /// `desired` is what was applied: where it has an empty map or list, the content of the live one
+    /// belongs to others and does not count.
+    pub fn digest(&self, live: &Value, desired: &Value) -> u64 {
+        let mut hasher = XxHash3_64::new();
+        self.digest_into(&mut hasher, live, Some(desired));
+        hasher.finish()
+    }
+
+    fn digest_into(&self, hasher: &mut XxHash3_64, live: &Value, desired: Option<&Value>) {
+        for (step, below) in &self.children {
+            let wanted = desired.and_then(|v| step.of_desired(v));
+            match step.of(live) {
+                None => hasher.write_u8(0),
+                Some(value) if !below.is_empty() => {
+                    hasher.write_u8(1);
+                    below.digest_into(hasher, value, wanted);
+                }
+                Some(value) if wanted.is_some_and(|v| others_may_fill(v, value)) => {
+                    hasher.write_u8(0);
+                }
+                Some(value) => {
+                    hasher.write_u8(2);
+                    hash_value(hasher, value);
+                }
+            }
+        }
+    }
+
+    fn field(&self, name: &str) -> Option<&Self> {
+        self.children
+            .iter()
+            .find(|(step, _)| matches!(step, Element::Field(field) if &**field == name))
+            .map(|(_, below)| below)
+    }
+
+    /// [`FieldSet::matches`] below the top, at the field `name` or an item of it.
+    fn node_matches(&self, desired: &Value, live: &Value, name: &str) -> bool {
+        if self.is_empty() {
+            return leaf_matches(desired, live, name);
+        }
+        match desired {
+            Value::Object(fields) => {
+                let owned = |(name, wanted): (&String, &Value)| {
+                    let present = live.get(name).unwrap_or(&Value::Null);
+                    below_matches(self.field(name), wanted, present, name)
+                };
+                let listed = |name: &str| fields.get(name).is_some_and(|wanted| !wanted.is_null());
+                fields.iter().filter(|(_, v)| !v.is_null()).all(owned)
+                    && self
+                        .children
+                        .iter()
+                        .all(|(step, _)| matches!(step, Element::Field(name) if listed(name)))
+            }
+            Value::Array(items) => {
+                items.len() == self.children.len()
+                    && self.children.iter().all(|(step, below)| {
+                        match (step.of_desired(desired), step.of(live)) {
+                            (Some(wanted), Some(value)) => below.node_matches(wanted, value, name),
+                            _ => false,
+                        }
+                    })
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A desired value against what is owned of it; an empty map or list may go unlisted, because a
+/// server that knows the type drops it.
+fn below_matches(below: Option<&FieldSet>, desired: &Value, live: &Value, name: &str) -> bool {
+    match below {
+        Some(below) => below.node_matches(desired, live, name),
+        None => vanishes(desired),
+    }
+}
+
+/// Whether nothing would be left of a desired value once the server has read it.
+fn vanishes(desired: &Value) -> bool {
+    match desired {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.values().all(vanishes),
+        _ => false,
+    }
+}
+
+fn leaf_matches(desired: &Value, live: &Value, name: &str) -> bool {
+    match (desired, live) {
+        _ if others_may_fill(desired, live) => true,
+        // Atomic, and yet the server fills in the version.
+        (Value::Object(wanted), Value::Object(present)) if name == "fieldRef" => {
+            let mut present = present.clone();
+            if !wanted.contains_key("apiVersion") {
+                present.remove("apiVersion");
+            }
+            same(desired, &Value::Object(present))
+        }
+        _ => same(desired, live),
+    }
+}
+
+/// Deep equality, where `2` and `2.0` are the same number: the server writes the shorter one.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(x), Value::Number(y)) => x == y || x.as_f64() == y.as_f64(),
+        (Value::Array(x), Value::Array(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y))
+        }
+        (Value::Object(x), Value::Object(y)) => {
+            x.len() == y.len()
+                && x.iter()
+                    .all(|(key, x)| y.get(key).is_some_and(|y| same(x, y)))
+        }
+        _ => a == b,
+    }
+}
+
+/// Whether an empty map or list was applied, which owns the place but no content: the server may drop
+/// it, and others may fill it.
+fn others_may_fill(desired: &Value, live: &Value) -> bool {
+    match desired {
+        Value::Array(items) => items.is_empty() && (live.is_array() || live.is_null()),
+        Value::Object(fields) => fields.is_empty() && (live.is_object() || live.is_null()),
+        _ => false,
+    }
+}
+
+/// Each value is preceded by its kind and size, so that neighbours cannot run into each other.
+fn hash_value(hasher: &mut XxHash3_64, value: &Value) {
+    match value {
+        Value::Null => hasher.write_u8(b'n'),
+        Value::Bool(yes) => hasher.write(&[b'b', u8::from(*yes)]),
+        Value::Number(number) => hash_text(hasher, b'd', &number.to_string()),
+        Value::String(text) => hash_text(hasher, b's', text),
+        Value::Array(items) => {
+            hasher.write_u8(b'a');
+            hasher.write_usize(items.len());
+            for item in items {
+                hash_value(hasher, item);
+            }
+        }
+        Value::Object(fields) => {
+            hasher.write_u8(b'o');
+            hasher.write_usize(fields.len());
+            for (name, field) in fields {
+                hash_text(hasher, b'f', name);
+                hash_value(hasher, field);
+            }
+        }
+    }
+}
+
+fn hash_text(hasher: &mut XxHash3_64, kind: u8, text: &str) {
+    hasher.write_u8(kind);
+    hasher.write_usize(text.len());
+    hasher.write(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests;
