@@ -1,0 +1,81 @@
+//! How something is applied, and what came of it.
+
+use std::sync::Arc;
+
+use crate::model::Object;
+
+/// How an object is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// Whether the custom resource owns it: owner reference or annotations, label, pruning.
+    pub owner: bool,
+    /// Whether fields are taken from other managers; `None` for the watch's word, and without that:
+    /// from objects that the custom resource owns.
+    pub force: Option<bool>,
+    /// Whether an object that another controls is taken over.
+    pub adopt: bool,
+    /// Whether an object that cannot be changed so is deleted and made anew.
+    pub recreate: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            owner: true,
+            force: None,
+            adopt: false,
+            recreate: false,
+        }
+    }
+}
+
+/// What an apply did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The object is new.
+    Created,
+    /// The object was changed.
+    Changed,
+    /// A request was sent and changed nothing.
+    Unchanged,
+    /// Nothing was sent: the object is as after the last apply.
+    Skipped,
+    /// The object was deleted and made anew.
+    Recreated,
+}
+
+impl Action {
+    /// Whether a request that may write was sent.
+    pub fn sent(self) -> bool {
+        self != Self::Skipped
+    }
+
+    /// The word that traces and the CLI use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Changed => "changed",
+            Self::Unchanged => "unchanged",
+            Self::Skipped => "skipped",
+            Self::Recreated => "recreated",
+        }
+    }
+}
+
+/// What came of an apply.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The object as it now is.
+    pub object: Arc<Object>,
+    /// The object as it was, where that was known.
+    pub before: Option<Arc<Object>>,
+    /// What was done.
+    pub action: Action,
+    /// Whether an existing object that nobody controlled was taken over.
+    pub adopted: bool,
+    /// Fields that were sent and that the server did not keep.
+    pub dropped: Vec<String>,
+    /// Whether garbage collection cannot reach it from the custom resource, so that the custom
+    /// resource needs the cleanup finalizer.
+    pub unreachable: bool,
+}

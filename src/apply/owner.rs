@@ -1,0 +1,63 @@
+//! For whom something is applied: the custom resource of a run.
+
+use crate::model::owner::{OwnerReference, field_manager};
+use crate::model::{Object, ObjectRef};
+
+/// The custom resource of a run, as what it applies will know it.
+#[derive(Clone, Debug)]
+pub struct Owner {
+    /// The custom resource.
+    pub cr: ObjectRef,
+    /// Its uid, empty where no cluster holds it.
+    pub uid: Box<str>,
+    /// The field manager of all its writes.
+    pub manager: Box<str>,
+    /// The watch's word on taking fields from other managers; `None`: from children that it owns.
+    pub force: Option<bool>,
+    /// Whether this is a deletion run: what it makes anew must outlive the custom resource.
+    pub finalizing: bool,
+}
+
+impl Owner {
+    /// Of a custom resource. Without a uid, what is applied gets no owner.
+    pub fn new(cr: &Object) -> Self {
+        let reference = cr.object_ref();
+        Self {
+            manager: field_manager(&reference).into(),
+            cr: reference,
+            uid: cr.uid.clone(),
+            force: None,
+            finalizing: false,
+        }
+    }
+
+    /// Whether the cluster holds the custom resource, so that it can own anything.
+    pub fn is_live(&self) -> bool {
+        !self.uid.is_empty()
+    }
+
+    /// Whether the API lets it own an object of that namespace (`None`: a cluster-scoped one).
+    pub(super) fn can_be_referenced_from(&self, namespace: Option<&str>) -> bool {
+        self.cr.namespace.is_none() || self.cr.namespace.as_deref() == namespace
+    }
+
+    /// The entry in the owner references of its children.
+    pub(super) fn reference(&self) -> OwnerReference {
+        OwnerReference {
+            api_version: self.cr.gvk.api_version(),
+            kind: self.cr.gvk.kind.to_string(),
+            name: self.cr.name.to_string(),
+            uid: self.uid.to_string(),
+            controller: true,
+            block_owner_deletion: true,
+        }
+    }
+
+    /// `namespace/name`, for the annotation of children that cannot refer to it.
+    pub(super) fn namespaced_name(&self) -> String {
+        match &self.cr.namespace {
+            Some(namespace) => format!("{namespace}/{}", self.cr.name),
+            None => self.cr.name.to_string(),
+        }
+    }
+}

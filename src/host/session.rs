@@ -1,0 +1,232 @@
+//! What one run carries for its host functions, and what they gather for its report.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
+use rhai::NativeCallContext;
+use serde_json::{Map, Value};
+
+use super::Answer;
+use crate::apply::{Applied, Memory, Owner};
+use crate::clock::{self, Instant};
+use crate::cluster::Cluster;
+use crate::cluster::request::ListQuery;
+use crate::model::redact::Redactor;
+use crate::model::{Object, ObjectRef};
+use crate::role::{Role, Roles};
+use crate::script::{Run, Variables};
+
+/// What a session is made of.
+pub struct Setup {
+    /// The cluster, seen through the layers of this run.
+    pub cluster: Cluster,
+    /// What earlier runs left in memory about what they applied; one per process.
+    pub memory: Memory,
+    /// The custom resource of the run, as owner.
+    pub owner: Owner,
+    /// The role that runs.
+    pub role: Arc<Role>,
+    /// The roles that it may include.
+    pub roles: Arc<Roles>,
+    /// What the script sees as constants; an included role sees the same, but for `vars`.
+    pub variables: Variables,
+    /// The secrets that the run has seen.
+    pub redactor: Redactor,
+    /// Whether each call is noted in [`Gathered::trace`].
+    pub trace: bool,
+}
+
+/// The state of a run ([`crate::script::Job::state`]).
+pub struct Session {
+    pub(crate) setup: Setup,
+    started: Instant,
+    /// The role whose files and templates are meant: the innermost included one.
+    pub(super) roles: Mutex<Vec<Arc<Role>>>,
+    gathered: Mutex<Gathered>,
+}
+
+/// What a run did and asked for, in the order in which it did.
+#[derive(Default, Debug)]
+pub struct Gathered {
+    /// What was read, absence included.
+    pub reads: Vec<Read>,
+    /// What the role wants to exist.
+    pub applied: BTreeSet<ObjectRef>,
+    /// Applies that failed, caught ones included: the run is not complete then.
+    pub failed_applies: usize,
+    /// Whether something was applied that garbage collection does not reach from the custom resource.
+    pub unreachable: bool,
+    /// `set_status`, merged: a merge patch, where null removes.
+    pub status: Map<String, Value>,
+    /// `set_condition`, the last of each type.
+    pub conditions: Vec<Condition>,
+    /// `event`.
+    pub events: Vec<Event>,
+    /// `requeue`, the earliest.
+    pub requeue_after: Option<Duration>,
+    /// Writes that changed something.
+    pub writes: Vec<Write>,
+    /// Applies that needed no request.
+    pub skipped: usize,
+    /// Existing objects that nobody controlled and that are ours now.
+    pub adopted: Vec<ObjectRef>,
+    /// Fields that were sent and that the server did not keep.
+    pub dropped: Vec<(ObjectRef, String)>,
+    /// Objects that were read and cannot be watched.
+    pub unwatched: BTreeSet<String>,
+    /// Each call, where [`Setup::trace`] asks for it.
+    pub trace: Vec<Call>,
+}
+
+/// What a run read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// One object, and its resource version if it was there.
+    Object(ObjectRef, Option<Box<str>>),
+    /// Many, and [`crate::cluster::read::ReadList::version`].
+    List(ListQuery, u64),
+}
+
+/// A condition that a role set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Its type.
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: &'static str,
+    /// Its reason, `CamelCase`.
+    pub reason: String,
+    /// For people.
+    pub message: String,
+}
+
+/// An Event that a role asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Whether it is a Warning; else Normal.
+    pub warning: bool,
+    /// Its reason, `CamelCase`.
+    pub reason: String,
+    /// For people.
+    pub message: String,
+}
+
+/// A write that changed something.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// What was written.
+    pub object: ObjectRef,
+    /// Before, `None` if it was absent or is unknown.
+    pub before: Option<Arc<Object>>,
+    /// After, `None` if it was deleted.
+    pub after: Option<Arc<Object>>,
+}
+
+/// A host call, for people.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Time since the run began.
+    pub at: Duration,
+    /// How long it took.
+    pub took: Duration,
+    /// The function.
+    pub function: &'static str,
+    /// What it was about.
+    pub object: String,
+    /// What came of it.
+    pub result: String,
+}
+
+/// How a host function ends a run ([`crate::script::end`]).
+#[derive(Clone, Debug)]
+pub enum Ending {
+    /// The run waits for an object and is resumed when that changes.
+    Waiting {
+        /// On what, for people.
+        on: String,
+        /// The object, read by this run.
+        object: ObjectRef,
+    },
+    /// `fail(message)`: no retry of its own.
+    Failed(String),
+    /// The custom resource is gone, or was made anew: this run has no point any more.
+    Gone,
+}
+
+impl Session {
+    /// A session of a run that begins now.
+    pub fn new(setup: Setup) -> Self {
+        Self {
+            started: clock::now(),
+            roles: Mutex::new(vec![Arc::clone(&setup.role)]),
+            gathered: Mutex::default(),
+            setup,
+        }
+    }
+
+    /// The session of the run that makes a call.
+    pub fn of(cx: &NativeCallContext) -> Answer<Arc<Self>> {
+        Run::of(cx)?
+            .state()
+            .ok_or_else(|| "called outside a run of a role".into())
+    }
+
+    /// The role whose files and templates are meant.
+    pub fn role(&self) -> Arc<Role> {
+        let roles = self.roles.lock();
+        Arc::clone(roles.last().unwrap_or(&self.setup.role))
+    }
+
+    /// What was gathered so far.
+    pub fn gathered(&self) -> MutexGuard<'_, Gathered> {
+        self.gathered.lock()
+    }
+
+    /// Notes a call that began at `since`, where calls are traced.
+    pub(super) fn trace(
+        &self,
+        function: &'static str,
+        since: Instant,
+        object: impl ToString,
+        result: impl ToString,
+    ) {
+        if !self.setup.trace {
+            return;
+        }
+        let redact = |text: String| self.setup.redactor.text(&text).into_owned();
+        let call = Call {
+            at: since.duration_since(self.started),
+            took: since.elapsed(),
+            function,
+            object: redact(object.to_string()),
+            result: redact(result.to_string()),
+        };
+        self.gathered.lock().trace.push(call);
+    }
+
+    /// Notes what an apply did.
+    pub(super) fn note(&self, applied: &Applied) {
+        let object = applied.object.object_ref();
+        let mut gathered = self.gathered.lock();
+        let dropped = applied.dropped.iter();
+        gathered
+            .dropped
+            .extend(dropped.map(|field| (object.clone(), field.clone())));
+        if applied.adopted {
+            gathered.adopted.push(object.clone());
+        }
+        gathered.unreachable |= applied.unreachable;
+        if applied.action.sent() {
+            gathered.writes.push(Write {
+                object: object.clone(),
+                before: applied.before.clone(),
+                after: Some(Arc::clone(&applied.object)),
+            });
+        } else {
+            gathered.skipped += 1;
+        }
+        gathered.applied.insert(object);
+    }
+}
