@@ -16,6 +16,7 @@
 //! | 7 | `operator` |
 //! | 8 | `cli` |
 
+pub mod apply;
 pub mod backoff;
 pub mod cli;
 pub mod clock;

@@ -26,5 +26,8 @@ pub async fn apply(
     options: &Options,
 ) -> Result<Applied, Error> {
     let _ = (cluster, memory, owner, options);
-    Err(Error::Desired(format!("{} cannot be applied", desired.object_ref())))
+    Err(Error::Desired(format!(
+        "{} cannot be applied",
+        desired.object_ref()
+    )))
 }

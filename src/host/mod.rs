@@ -16,12 +16,14 @@ mod memo;
 pub mod path;
 pub mod quantity;
 pub mod semantic_version;
+pub mod session;
 pub mod template;
 pub mod text;
 pub mod time;
 
 use rhai::{EvalAltResult, Module, Shared};
 
+pub use self::session::{Ending, Session};
 use crate::script::HostError;
 
 /// What an exported function answers: bad input is an error that a script can catch.
