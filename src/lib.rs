@@ -26,6 +26,7 @@ pub mod host;
 pub mod lease;
 pub mod model;
 pub mod operator;
+pub mod reconcile;
 pub mod role;
 pub mod script;
 pub mod server;

@@ -20,5 +20,7 @@ pub use condition::Condition;
 pub use gvk::Gvk;
 pub use object::Object;
 pub use object_ref::ObjectRef;
+pub use outcome::Outcome;
 pub use problem::Problem;
+pub use reason::Reason;
 pub use redact::Redactor;

@@ -1,0 +1,410 @@
+//! What the runtime's own conditions say at the end of a run: the table of both styles, pure.
+//!
+//! `standard` is what kstatus reads: `Ready` always, `Reconciling` and `Stalled` only while they are
+//! true. `ansible` is what the Ansible operator leaves at the end of a run.
+
+use serde_json::{Map, Value, json};
+
+use crate::model::Outcome;
+use crate::model::condition::{self, Condition, Status};
+use crate::watches::Conditions;
+
+/// Types of the `standard` style.
+const STANDARD: [&str; 3] = ["Ready", "Reconciling", "Stalled"];
+/// Types of the `ansible` style.
+const ANSIBLE: [&str; 3] = ["Running", "Successful", "Failure"];
+
+/// What the table is asked about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Situation<'a> {
+    /// How the run ended.
+    pub(super) outcome: &'a Outcome,
+    /// Whether it was a deletion run.
+    pub(super) finalizing: bool,
+    /// The role that ran.
+    pub(super) role: &'a str,
+    /// What it did.
+    pub(super) tally: &'a Tally,
+}
+
+/// The counts of `ansibleResult`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// Writes sent.
+    pub(super) changed: usize,
+    /// Writes not needed.
+    pub(super) ok: usize,
+    /// Host calls that failed.
+    pub(super) failures: usize,
+    /// Objects left as they are.
+    pub(super) skipped: usize,
+    /// When the run ended, as Python writes a time.
+    pub(super) completion: String,
+}
+
+/// The types that the runtime writes in a style.
+pub(super) fn own_types(style: Conditions) -> [&'static str; 3] {
+    match style {
+        Conditions::Standard => STANDARD,
+        Conditions::Ansible => ANSIBLE,
+    }
+}
+
+/// Whether the runtime may write a condition of this type, in any style.
+pub(super) fn is_own_type(kind: &str) -> bool {
+    STANDARD.contains(&kind) || ANSIBLE.contains(&kind)
+}
+
+/// What becomes of one of the runtime's own conditions.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Change {
+    /// It is to be as given.
+    Set(Condition),
+    /// It is to go.
+    Clear(&'static str),
+}
+
+/// What the run's end makes of the conditions.
+pub(super) fn at_end(style: Conditions, situation: &Situation<'_>) -> Vec<Change> {
+    match style {
+        Conditions::Standard => standard(situation),
+        Conditions::Ansible => ansible(situation),
+    }
+}
+
+/// What holding a CR makes of the conditions that are there.
+pub(super) fn paused(style: Conditions, list: &[Value]) -> Vec<Change> {
+    const HELD: &str = "held by the annotation rhai.operator/paused";
+    let (progress, summary) = match style {
+        Conditions::Standard => ("Reconciling", "Ready"),
+        Conditions::Ansible => ("Running", "Successful"),
+    };
+    let mut changes = vec![set(progress, Status::False, "Paused", HELD)];
+    if condition::find(list, summary).is_none() {
+        changes.push(set(summary, Status::Unknown, "Paused", HELD));
+    }
+    changes
+}
+
+/// Whether the conditions say that the last run failed.
+pub(super) fn tell_of_failure(style: Conditions, list: &[Value]) -> bool {
+    match style {
+        Conditions::Standard => condition::find(list, "Ready").is_some_and(|ready| {
+            let reason = ready["reason"].as_str();
+            ready["status"] == "False" && matches!(reason, Some("Failed" | "Fighting"))
+        }),
+        Conditions::Ansible => condition::is(list, "Failure", Status::True),
+    }
+}
+
+fn standard(situation: &Situation<'_>) -> Vec<Change> {
+    match situation.outcome {
+        Outcome::Done => vec![
+            set(
+                "Ready",
+                Status::True,
+                "Reconciled",
+                format!("role {} ran to its end", situation.role),
+            ),
+            Change::Clear("Reconciling"),
+            Change::Clear("Stalled"),
+        ],
+        Outcome::Waiting { on } => {
+            let reason = if situation.finalizing {
+                "Finalizing"
+            } else {
+                "Waiting"
+            };
+            vec![
+                set("Ready", Status::False, reason, on),
+                set("Reconciling", Status::True, reason, on),
+                Change::Clear("Stalled"),
+            ]
+        }
+        Outcome::Failed { message, .. } => vec![
+            set("Ready", Status::False, "Failed", message),
+            set("Reconciling", Status::True, "Retrying", message),
+            Change::Clear("Stalled"),
+        ],
+        Outcome::Stalled { message } => stalled("Failed", message),
+        Outcome::Fighting { message } => stalled("Fighting", message),
+        Outcome::Cancelled => Vec::new(),
+    }
+}
+
+fn stalled(reason: &str, message: &str) -> Vec<Change> {
+    vec![
+        set("Ready", Status::False, reason, message),
+        Change::Clear("Reconciling"),
+        set("Stalled", Status::True, reason, message),
+    ]
+}
+
+fn ansible(situation: &Situation<'_>) -> Vec<Change> {
+    let result = ansible_result(situation.tally);
+    match situation.outcome {
+        Outcome::Done => vec![
+            set(
+                "Running",
+                Status::True,
+                "Successful",
+                "Awaiting next reconciliation",
+            )
+            .detailed("ansibleResult", result),
+            set(
+                "Successful",
+                Status::True,
+                "Successful",
+                "Last reconciliation succeeded",
+            ),
+            set("Failure", Status::False, "", ""),
+        ],
+        Outcome::Waiting { on } => vec![
+            set(
+                "Running",
+                Status::True,
+                "Running",
+                format!("Running reconciliation: {on}"),
+            ),
+            set("Successful", Status::False, "", ""),
+            set("Failure", Status::False, "", ""),
+        ],
+        Outcome::Failed { message, .. }
+        | Outcome::Stalled { message }
+        | Outcome::Fighting { message } => vec![
+            set(
+                "Running",
+                Status::False,
+                "Running",
+                "Running reconciliation",
+            ),
+            set("Successful", Status::False, "", ""),
+            set("Failure", Status::True, "Failed", message).detailed("ansibleResult", result),
+        ],
+        Outcome::Cancelled => Vec::new(),
+    }
+}
+
+fn ansible_result(tally: &Tally) -> Value {
+    let Tally {
+        changed,
+        ok,
+        failures,
+        skipped,
+        completion,
+    } = tally;
+    json!({
+        "changed": changed, "ok": ok, "failures": failures, "skipped": skipped,
+        "completion": completion,
+    })
+}
+
+/// `metav1.Condition` bounds a message at 32 KiB, and a person's patience ends before that.
+const MAX_MESSAGE: usize = 2048;
+
+fn set(kind: &str, status: Status, reason: &str, message: impl AsRef<str>) -> Change {
+    let message = shorten(message.as_ref(), MAX_MESSAGE);
+    Change::Set(Condition::new(kind, status, reason, message))
+}
+
+/// The text, cut at a character and marked as cut if it is longer than `max` bytes.
+pub(super) fn shorten(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(max.saturating_sub('…'.len_utf8()));
+    format!("{}…", &text[..end])
+}
+
+impl Change {
+    fn detailed(mut self, key: &str, value: Value) -> Self {
+        if let Self::Set(condition) = &mut self {
+            condition.details = Map::from_iter([(key.to_owned(), value)]);
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed() -> Outcome {
+        Outcome::Failed {
+            message: "web/tasks/main.rhai:3:1: no".into(),
+            after: None,
+        }
+    }
+
+    fn waiting() -> Outcome {
+        Outcome::Waiting {
+            on: "Deployment.apps n/x is not ready".into(),
+        }
+    }
+
+    /// The table as lines: `Ready=True Reconciled`, `-Stalled`.
+    fn table(style: Conditions, outcome: &Outcome, finalizing: bool) -> Vec<String> {
+        let tally = Tally::default();
+        let situation = Situation {
+            outcome,
+            finalizing,
+            role: "web",
+            tally: &tally,
+        };
+        lines(&at_end(style, &situation))
+    }
+
+    fn lines(changes: &[Change]) -> Vec<String> {
+        let line = |change: &Change| match change {
+            Change::Set(c) => format!("{}={} {}", c.kind, c.status, c.reason),
+            Change::Clear(kind) => format!("-{kind}"),
+        };
+        changes.iter().map(line).collect()
+    }
+
+    #[test]
+    fn standard_is_what_kstatus_reads() {
+        let stalled = Outcome::Stalled {
+            message: "no".into(),
+        };
+        let fighting = Outcome::Fighting {
+            message: "no".into(),
+        };
+        for (outcome, finalizing, expected) in [
+            (
+                Outcome::Done,
+                false,
+                ["Ready=True Reconciled", "-Reconciling", "-Stalled"],
+            ),
+            (
+                waiting(),
+                false,
+                [
+                    "Ready=False Waiting",
+                    "Reconciling=True Waiting",
+                    "-Stalled",
+                ],
+            ),
+            (
+                failed(),
+                false,
+                [
+                    "Ready=False Failed",
+                    "Reconciling=True Retrying",
+                    "-Stalled",
+                ],
+            ),
+            (
+                stalled,
+                false,
+                ["Ready=False Failed", "-Reconciling", "Stalled=True Failed"],
+            ),
+            (
+                fighting,
+                false,
+                [
+                    "Ready=False Fighting",
+                    "-Reconciling",
+                    "Stalled=True Fighting",
+                ],
+            ),
+            (
+                waiting(),
+                true,
+                [
+                    "Ready=False Finalizing",
+                    "Reconciling=True Finalizing",
+                    "-Stalled",
+                ],
+            ),
+            (
+                failed(),
+                true,
+                [
+                    "Ready=False Failed",
+                    "Reconciling=True Retrying",
+                    "-Stalled",
+                ],
+            ),
+        ] {
+            assert_eq!(
+                table(Conditions::Standard, &outcome, finalizing),
+                expected,
+                "{outcome:?}"
+            );
+        }
+        assert!(table(Conditions::Standard, &Outcome::Cancelled, false).is_empty());
+    }
+
+    #[test]
+    fn ansible_is_what_the_ansible_operator_leaves() {
+        assert_eq!(
+            table(Conditions::Ansible, &Outcome::Done, false),
+            [
+                "Running=True Successful",
+                "Successful=True Successful",
+                "Failure=False "
+            ]
+        );
+        assert_eq!(
+            table(Conditions::Ansible, &failed(), false),
+            [
+                "Running=False Running",
+                "Successful=False ",
+                "Failure=True Failed"
+            ]
+        );
+    }
+
+    #[test]
+    fn paused_leaves_ready_as_it_was() {
+        let held = paused(Conditions::Standard, &[]);
+        assert_eq!(
+            lines(&held),
+            ["Reconciling=False Paused", "Ready=Unknown Paused"]
+        );
+        let was = json!({"type": "Ready", "status": "True", "reason": "Reconciled"});
+        let held = paused(Conditions::Standard, &[was]);
+        assert_eq!(lines(&held), ["Reconciling=False Paused"]);
+    }
+
+    #[test]
+    fn a_failure_is_read_back_from_the_conditions() {
+        for (style, outcome, failure) in [
+            (Conditions::Standard, failed(), true),
+            (Conditions::Standard, waiting(), false),
+            (Conditions::Standard, Outcome::Done, false),
+            (Conditions::Ansible, failed(), true),
+            (Conditions::Ansible, Outcome::Done, false),
+        ] {
+            let tally = Tally::default();
+            let situation = Situation {
+                outcome: &outcome,
+                finalizing: false,
+                role: "web",
+                tally: &tally,
+            };
+            let mut list = Vec::new();
+            let stamp = condition::Stamp {
+                now: "",
+                generation: None,
+            };
+            for change in at_end(style, &situation) {
+                if let Change::Set(condition) = change {
+                    condition::merge(&mut list, &condition, &stamp);
+                }
+            }
+            assert_eq!(
+                tell_of_failure(style, &list),
+                failure,
+                "{style:?} {outcome:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn long_messages_are_cut_between_characters() {
+        assert_eq!(shorten("short", 5), "short");
+        assert_eq!(shorten("ääää", 7), "ää…");
+    }
+}

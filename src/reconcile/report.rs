@@ -1,0 +1,90 @@
+//! What a run came to.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cluster::request::ListQuery;
+use crate::model::{Object, ObjectRef, Outcome};
+
+/// What a run came to; all that anyone may want to know about it.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The custom resource as the run left it.
+    pub cr: Arc<Object>,
+    /// Whether nothing was run because of the annotation `rhai.operator/paused`.
+    pub paused: bool,
+    /// Whether the custom resource is gone, or ours no longer: what is kept of it can go.
+    pub gone: bool,
+    /// What the next run depends on; a change of it is to trigger one.
+    pub reads: Vec<Subscription>,
+    /// The objects that a waiting run waits for; each is among `reads` or is a child.
+    pub waits: BTreeSet<ObjectRef>,
+    /// What the role wants to exist.
+    pub applied: BTreeSet<ObjectRef>,
+    /// What was deleted because the role no longer applies it.
+    pub pruned: Vec<ObjectRef>,
+    /// When the role asked for a further run.
+    pub requeue_after: Option<Duration>,
+    /// [`super::status_digest`] after the run: another value in a later event is someone's edit.
+    pub status_digest: u64,
+    /// Whether the status was written.
+    pub status_written: bool,
+    /// Children that were written, each as often as that happened, for the loop detector.
+    pub writes: Vec<ObjectRef>,
+    /// Applies that needed no request.
+    pub skipped: usize,
+    /// How long the run took.
+    pub took: Duration,
+    /// What people should know, e.g. fields that the server dropped.
+    pub notes: Vec<String>,
+    /// What the next run is to be given.
+    pub history: Arc<History>,
+}
+
+/// Something that a run read, absence included, and the version that it saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subscription {
+    /// One object; no version when it was absent.
+    Object(ObjectRef, Option<Box<str>>),
+    /// A list; see [`crate::cluster::read::ReadList::version`].
+    List(ListQuery, u64),
+}
+
+/// What one run leaves for the next of the same custom resource. It may be lost at any time: what it
+/// saves is a repetition or a request, never correctness.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// What the last run applied.
+    pub(super) applied: BTreeSet<ObjectRef>,
+    /// Whether the last run failed.
+    pub(super) failed: bool,
+    /// Fields that the server dropped and that were told.
+    pub(super) dropped: BTreeSet<String>,
+}
+
+impl Report {
+    /// A report of a run that did nothing yet.
+    pub(super) fn new(outcome: Outcome, cr: &Arc<Object>) -> Self {
+        Self {
+            outcome,
+            cr: Arc::clone(cr),
+            paused: false,
+            gone: false,
+            reads: Vec::new(),
+            waits: BTreeSet::new(),
+            applied: BTreeSet::new(),
+            pruned: Vec::new(),
+            requeue_after: None,
+            status_digest: 0,
+            status_written: false,
+            writes: Vec::new(),
+            skipped: 0,
+            took: Duration::ZERO,
+            notes: Vec::new(),
+            history: Arc::default(),
+        }
+    }
+}
