@@ -5,6 +5,7 @@ pub mod condition;
 pub mod duration;
 pub mod field_selector;
 pub mod field_set;
+pub mod findings;
 pub mod gvk;
 pub mod object;
 pub mod object_ref;
@@ -14,6 +15,7 @@ pub mod problem;
 pub mod reason;
 pub mod redact;
 pub mod selector;
+pub mod syntax;
 pub mod yaml;
 
 pub use condition::Condition;

@@ -51,6 +51,11 @@ impl Problem {
         }
     }
 
+    /// Whether nothing starts with it.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
     /// The same with another severity.
     #[must_use]
     pub fn severity(mut self, severity: Severity) -> Self {

@@ -101,11 +101,19 @@ pub fn parse_positioned(text: &str) -> Result<Node, Error> {
 }
 
 /// One document.
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "nothing in a JSON value can fail"
+)]
 pub fn write(value: &Value) -> String {
     serde_yaml::to_string(value).expect("a JSON value can be written, and a string takes it")
 }
 
 /// Several documents, `---` between them.
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "nothing in a JSON value can fail"
+)]
 pub fn write_all(values: &[Value]) -> String {
     serde_yaml::to_string_multiple(values)
         .expect("a JSON value can be written, and a string takes it")
@@ -135,6 +143,15 @@ pub enum Content {
     List(Vec<Node>),
     /// A map in the order of the file, duplicates included.
     Map(Vec<(Key, Node)>),
+    /// What a variable stood for: text where a string is expected, else what YAML reads in it.
+    Substituted {
+        /// The variable's text.
+        text: String,
+        /// The same as a scalar.
+        read: Box<Self>,
+    },
+    /// What could not be found out and has been told as an error already.
+    Unknown,
 }
 
 /// A map's key with its position.
@@ -149,41 +166,58 @@ pub struct Key {
 impl Node {
     /// The plain value; of duplicate keys the last counts.
     pub fn to_value(&self) -> Value {
-        match &self.content {
-            Content::Null => Value::Null,
-            Content::Bool(flag) => Value::Bool(*flag),
-            Content::Number(number) => Value::Number(number.clone()),
-            Content::String(text) => Value::String(text.clone()),
-            Content::List(items) => items.iter().map(Self::to_value).collect(),
-            Content::Map(entries) => {
+        self.content.to_value()
+    }
+}
+
+impl Content {
+    /// The plain value; of duplicate keys the last counts, and what is unknown is null.
+    pub fn to_value(&self) -> Value {
+        match self {
+            Self::Null | Self::Unknown => Value::Null,
+            Self::Bool(flag) => Value::Bool(*flag),
+            Self::Number(number) => Value::Number(number.clone()),
+            Self::String(text) => Value::String(text.clone()),
+            Self::List(items) => items.iter().map(Node::to_value).collect(),
+            Self::Map(entries) => {
                 let entries = entries.iter();
                 let map: Map<_, _> = entries
                     .map(|(key, value)| (key.name.clone(), value.to_value()))
                     .collect();
                 Value::Object(map)
             }
+            Self::Substituted { read, .. } => read.to_value(),
         }
     }
 
     /// The kind of value, with its article, for messages: `a list`.
     pub fn kind(&self) -> &'static str {
-        match &self.content {
-            Content::Null => "nothing",
-            Content::Bool(_) => "a boolean",
-            Content::Number(number) if number.is_f64() => "a float",
-            Content::Number(_) => "an integer",
-            Content::String(_) => "a string",
-            Content::List(_) => "a list",
-            Content::Map(_) => "a map",
+        match self {
+            Self::Null | Self::Unknown => "nothing",
+            Self::Bool(_) => "a boolean",
+            Self::Number(number) if number.is_f64() => "a float",
+            Self::Number(_) => "an integer",
+            Self::String(_) => "a string",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a map",
+            Self::Substituted { read, .. } => read.kind(),
         }
+    }
+}
+
+/// What YAML reads in the text of a scalar: `5` is an integer, `a: b` a string.
+pub fn read_scalar(text: &str) -> Content {
+    match parse_positioned(text).map(|node| node.content) {
+        Ok(Content::List(_) | Content::Map(_)) | Err(_) => Content::String(text.to_owned()),
+        Ok(content) => content,
     }
 }
 
 /// [`Content`] as the library hands it over, positions outside the values.
 enum Tree {
     Leaf(Content),
-    List(Vec<Spanned<Tree>>),
-    Map(Vec<(Spanned<String>, Spanned<Tree>)>),
+    List(Vec<Spanned<Self>>),
+    Map(Vec<(Spanned<String>, Spanned<Self>)>),
 }
 
 impl From<Spanned<Tree>> for Node {

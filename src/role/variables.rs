@@ -62,6 +62,7 @@ mod tests {
     }
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "reads better at the calls")]
     fn check(base: Value, over: Value, expected: Value) {
         let mut merged = map(base);
         merge(&mut merged, &map(over));

@@ -4,16 +4,28 @@
 //! of [`Watch`]es. Every error of the file is found in one pass, each with its place; nothing is read
 //! but the text and the [`Environment`] handed in. The keys are the Ansible operator's and ours.
 
+mod concurrency;
+mod differences;
+mod entry;
 mod environment;
+mod namespaces;
+mod selector;
+mod substitute;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+
+use entry::Surroundings;
+use substitute::substitute;
 
 pub use environment::Environment;
 pub use watch::{Conditions, Finalizer, FinalizerFailure, Namespaces, OnDelete, Watch};
 
 use crate::model::Problem;
+use crate::model::findings::{Findings, Item};
+use crate::model::yaml::Content;
 
 /// What a valid watches.yaml means.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,6 +51,64 @@ pub fn load(path: &Path, environment: &Environment) -> Result<Watches, Vec<Probl
 
 /// The same of a text; `path` is for the messages.
 pub fn parse(path: &Path, text: &str, environment: &Environment) -> Result<Watches, Vec<Problem>> {
-    let _ = (path, text, environment);
-    Ok(Watches::default())
+    let findings = Findings::new(path);
+    let entries = read(text, environment, &findings);
+    let problems = findings.into_problems();
+    if problems.iter().any(Problem::is_error) {
+        return Err(problems);
+    }
+    Ok(Watches {
+        entries,
+        notes: problems,
+    })
 }
+
+/// The valid entries of a text; everything else is noted.
+fn read(text: &str, environment: &Environment, findings: &Findings) -> Vec<Arc<Watch>> {
+    let Some(root) = findings.parse(text) else {
+        return Vec::new();
+    };
+    let root = substitute(root, environment, findings);
+    let Content::List(nodes) = &root.content else {
+        let message = format!("expected a list of watches, found {}", root.content.kind());
+        findings.error(
+            root.position,
+            message,
+            "begin each watch with a dash: - group: …",
+        );
+        return Vec::new();
+    };
+    if nodes.is_empty() {
+        findings.warning(root.position, "nothing is watched: the list is empty", "");
+    }
+    let namespaces = namespaces::of(environment, findings);
+    let around = Surroundings {
+        environment,
+        namespaces: &namespaces,
+        findings,
+    };
+    let entries = nodes.iter().map(|node| Item::root(node, findings));
+    let watches: Vec<_> = entries
+        .filter_map(|entry| entry::read(&entry, &around))
+        .collect();
+    refuse_duplicates(&watches, findings);
+    if !findings.has_errors() {
+        differences::note(nodes, findings);
+    }
+    watches.into_iter().map(Arc::new).collect()
+}
+
+/// Two watches of one kind would run two roles for each object.
+fn refuse_duplicates(watches: &[Watch], findings: &Findings) {
+    let mut lines = BTreeMap::new();
+    for watch in watches {
+        if let Some(line) = lines.insert(&watch.gvk, watch.position.line) {
+            let message = format!("{} is watched twice", watch.gvk);
+            let hint = format!("the other entry is on line {line}");
+            findings.error(watch.position, message, hint);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

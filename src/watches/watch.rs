@@ -12,6 +12,10 @@ use crate::model::selector::LabelSelector;
 use crate::model::yaml::Position;
 
 /// A kind and how its objects are reconciled.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a key of the file, independent of the others"
+)]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watch {
     /// The kind of the primary objects.

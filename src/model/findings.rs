@@ -1,0 +1,439 @@
+//! Reading a positioned YAML tree by hand, so that every error is told at once, with its place.
+//!
+//! [`Findings`] gathers the problems of one file; [`Item`] is a value with the path that leads to it and
+//! reads itself as what is expected; [`Fields`] is a map whose keys are known. A reader that meets an
+//! error notes it and answers `None`: the caller goes on with the rest.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::model::problem::Severity;
+use crate::model::yaml::{Content, Key, Node, Position, read_scalar};
+use crate::model::{Problem, duration, yaml};
+
+/// The problems of one file, in the order in which they were found.
+#[derive(Debug)]
+pub struct Findings {
+    file: PathBuf,
+    problems: RefCell<Vec<Problem>>,
+}
+
+impl Findings {
+    /// None yet, of a file as the user names it.
+    pub fn new(file: impl Into<PathBuf>) -> Self {
+        Self {
+            file: file.into(),
+            problems: RefCell::default(),
+        }
+    }
+
+    /// Notes an error; `hint` says how to mend it and may be empty.
+    pub fn error(&self, at: Position, message: impl Into<String>, hint: impl Into<String>) {
+        self.add(Severity::Error, at, message.into(), hint.into());
+    }
+
+    /// Notes a warning.
+    pub fn warning(&self, at: Position, message: impl Into<String>, hint: impl Into<String>) {
+        self.add(Severity::Warning, at, message.into(), hint.into());
+    }
+
+    /// Notes something worth knowing.
+    pub fn note(&self, at: Position, message: impl Into<String>, hint: impl Into<String>) {
+        self.add(Severity::Note, at, message.into(), hint.into());
+    }
+
+    fn add(&self, severity: Severity, at: Position, message: String, hint: String) {
+        let mut problem =
+            Problem::error(&self.file, at.line, at.column, message).severity(severity);
+        problem.hint = Some(hint).filter(|hint| !hint.is_empty());
+        self.problems.borrow_mut().push(problem);
+    }
+
+    /// Whether there are errors among them so far.
+    pub fn has_errors(&self) -> bool {
+        self.problems.borrow().iter().any(Problem::is_error)
+    }
+
+    /// The file as the user names it.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// All of them by place.
+    pub fn into_problems(self) -> Vec<Problem> {
+        let mut problems = self.problems.into_inner();
+        problems.sort_by_key(|problem| (problem.line, problem.column));
+        problems
+    }
+
+    /// Parses the file's text; notes why it is not YAML, and every key that a map has twice.
+    pub fn parse(&self, text: &str) -> Option<Node> {
+        let parsed = yaml::parse_positioned(text);
+        let root = parsed.inspect_err(|error| self.syntax(error)).ok()?;
+        let before = self.problems.borrow().len();
+        self.duplicate_keys(&root);
+        if self.problems.borrow().len() == before {
+            // Of two keys that are the same number the tree has only the last.
+            if let Err(error) = yaml::parse(text) {
+                self.syntax(&error);
+            }
+        }
+        Some(root)
+    }
+
+    fn syntax(&self, error: &yaml::Error) {
+        let hint = if error.message.contains("mapping values are not allowed") {
+            "check the indentation; a text with a colon needs quotes"
+        } else if error.message.contains("tab") {
+            "indent with spaces"
+        } else {
+            ""
+        };
+        self.error(error.position, &*error.message, hint);
+    }
+
+    fn duplicate_keys(&self, node: &Node) {
+        match &node.content {
+            Content::List(items) => items.iter().for_each(|item| self.duplicate_keys(item)),
+            Content::Map(entries) => {
+                let mut lines = BTreeMap::new();
+                for (key, value) in entries {
+                    if let Some(line) = lines.insert(&key.name, key.position.line) {
+                        let message = format!("key {:?} is given twice", key.name);
+                        self.error(
+                            key.position,
+                            message,
+                            format!("it is on line {line} already"),
+                        );
+                    }
+                    self.duplicate_keys(value);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The keys that a map may have.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys {
+    /// Those that mean something.
+    pub known: &'static [&'static str],
+    /// Those that mean something elsewhere: what is wrong with each, and what to do instead.
+    pub refused: &'static [(&'static str, &'static str, &'static str)],
+}
+
+/// A value, and the path that leads to it.
+#[derive(Clone, Debug)]
+pub struct Item<'a> {
+    node: &'a Node,
+    path: String,
+    findings: &'a Findings,
+}
+
+impl<'a> Item<'a> {
+    /// The root of a file.
+    pub fn root(node: &'a Node, findings: &'a Findings) -> Self {
+        Self {
+            node,
+            path: String::new(),
+            findings,
+        }
+    }
+
+    /// Where it begins.
+    pub fn position(&self) -> Position {
+        self.node.position
+    }
+
+    /// Notes an error about it; `hint` may be empty.
+    pub fn error(&self, message: &str, hint: &str) {
+        self.error_at(self.node.position, message, hint);
+    }
+
+    /// Notes an error about it at a place of its own, e.g. that of a key in it.
+    pub fn error_at(&self, at: Position, message: &str, hint: &str) {
+        let message = if self.path.is_empty() {
+            message.to_owned()
+        } else {
+            format!("{}: {message}", self.path)
+        };
+        self.findings.error(at, message, hint);
+    }
+
+    /// Notes that it is not what was `expected`, unless why is known already.
+    fn unexpected(&self, expected: &str, hint: &str) {
+        let found = match &self.node.content {
+            Content::Unknown => return,
+            Content::Bool(flag) => flag.to_string(),
+            Content::Number(number) => number.to_string(),
+            Content::String(text) | Content::Substituted { text, .. } => format!("{text:?}"),
+            content => content.kind().to_owned(),
+        };
+        self.error(&format!("expected {expected}, found {found}"), hint);
+    }
+
+    /// A string.
+    pub fn text(&self) -> Option<&'a str> {
+        match &self.node.content {
+            Content::String(text) | Content::Substituted { text, .. } => Some(text),
+            Content::Bool(_) | Content::Number(_) => {
+                self.unexpected("a string", "put it in quotes");
+                None
+            }
+            _ => {
+                self.unexpected("a string", "");
+                None
+            }
+        }
+    }
+
+    /// A string that `valid` accepts; otherwise an error that says what was `expected`.
+    pub fn text_like(&self, expected: &str, valid: impl Fn(&str) -> bool) -> Option<&'a str> {
+        let text = self.text()?;
+        if !valid(text) {
+            self.error(&format!("expected {expected}, found {text:?}"), "");
+            return None;
+        }
+        Some(text)
+    }
+
+    /// A boolean.
+    pub fn flag(&self) -> Option<bool> {
+        let Content::Bool(flag) = self.scalar() else {
+            self.unexpected("true or false", self.unquote());
+            return None;
+        };
+        Some(*flag)
+    }
+
+    /// A whole number of at least `least`.
+    pub fn count(&self, least: u64) -> Option<u64> {
+        let expected = format!("a whole number of at least {least}");
+        let count = match self.scalar() {
+            Content::Number(number) => number.as_u64().filter(|count| *count >= least),
+            _ => None,
+        };
+        if count.is_none() {
+            self.unexpected(&expected, self.unquote());
+        }
+        count
+    }
+
+    /// Advice for a scalar that is a string only by its quotes.
+    fn unquote(&self) -> &'static str {
+        match &self.node.content {
+            Content::String(text) if !matches!(read_scalar(text), Content::String(_)) => {
+                "leave the quotes away"
+            }
+            _ => "",
+        }
+    }
+
+    /// A number.
+    pub fn number(&self) -> Option<f64> {
+        let Content::Number(number) = self.scalar() else {
+            self.unexpected("a number", self.unquote());
+            return None;
+        };
+        number.as_f64()
+    }
+
+    /// A duration in Go's syntax.
+    pub fn duration(&self) -> Option<Duration> {
+        if let Content::Number(number) = &self.node.content {
+            let hint = format!("write {number}s for seconds");
+            self.unexpected("a duration like 30s, 5m or 1h30m", &hint);
+            return None;
+        }
+        let parsed = duration::parse(self.text()?);
+        parsed
+            .inspect_err(|error| self.error(&error.to_string(), ""))
+            .ok()
+    }
+
+    /// One of some words.
+    pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
+        let text = self.text()?;
+        let found = choices.iter().find(|(name, _)| *name == text);
+        if found.is_none() {
+            let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+            let hint = nearest(text, &names).map(|name| format!("did you mean {name:?}?"));
+            let message = format!("expected {}, found {text:?}", list_of(&names, "or"));
+            self.error(&message, &hint.unwrap_or_default());
+        }
+        found.map(|(_, choice)| *choice)
+    }
+
+    /// The items of a list.
+    pub fn items(&self) -> Option<Vec<Self>> {
+        let Content::List(items) = &self.node.content else {
+            self.unexpected("a list", "");
+            return None;
+        };
+        let items = items.iter().enumerate();
+        let items = items.map(|(index, node)| Self {
+            node,
+            path: format!("{}[{index}]", self.path),
+            findings: self.findings,
+        });
+        Some(items.collect())
+    }
+
+    /// The entries of a map whose keys are the user's.
+    pub fn entries(&self) -> Option<Vec<(&'a Key, Self)>> {
+        let Content::Map(entries) = &self.node.content else {
+            self.unexpected("a map", "");
+            return None;
+        };
+        let entries = entries.iter();
+        Some(
+            entries
+                .map(|(key, node)| (key, self.below(&key.name, node)))
+                .collect(),
+        )
+    }
+
+    /// A map of plain values.
+    pub fn map(&self) -> Option<Map<String, Value>> {
+        self.entries()?;
+        match self.node.to_value() {
+            Value::Object(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// Any plain value.
+    pub fn value(&self) -> Value {
+        self.node.to_value()
+    }
+
+    /// The fields of a map whose keys are ours. Unknown keys are noted as errors.
+    pub fn fields(&self, keys: Keys) -> Option<Fields<'a>> {
+        let Content::Map(entries) = &self.node.content else {
+            self.unexpected("a map", "");
+            return None;
+        };
+        let mut fields = Fields {
+            map: self.clone(),
+            entries: BTreeMap::new(),
+            excused: Vec::new(),
+        };
+        for (key, node) in entries {
+            if keys.known.contains(&&*key.name) {
+                fields.entries.insert(&key.name, node);
+            } else if let Some((_, message, hint)) =
+                keys.refused.iter().find(|(name, ..)| *name == key.name)
+            {
+                self.findings.error(key.position, *message, *hint);
+                fields.excused.push(&key.name);
+            } else {
+                let near = nearest(&key.name, keys.known);
+                fields.excused.extend(near);
+                let hint = near.map_or_else(
+                    || format!("valid keys are {}", list_of(keys.known, "and")),
+                    |near| format!("did you mean {near:?}?"),
+                );
+                let message = format!("unknown key {:?}", key.name);
+                self.findings.error(key.position, message, hint);
+            }
+        }
+        Some(fields)
+    }
+
+    fn below(&self, key: &str, node: &'a Node) -> Self {
+        let mut path = self.path.clone();
+        let _ = write!(path, "{}{key}", if path.is_empty() { "" } else { "." });
+        Self {
+            node,
+            path,
+            findings: self.findings,
+        }
+    }
+
+    /// The content, a substituted one as what YAML reads in it.
+    fn scalar(&self) -> &'a Content {
+        match &self.node.content {
+            Content::Substituted { read, .. } => read,
+            content => content,
+        }
+    }
+}
+
+/// A map whose keys are known. A key without value counts as absent.
+#[derive(Debug)]
+pub struct Fields<'a> {
+    map: Item<'a>,
+    entries: BTreeMap<&'a str, &'a Node>,
+    /// Keys that need not be missed: what stands for them is in the file, and has been told as wrong.
+    excused: Vec<&'a str>,
+}
+
+impl<'a> Fields<'a> {
+    /// Where the map begins.
+    pub fn position(&self) -> Position {
+        self.map.position()
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<Item<'a>> {
+        let node = self.entries.get(key)?;
+        (node.content != Content::Null).then(|| self.map.below(key, node))
+    }
+
+    /// The value of a key that must be there; `excuse` is a refused key that stands for it.
+    pub fn required(&self, key: &str, excuse: Option<&str>) -> Option<Item<'a>> {
+        let item = self.get(key);
+        let excused = |key: &str| self.excused.contains(&key);
+        if item.is_none() && !excused(key) && !excuse.is_some_and(excused) {
+            self.map.error(&format!("{key} is missing"), "");
+        }
+        item
+    }
+}
+
+/// The candidate that a mistyped word most likely stands for.
+pub fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
+    let plain = |text: &str| -> String {
+        let letters = text.chars().filter(|c| c.is_alphanumeric());
+        letters.flat_map(char::to_lowercase).collect()
+    };
+    let word = plain(word);
+    let distance = |candidate: &str| strsim::damerau_levenshtein(&word, &plain(candidate));
+    let nearest = candidates
+        .iter()
+        .min_by_key(|candidate| distance(candidate))?;
+    // A third of the letters may be wrong; more, and the guess would mislead.
+    let allowed = word.chars().count().max(3) / 3;
+    (distance(nearest) <= allowed).then_some(nearest)
+}
+
+/// `a, b or c`
+pub fn list_of(names: &[&str], conjunction: &str) -> String {
+    match names {
+        [] => String::new(),
+        [name] => (*name).to_owned(),
+        [names @ .., last] => format!("{} {conjunction} {last}", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_key_ignores_case_and_separators_and_does_not_guess_wildly() {
+        let keys = ["role", "reconcilePeriod", "maxConcurrentReconciles", "vars"];
+        assert_eq!(nearest("rol", &keys), Some("role"));
+        assert_eq!(nearest("reconcile_period", &keys), Some("reconcilePeriod"));
+        assert_eq!(nearest("Roles", &keys), Some("role"));
+        assert_eq!(nearest("playbook", &keys), None);
+        assert_eq!(nearest("x", &keys), None);
+        assert_eq!(nearest("x", &[]), None);
+    }
+}

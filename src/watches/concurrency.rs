@@ -1,0 +1,47 @@
+//! `MAX_CONCURRENT_RECONCILES_<KIND>_<GROUP>`: the number of runs of a kind at one time.
+
+use std::num::NonZeroUsize;
+
+use super::Environment;
+use crate::model::Gvk;
+use crate::model::findings::Findings;
+use crate::model::yaml::Position;
+
+const PREFIX: &str = "MAX_CONCURRENT_RECONCILES_";
+/// The Ansible operator's old name, long deprecated there.
+const OLD_PREFIX: &str = "WORKER_";
+
+/// The environment's number for a kind; `at` is where its entry begins.
+pub(super) fn of(
+    gvk: &Gvk,
+    environment: &Environment,
+    at: Position,
+    findings: &Findings,
+) -> Option<NonZeroUsize> {
+    let suffix = suffix(gvk);
+    let old = format!("{OLD_PREFIX}{suffix}");
+    if environment.get(&old).is_some() {
+        let message = format!("the environment variable {old} is not read");
+        findings.warning(at, message, format!("set {PREFIX}{suffix}"));
+    }
+    // The Ansible operator ends the name of a core kind with the underscore before its empty group.
+    let names = [format!("{PREFIX}{suffix}"), format!("{PREFIX}{suffix}_")];
+    let set = |name: &String| Some((name.clone(), environment.get(name)?));
+    let (name, text) = names.iter().find_map(set)?;
+    let count = text.trim().parse().ok();
+    if count.is_none() {
+        let message = format!("{name}: expected a whole number of at least 1, found {text:?}");
+        findings.error(at, message, "mend the environment variable");
+    }
+    count
+}
+
+/// `MEMCACHED_CACHE_EXAMPLE_COM`
+fn suffix(gvk: &Gvk) -> String {
+    let name = if gvk.group.is_empty() {
+        gvk.kind.to_string()
+    } else {
+        format!("{}_{}", gvk.kind, gvk.group)
+    };
+    name.to_uppercase().replace(['.', '-'], "_")
+}

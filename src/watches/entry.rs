@@ -1,0 +1,288 @@
+//! One entry of the file: from what was typed to a [`Watch`].
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::watch::{Conditions, Finalizer, FinalizerFailure, Namespaces, OnDelete, Watch};
+use super::{Environment, concurrency, namespaces, selector};
+use crate::model::Gvk;
+use crate::model::annotations::CLEANUP_FINALIZER;
+use crate::model::findings::{Fields, Findings, Item, Keys};
+use crate::model::syntax::{
+    is_dns_label, is_dns_subdomain, is_kind, is_qualified_name, is_version,
+};
+
+/// Long enough for any run that does not hang.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
+
+const NO_PLAYBOOK: (&str, &str, &str) = (
+    "playbook",
+    "playbooks are not run here",
+    "name a role whose tasks/main.rhai does the work: role: <folder below the roles folder>",
+);
+
+pub(super) const ENTRY: Keys = Keys {
+    known: &[
+        "group",
+        "version",
+        "kind",
+        "role",
+        "vars",
+        "reconcilePeriod",
+        "maxConcurrentReconciles",
+        "manageStatus",
+        "watchDependentResources",
+        "watchClusterScopedResources",
+        "watchAnnotationsChanges",
+        "snakeCaseParameters",
+        "selector",
+        "blacklist",
+        "finalizer",
+        "conditions",
+        "timeout",
+        "prune",
+        "onDelete",
+        "force",
+        "namespaces",
+    ],
+    refused: &[
+        NO_PLAYBOOK,
+        (
+            "maxRunnerArtifacts",
+            "runs leave no artifacts here",
+            "take the key out; what a run did is in the log, the status and the events",
+        ),
+        (
+            "markUnsafe",
+            "values are never evaluated as code or template here",
+            "take the key out: every value is safe",
+        ),
+        (
+            "ansibleVerbosity",
+            "there is no Ansible here",
+            "take the key out and set --log-level",
+        ),
+        (
+            "maxWorkers",
+            "the number of workers has another name",
+            "write maxConcurrentReconciles",
+        ),
+        (
+            "watches",
+            "watches is not supported yet",
+            "take the key out",
+        ),
+        (
+            "schedule",
+            "schedule is not supported yet",
+            "use reconcilePeriod",
+        ),
+        (
+            "applyMode",
+            "applyMode is not supported yet",
+            "take the key out",
+        ),
+    ],
+};
+
+pub(super) const FINALIZER: Keys = Keys {
+    known: &["name", "role", "vars", "timeout", "onFailure"],
+    refused: &[NO_PLAYBOOK],
+};
+
+pub(super) const KIND: Keys = Keys {
+    known: &["group", "version", "kind"],
+    refused: &[],
+};
+
+/// What an entry is read with besides its own text.
+pub(super) struct Surroundings<'a> {
+    pub(super) environment: &'a Environment,
+    pub(super) namespaces: &'a Namespaces,
+    pub(super) findings: &'a Findings,
+}
+
+/// Reads an entry as far as its kind is known. What is wrong in it is noted, and something valid stands in
+/// for it, so that the entries can still be compared with each other.
+pub(super) fn read(item: &Item<'_>, around: &Surroundings<'_>) -> Option<Watch> {
+    let fields = item.fields(ENTRY)?;
+    let gvk = gvk(&fields);
+    let role = fields
+        .required("role", Some("playbook"))
+        .and_then(|role| role.text_like("the name of a role", |name| !name.is_empty()));
+    let flag = |key: &str, default: bool| {
+        let given = fields.get(key);
+        given.and_then(|item| item.flag()).unwrap_or(default)
+    };
+    let duration = |key: &str| fields.get(key).and_then(|item| item.duration());
+    let max_concurrent = max_concurrent(&fields, gvk.as_ref(), around);
+    let watch = Watch {
+        vars: fields
+            .get("vars")
+            .and_then(|vars| vars.map())
+            .unwrap_or_default(),
+        reconcile_period: duration("reconcilePeriod"),
+        max_concurrent,
+        manage_status: flag("manageStatus", true),
+        watch_dependents: flag("watchDependentResources", true),
+        watch_cluster_scoped: flag("watchClusterScopedResources", true),
+        watch_annotations: flag("watchAnnotationsChanges", false),
+        snake_case: flag("snakeCaseParameters", false),
+        selector: fields
+            .get("selector")
+            .and_then(|item| selector::read(&item)),
+        blacklist: blacklist(&fields),
+        finalizer: fields
+            .get("finalizer")
+            .and_then(|item| finalizer(&item, around.findings)),
+        conditions: conditions(&fields),
+        timeout: positive(&fields, "timeout").unwrap_or(DEFAULT_TIMEOUT),
+        prune: flag("prune", true),
+        on_delete: on_delete(&fields),
+        force: fields.get("force").and_then(|item| item.flag()),
+        namespaces: namespaces(&fields, around.namespaces),
+        position: item.position(),
+        gvk: gvk?,
+        role: Arc::from(role.unwrap_or_default()),
+    };
+    Some(watch)
+}
+
+fn gvk(fields: &Fields<'_>) -> Option<Gvk> {
+    let group = match fields.get("group") {
+        Some(group) => group.text_like("an API group like cache.example.com", |name| {
+            name.is_empty() || is_dns_subdomain(name)
+        }),
+        None => Some(""),
+    };
+    let version = fields
+        .required("version", None)
+        .and_then(|version| version.text_like("an API version like v1alpha1", is_version));
+    let kind = fields
+        .required("kind", None)
+        .and_then(|kind| kind.text_like("a kind like Memcached", is_kind));
+    Some(Gvk::new(group?, version?, kind?))
+}
+
+/// The environment's number wins over the file's.
+fn max_concurrent(
+    fields: &Fields<'_>,
+    gvk: Option<&Gvk>,
+    around: &Surroundings<'_>,
+) -> Option<NonZeroUsize> {
+    let typed = fields.get("maxConcurrentReconciles").and_then(|item| {
+        let count = item.count(1)?;
+        NonZeroUsize::new(usize::try_from(count).ok()?)
+    });
+    let from_environment = gvk.and_then(|gvk| {
+        concurrency::of(gvk, around.environment, fields.position(), around.findings)
+    });
+    from_environment.or(typed)
+}
+
+fn positive(fields: &Fields<'_>, key: &str) -> Option<Duration> {
+    let item = fields.get(key)?;
+    let duration = item.duration()?;
+    if duration.is_zero() {
+        item.error("expected more than no time", "");
+        return None;
+    }
+    Some(duration)
+}
+
+fn blacklist(fields: &Fields<'_>) -> Vec<Gvk> {
+    let items = fields.get("blacklist").and_then(|list| list.items());
+    let items = items.unwrap_or_default();
+    items
+        .iter()
+        .filter_map(|item| gvk(&item.fields(KIND)?))
+        .collect()
+}
+
+fn conditions(fields: &Fields<'_>) -> Conditions {
+    let choices = [
+        ("standard", Conditions::Standard),
+        ("ansible", Conditions::Ansible),
+    ];
+    let item = fields.get("conditions");
+    item.and_then(|item| item.choice(&choices))
+        .unwrap_or_default()
+}
+
+fn on_delete(fields: &Fields<'_>) -> OnDelete {
+    let choices = [("delete", OnDelete::Delete), ("orphan", OnDelete::Orphan)];
+    let item = fields.get("onDelete");
+    item.and_then(|item| item.choice(&choices))
+        .unwrap_or_default()
+}
+
+fn finalizer(item: &Item<'_>, findings: &Findings) -> Option<Finalizer> {
+    let fields = item.fields(FINALIZER)?;
+    let name = fields
+        .required("name", None)
+        .and_then(|name| finalizer_name(&name, findings));
+    let role = fields
+        .get("role")
+        .and_then(|role| role.text_like("the name of a role", |name| !name.is_empty()));
+    let vars = fields.get("vars").and_then(|vars| vars.map());
+    let timeout = positive(&fields, "timeout");
+    let choices = [
+        ("retry", FinalizerFailure::Retry),
+        ("orphan", FinalizerFailure::Orphan),
+    ];
+    let on_failure = fields.get("onFailure");
+    if let Some(item) = on_failure
+        .as_ref()
+        .filter(|_| fields.get("timeout").is_none())
+    {
+        let message = "finalizer.onFailure does nothing without finalizer.timeout";
+        findings.warning(item.position(), message, "add a timeout, e.g. timeout: 1h");
+    }
+    Some(Finalizer {
+        on_failure: on_failure
+            .and_then(|item| item.choice(&choices))
+            .unwrap_or_default(),
+        name: Arc::from(name?),
+        role: role.map(Arc::from),
+        vars: vars.unwrap_or_default(),
+        timeout,
+    })
+}
+
+fn finalizer_name<'a>(item: &Item<'a>, findings: &Findings) -> Option<&'a str> {
+    let expected = "the name of a finalizer like example.com/cleanup";
+    let name = item.text_like(expected, is_qualified_name)?;
+    if name == CLEANUP_FINALIZER {
+        let hint = "take a name of your own domain";
+        item.error(&format!("{name} is the runtime's own finalizer"), hint);
+        return None;
+    }
+    if !name.contains('/') {
+        let message =
+            format!("the finalizer {name:?} names no domain, which the API server warns of");
+        findings.warning(item.position(), message, format!("e.g. example.com/{name}"));
+    }
+    Some(name)
+}
+
+/// The entry's namespaces, as far as the operator watches them.
+fn namespaces(fields: &Fields<'_>, operator: &Namespaces) -> Namespaces {
+    let Some(item) = fields.get("namespaces") else {
+        return operator.clone();
+    };
+    let items = item.items();
+    if items.as_ref().is_some_and(Vec::is_empty) {
+        item.error(
+            "expected at least one namespace",
+            "leave the key out to watch all",
+        );
+    }
+    let names = items.unwrap_or_default();
+    let names = names
+        .iter()
+        .filter_map(|item| item.text_like("the name of a namespace", is_dns_label))
+        .map(str::to_owned)
+        .collect();
+    namespaces::intersect(names, &item, operator)
+}

@@ -1,0 +1,62 @@
+//! Golden tests: each file of `tests/watches/` and what becomes of it.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use super::*;
+
+/// The variables of the file's `# env: NAME=value` lines.
+fn environment(text: &str) -> Environment {
+    let lines = text.lines().filter_map(|line| line.strip_prefix("# env: "));
+    lines.filter_map(|line| line.split_once('=')).collect()
+}
+
+fn outcome(name: &str, text: &str) -> String {
+    let (mut said, problems) = match parse(Path::new(name), text, &environment(text)) {
+        Ok(Watches { entries, notes }) => (format!("{entries:#?}\n"), notes),
+        Err(problems) => (String::new(), problems),
+    };
+    for problem in problems {
+        writeln!(said, "{problem}").unwrap();
+    }
+    said
+}
+
+#[test]
+fn each_file_means_or_fails_as_written_down() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../../tests/watches/snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        insta::glob!("../../tests/watches", "*.yaml", |path| {
+            let text = fs::read_to_string(path).unwrap();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let result = parse(Path::new(name), &text, &environment(&text));
+            assert_eq!(
+                result.is_err(),
+                name.starts_with("err_"),
+                "{name}: {result:#?}"
+            );
+            insta::assert_snapshot!("watches", outcome(name, &text));
+        });
+    });
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_an_error() {
+    let problems = load(Path::new("no/such/watches.yaml"), &Environment::default()).unwrap_err();
+    assert!(
+        problems[0]
+            .to_string()
+            .starts_with("no/such/watches.yaml: error: cannot be read")
+    );
+}
+
+#[test]
+fn no_text_panics() {
+    let whole = fs::read_to_string("tests/watches/ok_everything.yaml").unwrap();
+    for (end, _) in whole.char_indices().step_by(7) {
+        let _ = parse(Path::new("f"), &whole[..end], &Environment::default());
+    }
+}
