@@ -12,8 +12,11 @@
 pub mod crypto;
 pub mod document;
 pub mod encoding;
+pub mod environment;
+pub mod files;
 mod memo;
 pub mod path;
+mod pattern;
 pub mod quantity;
 pub mod semantic_version;
 pub mod session;
@@ -35,9 +38,12 @@ pub fn modules() -> Vec<Shared<Module>> {
         crypto::module(),
         document::module(),
         encoding::module(),
+        environment::module(),
+        files::module(),
         path::module(),
         quantity::module(),
         semantic_version::module(),
+        template::module(),
         text::module(),
         time::module(),
     ]

@@ -37,9 +37,7 @@ mod functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn merge(base: Map, over: Map) -> Answer<Map> {
-        let mut merged = base;
-        lay_over(&mut merged, over, 0)?;
-        Ok(merged)
+        merged(base, over)
     }
 
     /// Reads a nested value, or the default where there is none.
@@ -107,6 +105,12 @@ mod functions {
     pub fn jsonpath_one(value: Dynamic, query: &str) -> Answer<Dynamic> {
         Ok(select(&value, query, 1)?.pop().unwrap_or_default())
     }
+}
+
+/// Two maps merged as `merge` promises.
+pub(super) fn merged(mut base: Map, over: Map) -> Answer<Map> {
+    lay_over(&mut base, over, 0)?;
+    Ok(base)
 }
 
 /// Lays `over` over `base`, in place.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use rhai::NativeCallContext;
+use rhai::{Dynamic, NativeCallContext};
 use serde_json::{Map, Value};
 
 use super::Answer;
@@ -34,6 +34,8 @@ pub struct Setup {
     pub variables: Variables,
     /// The secrets that the run has seen.
     pub redactor: Redactor,
+    /// Environment variables that the operator's flag opens; a trailing `*` stands for any ending.
+    pub allow_env: Vec<String>,
     /// Whether each call is noted in [`Gathered::trace`].
     pub trace: bool,
 }
@@ -42,9 +44,15 @@ pub struct Setup {
 pub struct Session {
     pub(crate) setup: Setup,
     started: Instant,
-    /// The role whose files and templates are meant: the innermost included one.
-    pub(super) roles: Mutex<Vec<Arc<Role>>>,
+    /// The included roles at work, innermost last.
+    pub(super) included: Mutex<Vec<Included>>,
     gathered: Mutex<Gathered>,
+}
+
+/// An included role, and the `vars` that it sees.
+pub(super) struct Included {
+    pub(super) role: Arc<Role>,
+    pub(super) vars: Dynamic,
 }
 
 /// What a run did and asked for, in the order in which it did.
@@ -160,7 +168,7 @@ impl Session {
     pub fn new(setup: Setup) -> Self {
         Self {
             started: clock::now(),
-            roles: Mutex::new(vec![Arc::clone(&setup.role)]),
+            included: Mutex::default(),
             gathered: Mutex::default(),
             setup,
         }
@@ -173,10 +181,23 @@ impl Session {
             .ok_or_else(|| "called outside a run of a role".into())
     }
 
-    /// The role whose files and templates are meant.
+    /// The role whose files and templates are meant: the innermost one.
     pub fn role(&self) -> Arc<Role> {
-        let roles = self.roles.lock();
-        Arc::clone(roles.last().unwrap_or(&self.setup.role))
+        let included = self.included.lock();
+        Arc::clone(
+            included
+                .last()
+                .map_or(&self.setup.role, |inner| &inner.role),
+        )
+    }
+
+    /// What the script at work sees as constants.
+    pub(super) fn variables(&self) -> Variables {
+        let mut variables = self.setup.variables.clone();
+        if let Some(inner) = self.included.lock().last() {
+            variables.insert("vars", inner.vars.clone());
+        }
+        variables
     }
 
     /// What was gathered so far.

@@ -3,6 +3,7 @@
 //! Values are data: what a template renders is never rendered again.
 
 mod filters;
+mod functions;
 mod methods;
 
 use std::io;
@@ -10,6 +11,7 @@ use std::io;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
 
+pub(super) use self::functions::module;
 use crate::model::yaml;
 use crate::script::HostError;
 

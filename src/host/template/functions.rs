@@ -1,0 +1,129 @@
+//! What scripts call: `template`, `template_objects`.
+
+use minijinja::value::Serde;
+use minijinja::{Environment, Value};
+use rhai::plugin::{Module, export_module, exported_module};
+use rhai::{Array, Dynamic, Map, NativeCallContext};
+
+use super::super::session::Session;
+use super::super::{Answer, path, pattern};
+use super::{render, render_objects};
+use crate::script::{HostError, value};
+
+/// What a template sees beside the keys of `vars`.
+const NAMES: [&str; 5] = ["vars", "cr", "spec", "status", "meta"];
+
+/// The package.
+pub(crate) fn module() -> Module {
+    exported_module!(functions)
+}
+
+#[export_module]
+mod functions {
+    /// Renders a Jinja template of the role to a text.
+    ///
+    /// In scope are the keys of `vars`, and `vars`, `cr`, `spec`, `status`, `meta`. White space and
+    /// filters are as in Ansible; an undefined variable is an error. What a value contains is never
+    /// rendered again.
+    ///
+    /// - `name`: its path within the role's `templates/`.
+    /// - `vars`: optional, laid over `vars` deeply.
+    ///
+    /// Errors: `not_found` when there is no such template; `invalid`, with the template's line,
+    /// when it cannot be rendered.
+    ///
+    /// ```rhai,no_run
+    /// let config = template("nginx.conf", #{port: 8080});
+    /// ```
+    #[rhai_fn(name = "template", return_raw)]
+    pub fn template(cx: NativeCallContext, name: &str) -> Answer<String> {
+        to_text(&cx, name, Map::new())
+    }
+
+    #[rhai_fn(name = "template", return_raw)]
+    pub fn template_with(cx: NativeCallContext, name: &str, vars: Map) -> Answer<String> {
+        to_text(&cx, name, vars)
+    }
+
+    /// Renders Jinja templates of the role and reads the result as YAML documents.
+    ///
+    /// - `name`: a path within the role's `templates/`, or a pattern (`*`, `?`, `**` as in
+    ///   `files`): then all that it selects, in order of their names.
+    /// - `vars`: optional, laid over `vars` deeply.
+    ///
+    /// Errors: as `template`; `invalid` when the result is not YAML; `not_found` when a pattern
+    /// selects nothing.
+    ///
+    /// ```rhai,no_run
+    /// for object in k8s_apply(template_objects("*.yaml", #{replicas: 3})) {
+    ///     wait_ready(object);
+    /// }
+    /// ```
+    #[rhai_fn(name = "template_objects", return_raw)]
+    pub fn template_objects(cx: NativeCallContext, name: &str) -> Answer<Array> {
+        to_objects(&cx, name, Map::new())
+    }
+
+    #[rhai_fn(name = "template_objects", return_raw)]
+    pub fn template_objects_with(cx: NativeCallContext, name: &str, vars: Map) -> Answer<Array> {
+        to_objects(&cx, name, vars)
+    }
+}
+
+fn to_text(cx: &NativeCallContext, name: &str, vars: Map) -> Answer<String> {
+    let session = Session::of(cx)?;
+    Ok(render(
+        &session.role().templates,
+        name,
+        &scope(&session, vars)?,
+    )?)
+}
+
+fn to_objects(cx: &NativeCallContext, name: &str, vars: Map) -> Answer<Array> {
+    let session = Session::of(cx)?;
+    let role = session.role();
+    let scope = scope(&session, vars)?;
+    let mut objects = Array::new();
+    for name in names(&role.templates, name)? {
+        let documents = render_objects(&role.templates, name, &scope)?;
+        objects.extend(documents.iter().map(value::to_dynamic));
+    }
+    Ok(objects)
+}
+
+/// The templates that a name means: itself, or what it selects as a pattern.
+fn names<'a>(templates: &'a Environment<'_>, name: &'a str) -> Answer<Vec<&'a str>> {
+    if !pattern::is_pattern(name) {
+        return Ok(vec![name]);
+    }
+    let selected = pattern::select(name, templates.templates().map(|(name, _)| name))?;
+    if selected.is_empty() {
+        let message = format!("the role has no templates that match templates/{name}");
+        return Err(HostError::new("not_found", message).into());
+    }
+    Ok(selected)
+}
+
+/// What a template sees.
+fn scope(session: &Session, over: Map) -> Answer<Value> {
+    let mut variables = session.variables();
+    let vars = variables
+        .remove("vars")
+        .and_then(Dynamic::try_cast)
+        .unwrap_or_default();
+    variables.insert("vars", path::merged(vars, over)?.into());
+    let named: Vec<_> = NAMES
+        .iter()
+        .filter_map(|name| Some((*name, Value::from(Serde(variables.get(name)?)))))
+        .collect();
+    let vars = &named[0].1;
+    let keys = vars.try_iter().into_iter().flatten();
+    let own = keys.map(|key| (key.to_string(), vars.get_item(&key).unwrap_or_default()));
+    Ok(own
+        .chain(
+            named
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone())),
+        )
+        .collect())
+}
