@@ -1,0 +1,116 @@
+//! The ready keys of one kind, in three lanes.
+//!
+//! *Urgent* goes first (deletions, what someone asked for), then *live* in the order of arrival, then
+//! *backlog* (start-up, changed roles, resyncs) with the newest object first. A lane that was passed
+//! over [`PATIENCE`] times has its turn, so that nothing starves. A key that moves to a better lane
+//! leaves a stale entry behind, known by its ticket and dropped when its turn comes.
+
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::Key;
+
+/// How often a lane yields to a better one before it has its turn: a tenth of the work at most.
+const PATIENCE: u32 = 9;
+
+/// How soon a ready key is taken. Ordered: the first is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Lane {
+    /// Before everything else.
+    Urgent,
+    /// In the order of arrival.
+    Live,
+    /// When nothing else is ready, highest rank first.
+    Backlog {
+        /// The higher the newer the object.
+        rank: u64,
+    },
+}
+
+/// An entry of a lane: the ticket tells whether it still counts.
+pub(super) type Ticket = u64;
+
+/// Ordered by rank, then by age of the ticket; a later ticket is less.
+#[derive(Debug)]
+struct Ranked {
+    rank: u64,
+    ticket: Ticket,
+    key: Key,
+}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.rank, other.ticket).cmp(&(other.rank, self.ticket))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ranked {}
+
+/// The lanes of a kind.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    urgent: VecDeque<(Ticket, Key)>,
+    live: VecDeque<(Ticket, Key)>,
+    backlog: BinaryHeap<Ranked>,
+    /// How often each of the lower lanes was passed over.
+    passed: [u32; 2],
+}
+
+impl Lanes {
+    pub(super) fn push(&mut self, lane: Lane, ticket: Ticket, key: Key) {
+        match lane {
+            Lane::Urgent => self.urgent.push_back((ticket, key)),
+            Lane::Live => self.live.push_back((ticket, key)),
+            Lane::Backlog { rank } => self.backlog.push(Ranked { rank, ticket, key }),
+        }
+    }
+
+    /// The next key whose ticket counts.
+    pub(super) fn pop(&mut self, counts: impl Fn(&Key, Ticket) -> bool) -> Option<Key> {
+        let order = match self.passed {
+            [live, _] if live >= PATIENCE => [1, 0, 2],
+            [_, backlog] if backlog >= PATIENCE => [2, 0, 1],
+            _ => [0, 1, 2],
+        };
+        let (lane, key) = order
+            .into_iter()
+            .find_map(|lane| Some((lane, self.pop_from(lane, &counts)?)))?;
+        for (lower, passed) in [1, 2].into_iter().zip(&mut self.passed) {
+            *passed = if lower > lane {
+                *passed + 1
+            } else if lower == lane {
+                0
+            } else {
+                *passed
+            };
+        }
+        Some(key)
+    }
+
+    fn pop_from(&mut self, lane: usize, counts: impl Fn(&Key, Ticket) -> bool) -> Option<Key> {
+        loop {
+            let (ticket, key) = match lane {
+                0 => self.urgent.pop_front()?,
+                1 => self.live.pop_front()?,
+                _ => self
+                    .backlog
+                    .pop()
+                    .map(|ranked| (ranked.ticket, ranked.key))?,
+            };
+            if counts(&key, ticket) {
+                return Some(key);
+            }
+        }
+    }
+}

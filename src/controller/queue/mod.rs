@@ -1,0 +1,234 @@
+//! Which CR is worked on next.
+//!
+//! # Guarantees
+//! - One run at a time per key; a trigger that comes in meanwhile makes one more run afterwards.
+//! - A key is in the queue once, whatever the number of triggers; the first by [`Reason`]'s order is
+//!   what its run is told.
+//! - Kinds take turns while they have a free slot; within a kind deletions and requests come first,
+//!   then triggers in the order of arrival, then the backlog of a start-up.
+//! - No more than the bound of a kind, and of the queue, are out at a time.
+//! - After a failure a key rests for its backoff; triggers that cannot have removed the cause wait for
+//!   its end.
+//!
+//! # Assumptions
+//! Whoever takes [`Work`] finishes it with [`Queue::finish`]; [`Slot`] does so also when a run panics.
+
+mod lanes;
+mod state;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use self::state::State;
+use crate::backoff::Backoff;
+use crate::clock;
+use crate::model::reason::Reason;
+use crate::telemetry::metrics::{Controller, Ending};
+
+/// A kind within the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KindId(usize);
+
+/// What is queued: one CR.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// Its kind.
+    pub kind: KindId,
+    /// Its namespace; `None` for a cluster-scoped one.
+    pub namespace: Option<Arc<str>>,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+/// One run to be made.
+#[derive(Debug)]
+pub struct Work {
+    /// For which CR.
+    pub key: Key,
+    /// Why.
+    pub reason: Reason,
+    /// How many runs of it failed in a row.
+    pub failures: u32,
+    /// Cancelled when the run is of no use any more.
+    pub cancel: CancellationToken,
+}
+
+/// What follows a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Then {
+    /// Nothing before the next trigger.
+    Idle,
+    /// A further run after a while; triggers come first.
+    At {
+        /// After this time,
+        delay: Duration,
+        /// for this reason.
+        reason: Reason,
+        /// How the run counts.
+        ending: Ending,
+    },
+    /// The run failed: backoff, but not before this time.
+    Retry {
+        /// The server's wish.
+        not_before: Duration,
+    },
+    /// The run failed, and is tried again after just this time.
+    Hold {
+        /// After this time.
+        delay: Duration,
+    },
+    /// The run was cancelled: what came in meanwhile decides.
+    Again,
+}
+
+impl Then {
+    fn ending(&self) -> Ending {
+        match self {
+            Self::Idle => Ending::Success,
+            Self::At { ending, .. } => *ending,
+            Self::Retry { .. } => Ending::Error,
+            Self::Hold { .. } => Ending::TerminalError,
+            Self::Again => Ending::Requeue,
+        }
+    }
+}
+
+/// The queue. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Queue(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+impl Queue {
+    /// With a bound on all runs at a time.
+    pub fn new(limit: usize, backoff: Backoff) -> Self {
+        Self(Arc::new(Shared {
+            state: Mutex::new(State::new(limit, backoff)),
+            changed: Notify::new(),
+        }))
+    }
+
+    /// Adds a kind with its bound on runs at a time.
+    pub fn add_kind(&self, limit: usize, metrics: Controller) -> KindId {
+        self.0.state.lock().add_kind(limit, metrics)
+    }
+
+    /// Changes a kind's bound.
+    pub fn set_limit(&self, kind: KindId, limit: usize) {
+        self.0.state.lock().set_limit(kind, limit);
+        self.0.changed.notify_one();
+    }
+
+    /// Takes up a trigger. Among a backlog the highest `rank` comes first.
+    pub fn add(&self, key: &Key, reason: Reason, rank: u64) {
+        self.0.state.lock().add(key, reason, rank, clock::now());
+        self.0.changed.notify_one();
+    }
+
+    /// Cancels a run of the key because there is a newer generation. Not twice in a row: a CR that
+    /// changes all the time gets done, too.
+    pub fn supersede(&self, key: &Key) {
+        self.0.state.lock().interrupt(key, false);
+    }
+
+    /// Cancels a run of the key at once.
+    pub fn interrupt(&self, key: &Key) {
+        self.0.state.lock().interrupt(key, true);
+    }
+
+    /// Cancels all runs.
+    pub fn interrupt_all(&self) {
+        self.0.state.lock().interrupt_all();
+    }
+
+    /// Drops what is known about a key and cancels its run.
+    pub fn forget(&self, key: &Key) {
+        self.0.state.lock().forget(key);
+    }
+
+    /// The next run to make, once there is one and a slot for it. One caller at a time.
+    pub async fn next(&self) -> Slot {
+        loop {
+            let due = {
+                let mut state = self.0.state.lock();
+                if let Some(work) = state.take(clock::now()) {
+                    return Slot::new(work, self.clone());
+                }
+                state.next_due()
+            };
+            tokio::select! {
+                () = self.0.changed.notified() => {}
+                () = sleep_until(due) => {}
+            }
+        }
+    }
+
+    /// How many runs there are now.
+    pub fn running(&self) -> usize {
+        self.0.state.lock().running()
+    }
+
+    /// Refreshes the metrics of what is in progress.
+    pub fn report_progress(&self) {
+        self.0.state.lock().report_progress(clock::now());
+    }
+
+    fn finish(&self, key: &Key, then: &Then) {
+        self.0.state.lock().finish(key, then, clock::now());
+        self.0.changed.notify_one();
+    }
+}
+
+async fn sleep_until(due: Option<clock::Instant>) {
+    match due {
+        Some(due) => clock::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A run that occupies a slot; dropping it unfinished counts as a failure.
+#[derive(Debug)]
+pub struct Slot {
+    work: Work,
+    queue: Queue,
+    then: Then,
+}
+
+impl Slot {
+    fn new(work: Work, queue: Queue) -> Self {
+        Self {
+            work,
+            queue,
+            then: Then::Retry {
+                not_before: Duration::ZERO,
+            },
+        }
+    }
+
+    /// What to do.
+    pub fn work(&self) -> &Work {
+        &self.work
+    }
+
+    /// Says what follows and frees the slot.
+    pub fn finish(mut self, then: Then) {
+        self.then = then;
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.queue.finish(&self.work.key, &self.then);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,441 @@
+//! The queue as a state machine, without tasks and locks: what is ready, delayed, running.
+//!
+//! Each key is in exactly one [`Phase`]. Keys that are idle with nothing to remember are not kept.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::lanes::{Lane, Lanes, Ticket};
+use super::{Key, KindId, Then, Work};
+use crate::backoff::Backoff;
+use crate::clock::Instant;
+use crate::model::reason::Reason;
+use crate::telemetry::metrics::Controller;
+
+/// Everything the queue knows.
+#[derive(Debug)]
+pub(super) struct State {
+    limit: usize,
+    running: usize,
+    backoff: Backoff,
+    kinds: Vec<Kind>,
+    /// Which kind has the next turn.
+    turn: usize,
+    items: HashMap<Key, Item>,
+    timers: BTreeMap<(Instant, Ticket), Key>,
+    tickets: Ticket,
+}
+
+#[derive(Debug)]
+struct Kind {
+    limit: usize,
+    running: usize,
+    ready: usize,
+    lanes: Lanes,
+    metrics: Controller,
+}
+
+#[derive(Debug)]
+struct Item {
+    phase: Phase,
+    /// Failures in a row.
+    failures: u32,
+    /// Whether the last run was cut short by a newer generation: the next one may finish.
+    interrupted: bool,
+    rank: u64,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Nothing to do before its timer is up.
+    Delayed {
+        due: Instant,
+        ticket: Ticket,
+        reason: Reason,
+        /// A backoff: only what cuts one short is taken up at once.
+        held: bool,
+    },
+    /// Waits for a slot.
+    Ready {
+        lane: Lane,
+        ticket: Ticket,
+        reason: Reason,
+        since: Instant,
+    },
+    /// A worker has it.
+    Running {
+        /// What came in meanwhile.
+        again: Option<Reason>,
+        since: Instant,
+        cancel: CancellationToken,
+        /// Whether what is known about the key is void: its object is gone.
+        forgotten: bool,
+    },
+}
+
+impl State {
+    pub(super) fn new(limit: usize, backoff: Backoff) -> Self {
+        Self {
+            limit,
+            running: 0,
+            backoff,
+            kinds: Vec::new(),
+            turn: 0,
+            items: HashMap::new(),
+            timers: BTreeMap::new(),
+            tickets: 0,
+        }
+    }
+
+    pub(super) fn add_kind(&mut self, limit: usize, metrics: Controller) -> KindId {
+        metrics.bound(limit);
+        self.kinds.push(Kind {
+            limit,
+            running: 0,
+            ready: 0,
+            lanes: Lanes::default(),
+            metrics,
+        });
+        KindId(self.kinds.len() - 1)
+    }
+
+    pub(super) fn set_limit(&mut self, kind: KindId, limit: usize) {
+        let kind = &mut self.kinds[kind.0];
+        kind.limit = limit;
+        kind.metrics.bound(limit);
+    }
+
+    /// A trigger.
+    pub(super) fn add(&mut self, key: &Key, reason: Reason, rank: u64, now: Instant) {
+        let Some(item) = self.items.get_mut(key) else {
+            self.make_ready(key.clone(), reason, rank, now, Remembered::default());
+            return;
+        };
+        item.rank = rank.max(item.rank);
+        match &mut item.phase {
+            Phase::Running { again, .. } => merge(again, reason),
+            Phase::Ready {
+                lane,
+                reason: known,
+                ticket,
+                ..
+            } => {
+                *known = reason.min(*known);
+                let better = lane_of(reason, item.rank);
+                if better < *lane {
+                    self.tickets += 1;
+                    (*lane, *ticket) = (better, self.tickets);
+                    self.kinds[key.kind.0]
+                        .lanes
+                        .push(better, self.tickets, key.clone());
+                }
+            }
+            Phase::Delayed {
+                reason: known,
+                held: true,
+                ..
+            } if !reason.cuts_backoff() => {
+                *known = reason.min(*known);
+            }
+            Phase::Delayed { due, ticket, .. } => {
+                self.timers.remove(&(*due, *ticket));
+                // What cuts a backoff short says that the cause may be gone; counting starts anew.
+                let failures = if reason.cuts_backoff() {
+                    0
+                } else {
+                    item.failures
+                };
+                let remembered = Remembered {
+                    failures,
+                    ..Remembered::of(item)
+                };
+                let rank = item.rank;
+                self.make_ready(key.clone(), reason, rank, now, remembered);
+            }
+        }
+    }
+
+    /// Cancels the run of a key, if it has one: a newer generation, or the object is gone.
+    pub(super) fn interrupt(&mut self, key: &Key, urgent: bool) {
+        if let Some(item) = self.items.get_mut(key)
+            && let Phase::Running { cancel, .. } = &item.phase
+            && (urgent || !item.interrupted)
+        {
+            cancel.cancel();
+            item.interrupted = true;
+        }
+    }
+
+    /// Drops everything about a key but a run of it, which is cancelled.
+    pub(super) fn forget(&mut self, key: &Key) {
+        let Some(item) = self.items.get_mut(key) else {
+            return;
+        };
+        match &mut item.phase {
+            Phase::Running {
+                again,
+                cancel,
+                forgotten,
+                ..
+            } => {
+                *again = None;
+                *forgotten = true;
+                cancel.cancel();
+                return;
+            }
+            Phase::Delayed { due, ticket, .. } => {
+                self.timers.remove(&(*due, *ticket));
+            }
+            Phase::Ready { .. } => self.kinds[key.kind.0].ready -= 1,
+        }
+        self.items.remove(key);
+    }
+
+    /// The next piece of work, if there is a slot for it; what is due becomes ready first.
+    pub(super) fn take(&mut self, now: Instant) -> Option<Work> {
+        self.wake(now);
+        if self.running >= self.limit {
+            return None;
+        }
+        let kinds = self.kinds.len();
+        for offset in 0..kinds {
+            let index = (self.turn + offset) % kinds;
+            let kind = &mut self.kinds[index];
+            if kind.running >= kind.limit || kind.ready == 0 {
+                continue;
+            }
+            let items = &self.items;
+            let counts = |key: &Key, ticket| match items.get(key).map(|item| &item.phase) {
+                Some(Phase::Ready { ticket: valid, .. }) => *valid == ticket,
+                _ => false,
+            };
+            if let Some(key) = kind.lanes.pop(counts) {
+                self.turn = (index + 1) % kinds;
+                return self.start(key, now);
+            }
+        }
+        None
+    }
+
+    fn start(&mut self, key: Key, now: Instant) -> Option<Work> {
+        let item = self.items.get_mut(&key)?;
+        let Phase::Ready { reason, since, .. } = item.phase else {
+            return None;
+        };
+        let cancel = CancellationToken::new();
+        item.phase = Phase::Running {
+            again: None,
+            since: now,
+            cancel: cancel.clone(),
+            forgotten: false,
+        };
+        let failures = item.failures;
+        self.running += 1;
+        let kind = &mut self.kinds[key.kind.0];
+        kind.running += 1;
+        kind.ready -= 1;
+        kind.metrics.taken(now - since, kind.ready);
+        Some(Work {
+            key,
+            reason,
+            failures,
+            cancel,
+        })
+    }
+
+    /// A worker is done with a key.
+    pub(super) fn finish(&mut self, key: &Key, then: &Then, now: Instant) {
+        let Some(item) = self.items.remove(key) else {
+            return;
+        };
+        let Phase::Running {
+            again,
+            since,
+            forgotten,
+            ..
+        } = item.phase
+        else {
+            return;
+        };
+        self.running -= 1;
+        let kind = &mut self.kinds[key.kind.0];
+        kind.running -= 1;
+        kind.metrics.finished(now - since, then.ending());
+        let mut kept = Remembered::default();
+        let next = match (then, again) {
+            (_, Some(reason)) if forgotten || reason.cuts_backoff() => Next::Ready(reason),
+            (_, None) if forgotten => return,
+            (Then::Again, again) => {
+                kept = Remembered::of(&item);
+                again.map_or(Next::Nothing, Next::Ready)
+            }
+            (Then::Idle | Then::At { .. }, Some(reason)) => Next::Ready(reason),
+            (Then::Idle, None) => Next::Nothing,
+            (Then::At { delay, reason, .. }, None) => Next::Delayed {
+                delay: *delay,
+                reason: *reason,
+                held: false,
+            },
+            (Then::Retry { not_before }, again) => {
+                kept.failures = item.failures.saturating_add(1);
+                kind.metrics.retried();
+                Next::held(self.backoff.delay(kept.failures).max(*not_before), again)
+            }
+            (Then::Hold { delay }, again) => Next::held(*delay, again),
+        };
+        // A newer generation that cut a run short has had its say once the next run is over.
+        kept.interrupted = item.interrupted && *then == Then::Again;
+        self.go_on(key, next, item.rank, now, kept);
+    }
+
+    fn go_on(&mut self, key: &Key, next: Next, rank: u64, now: Instant, kept: Remembered) {
+        match next {
+            Next::Nothing => {}
+            Next::Ready(reason) => self.make_ready(key.clone(), reason, rank, now, kept),
+            Next::Delayed {
+                delay,
+                reason,
+                held,
+            } => {
+                self.tickets += 1;
+                let (due, ticket) = (now + delay, self.tickets);
+                self.timers.insert((due, ticket), key.clone());
+                let phase = Phase::Delayed {
+                    due,
+                    ticket,
+                    reason,
+                    held,
+                };
+                self.items.insert(key.clone(), kept.item(phase, rank));
+            }
+        }
+    }
+
+    /// When something becomes ready by itself.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.timers.first_key_value().map(|((due, _), _)| *due)
+    }
+
+    /// How many runs there are.
+    pub(super) fn running(&self) -> usize {
+        self.running
+    }
+
+    /// Cancels all runs.
+    pub(super) fn interrupt_all(&self) {
+        for item in self.items.values() {
+            if let Phase::Running { cancel, .. } = &item.phase {
+                cancel.cancel();
+            }
+        }
+    }
+
+    /// Refreshes the gauges of what is in progress.
+    pub(super) fn report_progress(&self, now: Instant) {
+        let mut progress = vec![(Duration::ZERO, Duration::ZERO); self.kinds.len()];
+        for (key, item) in &self.items {
+            if let Phase::Running { since, .. } = item.phase {
+                let (sum, longest) = &mut progress[key.kind.0];
+                *sum += now - since;
+                *longest = (*longest).max(now - since);
+            }
+        }
+        for (kind, (sum, longest)) in self.kinds.iter().zip(progress) {
+            kind.metrics.in_progress(sum, longest);
+        }
+    }
+
+    fn wake(&mut self, now: Instant) {
+        while let Some(entry) = self.timers.first_entry()
+            && entry.key().0 <= now
+        {
+            let key = entry.remove();
+            let Some(item) = self.items.get(&key) else {
+                continue;
+            };
+            if let Phase::Delayed { reason, .. } = item.phase {
+                let (rank, remembered) = (item.rank, Remembered::of(item));
+                self.make_ready(key, reason, rank, now, remembered);
+            }
+        }
+    }
+
+    fn make_ready(&mut self, key: Key, reason: Reason, rank: u64, now: Instant, kept: Remembered) {
+        self.tickets += 1;
+        let (ticket, lane) = (self.tickets, lane_of(reason, rank));
+        let kind = &mut self.kinds[key.kind.0];
+        kind.lanes.push(lane, ticket, key.clone());
+        kind.ready += 1;
+        kind.metrics.added(kind.ready);
+        let phase = Phase::Ready {
+            lane,
+            ticket,
+            reason,
+            since: now,
+        };
+        self.items.insert(key, kept.item(phase, rank));
+    }
+}
+
+/// What becomes of a key after a run.
+enum Next {
+    Nothing,
+    Ready(Reason),
+    Delayed {
+        delay: Duration,
+        reason: Reason,
+        held: bool,
+    },
+}
+
+impl Next {
+    fn held(delay: Duration, again: Option<Reason>) -> Self {
+        let reason = again.map_or(Reason::Retry, |reason| reason.min(Reason::Retry));
+        Self::Delayed {
+            delay,
+            reason,
+            held: true,
+        }
+    }
+}
+
+/// What outlasts a phase.
+#[derive(Clone, Copy, Default)]
+struct Remembered {
+    failures: u32,
+    interrupted: bool,
+}
+
+impl Remembered {
+    fn of(item: &Item) -> Self {
+        Self {
+            failures: item.failures,
+            interrupted: item.interrupted,
+        }
+    }
+
+    fn item(self, phase: Phase, rank: u64) -> Item {
+        Item {
+            phase,
+            failures: self.failures,
+            interrupted: self.interrupted,
+            rank,
+        }
+    }
+}
+
+fn merge(known: &mut Option<Reason>, reason: Reason) {
+    *known = Some(known.map_or(reason, |known| known.min(reason)));
+}
+
+fn lane_of(reason: Reason, rank: u64) -> Lane {
+    match reason {
+        Reason::Deleted | Reason::Requested => Lane::Urgent,
+        Reason::Startup | Reason::Role | Reason::Period | Reason::Schedule => {
+            Lane::Backlog { rank }
+        }
+        _ => Lane::Live,
+    }
+}
