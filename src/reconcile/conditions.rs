@@ -217,6 +217,14 @@ pub(super) fn shorten(text: &str, max: usize) -> String {
 }
 
 impl Change {
+    /// The type of the condition.
+    pub(super) fn kind(&self) -> &str {
+        match self {
+            Self::Set(condition) => &condition.kind,
+            Self::Clear(kind) => kind,
+        }
+    }
+
     fn detailed(mut self, key: &str, value: Value) -> Self {
         if let Self::Set(condition) = &mut self {
             condition.details = Map::from_iter([(key.to_owned(), value)]);

@@ -9,8 +9,10 @@
 
 mod conditions;
 mod events;
+mod merge_patch;
 mod ownership;
 mod report;
+mod status;
 
 use std::sync::Arc;
 

@@ -1,0 +1,251 @@
+//! The status at the end of a run: what it should be, and one guarded write if it is not.
+//!
+//! The write is a merge patch of the status subresource that carries uid and resource version, so that
+//! others' keys and conditions survive whatever list type the CRD declares. A run that completes owns
+//! what it set: what our manager set earlier and this run did not is removed. A run that ends early
+//! only adds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::conditions::{self, Change, Situation};
+use super::{merge_patch, ownership};
+use crate::cluster::request::WriteOptions;
+use crate::cluster::{self, Cluster, ErrorKind};
+use crate::model::condition::{self, Condition, Stamp};
+use crate::model::owner::field_manager;
+use crate::model::{Object, Outcome};
+use crate::watches::Conditions;
+
+/// What a run wants its CR's status to hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    /// What the role set, as a merge patch.
+    pub(super) role: &'a Map<String, Value>,
+    /// Conditions that the role set.
+    pub(super) conditions: &'a [Condition],
+    /// The style of the runtime's own conditions.
+    pub(super) style: Conditions,
+    /// What the runtime has to say itself.
+    pub(super) own: Own<'a>,
+    /// The CR's generation that the run saw, and when it ended.
+    pub(super) stamp: Stamp<'a>,
+    /// Fields that the server was seen to drop: not worth a write of their own.
+    pub(super) dropped: &'a BTreeSet<String>,
+}
+
+/// What the runtime has to say itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Own<'a> {
+    /// Nothing, as the watch has `manageStatus: false`.
+    Nothing {
+        /// Whether the run completed.
+        complete: bool,
+    },
+    /// The run's end.
+    End(&'a Situation<'a>),
+    /// The CR is held.
+    Paused,
+}
+
+impl Own<'_> {
+    fn complete(&self) -> bool {
+        match self {
+            Self::Nothing { complete } => *complete,
+            Self::End(situation) => *situation.outcome == Outcome::Done,
+            Self::Paused => false,
+        }
+    }
+
+    fn changes(&self, style: Conditions, list: &[Value]) -> Vec<Change> {
+        match self {
+            Self::Nothing { .. } => Vec::new(),
+            Self::End(situation) => conditions::at_end(style, situation),
+            Self::Paused => conditions::paused(style, list),
+        }
+    }
+
+    /// A held CR's new generation was not looked at, nor was that of a cancelled run.
+    fn observes_generation(&self) -> bool {
+        matches!(self, Self::End(situation) if *situation.outcome != Outcome::Cancelled)
+    }
+}
+
+/// What came of a write.
+#[derive(Debug)]
+pub(super) enum Written {
+    /// The status was so already.
+    Unchanged(Arc<Object>),
+    /// It is now, but for fields that the server dropped.
+    Changed {
+        /// The CR as it now is.
+        cr: Arc<Object>,
+        /// Paths of what was dropped, our own keys apart.
+        dropped: BTreeSet<String>,
+        /// Everything that was dropped.
+        all_dropped: BTreeSet<String>,
+    },
+    /// The CR is gone, or another has taken its name.
+    Gone,
+}
+
+/// Attempts at a write that others' writes keep overtaking; each has seen the newest version.
+const ATTEMPTS: usize = 8;
+
+/// Writes the status if it is not as wanted.
+pub(super) async fn write(
+    cluster: &Cluster,
+    cr: &Arc<Object>,
+    wanted: &Wanted<'_>,
+) -> Result<Written, cluster::Error> {
+    let reference = cr.object_ref();
+    let manager = field_manager(&reference);
+    let mut current = Arc::clone(cr);
+    let mut attempt = 1;
+    loop {
+        let Some(patch) = patch(&current, &manager, wanted) else {
+            return Ok(Written::Unchanged(current));
+        };
+        let body = json!({
+            "metadata": {"uid": current.uid, "resourceVersion": current.resource_version},
+            "status": patch,
+        });
+        let options = WriteOptions {
+            manager: manager.clone(),
+            ..WriteOptions::default()
+        };
+        let body = body.to_string().into();
+        let error = match cluster.patch_status(&reference, body, &options).await {
+            Ok(answer) => return Ok(changed(answer.object, &patch, wanted)),
+            Err(error) => error,
+        };
+        if error.kind == ErrorKind::NotFound {
+            return Ok(Written::Gone);
+        }
+        // A wrong uid is a conflict or invalid, depending on what else differs.
+        let overtaken = matches!(error.kind, ErrorKind::Conflict | ErrorKind::Invalid);
+        if !overtaken || attempt == ATTEMPTS {
+            return Err(error);
+        }
+        let live = cluster.get(&reference).await?;
+        match live.filter(|live| live.uid == cr.uid) {
+            None => return Ok(Written::Gone),
+            Some(live) if live.resource_version == current.resource_version => return Err(error),
+            Some(live) => current = live,
+        }
+        attempt += 1;
+    }
+}
+
+fn changed(cr: Arc<Object>, patch: &Value, wanted: &Wanted<'_>) -> Written {
+    let all_dropped = merge_patch::missing(patch, &cr.value()["status"], "status");
+    let told = all_dropped
+        .iter()
+        .filter(|path| !is_own(path, wanted))
+        .cloned();
+    Written::Changed {
+        cr,
+        dropped: told.collect(),
+        all_dropped,
+    }
+}
+
+/// Whether the runtime wrote the field by itself; what a CRD lacks of those is nobody's concern.
+fn is_own(path: &str, wanted: &Wanted<'_>) -> bool {
+    match path.strip_prefix("status.").unwrap_or_default() {
+        "observedGeneration" => true,
+        "conditions" => wanted.conditions.is_empty(),
+        field => field.starts_with("conditions["),
+    }
+}
+
+/// The merge patch from a CR's status to what it should be; `None` when it is so.
+pub(super) fn patch(cr: &Object, manager: &str, wanted: &Wanted<'_>) -> Option<Value> {
+    let live = match cr.value().get_mut("status").map(Value::take) {
+        Some(Value::Object(status)) => status,
+        _ => Map::new(),
+    };
+    let sets = ownership::field_sets(cr, manager);
+    let next = next(&live, &sets, wanted);
+    let patch = merge_patch::between(&live, &next)?;
+    (!merge_patch::is_within(&patch, wanted.dropped, "status")).then_some(patch)
+}
+
+/// The status as it should be.
+fn next(live: &Map<String, Value>, sets: &[Value], wanted: &Wanted<'_>) -> Map<String, Value> {
+    let mut next = live.clone();
+    if wanted.own.complete() {
+        for set in sets {
+            ownership::strip(&mut next, set);
+        }
+    }
+    merge_patch::apply(&mut next, wanted.role);
+    let old = live.get("conditions").and_then(Value::as_array);
+    let old = old.map_or(&[][..], Vec::as_slice);
+    let list = merged_conditions(old, sets, wanted);
+    if list.is_empty() && old.is_empty() {
+        // An empty list that is there stays.
+    } else if list.is_empty() {
+        next.remove("conditions");
+    } else {
+        next.insert("conditions".into(), list.into());
+    }
+    if let Some(generation) = wanted
+        .stamp
+        .generation
+        .filter(|_| wanted.own.observes_generation())
+    {
+        next.remove("observedGeneration");
+        let key = "observedGeneration";
+        let others = live.iter().filter(|(name, _)| *name != key);
+        // Where the CRD lacks the field, its absence is no reason to write.
+        let declared = live.contains_key(key);
+        if declared || !others.eq(next.iter()) {
+            next.insert(key.into(), generation.into());
+        }
+    }
+    next
+}
+
+fn merged_conditions(old: &[Value], sets: &[Value], wanted: &Wanted<'_>) -> Vec<Value> {
+    let complete = wanted.own.complete();
+    let own_types = conditions::own_types(wanted.style);
+    let managed = !matches!(wanted.own, Own::Nothing { .. });
+    // The role has the last word where the run completed, else the table has.
+    let by_role: BTreeMap<&str, &Condition> = wanted
+        .conditions
+        .iter()
+        .filter(|condition| complete || !managed || !own_types.contains(&&*condition.kind))
+        .map(|condition| (&*condition.kind, condition))
+        .collect();
+    let mut changes = wanted.own.changes(wanted.style, old);
+    changes.retain(|change| !by_role.contains_key(change.kind()));
+    let mut list = old.to_vec();
+    if complete {
+        let kept: BTreeSet<&str> = changes
+            .iter()
+            .map(Change::kind)
+            .chain(by_role.keys().copied())
+            .collect();
+        for kind in ownership::own_conditions(sets) {
+            if !kept.contains(&*kind) {
+                condition::remove(&mut list, &kind);
+            }
+        }
+    }
+    for change in &changes {
+        match change {
+            Change::Set(condition) => condition::merge(&mut list, condition, &wanted.stamp),
+            Change::Clear(kind) => condition::remove(&mut list, kind),
+        }
+    }
+    for condition in by_role.values() {
+        condition::merge(&mut list, condition, &wanted.stamp);
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests;
