@@ -5,6 +5,7 @@
 
 pub mod desired;
 pub mod error;
+pub mod finalizer;
 mod memo;
 pub mod memory;
 pub mod options;

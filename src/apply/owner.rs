@@ -1,5 +1,8 @@
 //! For whom something is applied: the custom resource of a run.
 
+use std::sync::Arc;
+
+use super::finalizer::Guard;
 use crate::model::owner::{OwnerReference, field_manager};
 use crate::model::{Object, ObjectRef};
 
@@ -16,6 +19,9 @@ pub struct Owner {
     pub force: Option<bool>,
     /// Whether this is a deletion run: what it makes anew must outlive the custom resource.
     pub finalizing: bool,
+    /// Holds the custom resource from before the first child is made that garbage collection cannot
+    /// reach from it; `None` where such children are to be orphaned, or finalizers are not ours to add.
+    pub guard: Option<Arc<Guard>>,
 }
 
 impl Owner {
@@ -28,6 +34,7 @@ impl Owner {
             uid: cr.uid.clone(),
             force: None,
             finalizing: false,
+            guard: None,
         }
     }
 

@@ -192,17 +192,14 @@ fn next(live: &Map<String, Value>, sets: &[Value], wanted: &Wanted<'_>) -> Map<S
     } else {
         next.insert("conditions".into(), list.into());
     }
-    if let Some(generation) = wanted
-        .stamp
-        .generation
-        .filter(|_| wanted.own.observes_generation())
-    {
-        next.remove("observedGeneration");
+    let generation = wanted.stamp.generation;
+    if let Some(generation) = generation.filter(|_| wanted.own.observes_generation()) {
         let key = "observedGeneration";
-        let others = live.iter().filter(|(name, _)| *name != key);
+        let seen = live.get(key).cloned();
+        next.remove(key);
+        next.extend(seen.clone().map(|seen| (key.to_owned(), seen)));
         // Where the CRD lacks the field, its absence is no reason to write.
-        let declared = live.contains_key(key);
-        if declared || !others.eq(next.iter()) {
+        if seen.is_some() || merge_patch::between(live, &next).is_some() {
             next.insert(key.into(), generation.into());
         }
     }
