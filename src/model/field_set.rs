@@ -27,7 +27,7 @@ pub enum Malformed {
 /// The owned paths below one place of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FieldSet {
-    children: Vec<(Element, Self)>,
+    children: Vec<(Element, FieldSet)>,
 }
 
 /// One step of a path.

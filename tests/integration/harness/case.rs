@@ -1,0 +1,176 @@
+//! One test's share of the cluster.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::FutureExt;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
+use kube::api::{ApiResource, DeleteParams, DynamicObject, PostParams};
+use serde_json::json;
+
+use super::{Cluster, Crd, User, run_folder};
+
+/// A test: its namespace, its API group and its folder. Clones are the same test.
+#[derive(Clone)]
+pub(crate) struct Case {
+    /// The cluster that it runs on.
+    pub(crate) cluster: Arc<Cluster>,
+    /// A namespace of its own.
+    pub(crate) namespace: String,
+    /// An API group of its own, for custom kinds.
+    pub(crate) group: String,
+    folder: PathBuf,
+}
+
+/// Runs a test; what its operators logged is part of its failure.
+pub(super) async fn run<F>(name: &str, test: impl FnOnce(Case) -> F) -> Result<(), String>
+where
+    F: Future<Output = anyhow::Result<()>>,
+{
+    let case = Case::make(name)
+        .await
+        .map_err(|error| format!("{error:#}"))?;
+    let outcome = AssertUnwindSafe(test(case.clone())).catch_unwind().await;
+    let failure = match outcome {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(format!("{error:#}")),
+        Err(panic) => Some(message(panic.as_ref())),
+    };
+    case.end().await;
+    failure.map_or(Ok(()), |failure| Err(format!("{failure}\n{}", case.logs())))
+}
+
+impl Case {
+    async fn make(name: &str) -> anyhow::Result<Self> {
+        let name = name.replace("::", "-").replace('_', "-");
+        // Names of objects are at most 63 characters, and something is put behind this one.
+        let namespace: String = name.chars().take(50).collect();
+        let namespace = namespace.trim_end_matches('-').to_owned();
+        let folder = run_folder::make(&format!("cases/{name}"))?;
+        Self::on(Cluster::shared().await?, namespace, folder).await
+    }
+
+    async fn on(cluster: Arc<Cluster>, namespace: String, folder: PathBuf) -> anyhow::Result<Self> {
+        let case = Self {
+            group: format!("{namespace}.test"),
+            cluster,
+            namespace,
+            folder,
+        };
+        case.make_namespace(&case.namespace).await?;
+        Ok(case)
+    }
+
+    /// The same test on a cluster that is nobody else's, where parts may be stopped.
+    pub(crate) async fn on_own_cluster(&self) -> anyhow::Result<Self> {
+        let cluster = Cluster::start().await?;
+        Self::on(cluster, self.namespace.clone(), self.folder.clone()).await
+    }
+
+    /// A further namespace.
+    pub(crate) async fn make_namespace(&self, name: &str) -> anyhow::Result<()> {
+        let namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
+        Api::<Namespace>::all(self.cluster.client.clone())
+            .create(&PostParams::default(), &namespace)
+            .await?;
+        Ok(())
+    }
+
+    /// A user who may do nothing yet.
+    pub(crate) async fn user(&self, name: &str) -> anyhow::Result<User> {
+        User::make(&self.cluster, &self.namespace, name, &self.folder).await
+    }
+
+    /// A token for a service account that is there already.
+    pub(crate) async fn service_account(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> anyhow::Result<User> {
+        User::make(&self.cluster, namespace, name, &self.folder).await
+    }
+
+    /// Makes a custom kind in this test's group, `v1`.
+    pub(crate) async fn define(&self, crd: &Crd) -> anyhow::Result<ApiResource> {
+        crd.make(self.cluster.client.clone(), &self.group).await?;
+        Ok(crd.resource(&self.group))
+    }
+
+    /// The objects of a custom kind in this test's namespace, as administrator.
+    pub(crate) fn api(&self, resource: &ApiResource) -> Api<DynamicObject> {
+        Api::namespaced_with(self.cluster.client.clone(), &self.namespace, resource)
+    }
+
+    /// The objects of a built-in kind in this test's namespace, as administrator.
+    pub(crate) fn objects<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.cluster.client.clone(), &self.namespace)
+    }
+
+    /// Applies manifests as `kubectl apply` does; this test's namespace is the default.
+    pub(crate) async fn apply(&self, manifests: &str) -> anyhow::Result<()> {
+        let arguments = ["-n", &self.namespace, "apply", "-f", "-"];
+        self.cluster
+            .kubectl_with_input(arguments, manifests)
+            .await
+            .map(drop)
+    }
+
+    /// A file or folder of this test's own.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// A name that no other call gets.
+    pub(super) fn unique(&self, what: &str) -> String {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        format!("{what}-{}", MADE.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Asks for the namespace to go, so that its Pods do not load the cluster for other tests.
+    async fn end(&self) {
+        let namespaces = Api::<Namespace>::all(self.cluster.client.clone());
+        let _ = namespaces
+            .delete(&self.namespace, &DeleteParams::background())
+            .await;
+    }
+
+    fn logs(&self) -> String {
+        let mut logs: Vec<PathBuf> = std::fs::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
+            .collect();
+        logs.sort();
+        logs.iter().map(|path| last_lines(path)).collect()
+    }
+}
+
+/// Enough to see what led to a failure; the whole is in the file that is named.
+fn last_lines(path: &Path) -> String {
+    const LINES: usize = 60;
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
+    format!("--- {} (last lines)\n{last}\n", path.display())
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
+    format!(
+        "panicked: {}",
+        text.unwrap_or("with something that is no text")
+    )
+}

@@ -1,0 +1,116 @@
+//! A user of the cluster: a service account with a token and a kubeconfig of its own.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::api::PostParams;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+use super::cluster::{self, Cluster};
+
+/// Somebody other than the administrator.
+#[derive(Clone)]
+pub(crate) struct User {
+    /// The full name, as in the audit log.
+    pub(crate) name: String,
+    /// A client that acts as this user.
+    pub(crate) client: Client,
+    namespace: String,
+    account: String,
+    admin: Client,
+    kubeconfig: PathBuf,
+}
+
+impl User {
+    /// Takes the service account of that name, made if need be, and asks for a token.
+    pub(super) async fn make(
+        cluster: &Cluster,
+        namespace: &str,
+        account: &str,
+        folder: &Path,
+    ) -> anyhow::Result<Self> {
+        let accounts = Api::<ServiceAccount>::namespaced(cluster.client.clone(), namespace);
+        if accounts.get_opt(account).await?.is_none() {
+            let made = json!({"metadata": {"name": account}});
+            let made = serde_json::from_value(made)?;
+            accounts.create(&PostParams::default(), &made).await?;
+        }
+        let request: TokenRequest =
+            serde_json::from_value(json!({"spec": {"audiences": [], "expirationSeconds": 36000}}))?;
+        let token = accounts
+            .create_token_request(account, &PostParams::default(), &request)
+            .await?
+            .status
+            .and_then(|status| status.token)
+            .context("a token request without a token")?;
+        let kubeconfig = folder.join(format!("{namespace}-{account}.kubeconfig"));
+        write_kubeconfig(cluster.kubeconfig(), &kubeconfig, &token)?;
+        Ok(Self {
+            name: format!("system:serviceaccount:{namespace}:{account}"),
+            client: Client::try_from(cluster::config(&kubeconfig).await?)?,
+            namespace: namespace.to_owned(),
+            account: account.to_owned(),
+            admin: cluster.client.clone(),
+            kubeconfig,
+        })
+    }
+
+    /// The kubeconfig file with this user's token.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// Lets the user do what a cluster role allows, everywhere.
+    pub(crate) async fn bind(&self, cluster_role: &str) -> anyhow::Result<()> {
+        let binding: ClusterRoleBinding = serde_json::from_value(json!({
+            "metadata": {"name": format!("{}-{}-{cluster_role}", self.namespace, self.account)},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": cluster_role,
+            },
+            "subjects": [
+                {"kind": "ServiceAccount", "name": self.account, "namespace": self.namespace}
+            ],
+        }))?;
+        Api::all(self.admin.clone())
+            .create(&PostParams::default(), &binding)
+            .await?;
+        Ok(())
+    }
+
+    /// Lets the user do what RBAC rules say, everywhere; returns the name of the cluster role made.
+    pub(crate) async fn allow(&self, rules: Value) -> anyhow::Result<String> {
+        let name = format!("{}-{}", self.namespace, self.account);
+        let role: ClusterRole =
+            serde_json::from_value(json!({"metadata": {"name": name}, "rules": rules}))?;
+        Api::all(self.admin.clone())
+            .create(&PostParams::default(), &role)
+            .await?;
+        self.bind(&name).await?;
+        Ok(name)
+    }
+}
+
+/// The administrator's kubeconfig with another token.
+fn write_kubeconfig(admin: &Path, path: &Path, token: &str) -> anyhow::Result<()> {
+    let text = std::fs::read_to_string(admin)?.replace("admin-token", token);
+    Ok(std::fs::write(path, text)?)
+}
+
+/// The kubeconfig with another server, reached without TLS.
+pub(super) fn redirect(kubeconfig: &Path, server: &str) -> anyhow::Result<PathBuf> {
+    let text = std::fs::read_to_string(kubeconfig)?;
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| match line.strip_prefix("clusters:") {
+            Some(_) => format!("clusters: [{{name: test, cluster: {{server: \"{server}\"}}}}]"),
+            None => line.to_owned(),
+        })
+        .collect();
+    let path = kubeconfig.with_extension("proxied.kubeconfig");
+    std::fs::write(&path, lines.join("\n"))?;
+    Ok(path)
+}

@@ -1,0 +1,57 @@
+//! Waiting for conditions, with bounds.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::time::Duration;
+
+use rhai_operator::clock;
+
+/// Between two looks. Short enough not to be what a test measures.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Waits until `look` succeeds; on the deadline the error is what it said last.
+///
+/// `look` says `Err` for "not yet", with what it saw: `anyhow::ensure!(ready == 3, "{ready} ready")`.
+pub(crate) async fn eventually<T, E, F>(
+    deadline: Duration,
+    what: &str,
+    mut look: impl FnMut() -> F,
+) -> anyhow::Result<T>
+where
+    F: Future<Output = Result<T, E>>,
+    E: Display,
+{
+    let until = clock::now() + deadline;
+    loop {
+        let seen = match tokio::time::timeout_at(until, look()).await {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(seen)) => format!("{seen:#}"),
+            Err(_) => "no answer".to_owned(),
+        };
+        anyhow::ensure!(
+            clock::now() < until,
+            "waited {deadline:?} for {what}; last seen: {seen}"
+        );
+        clock::sleep(INTERVAL).await;
+    }
+}
+
+/// Sees that `look` succeeds all the time.
+pub(crate) async fn throughout<E, F>(
+    period: Duration,
+    what: &str,
+    mut look: impl FnMut() -> F,
+) -> anyhow::Result<()>
+where
+    F: Future<Output = Result<(), E>>,
+    E: Display,
+{
+    let until = clock::now() + period;
+    while clock::now() < until {
+        if let Err(seen) = look().await {
+            anyhow::bail!("{what} did not hold for {period:?}: {seen:#}");
+        }
+        clock::sleep(INTERVAL).await;
+    }
+    Ok(())
+}

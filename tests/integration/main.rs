@@ -1,0 +1,18 @@
+//! Tests on a real Kubernetes: one cluster for this binary, a namespace and an API group per test.
+//!
+//! One file per theme; each lists its tests with [`trials!`]. What a test may use is in [`harness`].
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics is a test that fails"
+)]
+
+mod harness;
+mod harness_works;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    harness::main([harness_works::tests()])
+}
