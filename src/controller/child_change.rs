@@ -1,0 +1,115 @@
+//! Whether a change of a child is one that its CR has to hear of.
+//!
+//! It is, unless only bookkeeping moved (resource version, generation). Fields that are not ours count
+//! too: telling them apart costs more than the run that finds nothing to do.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use crate::cluster::watch::Change;
+use crate::model::Object;
+
+type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+
+/// Whether the change may matter to the CR.
+pub(super) fn matters(change: &Change) -> bool {
+    match (&change.old, &change.new) {
+        (Some(old), Some(new)) => old.uid != new.uid || differs(old, new).unwrap_or(true),
+        // It came by another hand, or it went.
+        _ => true,
+    }
+}
+
+fn differs(old: &Object, new: &Object) -> Result<bool, serde_json::Error> {
+    let (old, new) = (members(old.json())?, members(new.json())?);
+    if differ(&old, &new, |key| key == "metadata") {
+        return Ok(true);
+    }
+    let metadata = |top: &Members<'_>| top.get("metadata").map_or("{}", |raw| raw.get()).to_owned();
+    let (old, new) = (metadata(&old), metadata(&new));
+    let bookkeeping = |key: &str| matches!(key, "resourceVersion" | "generation");
+    Ok(differ(&members(&old)?, &members(&new)?, bookkeeping))
+}
+
+fn members(json: &str) -> Result<Members<'_>, serde_json::Error> {
+    serde_json::from_str(json)
+}
+
+fn differ(old: &Members<'_>, new: &Members<'_>, ignored: impl Fn(&str) -> bool) -> bool {
+    let count = |members: &Members<'_>| members.keys().filter(|key| !ignored(key)).count();
+    count(old) != count(new)
+        || old
+            .iter()
+            .filter(|(key, _)| !ignored(key))
+            .any(|(key, value)| new.get(key).is_none_or(|other| other.get() != value.get()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use crate::model::Gvk;
+
+    fn mk_change(old: &Value, new: &Value) -> Change {
+        let object = |value| {
+            let gvk = Gvk::new("", "v1", "ConfigMap");
+            Some(Arc::new(Object::from_value(&gvk, value).unwrap()))
+        };
+        Change {
+            old: object(old),
+            new: object(new),
+        }
+    }
+
+    fn mk_child(more: &Value) -> Value {
+        let mut child = json!({
+            "metadata": {"name": "a", "uid": "u", "resourceVersion": "1", "generation": 1},
+            "data": {"x": "1"},
+        });
+        for (pointer, value) in more.as_object().unwrap() {
+            let (parent, key) = pointer.rsplit_once('/').unwrap();
+            child.pointer_mut(parent).unwrap()[key] = value.clone();
+        }
+        child
+    }
+
+    fn matters_to(more: &Value) -> bool {
+        matters(&mk_change(&mk_child(&json!({})), &mk_child(more)))
+    }
+
+    #[test]
+    fn content_status_finalizers_and_deletion_matter() {
+        for more in [
+            json!({"/data": {"x": "2"}}),
+            json!({"/status": {"ready": true}}),
+            json!({"/metadata/finalizers": ["f"]}),
+            json!({"/metadata/deletionTimestamp": "2026-01-01T00:00:00Z"}),
+            json!({"/metadata/labels": {}}),
+            json!({"/metadata/uid": "other"}),
+        ] {
+            assert!(matters_to(&more), "{more}");
+        }
+    }
+
+    #[test]
+    fn bookkeeping_does_not_matter() {
+        assert!(!matters_to(
+            &json!({"/metadata/resourceVersion": "2", "/metadata/generation": 2})
+        ));
+    }
+
+    #[test]
+    fn a_child_that_comes_or_goes_matters() {
+        let whole = mk_change(&mk_child(&json!({})), &mk_child(&json!({})));
+        assert!(matters(&Change {
+            old: None,
+            ..whole.clone()
+        }));
+        assert!(matters(&Change { new: None, ..whole }));
+    }
+}

@@ -1,0 +1,141 @@
+//! Tells a fight over a child from work: too many writes to one child though nothing else changed
+//! (product C5).
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use crate::clock::Instant;
+use crate::model::ObjectRef;
+
+/// When writes are a fight.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// More writes than this to one child,
+    pub writes: usize,
+    /// within this time.
+    pub window: Duration,
+    /// Then the CR is left alone for this long.
+    pub pause: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            writes: 10,
+            window: Duration::from_mins(1),
+            pause: Duration::from_mins(5),
+        }
+    }
+}
+
+/// The recent writes of one CR. Lives only while there are any.
+#[derive(Debug, Default)]
+pub(super) struct Detector {
+    /// What else the writes may follow from: another value is another cause.
+    cause: u64,
+    writes: HashMap<ObjectRef, VecDeque<Instant>>,
+}
+
+impl Detector {
+    /// Takes note of a run's writes; names a child that was written too often. `cause` stands for the
+    /// generation and what was read.
+    pub(super) fn record(
+        &mut self,
+        writes: &[ObjectRef],
+        cause: u64,
+        limits: Limits,
+        now: Instant,
+    ) -> Option<ObjectRef> {
+        if self.cause != cause {
+            self.writes.clear();
+            self.cause = cause;
+        }
+        for child in writes {
+            self.writes.entry(child.clone()).or_default().push_back(now);
+        }
+        self.writes.retain(|_, times| {
+            while times
+                .front()
+                .is_some_and(|time| *time + limits.window <= now)
+            {
+                times.pop_front();
+            }
+            !times.is_empty()
+        });
+        let fought = self
+            .writes
+            .iter()
+            .find(|(_, times)| times.len() > limits.writes);
+        let child = fought.map(|(child, _)| child.clone())?;
+        self.writes.clear();
+        Some(child)
+    }
+
+    /// How many writes to a child are remembered.
+    pub(super) fn count(&self, child: &ObjectRef) -> usize {
+        self.writes.get(child).map_or(0, VecDeque::len)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+    use crate::model::Gvk;
+
+    fn mk_child(name: &str) -> ObjectRef {
+        ObjectRef::new(Gvk::new("", "v1", "ConfigMap"), Some("ns"), name)
+    }
+
+    async fn fights(every: Duration, cause: impl Fn(usize) -> u64, children: usize) -> bool {
+        let mut detector = Detector::default();
+        for run in 0..30 {
+            let child = mk_child(&(run % children).to_string());
+            let now = clock::now();
+            if detector
+                .record(&[child], cause(run), Limits::default(), now)
+                .is_some()
+            {
+                return true;
+            }
+            tokio::time::advance(every).await;
+        }
+        false
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_writes_to_one_child_are_a_fight() {
+        assert!(fights(Duration::from_secs(1), |_| 0, 1).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_writes_are_none() {
+        assert!(!fights(Duration::from_secs(6), |_| 0, 1).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn writes_that_follow_changes_are_none() {
+        assert!(!fights(Duration::from_millis(1), |run| run as u64 / 8, 1).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn writes_to_many_children_are_none() {
+        assert!(!fights(Duration::from_millis(1), |_| 0, 3).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn counting_starts_anew_after_a_verdict() {
+        let mut detector = Detector::default();
+        let writes = vec![mk_child("a"); 11];
+        let now = clock::now();
+        assert_eq!(
+            detector.record(&writes, 0, Limits::default(), now),
+            Some(mk_child("a"))
+        );
+        assert!(detector.is_empty());
+    }
+}

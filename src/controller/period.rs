@@ -1,0 +1,127 @@
+//! How often a CR is run though nothing changed (product C3).
+
+use std::time::Duration;
+
+use rand::RngExt;
+
+use super::seen::period_keys;
+use crate::model::{Object, duration};
+use crate::watches::Watch;
+
+/// An annotation that is no duration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BadAnnotation {
+    pub(super) key: &'static str,
+    pub(super) value: String,
+}
+
+/// The period of a CR: its annotation, else its watch's, else the operator's; zero is never.
+pub(super) fn of(
+    cr: &Object,
+    watch: &Watch,
+    default: Duration,
+) -> (Option<Duration>, Option<BadAnnotation>) {
+    let annotations = cr.details().annotations;
+    let annotation = period_keys().find_map(|key| Some((key, annotations.get(key)?)));
+    let (annotated, bad) = match annotation {
+        None => (None, None),
+        Some((key, value)) => match duration::parse(value) {
+            Ok(period) => (Some(period), None),
+            Err(_) => (
+                None,
+                Some(BadAnnotation {
+                    key,
+                    value: value.clone(),
+                }),
+            ),
+        },
+    };
+    let period = annotated.or(watch.reconcile_period).unwrap_or(default);
+    ((!period.is_zero()).then_some(period), bad)
+}
+
+/// Periods from which on runs are spread, so that CRs that started together do not stay together.
+const SPREAD_FROM: Duration = Duration::from_mins(5);
+
+/// Brings a long period forward by up to a tenth.
+pub(super) fn spread(period: Duration) -> Duration {
+    if period < SPREAD_FROM {
+        return period;
+    }
+    period.mul_f64(rand::rng().random_range(0.9..=1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use crate::model::Gvk;
+    use crate::model::annotations::{ANSIBLE_RECONCILE_PERIODS, RECONCILE_PERIOD};
+    use crate::watches::{self, Environment};
+
+    const DEFAULT: Duration = Duration::from_hours(10);
+
+    fn mk_watch(more: &str) -> Arc<Watch> {
+        let text = format!("- group: g\n  version: v1\n  kind: K\n  role: r\n{more}");
+        let environment = Environment::default();
+        let watches = watches::parse(Path::new("watches.yaml"), &text, &environment).unwrap();
+        Arc::clone(&watches.entries[0])
+    }
+
+    fn seconds(annotations: &serde_json::Value, watch: &str) -> Option<u64> {
+        let cr = json!({"metadata": {"name": "a", "annotations": annotations}});
+        let cr = Object::from_value(&Gvk::new("g", "v1", "K"), &cr).unwrap();
+        of(&cr, &mk_watch(watch), DEFAULT)
+            .0
+            .map(|period| period.as_secs())
+    }
+
+    #[test]
+    fn the_annotation_wins_over_the_watch_and_that_over_the_flag() {
+        let none = json!({});
+        assert_eq!(seconds(&none, ""), Some(36_000));
+        assert_eq!(seconds(&none, "  reconcilePeriod: 1m\n"), Some(60));
+        for key in [RECONCILE_PERIOD]
+            .into_iter()
+            .chain(ANSIBLE_RECONCILE_PERIODS)
+        {
+            assert_eq!(
+                seconds(&json!({key: "5s"}), "  reconcilePeriod: 1m\n"),
+                Some(5)
+            );
+        }
+    }
+
+    #[test]
+    fn zero_is_never() {
+        assert_eq!(seconds(&json!({}), "  reconcilePeriod: 0s\n"), None);
+        assert_eq!(
+            seconds(&json!({RECONCILE_PERIOD: "0s"}), "  reconcilePeriod: 1m\n"),
+            None
+        );
+    }
+
+    #[test]
+    fn an_annotation_that_is_no_duration_is_told_and_ignored() {
+        let cr = json!({"metadata": {"name": "a", "annotations": {RECONCILE_PERIOD: "soon"}}});
+        let cr = Object::from_value(&Gvk::new("g", "v1", "K"), &cr).unwrap();
+        let (period, bad) = of(&cr, &mk_watch("  reconcilePeriod: 1m\n"), DEFAULT);
+        assert_eq!(period, Some(Duration::from_mins(1)));
+        let expected = BadAnnotation {
+            key: RECONCILE_PERIOD,
+            value: "soon".to_owned(),
+        };
+        assert_eq!(bad, Some(expected));
+    }
+
+    #[test]
+    fn short_periods_are_kept_to_the_letter() {
+        assert_eq!(spread(Duration::from_secs(10)), Duration::from_secs(10));
+        let spread = spread(DEFAULT);
+        assert!(spread <= DEFAULT && spread >= DEFAULT.mul_f64(0.89));
+    }
+}

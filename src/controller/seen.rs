@@ -1,0 +1,202 @@
+//! What of a primary object triggers a run, as a small value that two versions are compared by.
+//!
+//! Status, managed fields, resource version and finalizers are not part of it: the runtime writes them
+//! itself. Drift of a status is told by [`crate::reconcile::status_digest`].
+
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+
+use serde_json::value::RawValue;
+use twox_hash::XxHash3_64;
+
+use crate::model::annotations::{
+    ANSIBLE_RECONCILE_PERIODS, PAUSED, RECONCILE_AT, RECONCILE_PERIOD,
+};
+use crate::model::{Object, Reason};
+
+/// A primary object as far as triggers go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    deleting: bool,
+    paused: bool,
+    generation: i64,
+    /// Labels and annotations, where they count, and the content of kinds without generation.
+    content: u64,
+    /// The annotation that asks for a run.
+    request: u64,
+    /// The annotations that set the period.
+    period: u64,
+}
+
+impl Seen {
+    /// `with_metadata`: whether labels and annotations count.
+    pub(super) fn of(object: &Object, with_metadata: bool) -> Self {
+        let annotations = object.details().annotations;
+        let value = |key: &str| annotations.get(key);
+        let bare = object.generation == 0;
+        let mut content = XxHash3_64::new();
+        if with_metadata || bare {
+            hash_metadata(object, &annotations, &mut content);
+        }
+        if bare {
+            hash_content(object, &mut content);
+        }
+        Self {
+            deleting: object.deleting,
+            paused: value(PAUSED).is_some_and(|value| value == "true"),
+            generation: object.generation,
+            content: content.finish(),
+            request: digest(&value(RECONCILE_AT)),
+            period: digest(&period_keys().map(value).collect::<Vec<_>>()),
+        }
+    }
+
+    /// Why the newer version is to be run for; `None` if nothing changed that counts.
+    pub(super) fn reason(&self, newer: &Self) -> Option<Reason> {
+        if newer.deleting && !self.deleting {
+            Some(Reason::Deleted)
+        } else if newer.generation != self.generation || newer.content != self.content {
+            Some(Reason::Changed)
+        } else if newer.request != self.request {
+            Some(Reason::Requested)
+        } else if newer.paused != self.paused {
+            Some(Reason::Resumed)
+        } else if newer.period != self.period {
+            // The timer that is running was set by the former period.
+            Some(Reason::Period)
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn generation(&self) -> i64 {
+        self.generation
+    }
+}
+
+/// The annotations that set a period, the first that is there wins.
+pub(super) fn period_keys() -> impl Iterator<Item = &'static str> {
+    [RECONCILE_PERIOD]
+        .into_iter()
+        .chain(ANSIBLE_RECONCILE_PERIODS)
+}
+
+fn hash_metadata(object: &Object, annotations: &BTreeMap<String, String>, hasher: &mut XxHash3_64) {
+    object.labels.hash(hasher);
+    for pair in annotations.iter().filter(|(key, _)| !has_own_field(key)) {
+        pair.hash(hasher);
+    }
+}
+
+/// Annotations that have a field of [`Seen`] to themselves.
+fn has_own_field(key: &str) -> bool {
+    [PAUSED, RECONCILE_AT].contains(&key) || period_keys().any(|period| period == key)
+}
+
+fn hash_content(object: &Object, hasher: &mut XxHash3_64) {
+    let top: BTreeMap<&str, &RawValue> = serde_json::from_str(object.json()).unwrap_or_default();
+    for (key, value) in top {
+        if !matches!(key, "apiVersion" | "kind" | "metadata" | "status") {
+            (key, value.get()).hash(hasher);
+        }
+    }
+}
+
+fn digest(value: &impl Hash) -> u64 {
+    let mut hasher = XxHash3_64::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    use crate::model::Gvk;
+
+    fn mk_seen(value: &Value, with_metadata: bool) -> Seen {
+        let object = Object::from_value(&Gvk::new("g", "v1", "K"), value).unwrap();
+        Seen::of(&object, with_metadata)
+    }
+
+    fn mk_cr(metadata: &Value) -> Value {
+        let mut base = json!({"name": "a", "uid": "u", "resourceVersion": "1", "generation": 1});
+        let more = metadata.as_object().cloned().unwrap_or_default();
+        base.as_object_mut().unwrap().extend(more);
+        json!({"metadata": base, "spec": {}})
+    }
+
+    fn reason(new: &Value, with_metadata: bool) -> Option<Reason> {
+        let old = mk_seen(&mk_cr(&json!({})), with_metadata);
+        old.reason(&mk_seen(new, with_metadata))
+    }
+
+    #[test]
+    fn each_trigger_has_its_reason() {
+        for (metadata, expected) in [
+            (json!({"generation": 2}), Reason::Changed),
+            (
+                json!({"generation": 2, "deletionTimestamp": "2026-01-01T00:00:00Z"}),
+                Reason::Deleted,
+            ),
+            (
+                json!({"annotations": {RECONCILE_AT: "now"}}),
+                Reason::Requested,
+            ),
+            (json!({"annotations": {PAUSED: "true"}}), Reason::Resumed),
+            (
+                json!({"annotations": {RECONCILE_PERIOD: "1m"}}),
+                Reason::Period,
+            ),
+        ] {
+            assert_eq!(
+                reason(&mk_cr(&metadata), false),
+                Some(expected),
+                "{metadata}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_runtime_writes_triggers_nothing() {
+        let mut new =
+            mk_cr(&json!({"resourceVersion": "2", "finalizers": ["rhai.operator/cleanup"]}));
+        new["status"] = json!({"x": 1});
+        assert_eq!(reason(&new, true), None);
+    }
+
+    #[test]
+    fn labels_and_annotations_trigger_only_where_asked() {
+        for metadata in [
+            json!({"labels": {"a": "b"}}),
+            json!({"annotations": {"a": "b"}}),
+        ] {
+            assert_eq!(reason(&mk_cr(&metadata), false), None);
+            assert_eq!(reason(&mk_cr(&metadata), true), Some(Reason::Changed));
+        }
+    }
+
+    #[test]
+    fn a_kind_without_generation_triggers_by_content_and_labels() {
+        let secret = |metadata: Value, data: &str, status: &str| {
+            let mut object = mk_cr(&metadata);
+            object["metadata"]["generation"] = json!(0);
+            object["data"] = json!({"a": data});
+            object["status"] = json!(status);
+            mk_seen(&object, false)
+        };
+        let old = secret(json!({}), "1", "a");
+        let finalized = json!({"resourceVersion": "9", "finalizers": ["f"]});
+        assert_eq!(old.reason(&secret(finalized, "1", "b")), None);
+        assert_eq!(
+            old.reason(&secret(json!({}), "2", "a")),
+            Some(Reason::Changed)
+        );
+        let labelled = json!({"labels": {"a": "b"}});
+        assert_eq!(
+            old.reason(&secret(labelled, "1", "a")),
+            Some(Reason::Changed)
+        );
+    }
+}
