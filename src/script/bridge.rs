@@ -3,11 +3,14 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use rhai::{Dynamic, EvalAltResult, NativeCallContext, Position};
+use rhai::{Dynamic, EvalAltResult, NativeCallContext, Scope};
 
-use super::error::HostError;
+use super::current;
+use super::error::{HostError, Place};
+use super::limits::Limit;
 use super::program::Program;
-use super::run::{Run, Variables};
+use super::run::{Run, Stop, Variables};
+use crate::clock;
 
 /// Waits for a host call on the script's thread. Ends the run, uncatchably, when it is cancelled, past
 /// its deadline, or has made too many calls; a [`HostError`] can be caught by the script as a map.
@@ -16,23 +19,61 @@ pub fn block_on<T>(
     call: impl Future<Output = Result<T, HostError>>,
 ) -> Result<T, Box<EvalAltResult>> {
     let run = Run::of(cx)?;
-    run.runtime().block_on(call).map_err(Into::into)
+    if !run.count_host_call() {
+        return Err(run.stop(Stop::Limit(Limit::HostCalls), Some(Place::of(cx))));
+    }
+    let answer = run.runtime.block_on(async {
+        tokio::select! {
+            biased;
+            () = run.cancel.cancelled() => Err(Stop::Cancelled),
+            () = clock::sleep_until(run.deadline) => Err(Stop::Deadline),
+            answer = call => Ok(answer),
+        }
+    });
+    match answer {
+        Ok(answer) => answer.map_err(Into::into),
+        Err(why) => Err(run.stop(why, Some(Place::of(cx)))),
+    }
 }
 
 /// Ends the run from within a host function: an error that no script can catch.
 /// [`super::Pool::run`] then answers [`super::Kind::Ended`] with `ending`.
-pub fn end(_cx: &NativeCallContext, _ending: Arc<dyn Any + Send + Sync>) -> Box<EvalAltResult> {
-    Box::new(EvalAltResult::ErrorTerminated(
-        Dynamic::UNIT,
-        Position::NONE,
-    ))
+pub fn end(cx: &NativeCallContext, ending: Arc<dyn Any + Send + Sync>) -> Box<EvalAltResult> {
+    match Run::of(cx) {
+        Ok(run) => run.stop(Stop::Ended(ending), Some(Place::of(cx))),
+        Err(error) => error,
+    }
 }
 
-/// Runs another program inside this run, with other variables and the same state, limits and deadline.
+/// Runs another program inside this run, with other variables and the same state, limits and deadline:
+/// the value of its last expression.
 pub fn include(
-    _cx: &NativeCallContext,
-    _program: &Arc<Program>,
-    _variables: Variables,
+    cx: &NativeCallContext,
+    program: &Arc<Program>,
+    variables: Variables,
 ) -> Result<Dynamic, Box<EvalAltResult>> {
-    Ok(Dynamic::UNIT)
+    let run = Run::of(cx)?;
+    current::within(program, variables, || evaluate(cx.engine(), program))
+        .unwrap_or_else(|| Err(run.stop(Stop::Limit(Limit::Depth), Some(Place::of(cx)))))
+        .map_err(|error| {
+            let role = format!("role {}", program.name());
+            let file = program.entry().to_owned();
+            EvalAltResult::ErrorInFunctionCall(role, file, error, cx.call_position()).into()
+        })
+}
+
+/// Runs a program's entry on this thread, within the current run.
+pub(super) fn evaluate(
+    engine: &rhai::Engine,
+    program: &Program,
+) -> Result<Dynamic, Box<EvalAltResult>> {
+    let Some(file) = program.files.get(&program.entry) else {
+        return Ok(Dynamic::UNIT);
+    };
+    engine
+        .eval_ast_with_scope(&mut Scope::new(), &file.ast)
+        .or_else(|error| match *error {
+            EvalAltResult::Exit(value, _) => Ok(value),
+            _ => Err(error),
+        })
 }

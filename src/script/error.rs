@@ -1,65 +1,26 @@
 //! How a run fails, with the place in the script and the way that led there.
 
+mod host;
+mod show;
+mod translate;
+mod wording;
+
 use std::any::Any;
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use rhai::{Dynamic, EvalAltResult};
+pub use host::HostError;
+use rhai::{Dynamic, NativeCallContext, Position};
+pub(super) use translate::{panicked, report};
+pub(super) use wording::lower_first;
 
 use super::limits::Limit;
 
-/// What a host function failed with; a script catches it as a map with `kind`, `code`, `reason`,
-/// `message` and `retryable`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostError {
-    /// The class, in `snake_case`: `not_found`, `conflict`, `invalid`, …
-    pub kind: Cow<'static, str>,
-    /// The HTTP status, where there was one.
-    pub code: Option<u16>,
-    /// The API's own word for it, e.g. `NotFound`; may be empty.
-    pub reason: String,
-    /// For people: lower case, no period.
-    pub message: String,
-    /// Trying again later may help.
-    pub retryable: bool,
-    /// Not before this has passed.
-    pub after: Option<Duration>,
-}
-
-impl HostError {
-    /// An error that trying again does not mend, e.g. a wrong argument (`invalid`).
-    pub fn new(kind: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self {
-            kind: kind.into(),
-            code: None,
-            reason: String::new(),
-            message: message.into(),
-            retryable: false,
-            after: None,
-        }
-    }
-}
-
-impl fmt::Display for HostError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for HostError {}
-
-impl From<HostError> for Box<EvalAltResult> {
-    fn from(error: HostError) -> Self {
-        error.message.into()
-    }
-}
-
-/// One place in a script, innermost first in [`Error::trace`].
+/// One place in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The function that was running; none at a file's top level.
+    /// The function at work; none at a file's top level. A closure is `closure`, the top level of a
+    /// program that another includes is `role NAME`.
     pub function: Option<String>,
     /// The file, with the name of its program: `web/tasks/main.rhai`.
     pub file: String,
@@ -76,7 +37,7 @@ pub struct Frame {
 pub enum Kind {
     /// A `throw` of the script with this value.
     Thrown(Dynamic),
-    /// A host function failed and the script did not catch it.
+    /// A host function failed and the script did not catch it, or threw it again.
     Host(HostError),
     /// A limit of the run was reached.
     Limit(Limit),
@@ -92,22 +53,74 @@ pub enum Kind {
     Runtime,
 }
 
-/// A failed run. `{}` is one line, `file:line:column: message`; `{:#}` adds the source line with a caret
-/// and the call chain.
+impl Kind {
+    /// A word for metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Thrown(_) => "thrown",
+            Self::Host(_) => "host",
+            Self::Limit(_) => "limit",
+            Self::Deadline => "deadline",
+            Self::Cancelled => "cancelled",
+            Self::Panic => "panic",
+            Self::Ended(_) => "ended",
+            Self::Runtime => "runtime",
+        }
+    }
+}
+
+/// A failed run. `{}` is one line, `file:line:column: message`; `{:#}` adds the source line with a caret,
+/// the call chain and a hint.
 #[derive(Clone, Debug)]
 pub struct Error {
     /// What happened.
     pub kind: Kind,
     /// For people: lower case, no period.
     pub message: String,
-    /// Where, innermost first.
+    /// How to mend it.
+    pub hint: Option<String>,
+    /// Where, innermost first; empty when nothing of the script had run.
     pub trace: Vec<Frame>,
+}
+
+impl Error {
+    /// A run that ended before it began.
+    pub(super) fn unstarted(kind: Kind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+            trace: Vec::new(),
+        }
+    }
+
+    /// `web/tasks/main.rhai:12:5`, if known.
+    pub fn place(&self) -> Option<String> {
+        self.trace.first().map(Frame::place)
+    }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        show::error(self, f)
     }
 }
 
 impl std::error::Error for Error {}
+
+/// A position within a named file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) file: Option<String>,
+    pub(super) position: Position,
+}
+
+impl Place {
+    /// Where a host function was called.
+    pub(super) fn of(cx: &NativeCallContext) -> Self {
+        Self {
+            file: cx.call_source().map(str::to_owned),
+            position: cx.call_position(),
+        }
+    }
+}

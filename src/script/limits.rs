@@ -1,13 +1,37 @@
 //! What one run may use up.
+//!
+//! Two kinds of bounds: those of a run, in [`Limits`], and those of a single value, which the engine
+//! checks at every call and are the same for all runs.
+
+use std::fmt;
+
+/// Calls within calls that the engine allows at all: 64 of them with deep expressions need 12 of the
+/// 16 MB of stack that a worker has.
+pub(super) const MAX_DEPTH: usize = 64;
+
+/// Programs within programs ([`super::include`]), each of which may use [`MAX_DEPTH`].
+pub(super) const MAX_INCLUDES: usize = 8;
+
+/// Bytes of text in one value, nested strings included: ten times what etcd takes for one object.
+pub(super) const MAX_TEXT: usize = 16 << 20;
+
+/// Elements of one array and entries of one map, nested ones included: at some 100 bytes each, 40 MB.
+pub(super) const MAX_ELEMENTS: usize = 400_000;
+
+/// Variables of one function.
+pub(super) const MAX_VARIABLES: usize = 1_000;
 
 /// Bounds of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Operations of the engine.
+    /// Operations of the engine (an expression evaluated, a statement run, a function called). The
+    /// default takes some seconds; a role needs thousands.
     pub operations: u64,
-    /// Bytes that the values of the run may hold, by estimate.
+    /// Bytes that the variables of the run may hold, by estimate.
     pub memory: usize,
-    /// Calls of host functions that go outside.
+    /// Calls within calls; at most 64.
+    pub depth: usize,
+    /// Calls of host functions that wait for something outside.
     pub host_calls: u64,
 }
 
@@ -15,7 +39,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             operations: 100_000_000,
-            memory: 64 << 20,
+            memory: 128 << 20,
+            depth: MAX_DEPTH,
             host_calls: 10_000,
         }
     }
@@ -26,10 +51,28 @@ impl Default for Limits {
 pub enum Limit {
     /// [`Limits::operations`].
     Operations,
-    /// [`Limits::memory`], or the largest string, array or map.
+    /// [`Limits::memory`], or the largest value: 16 MiB of text, 400,000 elements.
     Memory,
-    /// Calls within calls.
+    /// [`Limits::depth`], or programs that include one another.
     Depth,
     /// [`Limits::host_calls`].
     HostCalls,
+}
+
+impl Limit {
+    /// A word for metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Operations => "operations",
+            Self::Memory => "memory",
+            Self::Depth => "depth",
+            Self::HostCalls => "host_calls",
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }

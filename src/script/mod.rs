@@ -2,16 +2,41 @@
 //!
 //! Knows no Kubernetes. A [`Program`] is compiled once by an [`Engine`] and run any number of times,
 //! each run being a [`Job`] that a [`Pool`] of own threads takes.
+//!
+//! # A run
+//! - sees its [`Variables`] in every function and module, as constants;
+//! - calls host functions, which reach their state by [`Run::state`] and wait by [`block_on`];
+//! - ends with a value, an [`Error`] that shows where in the script and how it got there, or by [`end`].
+//!   What ends a run from outside (its deadline, [`Limits`], cancellation, [`end`]) cannot be caught.
+//!
+//! # What differs from plain Rhai
+//! - a map's property that is absent reads as `()`, any property of `()` is an error, `tag` included;
+//! - reserved words may follow a dot and be keys of maps;
+//! - `import "install"` finds `install.rhai` beside the entry, else from the role's root; `"./x"` beside
+//!   the importing file; nothing outside the role;
+//! - there is no `eval`, no `timestamp`, and `sleep` is an error that says what to use.
 
 mod bridge;
+mod builtin;
+mod check;
+mod compile;
+mod current;
 mod engine;
 mod error;
 mod limits;
+mod memory;
+mod modules;
+mod names;
+mod panics;
 mod pool;
 mod program;
 mod run;
 mod sources;
+mod syntax;
+#[cfg(test)]
+mod tests;
 pub mod value;
+mod worker;
 
 pub use bridge::{block_on, end, include};
 pub use engine::Engine;

@@ -1,18 +1,39 @@
 //! The threads that scripts run on.
+//!
+//! # Guarantees
+//! - At most `threads` runs at a time; the others wait in the order in which they came.
+//! - Threads are made when they are needed and go when they were idle for a while.
+//! - A run ends at its deadline, when it is cancelled, or when the future of [`Pool::run`] is dropped,
+//!   whatever the script does: in a host call at once, else within some operations of the engine. What a
+//!   host function computes without waiting is not interrupted.
+//! - A panic in a host function ends that run alone. While a script runs, panics of its thread are kept
+//!   from the process's panic hook, which would write them to stderr: they come back as the run's error.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use rhai::Dynamic;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
-use super::error::Error;
+use super::error::{Error, Kind};
 use super::limits::Limits;
 use super::program::Program;
-use super::run::Variables;
+use super::run::{Run, Variables};
+use super::{panics, worker};
 use crate::clock;
+
+/// Stack of a thread: 64 calls with deep expressions need 12 MB. It costs address space only; 43 KB of
+/// memory are really used.
+const STACK: usize = 16 << 20;
+
+/// How long a thread waits for the next run before it goes.
+const IDLE: Duration = Duration::from_secs(30);
 
 /// One run to be done.
 pub struct Job {
@@ -20,7 +41,7 @@ pub struct Job {
     pub program: Arc<Program>,
     /// What the script sees as constants.
     pub variables: Variables,
-    /// What host functions get by [`super::Run::state`].
+    /// What host functions get by [`Run::state`].
     pub state: Arc<dyn Any + Send + Sync>,
     /// What it may use up.
     pub limits: Limits,
@@ -32,24 +53,163 @@ pub struct Job {
 
 /// A bounded set of threads, made as they are needed.
 pub struct Pool {
-    _engine: Engine,
-    _threads: usize,
-    _runtime: Handle,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    engine: Engine,
+    runtime: Handle,
+    most: usize,
+    state: Mutex<State>,
+    work: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Task>,
+    threads: usize,
+    idle: usize,
+    closed: bool,
+}
+
+struct Task {
+    run: Arc<Run>,
+    program: Arc<Program>,
+    variables: Variables,
+    done: oneshot::Sender<Result<Dynamic, Error>>,
 }
 
 impl Pool {
     /// A pool of at most `threads`, whose host calls run on `runtime`.
     pub fn new(engine: Engine, threads: usize, runtime: Handle) -> Self {
+        panics::install();
+        let shared = Shared {
+            engine,
+            runtime,
+            most: threads.max(1),
+            state: Mutex::default(),
+            work: Condvar::new(),
+        };
         Self {
-            _engine: engine,
-            _threads: threads,
-            _runtime: runtime,
+            shared: Arc::new(shared),
         }
     }
 
-    /// Runs a job to its end: the value of the script's last expression.
-    #[expect(clippy::unused_async, reason = "the run is awaited")]
-    pub async fn run(&self, _job: Job) -> Result<Dynamic, Error> {
-        Ok(Dynamic::UNIT)
+    /// Runs a job to its end: the value of the script's last expression. Dropping the future cancels it.
+    pub async fn run(&self, job: Job) -> Result<Dynamic, Error> {
+        let Job {
+            program,
+            variables,
+            state,
+            limits,
+            cancel,
+            deadline,
+        } = job;
+        let cancel = cancel.child_token();
+        let _cancel_on_drop = cancel.clone().drop_guard();
+        let runtime = self.shared.runtime.clone();
+        let run = Arc::new(Run::new(state, runtime, limits, cancel, deadline));
+        let (done, answer) = oneshot::channel();
+        self.shared.clone().submit(Task {
+            run,
+            program,
+            variables,
+            done,
+        })?;
+        let lost = || Error::unstarted(Kind::Cancelled, "cancelled: the process is shutting down");
+        answer.await.unwrap_or_else(|_| Err(lost()))
+    }
+
+    /// How many threads there are now.
+    pub fn threads(&self) -> usize {
+        self.shared.state.lock().threads
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let waiting = {
+            let mut state = self.shared.state.lock();
+            state.closed = true;
+            std::mem::take(&mut state.waiting)
+        };
+        drop(waiting);
+        self.shared.work.notify_all();
+    }
+}
+
+impl Shared {
+    fn submit(self: Arc<Self>, task: Task) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        state.waiting.push_back(task);
+        if state.idle >= state.waiting.len() || state.threads >= self.most {
+            drop(state);
+            self.work.notify_one();
+            return Ok(());
+        }
+        state.threads += 1;
+        let threads = state.threads;
+        drop(state);
+        let worker = self.clone();
+        let spawned = std::thread::Builder::new()
+            .name(format!("script-{threads}"))
+            .stack_size(STACK)
+            .spawn(move || worker.work());
+        match spawned {
+            Ok(_) => Ok(()),
+            Err(error) => self.without_a_thread(&error),
+        }
+    }
+
+    /// A thread could not be made: those that there are will do, if there are any.
+    fn without_a_thread(&self, error: &std::io::Error) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        state.threads -= 1;
+        if state.threads > 0 {
+            return Ok(());
+        }
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        drop(waiting);
+        let message = format!("no thread could be made for the run: {error}");
+        Err(Error::unstarted(Kind::Cancelled, message))
+    }
+
+    /// A thread's life.
+    fn work(&self) {
+        // So that host functions may spawn, and read a clock that a test holds.
+        let _runtime = self.runtime.enter();
+        while let Some(Task {
+            run,
+            program,
+            variables,
+            done,
+        }) = self.next()
+        {
+            let answer = worker::run(&self.engine, &run, &program, variables);
+            // Nobody waits any more when the future of the run was dropped.
+            let _ = done.send(answer);
+        }
+    }
+
+    /// The next task; none when it is time for the thread to go.
+    fn next(&self) -> Option<Task> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(task) = state.waiting.pop_front() {
+                return Some(task);
+            }
+            if state.closed {
+                break;
+            }
+            state.idle += 1;
+            let late = self.work.wait_for(&mut state, IDLE).timed_out();
+            state.idle -= 1;
+            if late && state.waiting.is_empty() {
+                break;
+            }
+        }
+        state.threads -= 1;
+        None
     }
 }

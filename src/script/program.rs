@@ -1,5 +1,64 @@
 //! A compiled script with all modules that it reaches.
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use rhai::{AST, Module, Shared};
+
 /// What [`super::Engine::compile`] makes; run by a [`super::Job`].
-#[derive(Debug)]
-pub struct Program {}
+pub struct Program {
+    pub(super) name: String,
+    /// The path of the entry among the files.
+    pub(super) entry: String,
+    pub(super) files: BTreeMap<String, File>,
+}
+
+/// One script of a program.
+pub(super) struct File {
+    /// `web/tasks/main.rhai`: what errors call it.
+    pub(super) label: String,
+    pub(super) text: Arc<str>,
+    pub(super) ast: AST,
+    /// Nothing but functions, constants and imports of such: evaluated once, for all runs.
+    pub(super) fixed: bool,
+    pub(super) module: OnceLock<Shared<Module>>,
+}
+
+impl Program {
+    /// The name that its sources gave it: the role's.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The compiled scripts by path, the entry first: for tools that read programs.
+    pub fn scripts(&self) -> impl Iterator<Item = (&str, &AST)> {
+        let entry = self.files.get_key_value(&self.entry);
+        let others = self.files.iter().filter(|(path, _)| **path != self.entry);
+        entry
+            .into_iter()
+            .chain(others)
+            .map(|(path, file)| (path.as_str(), &file.ast))
+    }
+
+    /// What errors call the entry.
+    pub(super) fn entry(&self) -> &str {
+        self.files
+            .get(&self.entry)
+            .map_or(&self.name, |file| &file.label)
+    }
+
+    /// The text of a file by what errors call it.
+    pub(super) fn text(&self, label: &str) -> Option<&str> {
+        self.files
+            .values()
+            .find(|file| file.label == label)
+            .map(|file| &*file.text)
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Program({}: {:?})", self.name, self.files.keys())
+    }
+}

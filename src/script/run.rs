@@ -1,27 +1,86 @@
-//! One run as host functions see it.
+//! One run: what its host functions see of it, and what stops it.
 
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use rhai::{Dynamic, EvalAltResult, NativeCallContext};
 use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use super::current;
+use super::error::{HostError, Place};
+use super::limits::{Limit, Limits};
+use crate::clock;
 
 /// Constants that a program sees everywhere, modules included.
 pub type Variables = BTreeMap<&'static str, Dynamic>;
 
 /// The run that a host function was called by.
 pub struct Run {
-    state: Arc<dyn Any + Send + Sync>,
-    runtime: Handle,
+    pub(super) state: Arc<dyn Any + Send + Sync>,
+    pub(super) runtime: Handle,
+    pub(super) limits: Limits,
+    pub(super) cancel: CancellationToken,
+    pub(super) deadline: clock::Instant,
+    host_calls: AtomicU64,
+    stopped: Mutex<Option<Stopped>>,
+    failures: Mutex<Vec<Failure>>,
+    last_call: Mutex<Option<Place>>,
+}
+
+/// Why a run must end, whatever the script does about it.
+#[derive(Clone)]
+pub(super) enum Stop {
+    Limit(Limit),
+    Deadline,
+    Cancelled,
+    Ended(Arc<dyn Any + Send + Sync>),
+}
+
+/// The first reason to stop, and where it arose if that is known.
+#[derive(Clone)]
+pub(super) struct Stopped {
+    pub(super) why: Stop,
+    pub(super) place: Option<Place>,
+}
+
+/// A host error that was handed to the script.
+#[derive(Clone)]
+pub(super) struct Failure {
+    pub(super) error: HostError,
+    pub(super) place: Option<Place>,
 }
 
 impl Run {
+    /// A run that has not begun.
+    pub(super) fn new(
+        state: Arc<dyn Any + Send + Sync>,
+        runtime: Handle,
+        limits: Limits,
+        cancel: CancellationToken,
+        deadline: clock::Instant,
+    ) -> Self {
+        Self {
+            state,
+            runtime,
+            limits,
+            cancel,
+            deadline,
+            host_calls: AtomicU64::new(0),
+            stopped: Mutex::new(None),
+            failures: Mutex::new(Vec::new()),
+            last_call: Mutex::new(None),
+        }
+    }
+
     /// The run of a call; an error when the engine is used without a [`super::Pool`].
     pub fn of(cx: &NativeCallContext) -> Result<Arc<Self>, Box<EvalAltResult>> {
-        cx.tag()
-            .and_then(|tag| tag.clone().try_cast::<Arc<Self>>())
-            .ok_or_else(|| "called outside a run".into())
+        let run = current::run().ok_or("host functions need a run")?;
+        *run.last_call.lock() = Some(Place::of(cx));
+        Ok(run)
     }
 
     /// What the job carries for its host functions.
@@ -29,8 +88,65 @@ impl Run {
         self.state.clone().downcast().ok()
     }
 
-    /// The runtime of the host calls.
-    pub(super) fn runtime(&self) -> &Handle {
-        &self.runtime
+    /// When the run must be done.
+    pub fn deadline(&self) -> clock::Instant {
+        self.deadline
+    }
+
+    /// Counts a host call; false when there were too many.
+    pub(super) fn count_host_call(&self) -> bool {
+        self.host_calls.fetch_add(1, Ordering::Relaxed) < self.limits.host_calls
+    }
+
+    /// Ends the run: the engine is stopped at its next operation, and the answer is an error for the way
+    /// there, to which the engine adds the call chain.
+    pub(super) fn stop(&self, why: Stop, place: Option<Place>) -> Box<EvalAltResult> {
+        self.mark_stopped(why, place);
+        current::halt();
+        current::over()
+    }
+
+    /// Notes why the run ends; the first reason stays.
+    pub(super) fn mark_stopped(&self, why: Stop, place: Option<Place>) {
+        self.stopped.lock().get_or_insert(Stopped { why, place });
+    }
+
+    /// Why the run must end, once it must.
+    pub(super) fn stopped(&self) -> Option<Stopped> {
+        self.stopped.lock().clone()
+    }
+
+    /// What may have ended the run from outside.
+    pub(super) fn interrupted(&self) -> Option<Stop> {
+        if self.cancel.is_cancelled() {
+            Some(Stop::Cancelled)
+        } else if clock::now() >= self.deadline {
+            Some(Stop::Deadline)
+        } else {
+            None
+        }
+    }
+
+    /// Where the last host function was called: the best known place of a panic.
+    pub(super) fn last_call(&self) -> Option<Place> {
+        self.last_call.lock().clone()
+    }
+
+    /// Keeps a host error and makes the map that the script catches.
+    pub(super) fn fail(&self, error: HostError) -> Dynamic {
+        let mut caught = error.to_map();
+        let mut failures = self.failures.lock();
+        failures.push(Failure {
+            error,
+            place: self.last_call(),
+        });
+        caught.set_tag(i32::try_from(failures.len()).unwrap_or(0));
+        caught
+    }
+
+    /// The host error that a thrown value stands for, also when the script caught and threw it again.
+    pub(super) fn failure(&self, thrown: &Dynamic) -> Option<Failure> {
+        let index = usize::try_from(thrown.tag()).ok()?.checked_sub(1)?;
+        self.failures.lock().get(index).cloned()
     }
 }

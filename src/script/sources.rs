@@ -1,8 +1,10 @@
-//! The files of a program, in memory.
+//! The files of a program, in memory, and what an import means among them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use super::names::nearest;
 
 /// Scripts by their path within the role (`tasks/main.rhai`).
 #[derive(Clone, Debug, Default)]
@@ -32,5 +34,66 @@ impl Sources {
     /// The text of a file.
     pub fn get(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(AsRef::as_ref)
+    }
+
+    pub(super) fn text(&self, path: &str) -> Option<Arc<str>> {
+        self.files.get(path).cloned()
+    }
+}
+
+/// The file that an import names: `install` beside the entry, else from the root; `./x` beside the
+/// importing file. Never outside the role. Fails with what is wrong, and a hint.
+pub(super) fn resolve<'a>(
+    files: impl Iterator<Item = &'a str> + Clone,
+    entry: &str,
+    importer: &str,
+    import: &str,
+) -> Result<String, (String, Option<String>)> {
+    if import.starts_with('/') || import.contains('\\') || import.split('/').any(|s| s == "..") {
+        let message = format!("import \"{import}\" leads out of the role");
+        return Err((
+            message,
+            Some("import files of this role, e.g. \"install\" for tasks/install.rhai".to_owned()),
+        ));
+    }
+    let script = if import.ends_with(".rhai") {
+        import.to_owned()
+    } else {
+        format!("{import}.rhai")
+    };
+    let candidates = match script.strip_prefix("./") {
+        Some(beside) => vec![beside_of(importer, beside)],
+        None => vec![beside_of(entry, &script), script],
+    };
+    if let Some(found) = candidates
+        .iter()
+        .find(|c| files.clone().any(|file| file == *c))
+    {
+        return Ok(found.clone());
+    }
+    let folder = beside_of(entry, "");
+    let near = nearest(&candidates[0], files).map(|file| {
+        let name = file
+            .strip_prefix(&folder)
+            .unwrap_or(file)
+            .trim_end_matches(".rhai");
+        format!("did you mean \"{name}\"?")
+    });
+    Err((
+        format!("no module \"{import}\": there is no {}", candidates[0]),
+        near,
+    ))
+}
+
+fn beside_of(file: &str, name: &str) -> String {
+    match file.rsplit_once('/') {
+        Some((folder, _)) => format!("{folder}/{name}"),
+        None => name.to_owned(),
+    }
+}
+
+impl Sources {
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> + Clone {
+        self.files.keys().map(String::as_str)
     }
 }

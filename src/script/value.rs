@@ -1,7 +1,22 @@
 //! Script values to JSON and back.
+//!
+//! | script | JSON |
+//! |---|---|
+//! | `()` | `null` |
+//! | int; a float that is whole and exact (`6 / 2.0`) | a number without point: fields of type integer take no `3.0` |
+//! | float | a number; not a number and infinity are errors |
+//! | string, char | a string |
+//! | array | an array |
+//! | map | an object, keys sorted by bytes |
+//! | a blob, a function, a range, any other type | an error that names the place |
+//!
+//! A number that does not fit 64 bits with sign becomes a float, as in every JSON reader of floats.
 
-use rhai::Dynamic;
-use serde_json::Value;
+mod read;
+mod write;
+
+pub use read::{from_json, to_dynamic};
+pub use write::{to_value, write_json};
 
 /// What JSON cannot hold, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -11,28 +26,4 @@ pub struct Error {
     pub path: String,
     /// What is there, e.g. `a function cannot be written as JSON`.
     pub problem: String,
-}
-
-/// JSON value → script value.
-pub fn to_dynamic(value: &Value) -> Dynamic {
-    rhai::serde::to_dynamic(value).unwrap_or_default()
-}
-
-/// JSON text → script value.
-pub fn from_json(text: &[u8]) -> Result<Dynamic, serde_json::Error> {
-    serde_json::from_slice(text)
-}
-
-/// Script value → JSON value.
-pub fn to_value(value: &Dynamic) -> Result<Value, Error> {
-    rhai::serde::from_dynamic(value).map_err(|error| Error {
-        path: "value".to_owned(),
-        problem: error.to_string(),
-    })
-}
-
-/// Script value → JSON text with sorted keys: equal values give equal bytes.
-pub fn write_json(value: &Dynamic, out: &mut Vec<u8>) -> Result<(), Error> {
-    out.extend_from_slice(to_value(value)?.to_string().as_bytes());
-    Ok(())
 }

@@ -1,0 +1,111 @@
+//! Functions of the standard library that a run needs otherwise: what would block the thread, could not
+//! be interrupted, or would answer where an error is due.
+
+use std::mem;
+
+use rhai::plugin::{Position, export_module};
+use rhai::{Array, Dynamic, EvalAltResult, FnPtr, Module, NativeCallContext, Shared};
+
+type Answer<T> = Result<T, Box<EvalAltResult>>;
+
+/// These functions, to be registered after the standard library's.
+pub(super) fn module() -> Shared<Module> {
+    rhai::exported_module!(functions).into()
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the macro's calling convention"
+)]
+#[export_module]
+mod functions {
+    /// Refused: a run that waits would hold its thread; see `wait_for`, `wait_ready`, `requeue`.
+    #[rhai_fn(name = "sleep", volatile, return_raw)]
+    pub(crate) fn sleep_seconds(_seconds: i64) -> Answer<()> {
+        Err(no_sleep())
+    }
+
+    /// Refused: a run that waits would hold its thread; see `wait_for`, `wait_ready`, `requeue`.
+    #[rhai_fn(name = "sleep", volatile, return_raw)]
+    pub(crate) fn sleep_fraction(_seconds: f64) -> Answer<()> {
+        Err(no_sleep())
+    }
+
+    /// Sorts by a function that compares two elements: a negative number or `true` when the first comes
+    /// first. Elements that compare equal keep their order.
+    #[rhai_fn(name = "sort", name = "sort_by", return_raw)]
+    pub(crate) fn sort(cx: NativeCallContext, array: &mut Array, compare: FnPtr) -> Answer<()> {
+        *array = merge_sort(mem::take(array), &mut |a, b| {
+            let answer = compare.call_raw(&cx, None, [b.clone(), a.clone()])?;
+            if let Ok(first) = answer.as_bool() {
+                return Ok(first);
+            }
+            let order = answer.as_int().map_err(|kind| {
+                format!("the function to sort by must return a number or a bool, not {kind}")
+            })?;
+            Ok(order < 0)
+        })?;
+        Ok(())
+    }
+
+    #[rhai_fn(get = "tag", pure, return_raw)]
+    pub(crate) fn get_tag(value: &mut Dynamic) -> Answer<i64> {
+        Err(no_tag(value))
+    }
+
+    #[rhai_fn(set = "tag", return_raw)]
+    pub(crate) fn put_tag(value: &mut Dynamic, _tag: i64) -> Answer<()> {
+        Err(no_tag(value))
+    }
+
+    #[rhai_fn(pure, return_raw)]
+    pub(crate) fn tag(value: &mut Dynamic) -> Answer<i64> {
+        Err(no_tag(value))
+    }
+
+    #[rhai_fn(return_raw)]
+    pub(crate) fn set_tag(value: &mut Dynamic, _tag: i64) -> Answer<()> {
+        Err(no_tag(value))
+    }
+}
+
+fn no_sleep() -> Box<EvalAltResult> {
+    "nothing may sleep in a run: use wait_ready(ref), wait_for(ref, path, value) or requeue(after)"
+        .into()
+}
+
+/// What the engine says of a property that a value does not have.
+fn no_tag(value: &Dynamic) -> Box<EvalAltResult> {
+    let kind = match value.type_name() {
+        name if name.contains("String") => "string",
+        name => name,
+    };
+    let text = format!("Unknown property 'tag' - a getter is not registered for type '{kind}'");
+    Box::new(EvalAltResult::ErrorDotExpr(text, Position::NONE))
+}
+
+/// A stable sort whose comparison may fail, which ends it at once; `later(a, b)` says that `b` belongs
+/// before `a`. What the comparison answers need not make sense.
+fn merge_sort(
+    mut array: Array,
+    later: &mut dyn FnMut(&Dynamic, &Dynamic) -> Answer<bool>,
+) -> Answer<Array> {
+    if array.len() < 2 {
+        return Ok(array);
+    }
+    let right = merge_sort(array.split_off(array.len() / 2), later)?;
+    let left = merge_sort(array, later)?;
+    let mut merged = Array::with_capacity(left.len() + right.len());
+    let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
+    while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+        let next = if later(a, b)? {
+            right.next()
+        } else {
+            left.next()
+        };
+        merged.extend(next);
+    }
+    merged.extend(left);
+    merged.extend(right);
+    Ok(merged)
+}

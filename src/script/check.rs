@@ -1,0 +1,233 @@
+//! What can be known of a parsed script without running it: what it imports, and whether every function
+//! that it calls exists with that number of arguments.
+//!
+//! A method may also be a closure kept in a map under that name. Values from outside hold no closures,
+//! so such a name occurs in the program as a key, a property or a string; only others are unknown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rhai::{AST, ASTNode, Expr, FnCallExpr, FnPtr, Position, Stmt};
+
+use super::compile::{Loaded, problem};
+use super::engine::Engine;
+use super::names::Names;
+use super::sources::Sources;
+use crate::model::Problem;
+
+/// An import statement.
+pub(super) struct Import {
+    /// What is imported; none when it is computed.
+    pub(super) name: Option<String>,
+    pub(super) alias: String,
+    pub(super) position: Position,
+}
+
+/// Every import of a script, in functions too.
+pub(super) fn imports(ast: &AST) -> Vec<Import> {
+    let mut imports = Vec::new();
+    walk(ast, |node| {
+        if let ASTNode::Stmt(Stmt::Import(import, _)) = node {
+            let name = match &import.0 {
+                Expr::StringConstant(name, _) => Some(name.to_string()),
+                _ => None,
+            };
+            let (alias, position) = (import.1.as_str().to_owned(), import.0.position());
+            imports.push(Import {
+                name,
+                alias,
+                position,
+            });
+        }
+    });
+    imports
+}
+
+/// The names of variables and parameters of a script.
+pub(super) fn locals(ast: &AST) -> BTreeSet<String> {
+    let mut locals = BTreeSet::new();
+    walk(ast, |node| match node {
+        ASTNode::Stmt(Stmt::Var(variable, ..)) => {
+            locals.insert(variable.0.as_str().to_owned());
+        }
+        ASTNode::Stmt(Stmt::For(parts, _)) => {
+            locals.insert(parts.0.as_str().to_owned());
+        }
+        _ => {}
+    });
+    locals.extend(
+        ast.iter_functions()
+            .flat_map(|function| function.params)
+            .map(str::to_owned),
+    );
+    locals
+}
+
+fn walk(ast: &AST, mut visit: impl FnMut(&ASTNode)) {
+    ast.walk(&mut |path: &[ASTNode]| {
+        if let Some(node) = path.last() {
+            visit(node);
+        }
+        true
+    });
+}
+
+/// Every call of a function that does not exist.
+pub(super) fn functions(
+    engine: &Engine,
+    sources: &Sources,
+    files: &BTreeMap<String, Option<Loaded>>,
+) -> Vec<Problem> {
+    let mut words = BTreeSet::new();
+    let mut exported = BTreeMap::new();
+    for (path, file) in files {
+        let Some(file) = file else { continue };
+        collect_words(&file.ast, &mut words);
+        exported.insert(path.as_str(), functions_of(&file.ast));
+    }
+    let mut problems = Vec::new();
+    for (path, file) in files {
+        let Some(file) = file else { continue };
+        let mut known = engine.names().clone();
+        known.include(&exported[path.as_str()]);
+        let scope = Known {
+            known,
+            words: &words,
+            exported: &exported,
+            file,
+        };
+        walk(&file.ast, |node| {
+            if let Some((position, message, hint)) = scope.wrong_call(node) {
+                let mut problem = problem(sources, path, position, message);
+                problem.hint = hint;
+                problems.push(problem);
+            }
+        });
+    }
+    problems
+}
+
+fn functions_of(ast: &AST) -> Names {
+    let mut names = Names::default();
+    for function in ast.iter_functions() {
+        names.add(function.name, function.params.len());
+    }
+    names
+}
+
+/// Keys, properties and strings: names under which a closure may be kept.
+fn collect_words(ast: &AST, words: &mut BTreeSet<String>) {
+    walk(ast, |node| match node {
+        ASTNode::Expr(Expr::Map(map, _)) => {
+            words.extend(map.0.iter().map(|(key, _)| key.as_str().to_owned()));
+        }
+        ASTNode::Expr(Expr::Property(property, _)) => {
+            words.insert(property.2.to_string());
+        }
+        ASTNode::Expr(Expr::StringConstant(text, _)) => {
+            words.insert(text.to_string());
+        }
+        ASTNode::Expr(Expr::DynamicConstant(value, _)) => {
+            if let Ok(map) = value.as_map_ref() {
+                words.extend(map.keys().map(ToString::to_string));
+            }
+        }
+        _ => {}
+    });
+}
+
+/// What one file can call.
+struct Known<'a> {
+    known: Names,
+    words: &'a BTreeSet<String>,
+    exported: &'a BTreeMap<&'a str, Names>,
+    file: &'a Loaded,
+}
+
+type Wrong = (Position, String, Option<String>);
+
+impl Known<'_> {
+    fn wrong_call(&self, node: &ASTNode) -> Option<Wrong> {
+        match node {
+            ASTNode::Expr(Expr::FnCall(call, position))
+            | ASTNode::Stmt(Stmt::FnCall(call, position)) => self.wrong_function(call, *position),
+            ASTNode::Expr(Expr::MethodCall(call, position)) => self.wrong_method(call, *position),
+            ASTNode::Expr(Expr::DynamicConstant(value, position)) => {
+                let pointer = value.read_lock::<FnPtr>()?;
+                self.wrong_pointer(pointer.fn_name(), *position)
+            }
+            _ => None,
+        }
+    }
+
+    fn wrong_function(&self, call: &FnCallExpr, position: Position) -> Option<Wrong> {
+        if call.is_operator_call() {
+            return None;
+        }
+        if let (false, [module, ..]) = (call.namespace.is_empty(), &*call.namespace.path) {
+            return self.wrong_qualified(module.as_str(), call, position);
+        }
+        if let ("Fn", [Expr::StringConstant(name, at)]) = (call.name.as_str(), &*call.args) {
+            return self.wrong_pointer(name, *at);
+        }
+        self.wrong(&self.known, &call.name, &[call.args.len()], position)
+    }
+
+    /// `x.f(a)` is `f(x, a)`, or a function `f(a)` of the script with `x` as `this`.
+    fn wrong_method(&self, call: &FnCallExpr, position: Position) -> Option<Wrong> {
+        if self.words.contains(call.name.as_str()) {
+            return None;
+        }
+        let arity = call.args.len();
+        self.wrong(&self.known, &call.name, &[arity + 1, arity], position)
+    }
+
+    fn wrong_pointer(&self, name: &str, position: Position) -> Option<Wrong> {
+        if name.starts_with("anon$") || self.known.arities(name).is_some() {
+            return None;
+        }
+        Some((
+            position,
+            format!("unknown function `{name}`"),
+            self.known.suggest(name),
+        ))
+    }
+
+    fn wrong_qualified(&self, alias: &str, call: &FnCallExpr, position: Position) -> Option<Wrong> {
+        let (_, target) = self.file.imports.iter().find(|(known, _)| known == alias)?;
+        let module = self.exported.get(target.as_str())?;
+        let (position, message, hint) =
+            self.wrong(module, &call.name, &[call.args.len()], position)?;
+        Some((position, format!("{message} in module `{alias}`"), hint))
+    }
+
+    fn wrong(
+        &self,
+        names: &Names,
+        name: &str,
+        arities: &[usize],
+        position: Position,
+    ) -> Option<Wrong> {
+        let Some(taken) = names.arities(name) else {
+            let is_variable = locals(&self.file.ast).contains(name);
+            let hint = if is_variable {
+                Some(format!(
+                    "call the closure in variable `{name}` as `{name}.call(…)`"
+                ))
+            } else {
+                names.suggest(name)
+            };
+            return Some((position, format!("unknown function `{name}`"), hint));
+        };
+        if arities.iter().any(|arity| taken.contains(arity)) {
+            return None;
+        }
+        let taken: Vec<_> = taken.iter().map(usize::to_string).collect();
+        let message = format!(
+            "`{name}` takes {} argument{}, not {}",
+            taken.join(" or "),
+            if taken == ["1"] { "" } else { "s" },
+            arities[0]
+        );
+        Some((position, message, None))
+    }
+}

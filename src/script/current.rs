@@ -1,0 +1,286 @@
+//! The run of this thread, and what the engine's hooks do with it.
+//!
+//! A run stays on one thread from beginning to end, so what the hooks need at every operation lives in
+//! thread-locals. Operations are counted here, because the engine's own count begins anew in closures
+//! that native functions call.
+//!
+//! A run is stopped in two steps. First by an ordinary error, at the next variable that is read or by
+//! the host function at work: the engine adds the call chain to it. A script that catches it, or a loop
+//! that reads no variable, is then stopped for good at one of the next operations.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use rhai::{Dynamic, Engine, EvalAltResult, EvalContext, Module, Position, Shared};
+
+use super::limits::{Limit, MAX_INCLUDES};
+use super::memory::Meter;
+use super::program::Program;
+use super::run::{Run, Stop, Variables};
+
+/// Operations between two looks at the clock and at cancellation: some 10 µs.
+const STRIDE: u64 = 256;
+
+/// Operations that a stopped run may go on for, to meet a variable: enough for any expression.
+const GRACE: u64 = 64;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// All is well.
+    Running,
+    /// The next variable that is read raises the error that stops the run.
+    Stopping,
+    /// That error was raised; the next operation ends the run.
+    Stopped,
+}
+
+thread_local! {
+    static OPERATIONS: Cell<u64> = const { Cell::new(0) };
+    static NEXT_LOOK: Cell<u64> = const { Cell::new(u64::MAX) };
+    static PHASE: Cell<Phase> = const { Cell::new(Phase::Running) };
+    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+}
+
+struct Current {
+    run: Arc<Run>,
+    /// The programs at work: the job's, and those that include one another.
+    frames: Vec<Running>,
+    /// Every program that took part, for the source lines of errors.
+    seen: Vec<Arc<Program>>,
+}
+
+struct Running {
+    program: Arc<Program>,
+    variables: Vec<(&'static str, Served)>,
+    modules: Vec<(String, Shared<Module>)>,
+    memory: Meter,
+}
+
+/// A variable as it is handed out: shared, so that reading one field of a large map copies that field
+/// only. There is a copy per level of calls, for a method of a shared value locks it while its closure
+/// runs: `spec.ports.filter(|p| p.number > spec.minimum)`.
+struct Served {
+    original: Dynamic,
+    shared: Vec<Option<Dynamic>>,
+}
+
+impl Served {
+    fn get(&mut self, level: usize) -> Dynamic {
+        if !(self.original.is_map() || self.original.is_array()) {
+            return self.original.clone();
+        }
+        if self.shared.len() <= level {
+            self.shared.resize(level + 1, None);
+        }
+        self.shared[level]
+            .get_or_insert_with(|| self.original.clone().into_read_only().into_shared())
+            .clone()
+    }
+}
+
+impl Running {
+    fn new(program: Arc<Program>, variables: Variables) -> Self {
+        let variables = variables
+            .into_iter()
+            .map(|(name, original)| {
+                (
+                    name,
+                    Served {
+                        original,
+                        shared: Vec::new(),
+                    },
+                )
+            })
+            .collect();
+        Self {
+            program,
+            variables,
+            modules: Vec::new(),
+            memory: Meter::default(),
+        }
+    }
+}
+
+/// Takes the thread for a run; free again when dropped.
+pub(super) struct Entered;
+
+/// Begins a run on this thread.
+pub(super) fn enter(run: Arc<Run>, program: Arc<Program>, variables: Variables) -> Entered {
+    OPERATIONS.set(0);
+    NEXT_LOOK.set(0);
+    PHASE.set(Phase::Running);
+    let seen = vec![program.clone()];
+    let frames = vec![Running::new(program, variables)];
+    CURRENT.set(Some(Current { run, frames, seen }));
+    Entered
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        // Taken out first: dropping a script's values must not find the cell borrowed.
+        let current = CURRENT.take();
+        drop(current);
+    }
+}
+
+/// The run of this thread.
+pub(super) fn run() -> Option<Arc<Run>> {
+    with(|current| current.run.clone())
+}
+
+/// The programs that took part in the run of this thread.
+pub(super) fn programs() -> Vec<Arc<Program>> {
+    with(|current| current.seen.clone()).unwrap_or_default()
+}
+
+/// The program at work, and a module of it that this run has evaluated already.
+pub(super) fn program() -> Option<Arc<Program>> {
+    with(|current| Some(current.frames.last()?.program.clone())).flatten()
+}
+
+/// A module that this run has evaluated already.
+pub(super) fn module(path: &str) -> Option<Shared<Module>> {
+    with(|current| {
+        let modules = &current.frames.last()?.modules;
+        modules
+            .iter()
+            .find(|(known, _)| known == path)
+            .map(|(_, module)| module.clone())
+    })
+    .flatten()
+}
+
+/// Keeps an evaluated module for the rest of the run.
+pub(super) fn keep_module(path: &str, module: &Shared<Module>) {
+    with(|current| {
+        if let Some(frame) = current.frames.last_mut() {
+            frame.modules.push((path.to_owned(), module.clone()));
+        }
+    });
+}
+
+/// Runs `body` with another program's variables and modules; none when programs nest too deeply.
+pub(super) fn within<T>(
+    program: &Arc<Program>,
+    variables: Variables,
+    body: impl FnOnce() -> T,
+) -> Option<T> {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            let frame = with(|current| current.frames.pop());
+            drop(frame);
+        }
+    }
+    let fits = with(|current| {
+        let fits = current.frames.len() <= MAX_INCLUDES;
+        if fits {
+            current
+                .frames
+                .push(Running::new(program.clone(), variables));
+            if !current.seen.iter().any(|seen| Arc::ptr_eq(seen, program)) {
+                current.seen.push(program.clone());
+            }
+        }
+        fits
+    })?;
+    fits.then(|| {
+        let _leave = Leave;
+        body()
+    })
+}
+
+/// The error that stops the run was raised: nothing more may be run.
+pub(super) fn halt() {
+    PHASE.set(Phase::Stopped);
+    NEXT_LOOK.set(0);
+}
+
+fn with<T>(look: impl FnOnce(&mut Current) -> T) -> Option<T> {
+    CURRENT.with_borrow_mut(|current| current.as_mut().map(look))
+}
+
+/// Sets the hooks of an engine.
+pub(super) fn hook(engine: &mut Engine) {
+    engine.on_progress(|_| on_operation());
+    #[expect(deprecated, reason = "not deprecated but marked as free to change")]
+    engine.on_var(|name, index, context| on_variable(name, index, &context));
+}
+
+fn on_operation() -> Option<Dynamic> {
+    let operations = OPERATIONS.get() + 1;
+    OPERATIONS.set(operations);
+    if operations < NEXT_LOOK.get() {
+        return None;
+    }
+    look(operations)
+}
+
+#[cold]
+fn look(operations: u64) -> Option<Dynamic> {
+    if PHASE.get() != Phase::Running {
+        return Some(Dynamic::UNIT);
+    }
+    let run = run()?;
+    let limit = run.limits.operations;
+    let why = if operations > limit {
+        Some(Stop::Limit(Limit::Operations))
+    } else {
+        run.interrupted()
+    };
+    if let Some(why) = why {
+        run.mark_stopped(why, None);
+        PHASE.set(Phase::Stopping);
+        NEXT_LOOK.set(operations + GRACE);
+    } else {
+        NEXT_LOOK.set((operations + STRIDE).min(limit + 1));
+    }
+    None
+}
+
+/// Serves the run's variables, and looks after what only shows here: the depth of calls and the memory
+/// that local variables hold.
+fn on_variable(
+    name: &str,
+    index: usize,
+    context: &EvalContext,
+) -> Result<Option<Dynamic>, Box<EvalAltResult>> {
+    if PHASE.get() == Phase::Stopping {
+        halt();
+        return Err(over());
+    }
+    let level = context.global_runtime_state().level;
+    with(|current| {
+        if level > current.run.limits.depth {
+            return Err(current.run.stop(Stop::Limit(Limit::Depth), None));
+        }
+        let Some(frame) = current.frames.last_mut() else {
+            return Ok(None);
+        };
+        if index == 0 {
+            let served = frame.variables.iter_mut().find(|(known, _)| *known == name);
+            return Ok(served.map(|(_, served)| served.get(level)));
+        }
+        if frame.memory.is_due(index, context, OPERATIONS.get()) {
+            frame.memory.weigh(level, context.scope(), OPERATIONS.get());
+            let held: usize = current
+                .frames
+                .iter()
+                .map(|frame| frame.memory.total())
+                .sum();
+            if held > current.run.limits.memory {
+                return Err(current.run.stop(Stop::Limit(Limit::Memory), None));
+            }
+        }
+        Ok(None)
+    })
+    .unwrap_or(Ok(None))
+}
+
+/// The error of a run that was stopped: what it says is not shown, see [`Run::stopped`].
+pub(super) fn over() -> Box<EvalAltResult> {
+    Box::new(EvalAltResult::ErrorRuntime(
+        "the run is over".into(),
+        Position::NONE,
+    ))
+}

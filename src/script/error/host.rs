@@ -1,0 +1,76 @@
+//! What host functions fail with.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use rhai::{Dynamic, EvalAltResult, Map, Position};
+
+use crate::script::current;
+
+/// What a host function failed with; a script catches it as a map with `kind`, `code`, `reason`,
+/// `message` and `retryable`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostError {
+    /// The class, in `snake_case`: `not_found`, `conflict`, `invalid`, …
+    pub kind: Cow<'static, str>,
+    /// The HTTP status, where there was one.
+    pub code: Option<u16>,
+    /// The API's own word for it, e.g. `NotFound`; may be empty.
+    pub reason: String,
+    /// For people: lower case, no period.
+    pub message: String,
+    /// Trying again later may help.
+    pub retryable: bool,
+    /// Not before this has passed.
+    pub after: Option<Duration>,
+}
+
+impl HostError {
+    /// An error that trying again does not mend, e.g. a wrong argument (`invalid`).
+    pub fn new(kind: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self {
+            kind: kind.into(),
+            code: None,
+            reason: String::new(),
+            message: message.into(),
+            retryable: false,
+            after: None,
+        }
+    }
+
+    /// What a script sees of it.
+    pub(in crate::script) fn to_map(&self) -> Dynamic {
+        Map::from_iter([
+            ("kind".into(), self.kind.as_ref().into()),
+            (
+                "code".into(),
+                self.code
+                    .map_or(Dynamic::UNIT, |code| i64::from(code).into()),
+            ),
+            ("reason".into(), self.reason.as_str().into()),
+            ("message".into(), self.message.as_str().into()),
+            ("retryable".into(), self.retryable.into()),
+        ])
+        .into()
+    }
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for HostError {}
+
+/// As a script's error, to be returned by host functions that do not wait.
+impl From<HostError> for Box<EvalAltResult> {
+    fn from(error: HostError) -> Self {
+        let value = match current::run() {
+            Some(run) => run.fail(error),
+            None => error.to_map(),
+        };
+        Self::new(EvalAltResult::ErrorRuntime(value, Position::NONE))
+    }
+}

@@ -1,0 +1,230 @@
+//! The engine's errors → ours.
+
+use std::sync::Arc;
+
+use rhai::{Dynamic, EvalAltResult};
+
+use super::{Error, Frame, Kind, Place};
+use crate::script::limits::{Limit, MAX_ELEMENTS, MAX_TEXT, MAX_VARIABLES};
+use crate::script::names::Names;
+use crate::script::program::Program;
+use crate::script::run::{Run, Stop, Stopped};
+use crate::script::value;
+
+/// What is said of an error: its kind, the message, a hint.
+type Said = (Kind, String, Option<String>);
+
+/// What a run came to when it did not end well: the reason that it was stopped for, else the script's
+/// own error.
+pub(in crate::script) fn report(
+    run: &Run,
+    programs: &[Arc<Program>],
+    names: &Names,
+    error: Option<&EvalAltResult>,
+) -> Error {
+    let mut trace = error
+        .map(|error| trace(programs, error))
+        .unwrap_or_default();
+    let (kind, message, mut hint) = match (run.stopped(), error) {
+        (Some(Stopped { why, place }), _) => {
+            // Where it arose, when the script caught the error that had the call chain.
+            if let Some(place) = place.filter(|place| !arose_at(&trace, place)) {
+                trace = vec![frame(programs, None, &place)];
+            }
+            stopped(run, why)
+        }
+        (None, Some(error)) => describe(run, names, error.unwrap_inner()),
+        (None, None) => (
+            Kind::Runtime,
+            "the run ended for no known reason".to_owned(),
+            None,
+        ),
+    };
+    if let Some(EvalAltResult::ErrorRuntime(thrown, _)) = error.map(EvalAltResult::unwrap_inner)
+        && let Some(place) = run.failure(thrown).and_then(|failure| failure.place)
+        && !arose_at(&trace, &place)
+    {
+        let first = frame(programs, None, &place).place();
+        hint.get_or_insert_with(|| format!("thrown again; it first arose at {first}"));
+    }
+    finish(programs, kind, message, hint, trace)
+}
+
+/// A run that a panic ended.
+pub(in crate::script) fn panicked(run: &Run, programs: &[Arc<Program>], panic: &str) -> Error {
+    let trace = run
+        .last_call()
+        .map(|place| frame(programs, None, &place))
+        .into_iter()
+        .collect();
+    let message = format!("a host function panicked: {panic}");
+    finish(programs, Kind::Panic, message, None, trace)
+}
+
+fn finish(
+    programs: &[Arc<Program>],
+    kind: Kind,
+    message: String,
+    hint: Option<String>,
+    mut trace: Vec<Frame>,
+) -> Error {
+    for frame in &mut trace {
+        let mut texts = programs
+            .iter()
+            .filter_map(|program| program.text(&frame.file));
+        frame.source = texts
+            .next()
+            .and_then(|text| text.lines().nth(frame.line.checked_sub(1)?))
+            .map(|line| line.trim_end().to_owned());
+    }
+    Error {
+        kind,
+        message,
+        hint,
+        trace,
+    }
+}
+
+/// The places of an error, innermost first.
+fn trace(programs: &[Arc<Program>], error: &EvalAltResult) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    let (mut error, mut function, mut file) = (error, None, None);
+    loop {
+        let position = error.position();
+        frames.push(frame(
+            programs,
+            function.take(),
+            &Place {
+                file: file.clone(),
+                position,
+            },
+        ));
+        match error {
+            EvalAltResult::ErrorInFunctionCall(name, source, inner, _) => {
+                function = Some(function_name(name));
+                if !source.is_empty() {
+                    file = Some(source.clone());
+                }
+                error = inner;
+            }
+            EvalAltResult::ErrorInModule(path, inner, _) => {
+                function = Some(format!("module {path}"));
+                file = Some(path.clone());
+                error = inner;
+            }
+            _ => break,
+        }
+    }
+    frames.reverse();
+    frames
+}
+
+fn function_name(name: &str) -> String {
+    if name.starts_with("anon$") {
+        "a closure".to_owned()
+    } else {
+        name.to_owned()
+    }
+}
+
+fn frame(programs: &[Arc<Program>], function: Option<String>, place: &Place) -> Frame {
+    let file = place.file.clone();
+    Frame {
+        function,
+        file: file
+            .or_else(|| Some(programs.first()?.entry().to_owned()))
+            .unwrap_or_default(),
+        line: place.position.line().unwrap_or(0),
+        column: place.position.position().unwrap_or(0),
+        source: None,
+    }
+}
+
+fn arose_at(trace: &[Frame], place: &Place) -> bool {
+    trace.first().is_some_and(|frame| {
+        place.position.line() == Some(frame.line)
+            && place.file.as_ref().is_none_or(|file| *file == frame.file)
+    })
+}
+
+fn stopped(run: &Run, why: Stop) -> Said {
+    match why {
+        Stop::Limit(limit) => {
+            let limits = &run.limits;
+            let (text, hint) = match limit {
+                Limit::Operations => (
+                    format!("stopped after {} operations", limits.operations),
+                    Some("does a loop never end?"),
+                ),
+                Limit::Memory => (
+                    format!("its variables hold more than {} MiB", limits.memory >> 20),
+                    None,
+                ),
+                Limit::Depth => (
+                    format!("calls are nested more than {} deep", limits.depth),
+                    Some("does a function call itself for ever?"),
+                ),
+                Limit::HostCalls => (
+                    format!("more than {} calls of host functions", limits.host_calls),
+                    None,
+                ),
+            };
+            (Kind::Limit(limit), text, hint.map(str::to_owned))
+        }
+        Stop::Deadline => (
+            Kind::Deadline,
+            "not done within its timeout".to_owned(),
+            None,
+        ),
+        Stop::Cancelled => (Kind::Cancelled, "cancelled".to_owned(), None),
+        Stop::Ended(ending) => (Kind::Ended(ending), "ended by the script".to_owned(), None),
+    }
+}
+
+fn describe(run: &Run, names: &Names, error: &EvalAltResult) -> Said {
+    use EvalAltResult as E;
+    let limit = |limit, message: String| (Kind::Limit(limit), message, None);
+    match error {
+        E::ErrorRuntime(thrown, _) => thrown_value(run, thrown),
+        E::ErrorStackOverflow(_) => limit(Limit::Depth, "calls are nested too deeply".to_owned()),
+        E::ErrorTooManyOperations(_) => limit(
+            Limit::Operations,
+            "stopped after too many operations".to_owned(),
+        ),
+        E::ErrorTooManyVariables(_) => limit(
+            Limit::Memory,
+            format!("more than {MAX_VARIABLES} variables in one function"),
+        ),
+        E::ErrorDataTooLarge(what, _) => limit(Limit::Memory, too_large(what)),
+        E::ErrorTerminated(..) => (Kind::Cancelled, "stopped".to_owned(), None),
+        other => {
+            let (message, hint) = super::wording::runtime(names, other);
+            (Kind::Runtime, message, hint)
+        }
+    }
+}
+
+fn too_large(what: &str) -> String {
+    if what.contains("string") {
+        format!("a value with more than {} MiB of text", MAX_TEXT >> 20)
+    } else {
+        format!("a value with more than {MAX_ELEMENTS} elements")
+    }
+}
+
+/// What a script threw, or a host function that it did not catch.
+fn thrown_value(run: &Run, thrown: &Dynamic) -> Said {
+    let own_message = thrown.as_map_ref().ok().and_then(|map| {
+        let message = map.get("message")?;
+        Some(message.as_immutable_string_ref().ok()?.to_string())
+    });
+    if let Some(failure) = run.failure(thrown) {
+        let message = own_message.unwrap_or_else(|| failure.error.message.clone());
+        return (Kind::Host(failure.error), message, None);
+    }
+    let message = own_message.unwrap_or_else(|| match thrown.as_immutable_string_ref() {
+        Ok(text) => text.to_string(),
+        Err(_) => value::to_value(thrown).map_or_else(|_| thrown.to_string(), |v| v.to_string()),
+    });
+    (Kind::Thrown(thrown.clone()), message, None)
+}

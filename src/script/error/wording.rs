@@ -1,0 +1,99 @@
+//! The engine's messages in our words: lower case, no period, names as scripts know them, and a hint.
+
+use rhai::{EvalAltResult, Position};
+
+use crate::script::names::Names;
+
+type Wording = (String, Option<String>);
+
+/// An error while a script runs.
+pub(super) fn runtime(names: &Names, error: &EvalAltResult) -> Wording {
+    use EvalAltResult as E;
+    match error {
+        E::ErrorFunctionNotFound(signature, _) => unknown_function(names, signature),
+        E::ErrorDotExpr(text, _) => property(text),
+        E::ErrorIndexingType(types, _) => (format!("cannot index {}", kinds(types)), None),
+        E::ErrorMismatchDataType(wanted, found, _)
+        | E::ErrorMismatchOutputType(wanted, found, _) => (
+            format!("expected {}, found {}", kinds(wanted), kinds(found)),
+            None,
+        ),
+        E::ErrorDataRace(..) => (
+            "a variable is used in a closure while a method of it is at work".to_owned(),
+            Some("copy what the closure needs into a variable of its own".to_owned()),
+        ),
+        E::ErrorVariableNotFound(name, _) => (format!("unknown variable `{name}`"), None),
+        E::ErrorFor(_) => (
+            "`for` needs an array, a range, a map's keys() or a string".to_owned(),
+            None,
+        ),
+        other => (plain(other), None),
+    }
+}
+
+/// The engine's own text without its position.
+fn plain(error: &EvalAltResult) -> String {
+    let text = error.to_string();
+    let position = error.position();
+    let text = match position {
+        Position::NONE => text.as_str(),
+        _ => text
+            .strip_suffix(&format!(" ({position})"))
+            .unwrap_or(&text),
+    };
+    lower_first(text)
+}
+
+/// `Array index 3 out of bounds` → `array index 3 out of bounds`.
+pub(in crate::script) fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(letters).collect()
+    })
+}
+
+/// `name (i64, map)`; operators come this way too.
+fn unknown_function(names: &Names, signature: &str) -> Wording {
+    let (name, types) = signature.split_once(" (").unwrap_or((signature, ")"));
+    let types = kinds(types.trim_end_matches(')'));
+    if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+        return match types.split_once(", ") {
+            Some((left, right)) => (format!("cannot compute {left} {name} {right}"), None),
+            None => (format!("cannot compute {name} {types}"), None),
+        };
+    }
+    let local = name.rsplit("::").next().unwrap_or(name);
+    match names.arities(local) {
+        Some(_) => (format!("`{name}` does not take ({types})"), None),
+        None => (format!("unknown function `{name}`"), names.suggest(local)),
+    }
+}
+
+/// `Unknown property 'a' - a getter is not registered for type 'b'`.
+fn property(text: &str) -> Wording {
+    let quoted: Vec<_> = text.split('\'').skip(1).step_by(2).collect();
+    let [property, kind, ..] = quoted[..] else {
+        return (lower_first(text), None);
+    };
+    let act = if text.contains("writable") {
+        "set"
+    } else {
+        "read"
+    };
+    let hint = (kind == "()").then(|| {
+        format!("a field that is absent reads as (): test it, or write `?.{property}` or get(map, path, default)")
+    });
+    (
+        format!("cannot {act} property `{property}` of {}", kinds(kind)),
+        hint,
+    )
+}
+
+/// The engine's names of types → those that scripts know.
+fn kinds(text: &str) -> String {
+    text.replace("&str | ImmutableString | String", "string")
+        .replace("alloc::string::String", "string")
+        .replace("rhai::ImmutableString", "string")
+        .replace("i64", "int")
+        .replace("f64", "float")
+}

@@ -1,0 +1,48 @@
+//! Panics of host functions, kept from stderr and told to the run.
+
+use std::cell::{Cell, RefCell};
+use std::panic::PanicHookInfo;
+use std::sync::Once;
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+    static MESSAGE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Sets a panic hook before the process's own, once: it keeps the panics of threads that run a script.
+pub(super) fn install() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let others = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if QUIET.get() {
+                MESSAGE.set(Some(message(info)));
+            } else {
+                others(info);
+            }
+        }));
+    });
+}
+
+/// Runs `body`, whose panics are kept.
+pub(super) fn quietly<T>(body: impl FnOnce() -> T) -> T {
+    QUIET.set(true);
+    let result = body();
+    QUIET.set(false);
+    result
+}
+
+/// What the last panic of this thread said.
+pub(super) fn take_message() -> String {
+    MESSAGE
+        .take()
+        .unwrap_or_else(|| "without a message".to_owned())
+}
+
+fn message(info: &PanicHookInfo) -> String {
+    let text = info.payload_as_str().unwrap_or("without a message");
+    match info.location() {
+        Some(place) => format!("{text} ({}:{})", place.file(), place.line()),
+        None => text.to_owned(),
+    }
+}

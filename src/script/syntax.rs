@@ -1,0 +1,84 @@
+//! Words that Rhai keeps for itself, allowed where no keyword can stand: after a dot and as keys of maps.
+//!
+//! Kubernetes objects have fields named `default`, `in`, `match`, `new`, `case`, `for`, …
+
+use std::cell::RefCell;
+
+use rhai::{Engine, Identifier, Token, is_valid_identifier};
+
+thread_local! {
+    static SEEN: RefCell<Seen> = const { RefCell::new(Seen::new()) };
+}
+
+/// What came before the token at hand.
+struct Seen {
+    /// The next token is the name of a property.
+    dot: bool,
+    /// The next token is a map's key, if the innermost bracket is a map's.
+    key: bool,
+    /// Open brackets, true for a map's.
+    open: Vec<bool>,
+}
+
+impl Seen {
+    const fn new() -> Self {
+        Self {
+            dot: false,
+            key: false,
+            open: Vec::new(),
+        }
+    }
+
+    fn names_a_property(&self) -> bool {
+        self.dot || (self.key && self.open.last() == Some(&true))
+    }
+
+    fn take(&mut self, token: &Token) {
+        self.dot = matches!(token, Token::Period | Token::Elvis);
+        self.key = matches!(token, Token::MapStart | Token::Comma);
+        match token {
+            Token::MapStart => self.open.push(true),
+            Token::LeftBrace | Token::LeftParen | Token::LeftBracket | Token::QuestionBracket => {
+                self.open.push(false);
+            }
+            Token::RightBrace | Token::RightParen | Token::RightBracket => {
+                self.open.pop();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Forgets what came before: a new file begins.
+pub(super) fn begin() {
+    SEEN.set(Seen::new());
+}
+
+/// Sets the hook of an engine.
+pub(super) fn hook(engine: &mut Engine) {
+    #[expect(deprecated, reason = "not deprecated but marked as free to change")]
+    engine.on_parse_token(|token, _, _| {
+        SEEN.with_borrow_mut(|seen| {
+            let token = if seen.names_a_property() {
+                as_name(token)
+            } else {
+                token
+            };
+            seen.take(&token);
+            token
+        })
+    });
+}
+
+fn as_name(token: Token) -> Token {
+    let name: Identifier = match &token {
+        Token::Reserved(word) => word.as_str().into(),
+        keyword if keyword.is_literal() => keyword.literal_syntax().into(),
+        _ => return token,
+    };
+    if is_valid_identifier(&name) {
+        Token::Identifier(Box::new(name))
+    } else {
+        token
+    }
+}

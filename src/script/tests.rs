@@ -1,0 +1,160 @@
+//! What runs do and what ends them, one theme per file.
+
+mod compiling;
+mod ending;
+mod errors;
+mod language;
+mod running;
+mod values;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rhai::plugin::export_module;
+use rhai::{Dynamic, EvalAltResult, NativeCallContext};
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use super::{Engine, Error, HostError, Job, Limits, Pool, Program, Run, Sources, Variables, end};
+use crate::clock;
+
+const VARIABLES: [&str; 3] = ["cr", "spec", "finalizing"];
+
+/// Host functions as tests need them.
+#[export_module]
+mod host {
+    type Answer<T> = Result<T, Box<EvalAltResult>>;
+
+    /// Waits until the run ends.
+    #[rhai_fn(volatile, return_raw)]
+    pub(crate) fn hang(cx: NativeCallContext) -> Answer<()> {
+        if let Some(state) = Run::of(&cx)?.state::<State>() {
+            state.hanging.notify_one();
+        }
+        super::super::block_on(&cx, std::future::pending())
+    }
+
+    /// Answers at once.
+    #[rhai_fn(volatile, return_raw)]
+    pub(crate) fn answer(cx: NativeCallContext, value: Dynamic) -> Answer<Dynamic> {
+        super::super::block_on(&cx, async { Ok(value) })
+    }
+
+    #[rhai_fn(volatile, return_raw)]
+    pub(crate) fn k8s_get(cx: NativeCallContext, name: &str) -> Answer<Dynamic> {
+        let error = HostError {
+            code: Some(404),
+            reason: "NotFound".to_owned(),
+            retryable: true,
+            after: Some(Duration::from_secs(3)),
+            ..HostError::new("not_found", format!("there is no {name}"))
+        };
+        super::super::block_on(&cx, async { Err(error) })
+    }
+
+    #[rhai_fn(volatile, return_raw)]
+    pub(crate) fn refuse(_name: &str) -> Answer<()> {
+        Err(HostError::new("invalid", "a name is needed").into())
+    }
+
+    #[rhai_fn(volatile)]
+    pub(crate) fn crash() {
+        panic!("the host is broken")
+    }
+
+    #[rhai_fn(volatile, return_raw)]
+    pub(crate) fn wait_ready(cx: NativeCallContext) -> Answer<()> {
+        Err(end(&cx, Arc::new("waiting")))
+    }
+
+    #[rhai_fn(volatile, return_raw)]
+    pub(crate) fn include_role(cx: NativeCallContext, size: i64) -> Answer<Dynamic> {
+        let state = Run::of(&cx)?.state::<State>().ok_or("no state")?;
+        let program = state.included.as_ref().ok_or("nothing to include")?;
+        let variables = Variables::from([(
+            "spec",
+            rhai::Map::from([("size".into(), size.into())]).into(),
+        )]);
+        super::super::include(&cx, program, variables)
+    }
+}
+
+#[derive(Default)]
+struct State {
+    /// Told by `hang`.
+    hanging: tokio::sync::Notify,
+    /// What `include_role` runs.
+    included: Option<Arc<Program>>,
+}
+
+fn engine() -> Engine {
+    Engine::new(vec![rhai::exported_module!(host).into()], &VARIABLES)
+}
+
+fn sources(files: &[(&str, &str)]) -> Sources {
+    let mut sources = Sources::new("web", "roles/web");
+    for (path, text) in files {
+        sources.insert(*path, *text);
+    }
+    sources
+}
+
+fn compile(engine: &Engine, files: &[(&str, &str)]) -> Arc<Program> {
+    match engine.compile(&sources(files), "tasks/main.rhai") {
+        Ok(program) => Arc::new(program),
+        Err(problems) => {
+            panic!(
+                "{}",
+                problems
+                    .iter()
+                    .map(|p| format!("{p}\n"))
+                    .collect::<String>()
+            )
+        }
+    }
+}
+
+fn variables() -> Variables {
+    let cr = serde_json::json!({
+        "metadata": {"name": "shop", "labels": {}},
+        "spec": {"size": 3, "ports": [{"name": "http", "number": 80}, {"name": "https", "number": 443}], "least": 100}
+    });
+    Variables::from([
+        ("cr", super::value::to_dynamic(&cr)),
+        ("spec", super::value::to_dynamic(&cr["spec"])),
+        ("finalizing", false.into()),
+    ])
+}
+
+fn job(program: &Arc<Program>) -> Job {
+    Job {
+        program: program.clone(),
+        variables: variables(),
+        state: Arc::new(State::default()),
+        limits: Limits::default(),
+        cancel: CancellationToken::new(),
+        deadline: clock::now() + Duration::from_secs(600),
+    }
+}
+
+/// Runs some files.
+async fn run_files(files: &[(&str, &str)]) -> Result<Dynamic, Error> {
+    let engine = engine();
+    let program = compile(&engine, files);
+    Pool::new(engine, 1, Handle::current())
+        .run(job(&program))
+        .await
+}
+
+/// Runs one script.
+async fn run(script: &str) -> Result<Dynamic, Error> {
+    run_files(&[("tasks/main.rhai", script)]).await
+}
+
+/// Runs one script, whose value is told as JSON.
+async fn json(script: &str) -> String {
+    match run(script).await {
+        Ok(value) => super::value::to_value(&value).unwrap().to_string(),
+        Err(error) => panic!("{error:#}"),
+    }
+}

@@ -1,0 +1,122 @@
+//! What is found when a program is loaded.
+
+use super::{engine, sources};
+
+fn problems(files: &[(&str, &str)]) -> String {
+    let problems = engine()
+        .compile(&sources(files), "tasks/main.rhai")
+        .unwrap_err();
+    problems
+        .iter()
+        .map(|problem| format!("{problem}\n"))
+        .collect()
+}
+
+fn problem(script: &str) -> String {
+    problems(&[("tasks/main.rhai", script)])
+}
+
+#[test]
+fn everything_wrong_is_told_at_once() {
+    let told = problems(&[
+        (
+            "tasks/main.rhai",
+            "import \"instal\" as install;\nimport \"broken\" as broken;\nimport \"helpers\" as helpers;\nlet a = spc.size;\nk8s_gett(\"x\");\nlet b = nam + spc.size;\nhelpers::nothing();\nhelpers::twice(1, 2);\nrefuse();\nlet f = |x| x; f(1);\n[1].mapp(|x| x);\nfn g() { a }\nFn(\"nope\").call();",
+        ),
+        ("tasks/install.rhai", ""),
+        (
+            "tasks/helpers.rhai",
+            "fn twice(x) { x * two }\nprivate fn hidden() { undefined_fn() }",
+        ),
+        ("tasks/broken.rhai", "fn f( {"),
+    ]);
+    insta::assert_snapshot!(told, @r"");
+}
+
+#[test]
+fn syntax_errors_have_a_place() {
+    insta::assert_snapshot!(problem("let x = 1;\nlet y = ;\n"), @r"");
+    insta::assert_snapshot!(problem("let x = \"open"), @r"");
+    insta::assert_snapshot!(problem("if x {"), @r"");
+    insta::assert_snapshot!(problem("let default = 1;"), @r"");
+    insta::assert_snapshot!(problem("a === b"), @r"");
+    insta::assert_snapshot!(problem("let x = eval(\"1\");"), @r"");
+    insta::assert_snapshot!(problem("missing::f()"), @r"");
+}
+
+#[test]
+fn import_cycles_are_found() {
+    let told = problems(&[
+        ("tasks/main.rhai", "import \"a\" as a;"),
+        ("tasks/a.rhai", "fn f() {\n    import \"b\" as b;\n}"),
+        (
+            "tasks/b.rhai",
+            "import \"a\" as a;\nimport \"b\" as b; import \"main\" as main;",
+        ),
+    ]);
+    insta::assert_snapshot!(told, @r"");
+}
+
+#[test]
+fn imports_cannot_leave_the_role() {
+    for path in [
+        "/etc/passwd",
+        "../other/tasks/main",
+        "a/../../b",
+        "..",
+        "./../x",
+        "a\\\\..\\\\b",
+    ] {
+        let told = problem(&format!("import \"{path}\" as x;"));
+        assert!(told.contains("leads out of the role"), "{path}: {told}");
+    }
+    assert!(problem("let p = \"a\"; import p as x;").contains("needs its module's name in quotes"));
+}
+
+#[test]
+fn a_missing_entry_is_told() {
+    insta::assert_snapshot!(problems(&[("tasks/other.rhai", "")]), @r"");
+}
+
+#[test]
+fn what_is_right_is_not_complained_about() {
+    let script = r#"
+        import "helpers" as helpers;
+        const LIMIT = 5;
+        fn double(x) { x * 2 }
+        fn grow() { this.size += 1; this }
+        fn later() { double(global::LIMIT) + helpers::twice(1) + helpers::NUMBER }
+        let obj = #{ run: |x| x + 1, nested: #{ go: || 2 }, size: 1 };
+        obj.added = |x| x;
+        obj["indexed"] = |x| x;
+        obj.run(1); obj.nested.go(); obj.added(1); obj.indexed(1);
+        obj.grow();
+        let f = Fn("double"); f.call(2); call(f, 2);
+        let g = double; g.call(2);
+        [1, 2].map(double).filter(|x| x > 1).reduce(|a, b| a + b);
+        [3, 1].sort(|a, b| a - b);
+        "abc".len(); "abc".len; "abc".to_upper(); len("abc");
+        let x = if type_of(obj) == "map" { 1 } else { -1 };
+        print("x"); debug(x); x.print(); x.type_of();
+        is_def_fn("double", 1); is_def_var("x");
+        for (item, i) in [1, 2] { item + i; }
+        switch x { 1 | 2 => 3, _ if x > 2 => 4, _ => () };
+        let s = `a${double(x)}b${ let y = 1; y }`;
+        x in [1]; !true; -x; x ** 2; x ?? 1; x..3; x != 1 && x < 2 || x >= 3;
+        do { x += 1; } while x < 3;
+        cr?.metadata?.name; spec["size"]; finalizing;
+        try { throw 1 } catch (e) { e.message; }
+        exit();
+    "#;
+    let helpers = "export const NUMBER = 3; fn twice(x) { x * 2 } fn unused() { twice(1) }";
+    let files = [("tasks/main.rhai", script), ("tasks/helpers.rhai", helpers)];
+    let told = engine()
+        .compile(&sources(&files), "tasks/main.rhai")
+        .map_err(|problems| {
+            problems
+                .iter()
+                .map(|problem| format!("{problem}\n"))
+                .collect::<String>()
+        });
+    assert!(told.is_ok(), "{}", told.unwrap_err());
+}

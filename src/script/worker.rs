@@ -1,0 +1,61 @@
+//! One run on the thread that it has for itself.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use rhai::{Dynamic, EvalAltResult};
+
+use super::engine::Engine;
+use super::error::{Error, Kind, panicked, report};
+use super::limits::Limit;
+use super::program::Program;
+use super::run::{Run, Stop, Variables};
+use super::{bridge, current, memory, panics};
+
+/// Runs a program to its end, whatever that is.
+pub(super) fn run(
+    engine: &Engine,
+    run: &Arc<Run>,
+    program: &Arc<Program>,
+    variables: Variables,
+) -> Result<Dynamic, Error> {
+    match run.interrupted() {
+        Some(Stop::Cancelled) => {
+            return Err(Error::unstarted(
+                Kind::Cancelled,
+                "cancelled before it began",
+            ));
+        }
+        Some(_) => {
+            let message = "its timeout passed before it began: all script threads were busy";
+            return Err(Error::unstarted(Kind::Deadline, message));
+        }
+        None => {}
+    }
+    let _entered = current::enter(run.clone(), program.clone(), variables);
+    let guarded = panics::quietly(|| {
+        catch_unwind(AssertUnwindSafe(|| {
+            bridge::evaluate(engine.rhai(), program)
+        }))
+    });
+    let programs = current::programs();
+    let answer = match guarded {
+        Ok(answer) => answer,
+        Err(_) => return Err(panicked(run, &programs, &panics::take_message())),
+    };
+    let failed = |error: Option<&EvalAltResult>| report(run, &programs, engine.names(), error);
+    match answer {
+        // A script that caught the error that ended it has still ended.
+        Ok(_) if run.stopped().is_some() => Err(failed(None)),
+        Ok(value) => {
+            let value = value.flatten();
+            // What is nested without bounds must not leave this thread: only here is the stack large.
+            if memory::estimate(&value) > run.limits.memory {
+                run.mark_stopped(Stop::Limit(Limit::Memory), None);
+                return Err(failed(None));
+            }
+            Ok(value)
+        }
+        Err(error) => Err(failed(Some(&error))),
+    }
+}
