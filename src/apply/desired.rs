@@ -2,7 +2,27 @@
 
 use std::sync::Arc;
 
-use crate::model::{Gvk, ObjectRef};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use twox_hash::XxHash3_128;
+
+use super::{Error, Owner};
+use crate::cluster::ApiKind;
+use crate::model::annotations::{OWNER_LABEL, PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
+use crate::model::{Gvk, Object, ObjectRef};
+
+/// Metadata that only a server sets; an object that was read and is applied again carries it.
+const SET_BY_SERVER: [&str; 8] = [
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
 
 /// An object as a role wants it.
 #[derive(Clone, Debug)]
@@ -17,9 +37,300 @@ pub struct Desired {
     pub json: Vec<u8>,
 }
 
+/// How an object says who owns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ownership {
+    /// It does not.
+    None,
+    /// By an owner reference, which the garbage collector follows.
+    Reference,
+    /// By annotations, where the API allows no reference.
+    Annotations,
+}
+
 impl Desired {
-    /// Its address, the owner's namespace filled in for a kind that lives in one.
-    pub fn object_ref(&self) -> ObjectRef {
-        ObjectRef::new(self.gvk.clone(), self.namespace.as_deref(), &self.name)
+    /// From a tree, e.g. out of a file.
+    pub fn from_value(object: &Value) -> Result<Self, Error> {
+        let text = |value: &Value| {
+            value
+                .as_str()
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned)
+        };
+        let absent = |field: &str| Error::Desired(format!("the object has no {field}"));
+        let api_version = text(&object["apiVersion"]).ok_or_else(|| absent("apiVersion"))?;
+        let kind = text(&object["kind"]).ok_or_else(|| absent("kind"))?;
+        let name = text(&object["metadata"]["name"]).ok_or_else(|| absent("metadata.name"))?;
+        Ok(Self {
+            gvk: Gvk::from_api_version(&api_version, &kind),
+            namespace: text(&object["metadata"]["namespace"]).map(Into::into),
+            name: name.into(),
+            json: object.to_string().into_bytes(),
+        })
+    }
+
+    /// Its address. A namespaced object goes to the owner's namespace where it names none; a
+    /// cluster-scoped one has none, whatever it names.
+    pub fn object_ref(&self, kind: &ApiKind, owner: &Owner) -> Result<ObjectRef, Error> {
+        let namespace = match (kind.namespaced, &self.namespace, &owner.cr.namespace) {
+            (false, _, _) => None,
+            (true, Some(namespace), _) | (true, None, Some(namespace)) => {
+                Some(Arc::clone(namespace))
+            }
+            (true, None, None) => {
+                return Err(Error::Desired(format!(
+                    "{} {} needs metadata.namespace: {} has none",
+                    self.gvk.kind, self.name, owner.cr
+                )));
+            }
+        };
+        Ok(ObjectRef {
+            gvk: self.gvk.clone(),
+            namespace,
+            name: Arc::clone(&self.name),
+        })
+    }
+
+    /// Hash of what is applied, for whom and how.
+    pub(super) fn digest(&self, owner: &Owner, ownership: Ownership) -> u128 {
+        let mut hasher = XxHash3_128::new();
+        for part in [&*owner.manager, &*owner.uid, owner.cr.namespace_or_empty()] {
+            hasher.write(part.as_bytes());
+            hasher.write(&[0]);
+        }
+        hasher.write(&[ownership as u8]);
+        hasher.write(&self.json);
+        hasher.finish_128()
+    }
+
+    /// The object as it is sent: what only the server says is left out, the owner is put in.
+    pub(super) fn body(
+        &self,
+        object: &ObjectRef,
+        kind: &ApiKind,
+        owner: &Owner,
+        ownership: Ownership,
+    ) -> Result<Value, Error> {
+        let wrong = |what: &str| Error::Desired(format!("{object}: {what}"));
+        let Ok(Value::Object(mut top)) = serde_json::from_slice(&self.json) else {
+            return Err(wrong("expected a map"));
+        };
+        drop_nulls(&mut top);
+        // A status of a kind that has the subresource is ignored by the server, without a word.
+        if kind.has_status {
+            top.remove("status");
+        }
+        if object.gvk.same_kind(&Gvk::new("", "v1", "Secret")) {
+            encode_string_data(&mut top);
+        }
+        let metadata = top.entry("metadata").or_insert_with(|| json!({}));
+        let Value::Object(metadata) = metadata else {
+            return Err(wrong("metadata is not a map"));
+        };
+        for field in SET_BY_SERVER {
+            metadata.remove(field);
+        }
+        match &object.namespace {
+            Some(namespace) => metadata.insert("namespace".to_owned(), json!(namespace)),
+            None => metadata.remove("namespace"),
+        };
+        own(metadata, owner, ownership)
+            .map_err(|field| wrong(&format!("{field} has a wrong type")))?;
+        Ok(Value::Object(top))
+    }
+}
+
+/// Says who owns the object; on failure, the field that is not what it has to be.
+fn own(
+    metadata: &mut Map<String, Value>,
+    owner: &Owner,
+    ownership: Ownership,
+) -> Result<(), &'static str> {
+    if ownership == Ownership::None {
+        return Ok(());
+    }
+    put(metadata, "labels", OWNER_LABEL, json!(owner.uid)).ok_or("metadata.labels")?;
+    if ownership == Ownership::Annotations {
+        let kind = json!(owner.cr.gvk.kind_group());
+        let name = json!(owner.namespaced_name());
+        return put(metadata, "annotations", PRIMARY_RESOURCE, name)
+            .and_then(|()| put(metadata, "annotations", PRIMARY_RESOURCE_TYPE, kind))
+            .ok_or("metadata.annotations");
+    }
+    let references = metadata
+        .entry("ownerReferences")
+        .or_insert_with(|| json!([]));
+    let references = references
+        .as_array_mut()
+        .ok_or("metadata.ownerReferences")?;
+    references.retain(|reference| reference["uid"] != *owner.uid);
+    references.push(json!(owner.reference()));
+    Ok(())
+}
+
+/// Sets an entry of a map of the metadata; `None` if that is no map.
+fn put(metadata: &mut Map<String, Value>, field: &str, key: &str, value: Value) -> Option<()> {
+    let map = metadata.entry(field).or_insert_with(|| json!({}));
+    map.as_object_mut()?.insert(key.to_owned(), value);
+    Some(())
+}
+
+/// Takes out fields without a value: `()` in a script and an empty key in a template mean absence.
+fn drop_nulls(fields: &mut Map<String, Value>) {
+    fields.retain(|_, value| !value.is_null());
+    fields.values_mut().for_each(drop_nulls_below);
+}
+
+fn drop_nulls_below(value: &mut Value) {
+    match value {
+        Value::Object(fields) => drop_nulls(fields),
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls_below),
+        _ => {}
+    }
+}
+
+/// `stringData` as `data`: the server keeps only that, and would leave in place what an apply no
+/// longer has.
+fn encode_string_data(secret: &mut Map<String, Value>) {
+    let Some(Value::Object(strings)) = secret.remove("stringData") else {
+        return;
+    };
+    let data = secret.entry("data").or_insert_with(|| json!({}));
+    if let Value::Object(data) = data {
+        for (key, value) in strings {
+            // What is no string is left for the server to refuse.
+            let encoded = value.as_str().map(|text| json!(STANDARD.encode(text)));
+            data.insert(key, encoded.unwrap_or(value));
+        }
+    }
+}
+
+/// A dying object takes no new finalizers: those that it has lost already are not asked for again.
+pub(super) fn keep_finalizers_of(body: &mut Value, live: &Object) {
+    let present = live.details().finalizers;
+    let wanted = body.pointer_mut("/metadata/finalizers");
+    if let Some(wanted) = wanted.and_then(Value::as_array_mut) {
+        wanted.retain(|wanted| present.iter().any(|finalizer| wanted == finalizer.as_str()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(namespace: Option<&str>) -> Owner {
+        let gvk = Gvk::new("example.com", "v1", "Web");
+        let cr = json!({"metadata": {"name": "w", "namespace": namespace, "uid": "u1"}});
+        Owner::new(&Object::from_value(&gvk, &cr).unwrap())
+    }
+
+    fn kind(gvk: &Gvk, namespaced: bool) -> ApiKind {
+        ApiKind {
+            gvk: gvk.clone(),
+            plural: "things".into(),
+            namespaced,
+            verbs: Box::default(),
+            has_status: true,
+            has_scale: false,
+        }
+    }
+
+    fn body(desired: &Value, namespaced: bool, ownership: Ownership) -> Value {
+        let desired = Desired::from_value(desired).unwrap();
+        let kind = kind(&desired.gvk, namespaced);
+        let owner = owner(Some("n"));
+        let object = desired.object_ref(&kind, &owner).unwrap();
+        desired.body(&object, &kind, &owner, ownership).unwrap()
+    }
+
+    #[test]
+    fn the_owner_is_put_in_beside_what_the_role_wrote() {
+        let desired = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "c", "labels": {"a": "b"}},
+        });
+        assert_eq!(
+            body(&desired, true, Ownership::Reference)["metadata"],
+            json!({
+                "name": "c", "namespace": "n", "labels": {"a": "b", OWNER_LABEL: "u1"},
+                "ownerReferences": [{
+                    "apiVersion": "example.com/v1", "kind": "Web", "name": "w", "uid": "u1",
+                    "controller": true, "blockOwnerDeletion": true,
+                }],
+            })
+        );
+        assert_eq!(
+            body(&desired, false, Ownership::Annotations)["metadata"],
+            json!({
+                "name": "c", "labels": {"a": "b", OWNER_LABEL: "u1"},
+                "annotations": {
+                    PRIMARY_RESOURCE: "n/w", PRIMARY_RESOURCE_TYPE: "Web.example.com",
+                },
+            })
+        );
+    }
+
+    #[test]
+    fn what_the_server_sets_is_not_sent() {
+        let desired = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "status": {"replicas": 1},
+            "metadata": {
+                "name": "d", "namespace": "other", "uid": "u", "resourceVersion": "7",
+                "generation": 2, "creationTimestamp": "2026-01-01T00:00:00Z",
+            },
+            "spec": {"replicas": null, "list": [{"a": null}], "x": 1},
+        });
+        assert_eq!(
+            body(&desired, true, Ownership::None),
+            json!({
+                "apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "d", "namespace": "other"},
+                "spec": {"list": [{}], "x": 1},
+            })
+        );
+    }
+
+    #[test]
+    fn string_data_becomes_data() {
+        let desired = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
+            "data": {"a": "eA=="}, "stringData": {"b": "y"},
+        });
+        let body = body(&desired, true, Ownership::None);
+        assert_eq!(body["data"], json!({"a": "eA==", "b": "eQ=="}));
+        assert!(body.get("stringData").is_none());
+    }
+
+    #[test]
+    fn a_namespaced_object_of_a_cluster_scoped_owner_needs_a_namespace() {
+        let desired = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}});
+        let desired = Desired::from_value(&desired).unwrap();
+        let error = desired.object_ref(&kind(&desired.gvk, true), &owner(None));
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "ConfigMap c needs metadata.namespace: Web.example.com w has none"
+        );
+    }
+
+    #[test]
+    fn another_owner_or_another_way_is_another_digest() {
+        let desired = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}});
+        let desired = Desired::from_value(&desired).unwrap();
+        let one = desired.digest(&owner(Some("n")), Ownership::Reference);
+        assert_ne!(one, desired.digest(&owner(Some("n")), Ownership::None));
+        assert_ne!(one, desired.digest(&owner(Some("m")), Ownership::Reference));
+        assert_eq!(one, desired.digest(&owner(Some("n")), Ownership::Reference));
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for object in [
+            json!(7),
+            json!({"kind": "K", "metadata": {"name": "n"}}),
+            json!({"apiVersion": "v1", "metadata": {"name": "n"}}),
+            json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": ""}}),
+        ] {
+            assert!(Desired::from_value(&object).is_err(), "{object}");
+        }
     }
 }

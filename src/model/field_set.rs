@@ -27,7 +27,7 @@ pub enum Malformed {
 /// The owned paths below one place of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FieldSet {
-    children: Vec<(Element, FieldSet)>,
+    children: Vec<(Element, Self)>,
 }
 
 /// One step of a path.

@@ -4,18 +4,25 @@
 //! can be known to be wrong without running it is found at load, all at once, each with its place. What
 //! is read stays inside the role's folder; a symbolic link that leaves it is refused.
 
+mod file_watch;
+mod folder;
+mod input;
+mod load;
+mod meta;
 mod permissions;
 mod project;
 mod snake_case;
 mod variables;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
+pub use file_watch::FileWatch;
+pub use input::{Input, Kind};
+pub use load::load;
 pub use permissions::{ApiRule, Permissions};
 pub use project::Project;
 pub use snake_case::{snake_case, snake_case_keys};
@@ -56,6 +63,17 @@ pub struct Role {
     pub files: BTreeMap<String, Bytes>,
     /// What it may do, of `meta/main.yaml`.
     pub permissions: Permissions,
+    /// What the spec of its custom resource looks like, of `meta/main.yaml`.
+    pub inputs: BTreeMap<String, Input>,
+}
+
+/// A role and what is worth knowing about it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The role.
+    pub role: Role,
+    /// Warnings and notes.
+    pub notes: Vec<Problem>,
 }
 
 /// All roles of a project, by the names that watches and `include_role` use.
@@ -68,6 +86,11 @@ impl Roles {
         self.0.get(name)
     }
 
+    /// Names that [`Roles::get`] knows.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(AsRef::as_ref)
+    }
+
     /// All of them with their names, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Role>)> {
         self.0.iter()
@@ -78,10 +101,4 @@ impl FromIterator<(Arc<str>, Arc<Role>)> for Roles {
     fn from_iter<I: IntoIterator<Item = (Arc<str>, Arc<Role>)>>(roles: I) -> Self {
         Self(roles.into_iter().collect())
     }
-}
-
-/// Loads the role in a folder; all its errors at once.
-pub fn load(folder: &Path, name: &str, toolchain: &Toolchain) -> Result<Role, Vec<Problem>> {
-    let _ = (name, toolchain);
-    Err(vec![Problem::error(folder, 0, 0, "cannot be read")])
 }

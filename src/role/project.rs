@@ -1,11 +1,16 @@
 //! A project: watches.yaml with the roles that it names, loaded and checked as one.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::{Loaded, Role, Roles, Toolchain, load};
 use crate::model::Problem;
-use crate::role::{Roles, Toolchain};
-use crate::watches::{Environment, Watch};
+use crate::model::findings::nearest;
+use crate::model::problem::Severity;
+use crate::model::yaml::Position;
+use crate::watches::{self, Environment, Watch, Watches};
 
 /// Everything that the operator serves, or nothing: a project with one error is not loaded.
 #[derive(Debug)]
@@ -26,12 +31,138 @@ impl Project {
         environment: &Environment,
         toolchain: &Toolchain,
     ) -> Result<Self, Vec<Problem>> {
-        let _ = (roles_dir, toolchain);
-        let watches = crate::watches::load(watches_file, environment)?;
+        let mut loading = Loading {
+            watches_file,
+            roles_dir,
+            toolchain,
+            roles: BTreeMap::new(),
+            problems: Vec::new(),
+        };
+        let watches = match watches::load(watches_file, environment) {
+            Ok(Watches { entries, notes }) => {
+                loading.problems.extend(notes);
+                entries
+            }
+            Err(problems) => {
+                loading.problems.extend(problems);
+                Vec::new()
+            }
+        };
+        loading.roles_folder();
+        for watch in &watches {
+            loading.references(watch);
+        }
+        let Loading {
+            roles, problems, ..
+        } = loading;
+        if problems.iter().any(Problem::is_error) {
+            return Err(problems);
+        }
+        let roles = roles
+            .into_iter()
+            .filter_map(|(name, role)| Some((name, role?)));
         Ok(Self {
-            watches: watches.entries,
-            roles: Arc::default(),
-            notes: watches.notes,
+            watches,
+            roles: Arc::new(roles.collect()),
+            notes: problems,
         })
+    }
+}
+
+struct Loading<'a> {
+    watches_file: &'a Path,
+    roles_dir: &'a Path,
+    toolchain: &'a Toolchain,
+    /// By the name that is used for it; `None` is there, but broken.
+    roles: BTreeMap<Arc<str>, Option<Arc<Role>>>,
+    problems: Vec<Problem>,
+}
+
+impl Loading<'_> {
+    /// Loads every folder of the roles folder: any of them may be included by another role.
+    fn roles_folder(&mut self) {
+        let entries = match fs::read_dir(self.roles_dir) {
+            Ok(entries) => entries,
+            Err(error) => {
+                let message = format!("cannot be read: {error}");
+                self.problems
+                    .push(Problem::error(self.roles_dir, 0, 0, message));
+                return;
+            }
+        };
+        let mut names: Vec<_> = entries
+            .flatten()
+            .filter(|entry| entry.path().is_dir())
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| !name.starts_with('.'))
+            .collect();
+        names.sort();
+        for name in names {
+            self.role(&name, &self.roles_dir.join(&name), &name);
+        }
+    }
+
+    fn role(&mut self, reference: &str, folder: &Path, name: &str) {
+        let role = match load(folder, name, self.toolchain) {
+            Ok(Loaded { role, notes }) => {
+                self.problems.extend(notes);
+                Some(Arc::new(role))
+            }
+            Err(problems) => {
+                self.problems.extend(problems);
+                None
+            }
+        };
+        self.roles.insert(Arc::from(reference), role);
+    }
+
+    /// Sees to the roles that a watch names.
+    fn references(&mut self, watch: &Watch) {
+        self.reference(&watch.role, watch.role_position);
+        if let Some(finalizer) = &watch.finalizer {
+            if let Some(role) = &finalizer.role {
+                self.reference(role, finalizer.role_position);
+            }
+            return;
+        }
+        let role = self.roles.get(&watch.role).and_then(Option::as_ref);
+        if role.is_some_and(|role| role.finalize.is_some()) {
+            let message = format!(
+                "tasks/finalize.rhai of the role {:?} is never run here: the watch has no finalizer",
+                &*watch.role
+            );
+            let domain = Some(&*watch.gvk.group).filter(|group| !group.is_empty());
+            let domain = domain.unwrap_or("example.com");
+            let hint = format!("e.g. finalizer: {{name: {domain}/finalizer}}");
+            let problem = self.problem(watch.role_position, message);
+            self.problems
+                .push(problem.severity(Severity::Warning).hint(hint));
+        }
+    }
+
+    /// A name is a folder of the roles folder; with a slash it may also be the path of one elsewhere.
+    fn reference(&mut self, reference: &str, position: Position) {
+        if self.roles.contains_key(reference) {
+            return;
+        }
+        let path = Path::new(reference);
+        let folder = self.roles_dir.join(path);
+        let name = path.file_name().and_then(|name| name.to_str());
+        if let Some(name) = name.filter(|_| reference.contains('/') && folder.is_dir()) {
+            self.role(reference, &folder, name);
+            return;
+        }
+        let problem = self.problem(position, format!("there is no role {reference:?}"));
+        let names: Vec<_> = self.roles.keys().map(AsRef::as_ref).collect();
+        let near = name.and_then(|name| nearest(name, &names));
+        let hint = near.map_or_else(
+            || format!("it would be the folder {}", folder.display()),
+            |near| format!("did you mean {near:?}?"),
+        );
+        self.problems.push(problem.hint(hint));
+    }
+
+    fn problem(&self, at: Position, message: String) -> Problem {
+        Problem::error(self.watches_file, at.line, at.column, message)
     }
 }

@@ -13,9 +13,6 @@ use crate::model::syntax::{
     is_dns_label, is_dns_subdomain, is_kind, is_qualified_name, is_version,
 };
 
-/// Long enough for any run that does not hang.
-const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
-
 const NO_PLAYBOOK: (&str, &str, &str) = (
     "playbook",
     "playbooks are not run here",
@@ -96,6 +93,17 @@ pub(super) const KIND: Keys = Keys {
     refused: &[],
 };
 
+const CONDITIONS: [(&str, Conditions); 2] = [
+    ("standard", Conditions::Standard),
+    ("ansible", Conditions::Ansible),
+];
+const ON_DELETE: [(&str, OnDelete); 2] =
+    [("delete", OnDelete::Delete), ("orphan", OnDelete::Orphan)];
+const ON_FAILURE: [(&str, FinalizerFailure); 2] = [
+    ("retry", FinalizerFailure::Retry),
+    ("orphan", FinalizerFailure::Orphan),
+];
+
 /// What an entry is read with besides its own text.
 pub(super) struct Surroundings<'a> {
     pub(super) environment: &'a Environment,
@@ -108,27 +116,32 @@ pub(super) struct Surroundings<'a> {
 pub(super) fn read(item: &Item<'_>, around: &Surroundings<'_>) -> Option<Watch> {
     let fields = item.fields(ENTRY)?;
     let gvk = gvk(&fields);
-    let role = fields
-        .required("role", Some("playbook"))
-        .and_then(|role| role.text_like("the name of a role", |name| !name.is_empty()));
+    let role = fields.required("role", Some("playbook"));
+    let role_position = role.as_ref().map(Item::position).unwrap_or_default();
+    let role = role.and_then(|role| role.text_like("the name of a role", |name| !name.is_empty()));
+    let max_concurrent = max_concurrent(&fields, gvk.as_ref(), around);
+    let kind_is_known = gvk.is_some();
+    let gvk = gvk.unwrap_or_else(|| Gvk::new("", "", ""));
+    let defaults = Watch::new(gvk, role.unwrap_or_default());
     let flag = |key: &str, default: bool| {
         let given = fields.get(key);
         given.and_then(|item| item.flag()).unwrap_or(default)
     };
-    let duration = |key: &str| fields.get(key).and_then(|item| item.duration());
-    let max_concurrent = max_concurrent(&fields, gvk.as_ref(), around);
     let watch = Watch {
+        role_position,
         vars: fields
             .get("vars")
             .and_then(|vars| vars.map())
             .unwrap_or_default(),
-        reconcile_period: duration("reconcilePeriod"),
+        reconcile_period: fields
+            .get("reconcilePeriod")
+            .and_then(|item| item.duration()),
         max_concurrent,
-        manage_status: flag("manageStatus", true),
-        watch_dependents: flag("watchDependentResources", true),
-        watch_cluster_scoped: flag("watchClusterScopedResources", true),
-        watch_annotations: flag("watchAnnotationsChanges", false),
-        snake_case: flag("snakeCaseParameters", false),
+        manage_status: flag("manageStatus", defaults.manage_status),
+        watch_dependents: flag("watchDependentResources", defaults.watch_dependents),
+        watch_cluster_scoped: flag("watchClusterScopedResources", defaults.watch_cluster_scoped),
+        watch_annotations: flag("watchAnnotationsChanges", defaults.watch_annotations),
+        snake_case: flag("snakeCaseParameters", defaults.snake_case),
         selector: fields
             .get("selector")
             .and_then(|item| selector::read(&item)),
@@ -136,17 +149,24 @@ pub(super) fn read(item: &Item<'_>, around: &Surroundings<'_>) -> Option<Watch> 
         finalizer: fields
             .get("finalizer")
             .and_then(|item| finalizer(&item, around.findings)),
-        conditions: conditions(&fields),
-        timeout: positive(&fields, "timeout").unwrap_or(DEFAULT_TIMEOUT),
-        prune: flag("prune", true),
-        on_delete: on_delete(&fields),
+        conditions: choice(&fields, "conditions", &CONDITIONS),
+        timeout: positive(&fields, "timeout").unwrap_or(defaults.timeout),
+        prune: flag("prune", defaults.prune),
+        on_delete: choice(&fields, "onDelete", &ON_DELETE),
         force: fields.get("force").and_then(|item| item.flag()),
         namespaces: namespaces(&fields, around.namespaces),
         position: item.position(),
-        gvk: gvk?,
-        role: Arc::from(role.unwrap_or_default()),
+        ..defaults
     };
-    Some(watch)
+    // All of it is read even so, for its errors.
+    kind_is_known.then_some(watch)
+}
+
+/// One of some words, the default if the key is absent.
+fn choice<T: Copy + Default>(fields: &Fields<'_>, key: &str, choices: &[(&str, T)]) -> T {
+    let item = fields.get(key);
+    item.and_then(|item| item.choice(choices))
+        .unwrap_or_default()
 }
 
 fn gvk(fields: &Fields<'_>) -> Option<Gvk> {
@@ -200,53 +220,31 @@ fn blacklist(fields: &Fields<'_>) -> Vec<Gvk> {
         .collect()
 }
 
-fn conditions(fields: &Fields<'_>) -> Conditions {
-    let choices = [
-        ("standard", Conditions::Standard),
-        ("ansible", Conditions::Ansible),
-    ];
-    let item = fields.get("conditions");
-    item.and_then(|item| item.choice(&choices))
-        .unwrap_or_default()
-}
-
-fn on_delete(fields: &Fields<'_>) -> OnDelete {
-    let choices = [("delete", OnDelete::Delete), ("orphan", OnDelete::Orphan)];
-    let item = fields.get("onDelete");
-    item.and_then(|item| item.choice(&choices))
-        .unwrap_or_default()
-}
-
 fn finalizer(item: &Item<'_>, findings: &Findings) -> Option<Finalizer> {
     let fields = item.fields(FINALIZER)?;
     let name = fields
         .required("name", None)
         .and_then(|name| finalizer_name(&name, findings));
-    let role = fields
-        .get("role")
-        .and_then(|role| role.text_like("the name of a role", |name| !name.is_empty()));
-    let vars = fields.get("vars").and_then(|vars| vars.map());
-    let timeout = positive(&fields, "timeout");
-    let choices = [
-        ("retry", FinalizerFailure::Retry),
-        ("orphan", FinalizerFailure::Orphan),
-    ];
-    let on_failure = fields.get("onFailure");
-    if let Some(item) = on_failure
+    let role = fields.get("role");
+    let role_position = role
         .as_ref()
+        .map_or_else(|| item.position(), Item::position);
+    let role = role.and_then(|role| role.text_like("the name of a role", |name| !name.is_empty()));
+    let vars = fields.get("vars").and_then(|vars| vars.map());
+    if let Some(item) = fields
+        .get("onFailure")
         .filter(|_| fields.get("timeout").is_none())
     {
         let message = "finalizer.onFailure does nothing without finalizer.timeout";
         findings.warning(item.position(), message, "add a timeout, e.g. timeout: 1h");
     }
     Some(Finalizer {
-        on_failure: on_failure
-            .and_then(|item| item.choice(&choices))
-            .unwrap_or_default(),
+        timeout: positive(&fields, "timeout"),
+        on_failure: choice(&fields, "onFailure", &ON_FAILURE),
         name: Arc::from(name?),
         role: role.map(Arc::from),
+        role_position,
         vars: vars.unwrap_or_default(),
-        timeout,
     })
 }
 

@@ -11,6 +11,9 @@ use crate::model::Gvk;
 use crate::model::selector::LabelSelector;
 use crate::model::yaml::Position;
 
+/// Long enough for any run that does not hang.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
+
 /// A kind and how its objects are reconciled.
 #[expect(
     clippy::struct_excessive_bools,
@@ -22,6 +25,8 @@ pub struct Watch {
     pub gvk: Gvk,
     /// The role, as the file names it: a folder of the roles folder, or a path.
     pub role: Arc<str>,
+    /// Where the file names it.
+    pub role_position: Position,
     /// Variables that win over the CR's spec.
     pub vars: Map<String, Value>,
     /// Time between runs when nothing happens; zero for never, `None` for the operator's flag.
@@ -60,6 +65,35 @@ pub struct Watch {
     pub position: Position,
 }
 
+impl Watch {
+    /// A kind, served by a role, with all defaults.
+    pub fn new(gvk: Gvk, role: impl Into<Arc<str>>) -> Self {
+        Self {
+            gvk,
+            role: role.into(),
+            role_position: Position::default(),
+            vars: Map::new(),
+            reconcile_period: None,
+            max_concurrent: None,
+            manage_status: true,
+            watch_dependents: true,
+            watch_cluster_scoped: true,
+            watch_annotations: false,
+            snake_case: false,
+            selector: None,
+            blacklist: Vec::new(),
+            finalizer: None,
+            conditions: Conditions::default(),
+            timeout: DEFAULT_TIMEOUT,
+            prune: true,
+            on_delete: OnDelete::default(),
+            force: None,
+            namespaces: Namespaces::default(),
+            position: Position::default(),
+        }
+    }
+}
+
 /// What happens between a CR's deletion and its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finalizer {
@@ -67,6 +101,8 @@ pub struct Finalizer {
     pub name: Arc<str>,
     /// Role of the deletion run; `None` for the watch's own.
     pub role: Option<Arc<str>>,
+    /// Where the file names it, or the finalizer.
+    pub role_position: Position,
     /// Variables of the deletion run, winning over all others.
     pub vars: Map<String, Value>,
     /// The longest that the deletion may take in all; `None` for no bound.

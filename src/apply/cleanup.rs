@@ -1,0 +1,44 @@
+//! Deleting the children that garbage collection does not reach.
+//!
+//! A namespaced custom resource cannot be the owner, by reference, of an object in another namespace
+//! or of a cluster-scoped one. Such a child carries annotations, and its custom resource the cleanup
+//! finalizer from before the child is made ([`super::finalizer::Guard`]) until after it is gone.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use super::order::rank;
+use super::{Error, Owner, inventory, prune};
+use crate::cluster::Cluster;
+use crate::cluster::request::Deleted;
+use crate::model::ObjectRef;
+
+/// Deletes the children that garbage collection does not reach, last things first; what is left of
+/// them. Once that is nothing, the finalizer can go.
+///
+/// One rank of the order is taken down at a time; while something of it is still going, the next one
+/// waits for a later call, which is due when what is left changes.
+///
+/// # Assumptions
+/// The caches hold all kinds of children: after a start, [`inventory::sweep`] has to come first.
+pub async fn clean_up(cluster: &Cluster, owner: &Owner) -> Result<BTreeSet<ObjectRef>, Error> {
+    let mut left = inventory::children(cluster, owner);
+    left.retain(|child| !inventory::is_referenced(owner, child));
+    left.sort_by_cached_key(|child| Reverse(rank(&child.gvk)));
+    let mut done = 0;
+    for step in left.chunk_by(|a, b| rank(&a.gvk) == rank(&b.gvk)) {
+        let mut going = false;
+        for child in step {
+            going |= child.deleting
+                || matches!(prune::delete(cluster, child).await?, Deleted::Marked(_));
+        }
+        if going {
+            break;
+        }
+        done += step.len();
+    }
+    Ok(left[done..]
+        .iter()
+        .map(|child| child.object_ref())
+        .collect())
+}

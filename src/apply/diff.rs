@@ -1,0 +1,189 @@
+//! The difference between two states of an object, for people: a unified diff of YAML.
+//!
+//! Pure. What every write moves (versions, managed fields, times) is left out, and values of Secrets
+//! are hidden: whether one changed is shown, not what it is.
+
+use serde_json::{Map, Value, json};
+use similar::TextDiff;
+
+use crate::model::{Object, yaml};
+
+/// Metadata that moves by itself.
+const NOISE: [&str; 6] = [
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+/// Lines around a change, as `diff -u` has them.
+const CONTEXT: usize = 3;
+
+/// What a write does to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verb {
+    /// It is new.
+    Create,
+    /// It becomes another.
+    Change,
+    /// It goes.
+    Delete,
+}
+
+/// What becomes of an object, `None` if nothing that a user would see.
+pub fn verb(before: Option<&Object>, after: Option<&Object>) -> Option<Verb> {
+    match (before, after) {
+        (None, None) => None,
+        (None, Some(_)) => Some(Verb::Create),
+        (Some(_), None) => Some(Verb::Delete),
+        (Some(before), Some(after)) => (!same(before, after)).then_some(Verb::Change),
+    }
+}
+
+/// Whether a user would see no difference.
+pub fn same(before: &Object, after: &Object) -> bool {
+    before.json() == after.json() || stripped(before) == stripped(after)
+}
+
+/// The difference as unified diff, empty if there is none; `None` stands for absence.
+pub fn unified(before: Option<&Object>, after: Option<&Object>) -> String {
+    let (mut old, mut new) = (before.map(stripped), after.map(stripped));
+    if is_secret(before) || is_secret(after) {
+        hide(old.as_mut(), new.as_mut());
+    }
+    let text = |value: &Option<Value>| value.as_ref().map(yaml::write).unwrap_or_default();
+    let (old, new) = (text(&old), text(&new));
+    if old == new {
+        return String::new();
+    }
+    let name = |object: Option<&Object>| {
+        object.map_or_else(|| "/dev/null".to_owned(), |o| o.object_ref().to_string())
+    };
+    TextDiff::from_lines(&old, &new)
+        .unified_diff()
+        .context_radius(CONTEXT)
+        .header(&name(before), &name(after))
+        .to_string()
+}
+
+fn stripped(object: &Object) -> Value {
+    let mut value = object.value();
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        for field in NOISE {
+            metadata.remove(field);
+        }
+    }
+    value
+}
+
+fn is_secret(object: Option<&Object>) -> bool {
+    object.is_some_and(|o| o.gvk.group.is_empty() && &*o.gvk.kind == "Secret")
+}
+
+/// Hides values; a changed one reads otherwise on the two sides, so that it is seen to change.
+fn hide(mut old: Option<&mut Value>, mut new: Option<&mut Value>) {
+    for field in ["data", "stringData"] {
+        let values = |side: &Option<&mut Value>| -> Map<String, Value> {
+            let values = side.as_ref().and_then(|v| v.get(field)?.as_object());
+            values.cloned().unwrap_or_default()
+        };
+        let (was, is) = (values(&old), values(&new));
+        mask(old.as_deref_mut(), field, |_| "(hidden)");
+        mask(new.as_deref_mut(), field, |key| {
+            if was.get(key).is_some_and(|value| is.get(key) != Some(value)) {
+                "(hidden, changed)"
+            } else {
+                "(hidden)"
+            }
+        });
+    }
+}
+
+fn mask(object: Option<&mut Value>, field: &str, text: impl Fn(&str) -> &'static str) {
+    let values = object.and_then(|object| object.get_mut(field)?.as_object_mut());
+    for (key, value) in values.into_iter().flatten() {
+        *value = json!(text(key));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Gvk;
+
+    fn object(kind: &str, value: &Value) -> Object {
+        Object::from_value(&Gvk::new("", "v1", kind), value).unwrap()
+    }
+
+    #[test]
+    fn only_what_a_user_wrote_is_compared() {
+        let a = object(
+            "ConfigMap",
+            &json!({"metadata": {"name": "c", "resourceVersion": "1"}}),
+        );
+        let b = object(
+            "ConfigMap",
+            &json!({"metadata": {"name": "c", "resourceVersion": "2"}}),
+        );
+        assert!(same(&a, &b));
+        assert_eq!(verb(Some(&a), Some(&b)), None);
+        assert_eq!(unified(Some(&a), Some(&b)), "");
+    }
+
+    #[test]
+    fn a_change_is_a_unified_diff() {
+        let a = object(
+            "ConfigMap",
+            &json!({"metadata": {"name": "c"}, "data": {"k": "1", "l": "x"}}),
+        );
+        let b = object(
+            "ConfigMap",
+            &json!({"metadata": {"name": "c"}, "data": {"k": "2", "l": "x"}}),
+        );
+        insta::assert_snapshot!(unified(Some(&a), Some(&b)), @r#"
+        --- ConfigMap c
+        +++ ConfigMap c
+        @@ -1,6 +1,6 @@
+         apiVersion: v1
+         data:
+        -  k: "1"
+        +  k: "2"
+           l: x
+         kind: ConfigMap
+         metadata:
+        "#);
+        assert_eq!(verb(Some(&a), Some(&b)), Some(Verb::Change));
+    }
+
+    #[test]
+    fn coming_and_going_are_whole_objects() {
+        let a = object("ConfigMap", &json!({"metadata": {"name": "c"}}));
+        assert!(unified(None, Some(&a)).starts_with("--- /dev/null\n+++ ConfigMap c\n"));
+        assert!(unified(Some(&a), None).contains("-kind: ConfigMap\n"));
+        assert_eq!(verb(None, Some(&a)), Some(Verb::Create));
+        assert_eq!(verb(Some(&a), None), Some(Verb::Delete));
+    }
+
+    #[test]
+    fn values_of_secrets_are_hidden() {
+        let secret = |a: &str, b: &str| {
+            object(
+                "Secret",
+                &json!({"metadata": {"name": "s"}, "data": {"a": a, "b": b}}),
+            )
+        };
+        let diff = unified(
+            Some(&secret("c2VjcmV0", "eA==")),
+            Some(&secret("aGlkZGVu", "eA==")),
+        );
+        assert!(
+            diff.contains("-  a: (hidden)\n+  a: (hidden, changed)\n   b: (hidden)\n"),
+            "{diff}"
+        );
+        assert!(!diff.contains("c2VjcmV0") && !diff.contains("aGlkZGVu"));
+        let new = unified(None, Some(&secret("c2VjcmV0", "eA==")));
+        assert!(!new.contains("c2VjcmV0"), "{new}");
+    }
+}

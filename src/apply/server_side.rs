@@ -1,0 +1,279 @@
+//! The steps of one apply; [`super::apply`] tells the whole.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::desired::{Ownership, keep_finalizers_of};
+use super::memo::{self, Memo};
+use super::{Action, Applied, Desired, Error, Memory, Options, Owner, diff, dropped, refusal};
+use crate::cluster::request::{DeleteOptions, Deleted, Effect, WriteOptions, Written};
+use crate::cluster::{ApiKind, Cluster};
+use crate::model::{Object, ObjectRef};
+
+/// One apply, with all that it needs.
+pub(super) struct Apply<'a> {
+    cluster: &'a Cluster,
+    memory: &'a Memory,
+    owner: &'a Owner,
+    desired: &'a Desired,
+    options: &'a Options,
+    kind: Arc<ApiKind>,
+    object: ObjectRef,
+    ownership: Ownership,
+    live: Option<Arc<Object>>,
+}
+
+impl<'a> Apply<'a> {
+    /// Finds out where the object lives, whose it will be, and what is there.
+    pub(super) async fn prepare(
+        cluster: &'a Cluster,
+        memory: &'a Memory,
+        owner: &'a Owner,
+        desired: &'a Desired,
+        options: &'a Options,
+    ) -> Result<Self, Error> {
+        let Some(kind) = cluster.kind(&desired.gvk).await? else {
+            let namespace = desired.namespace.as_deref();
+            let object = ObjectRef::new(desired.gvk.clone(), namespace, &desired.name);
+            return Err(Error::KindAbsent { object });
+        };
+        let object = desired.object_ref(&kind, owner)?;
+        let ownable = options.owner && owner.is_live();
+        let live = if ownable {
+            child(cluster, &object).await?
+        } else {
+            cluster.read(&object).await?.object
+        };
+        let ours = |live: &Arc<Object>| live.owner_uid() == Some(&*owner.uid);
+        let ownership = if !ownable || owner.finalizing && !live.as_ref().is_some_and(ours) {
+            Ownership::None
+        } else if owner.can_be_referenced_from(object.namespace.as_deref()) {
+            Ownership::Reference
+        } else {
+            Ownership::Annotations
+        };
+        Ok(Self {
+            cluster,
+            memory,
+            owner,
+            desired,
+            options,
+            kind,
+            object,
+            ownership,
+            live,
+        })
+    }
+
+    pub(super) async fn run(mut self) -> Result<Applied, Error> {
+        let digest = self.desired.digest(self.owner, self.ownership);
+        let memo = self.memo();
+        if let (Some(memo), Some(live)) = (&memo, &self.live)
+            && memo.is_current(digest, live)
+        {
+            return Ok(self.skipped(live));
+        }
+        let kind = Arc::clone(&self.kind);
+        let mut body = (self.desired).body(&self.object, &kind, self.owner, self.ownership)?;
+        self.look_closer().await?;
+        if let Some(live) = &self.live {
+            if live.deleting {
+                keep_finalizers_of(&mut body, live);
+            }
+            let holds = match &memo {
+                Some(memo) if memo.still_holds(digest, self.owner, live, &body) => true,
+                _ => memo::matches(self.owner, live, &body),
+            };
+            if holds {
+                self.remember(Memo::new(digest, self.owner, live, &body));
+                return Ok(self.skipped(live));
+            }
+        }
+        if self.ownership == Ownership::Annotations
+            && let Some(guard) = &self.owner.guard
+        {
+            guard.hold().await?;
+        }
+        let (written, recreated) = self.send(&body).await?;
+        Ok(self.conclude(digest, &body, written, recreated))
+    }
+
+    /// Before a write: what the caches cannot tell, and what has to be there first.
+    async fn look_closer(&mut self) -> Result<(), Error> {
+        if self.live.is_none() && self.ownership != Ownership::None {
+            if self.memory.was_just_made(&self.object) {
+                self.check_owner().await?;
+            }
+            if self.ownership == Ownership::Annotations {
+                // Without an owner reference the server refuses nobody, so we have to look.
+                self.live = self.cluster.get(&self.object).await?;
+            }
+        }
+        if let Some(live) = &self.live {
+            self.may_take(live)?;
+        }
+        Ok(())
+    }
+
+    fn may_take(&self, live: &Object) -> Result<(), Error> {
+        match refusal::controller(self.owner, live) {
+            Some(controller) if self.ownership != Ownership::None && !self.options.adopt => {
+                Err(Error::Controlled {
+                    object: self.object.clone(),
+                    controller,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A child that vanished right after we made it may have been made for a custom resource that is
+    /// gone, and collected: the cache of custom resources would be behind.
+    async fn check_owner(&self) -> Result<(), Error> {
+        let cr = self.cluster.get(&self.owner.cr).await?;
+        match cr {
+            Some(cr) if cr.uid == self.owner.uid => Ok(()),
+            _ => Err(Error::OwnerGone {
+                cr: self.owner.cr.clone(),
+            }),
+        }
+    }
+
+    /// Sends the apply, as often as the options allow to clear its way; whether the object was
+    /// deleted for it.
+    async fn send(&self, body: &Value) -> Result<(Written, bool), Error> {
+        if self.options.recreate && self.live.as_ref().is_some_and(|live| live.deleting) {
+            return Err(self.recreating());
+        }
+        let bytes = Bytes::from(body.to_string());
+        let error = match self.patch(bytes.clone()).await {
+            Ok(written) => return Ok((written, false)),
+            Err(error) => error,
+        };
+        if refusal::is_second_controller(&error) && self.ownership != Ownership::None {
+            self.take_over().await?;
+            return Ok((self.patch(bytes).await?, false));
+        }
+        if !refusal::is_immutable(&error) {
+            return Err(error.into());
+        }
+        if !self.options.recreate {
+            return Err(Error::Immutable { error });
+        }
+        self.delete().await?;
+        Ok((self.patch(bytes).await?, true))
+    }
+
+    async fn patch(&self, body: Bytes) -> Result<Written, crate::cluster::Error> {
+        let force = self.options.force.or(self.owner.force);
+        let options = WriteOptions {
+            manager: self.owner.manager.to_string(),
+            force: force.unwrap_or(self.options.owner),
+            ..WriteOptions::default()
+        };
+        self.cluster.apply(&self.object, body, &options).await
+    }
+
+    /// Takes the object from its controller, which stays an owner.
+    async fn take_over(&self) -> Result<(), Error> {
+        let Some(live) = self.cluster.get(&self.object).await? else {
+            return Ok(());
+        };
+        self.may_take(&live)?;
+        refusal::demote_controllers(self.cluster, self.owner, &live).await
+    }
+
+    async fn delete(&self) -> Result<(), Error> {
+        let options = DeleteOptions {
+            uid: self.live.as_ref().map(|live| live.uid.to_string()),
+            ..DeleteOptions::default()
+        };
+        match self.cluster.delete(&self.object, &options).await? {
+            Deleted::Gone | Deleted::Absent => Ok(()),
+            Deleted::Marked(_) => Err(self.recreating()),
+        }
+    }
+
+    fn recreating(&self) -> Error {
+        Error::Recreating {
+            object: self.object.clone(),
+        }
+    }
+
+    fn skipped(&self, live: &Arc<Object>) -> Applied {
+        Applied {
+            object: Arc::clone(live),
+            before: None,
+            action: Action::Skipped,
+            adopted: false,
+            dropped: Vec::new(),
+            unreachable: self.ownership == Ownership::Annotations,
+        }
+    }
+
+    fn conclude(self, digest: u128, body: &Value, written: Written, recreated: bool) -> Applied {
+        let object = written.object;
+        let action = match written.effect {
+            _ if recreated => Action::Recreated,
+            Effect::Created => Action::Created,
+            Effect::Unchanged => Action::Unchanged,
+            Effect::Changed if self.cluster.is_dry_run() => self.planned(&object),
+            Effect::Changed => Action::Changed,
+        };
+        if !self.cluster.is_dry_run() {
+            if action == Action::Created && self.ownership != Ownership::None {
+                self.memory.made(&self.object);
+            }
+            self.remember(Memo::new(digest, self.owner, &object, body));
+        }
+        let foreign = |live: &Arc<Object>| live.owner_uid().is_none();
+        let existed = matches!(action, Action::Changed | Action::Unchanged);
+        Applied {
+            adopted: existed
+                && self.ownership != Ownership::None
+                && self.live.as_ref().is_none_or(foreign),
+            before: self.live,
+            action,
+            dropped: dropped::fields(body, &object.value(), &written.warnings),
+            unreachable: self.ownership == Ownership::Annotations,
+            object,
+        }
+    }
+
+    /// What a dry-run would have done: its answer has the old resource version in any case.
+    fn planned(&self, after: &Object) -> Action {
+        let same = |before: &Arc<Object>| diff::same(before, after);
+        if self.live.as_ref().is_some_and(same) {
+            Action::Unchanged
+        } else {
+            Action::Changed
+        }
+    }
+
+    fn memo(&self) -> Option<Arc<Memo>> {
+        match self.ownership {
+            Ownership::None => self.memory.memo(&self.owner.manager, &self.object),
+            _ => self.cluster.record(&self.object)?.downcast().ok(),
+        }
+    }
+
+    fn remember(&self, memo: Memo) {
+        let memo = Arc::new(memo);
+        match self.ownership {
+            Ownership::None => (self.memory).remember(&self.owner.manager, &self.object, memo),
+            _ => self.cluster.set_record(&self.object, memo),
+        }
+    }
+}
+
+/// A child as the cache of children has it; as the server has it where there can be no such cache.
+async fn child(cluster: &Cluster, object: &ObjectRef) -> Result<Option<Arc<Object>>, Error> {
+    let namespace = object.namespace.as_deref();
+    let children = cluster.children(&object.gvk, namespace);
+    match children.synced().await {
+        Ok(()) => Ok(children.get(namespace, &object.name)),
+        Err(_) => Ok(cluster.get(object).await?),
+    }
+}

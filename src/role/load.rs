@@ -1,0 +1,206 @@
+//! From a folder to a [`Role`]: read, parse, compile, check; all errors at once.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use minijinja::Environment;
+use serde_json::{Map, Value};
+
+use super::folder::Folder;
+use super::meta::{self, Meta};
+use super::{Loaded, Role, Toolchain};
+use crate::model::Problem;
+use crate::model::findings::Findings;
+use crate::model::yaml::{Content, Node};
+use crate::script::{Program, Sources};
+
+const MAIN: &str = "tasks/main.rhai";
+const FINALIZE: &str = "tasks/finalize.rhai";
+
+/// Loads the role in a folder under a name; what is wrong with it is all told at once.
+pub fn load(path: &Path, name: &str, toolchain: &Toolchain) -> Result<Loaded, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let role = Folder::read(path, &mut problems).and_then(|folder| {
+        let loading = Loading {
+            folder: &folder,
+            toolchain,
+            problems: &mut problems,
+        };
+        loading.role(name)
+    });
+    match role {
+        Some(role) if !problems.iter().any(Problem::is_error) => Ok(Loaded {
+            role,
+            notes: problems,
+        }),
+        _ => Err(problems),
+    }
+}
+
+struct Loading<'a> {
+    folder: &'a Folder,
+    toolchain: &'a Toolchain,
+    problems: &'a mut Vec<Problem>,
+}
+
+impl Loading<'_> {
+    fn role(mut self, name: &str) -> Option<Role> {
+        let Meta {
+            description,
+            inputs,
+            permissions,
+        } = self.meta();
+        let defaults = self.variables("defaults");
+        let vars = self.variables("vars");
+        let templates = self.templates();
+        let (program, finalize) = self.programs(name);
+        let files = self.folder.below("files");
+        Some(Role {
+            name: Arc::from(name),
+            digest: self.folder.digest(),
+            description,
+            program: program?,
+            finalize,
+            defaults,
+            vars,
+            templates: Arc::new(templates),
+            files: files
+                .map(|(path, bytes)| (path.to_owned(), bytes.clone()))
+                .collect(),
+            permissions,
+            inputs,
+        })
+    }
+
+    /// The text of the `main.yaml` of a folder, and where to note what is wrong with it.
+    fn main_yaml(&mut self, folder: &str) -> Option<(&str, Findings)> {
+        let file = self.folder.main_yaml(folder, self.problems)?;
+        let text = self.folder.text(&file, self.problems)?;
+        Some((text, Findings::new(self.folder.path.join(file))))
+    }
+
+    fn meta(&mut self) -> Meta {
+        let Some((text, findings)) = self.main_yaml("meta") else {
+            return Meta::default();
+        };
+        let meta = meta::read(text, &findings);
+        self.problems.extend(findings.into_problems());
+        meta
+    }
+
+    fn variables(&mut self, folder: &str) -> Map<String, Value> {
+        let Some((text, findings)) = self.main_yaml(folder) else {
+            return Map::new();
+        };
+        let root = findings.parse(text);
+        let variables = match root.as_ref().map(|root| (root, root.to_value())) {
+            Some((_, Value::Object(map))) => map,
+            Some((_, Value::Null)) | None => Map::new(),
+            Some((root, _)) => {
+                let message = format!("expected a map of variables, found {}", root.content.kind());
+                findings.error(root.position, message, "");
+                Map::new()
+            }
+        };
+        if let Some(node) = root.as_ref().and_then(first_template) {
+            let message = "variables are plain data; Ansible reads {{ }} in them as a template";
+            findings.warning(node.position, message, "compute the value in the role");
+        }
+        self.problems.extend(findings.into_problems());
+        variables
+    }
+
+    fn templates(&mut self) -> Environment<'static> {
+        let mut environment = Environment::new();
+        (self.toolchain.templates)(&mut environment);
+        let folder = self.folder;
+        for (name, _) in folder.below("templates") {
+            let file = format!("templates/{name}");
+            let Some(text) = folder.text(&file, self.problems) else {
+                continue;
+            };
+            if let Err(error) = environment.add_template_owned(name.to_owned(), text.to_owned()) {
+                self.problems.push(self.in_template(&file, text, &error));
+            }
+        }
+        environment
+    }
+
+    fn in_template(&self, file: &str, text: &str, error: &minijinja::Error) -> Problem {
+        let line = error.line().unwrap_or(0);
+        let before = error.range().and_then(|range| text.get(..range.start));
+        let column = before.map_or(0, |before| {
+            let line = before.rsplit('\n').next().unwrap_or(before);
+            line.chars().count() + 1
+        });
+        let kind = error.kind().to_string();
+        let message = error.detail().map_or(kind, str::to_owned);
+        Problem::error(self.folder.path.join(file), line, column, message)
+    }
+
+    /// `tasks/main.rhai` and `tasks/finalize.rhai`. A script that neither of them reaches is compiled too,
+    /// so that its errors are told.
+    fn programs(&mut self, name: &str) -> (Option<Arc<Program>>, Option<Arc<Program>>) {
+        let folder = self.folder;
+        let mut sources = Sources::new(name, &folder.path);
+        let mut scripts = Vec::new();
+        for (script, _) in folder.below("tasks") {
+            let file = format!("tasks/{script}");
+            if Path::new(script)
+                .extension()
+                .is_none_or(|ending| ending != "rhai")
+            {
+                continue;
+            }
+            if let Some(text) = folder.text(&file, self.problems) {
+                sources.insert(file.clone(), text);
+                scripts.push(file);
+            }
+        }
+        if folder.get(MAIN).is_none() {
+            self.no_main();
+        }
+        let mut programs = BTreeMap::new();
+        for file in scripts {
+            match self.toolchain.engine.compile(&sources, &file) {
+                Ok(program) => {
+                    programs.insert(file, Arc::new(program));
+                }
+                Err(problems) => {
+                    for problem in problems {
+                        // A module's errors come again with each script that imports it.
+                        if !self.problems.contains(&problem) {
+                            self.problems.push(problem);
+                        }
+                    }
+                }
+            }
+        }
+        (programs.remove(MAIN), programs.remove(FINALIZE))
+    }
+
+    fn no_main(&mut self) {
+        let problem = Problem::error(
+            self.folder.path.join(MAIN),
+            0,
+            0,
+            "the role has no such script",
+        );
+        let tasks = self.folder.main_yaml("tasks", &mut Vec::new());
+        self.problems.push(match tasks {
+            Some(file) => problem.hint(format!("{file} is not run: write its tasks in Rhai")),
+            None => problem.hint("it is what runs for each custom resource"),
+        });
+    }
+}
+
+/// The first string that Ansible would take for a template.
+fn first_template(node: &Node) -> Option<&Node> {
+    match &node.content {
+        Content::String(text) => text.contains("{{").then_some(node),
+        Content::List(items) => items.iter().find_map(first_template),
+        Content::Map(entries) => entries.iter().find_map(|(_, value)| first_template(value)),
+        _ => None,
+    }
+}
