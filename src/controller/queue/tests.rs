@@ -1,3 +1,5 @@
+//! What the queue promises: order, one run at a time, nothing lost.
+
 use super::*;
 use std::collections::HashSet;
 

@@ -32,10 +32,12 @@ pub(crate) struct Request {
     #[serde(default)]
     pub(crate) user_agent: String,
     pub(crate) stage: String,
-    /// When the request was received, RFC 3339 with microseconds.
-    pub(crate) request_received_timestamp: String,
-    /// When this line was written.
-    pub(crate) stage_timestamp: String,
+    /// When the request came in: RFC 3339, UTC, microseconds, so that texts compare as times.
+    #[serde(rename = "requestReceivedTimestamp")]
+    pub(crate) received: String,
+    /// When it was answered.
+    #[serde(rename = "stageTimestamp")]
+    pub(crate) answered: String,
     user: Name,
     #[serde(default)]
     pub(crate) object_ref: Target,

@@ -25,6 +25,7 @@ pub(crate) struct Case {
     /// An API group of its own, for custom kinds.
     pub(crate) group: String,
     folder: PathBuf,
+    made: Arc<AtomicUsize>,
 }
 
 /// Runs a test; what its operators logged is part of its failure.
@@ -61,6 +62,7 @@ impl Case {
             cluster,
             namespace,
             folder,
+            made: Arc::default(),
         };
         case.make_namespace(&case.namespace).await?;
         Ok(case)
@@ -69,7 +71,11 @@ impl Case {
     /// The same test on a cluster that is nobody else's, where parts may be stopped.
     pub(crate) async fn on_own_cluster(&self) -> anyhow::Result<Self> {
         let cluster = Cluster::start().await?;
-        Self::on(cluster, self.namespace.clone(), self.folder.clone()).await
+        let case = Self::on(cluster, self.namespace.clone(), self.folder.clone()).await?;
+        Ok(Self {
+            made: self.made.clone(),
+            ..case
+        })
     }
 
     /// A further namespace.
@@ -130,8 +136,7 @@ impl Case {
 
     /// A name that no other call gets.
     pub(super) fn unique(&self, what: &str) -> String {
-        static MADE: AtomicUsize = AtomicUsize::new(0);
-        format!("{what}-{}", MADE.fetch_add(1, Ordering::Relaxed))
+        format!("{what}-{}", self.made.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Asks for the namespace to go, so that its Pods do not load the cluster for other tests.
