@@ -9,6 +9,7 @@
     reason = "the plugin macros of rhai export what is `pub`, from their prelude, with boxed errors"
 )]
 
+pub mod catalogue;
 pub mod crypto;
 pub mod document;
 pub mod encoding;
@@ -34,21 +35,27 @@ pub(crate) type Answer<T> = Result<T, Box<EvalAltResult>>;
 
 /// The packages, ready to be registered with an engine.
 pub fn modules() -> Vec<Shared<Module>> {
-    [
-        crypto::module(),
-        document::module(),
-        encoding::module(),
-        environment::module(),
-        files::module(),
-        path::module(),
-        quantity::module(),
-        semantic_version::module(),
-        template::module(),
-        text::module(),
-        time::module(),
+    packages()
+        .into_iter()
+        .map(|(_, module)| Shared::new(module))
+        .collect()
+}
+
+/// The packages under the titles that the manual gives them, in its order.
+fn packages() -> Vec<(&'static str, Module)> {
+    vec![
+        ("Templates", template::module()),
+        ("Files", files::module()),
+        ("Nested values", path::module()),
+        ("YAML and JSON", document::module()),
+        ("Text", text::module()),
+        ("Encodings and URLs", encoding::module()),
+        ("Digests and passwords", crypto::module()),
+        ("Versions", semantic_version::module()),
+        ("Quantities", quantity::module()),
+        ("Time", time::module()),
+        ("Environment", environment::module()),
     ]
-    .map(Shared::new)
-    .into()
 }
 
 /// An error of kind `invalid`: the script gave a value that the function cannot work with.

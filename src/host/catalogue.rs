@@ -1,0 +1,223 @@
+//! The catalogue of all host functions, read from their registration: what the manual, editors and the
+//! command line tell of them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use rhai::Module;
+
+/// The functions of one package, under the title that the manual gives it.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Package {
+    /// E.g. `Versions`.
+    pub title: &'static str,
+    /// By name.
+    pub functions: Vec<Function>,
+}
+
+/// A host function with all its overloads.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// One per overload: `get(value: any, path: string, default: any) -> any`.
+    pub signatures: Vec<String>,
+    /// Markdown: a first sentence, the parameters, errors, examples.
+    pub doc: String,
+}
+
+/// An example in a text: the script, and whether it can be run without a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// Line of its first line, from 1.
+    pub line: usize,
+    /// The script.
+    pub script: String,
+    /// False: it needs a cluster or a role, and can only be compiled.
+    pub runs: bool,
+}
+
+/// All packages in the order of the manual.
+pub fn packages() -> Vec<Package> {
+    super::packages()
+        .into_iter()
+        .map(|(title, module)| Package {
+            title,
+            functions: functions(module),
+        })
+        .collect()
+}
+
+/// The manual of all host functions, in Markdown.
+pub fn manual() -> String {
+    let packages = packages();
+    let mut text = String::from(HEAD);
+    for package in &packages {
+        let names = package.functions.iter().map(|function| {
+            let name = &function.name;
+            format!("[`{name}`](#{name})")
+        });
+        let _ = writeln!(
+            text,
+            "- {}: {}",
+            package.title,
+            names.collect::<Vec<_>>().join(", ")
+        );
+    }
+    for package in &packages {
+        let _ = writeln!(text, "\n## {}", package.title);
+        for function in &package.functions {
+            let Function {
+                name,
+                signatures,
+                doc,
+            } = function;
+            let signatures = signatures.join("\n");
+            let _ = writeln!(text, "\n### {name}\n\n```text\n{signatures}\n```\n\n{doc}");
+        }
+    }
+    text
+}
+
+/// The examples in a Markdown text: fenced blocks of the language `rhai`, or `rhai,no_run`.
+pub fn examples(text: &str) -> Vec<Example> {
+    let mut examples = Vec::new();
+    let mut lines = text.lines().enumerate();
+    while let Some((at, line)) = lines.next() {
+        let runs = match line.trim() {
+            "```rhai" => true,
+            "```rhai,no_run" => false,
+            _ => continue,
+        };
+        let script: Vec<_> = lines
+            .by_ref()
+            .map(|(_, line)| line)
+            .take_while(|line| line.trim() != "```")
+            .collect();
+        examples.push(Example {
+            line: at + 2,
+            script: script.join(
+                "
+",
+            ),
+            runs,
+        });
+    }
+    examples
+}
+
+const HEAD: &str = "\
+# Host functions
+
+What a role's script can call beside what Rhai itself has. This page is generated from the functions' own
+documentation; each example in it is run by a test.
+
+An argument named *ref* is any object, or a map `#{apiVersion, kind, name, namespace}`; the namespace defaults to
+that of the custom resource. A function that fails throws a map with `kind`, `message` and, where the API server
+was asked, `code`, `reason` and `retryable`:
+
+```rhai
+try {
+    from_json(\"{\");
+} catch (error) {
+    assert(error.kind == \"invalid\");
+}
+```
+
+";
+
+/// The functions of a module: overloads joined, the documentation taken from the one that has it.
+fn functions(module: Module) -> Vec<Function> {
+    let mut engine = rhai::Engine::new_raw();
+    engine.register_global_module(module.into());
+    let overloads = engine.collect_fn_metadata(
+        None,
+        |info| {
+            let function = info.metadata;
+            let doc = function
+                .comments
+                .iter()
+                .map(|line| undressed(line))
+                .collect::<Vec<_>>();
+            Some((
+                function.name.to_string(),
+                signature(function),
+                doc.join("\n"),
+            ))
+        },
+        false,
+    );
+    let mut functions = BTreeMap::<String, Function>::new();
+    for (name, signature, doc) in overloads {
+        let function = functions.entry(name.clone()).or_insert_with(|| Function {
+            name,
+            signatures: Vec::new(),
+            doc: String::new(),
+        });
+        function.signatures.push(signature);
+        if !doc.is_empty() {
+            function.doc = doc;
+        }
+    }
+    let mut functions: Vec<_> = functions.into_values().collect();
+    for function in &mut functions {
+        function
+            .signatures
+            .sort_by_key(|signature| (signature.matches(',').count(), signature.clone()));
+    }
+    functions
+}
+
+/// A documentation comment without its slashes.
+fn undressed(comment: &str) -> String {
+    let lines = comment.lines().map(|line| {
+        let line = line.trim_start().trim_start_matches("///");
+        line.strip_prefix(' ').unwrap_or(line).trim_end()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A signature in the words of scripts.
+fn signature(function: &rhai::FuncMetadata) -> String {
+    let parameters = function.params_info.iter().map(|parameter| {
+        let (name, kind) = parameter.split_once(':').unwrap_or((parameter, ""));
+        format!("{}: {}", name.trim(), kind_name(kind))
+    });
+    let parameters = parameters.collect::<Vec<_>>().join(", ");
+    let answer = match kind_name(&function.return_type) {
+        "()" => String::new(),
+        kind => format!(" -> {kind}"),
+    };
+    format!("{}({parameters}){answer}", function.name)
+}
+
+/// What scripts call a Rust type.
+fn kind_name(rust: &str) -> &str {
+    let bare = rust
+        .trim()
+        .trim_start_matches('&')
+        .trim_start_matches("mut ");
+    let inner = ["Answer<", "Result<"]
+        .iter()
+        .find_map(|outer| bare.strip_prefix(outer));
+    match inner
+        .map_or(bare, |inner| {
+            inner.split(['>', ',']).next().unwrap_or(inner)
+        })
+        .trim()
+    {
+        "str" | "String" | "ImmutableString" => "string",
+        "i64" | "INT" => "int",
+        "f64" | "FLOAT" => "float",
+        "Map" => "map",
+        "Array" => "array",
+        "Blob" => "blob",
+        "FnPtr" => "function",
+        "Dynamic" => "any",
+        "" | "()" => "()",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests;
