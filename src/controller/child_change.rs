@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::cluster::watch::Change;
@@ -46,12 +47,43 @@ fn differ(old: &Members<'_>, new: &Members<'_>, ignored: impl Fn(&str) -> bool) 
             .any(|(key, value)| new.get(key).is_none_or(|other| other.get() != value.get()))
 }
 
+/// A field that our managers owned before and do not own now: someone else has written it.
+pub(super) fn lost_field(old: &Object, new: &Object) -> Option<String> {
+    let sets = |object: &Object| -> Vec<Value> {
+        let own = object
+            .managed
+            .iter()
+            .filter(|entry| entry.subresource.is_none());
+        own.filter_map(|entry| serde_json::from_str(&entry.fields).ok())
+            .collect()
+    };
+    let (old, new) = (sets(old), sets(new));
+    let mut path = Vec::new();
+    old.iter()
+        .find_map(|set| lost(set, &new.iter().collect::<Vec<_>>(), &mut path))
+}
+
+/// The first leaf of `old` that none of `new` has.
+fn lost(old: &Value, new: &[&Value], path: &mut Vec<String>) -> Option<String> {
+    let members = old.as_object().filter(|members| !members.is_empty());
+    let Some(members) = members else {
+        return new.is_empty().then(|| path.join("."));
+    };
+    members.iter().find_map(|(key, inner)| {
+        path.push(key.strip_prefix("f:").unwrap_or(key).to_owned());
+        let inside: Vec<_> = new.iter().filter_map(|set| set.get(key)).collect();
+        let found = lost(inner, &inside, path);
+        path.pop();
+        found
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::Arc;
 
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use crate::model::Gvk;
 
@@ -111,5 +143,19 @@ mod tests {
             ..whole.clone()
         }));
         assert!(matters(&Change { new: None, ..whole }));
+    }
+
+    #[test]
+    fn a_field_that_another_manager_took_is_named() {
+        let managed = |fields: &Value| {
+            let child = json!({"metadata": {"name": "a", "managedFields": [
+                {"manager": "rhai-operator/1", "operation": "Apply", "fieldsV1": fields},
+            ]}});
+            Object::from_value(&Gvk::new("apps", "v1", "Deployment"), &child).unwrap()
+        };
+        let all = managed(&json!({"f:spec": {"f:replicas": {}, "f:template": {"f:x": {}}}}));
+        let less = managed(&json!({"f:spec": {"f:template": {"f:x": {}}}}));
+        assert_eq!(lost_field(&all, &less).as_deref(), Some("spec.replicas"));
+        assert_eq!(lost_field(&less, &all), None);
     }
 }

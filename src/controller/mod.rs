@@ -1,10 +1,164 @@
-//! When to run: queue, triggers, periods, backoff.
+//! When to run: what happens in the cluster becomes entries of a queue, and these become runs.
+//!
+//! Reading order: [`Controller`] (here), [`queue`] (which CR is next), `triggers` (what queues a CR),
+//! `seen` and `child_change` (what counts as a change), `index` (what is remembered of a CR and who
+//! hears of what), `worker` (one run and what follows), `period`, `loop_detector`.
+//!
+//! # Guarantees
+//! - Level-triggered: every change that lasts is followed by a run that sees it.
+//! - One run at a time per CR, within bounds per kind and in all.
+//! - A start-up runs each CR once, the newest change first, and other work comes before it.
+//!
+//! # Caveats
+//! The controller knows no lease: whoever leads calls [`Controller::run`]. Until then the caches fill and
+//! the queue grows, which is what makes a standby warm.
 
 mod child_change;
+mod health;
+mod index;
+mod kinds;
 mod loop_detector;
 mod period;
 pub mod queue;
 mod seen;
+mod serve;
+mod triggers;
+mod worker;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use self::health::Health;
+use self::index::Index;
+use self::kinds::Kinds;
+use self::queue::{Key, Queue};
+use self::triggers::Triggers;
+use crate::backoff::Backoff;
+use crate::reconcile;
+use crate::telemetry::{Metrics, Readiness, Watchdog};
 
 pub use loop_detector::Limits as LoopLimits;
-pub use queue::Queue;
+
+/// How much at a time, and how often.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Runs of one kind at a time, where its watch does not say.
+    pub max_concurrent: usize,
+    /// Runs at a time in all.
+    pub total: usize,
+    /// Time between runs though nothing changed, where neither CR nor watch says; zero is never.
+    pub period: Duration,
+    /// Delays after failures.
+    pub backoff: Backoff,
+    /// When writes are a fight.
+    pub fights: LoopLimits,
+}
+
+/// Where a controller says how it is doing.
+#[derive(Clone, Debug, Default)]
+pub struct Telemetry {
+    /// Counts and times.
+    pub metrics: Metrics,
+    /// One part per watch.
+    pub readiness: Readiness,
+    /// One beat per run.
+    pub watchdog: Watchdog,
+}
+
+/// The controller of a process. Clones share it.
+#[derive(Clone)]
+pub struct Controller(Arc<Shared>);
+
+struct Shared {
+    context: reconcile::Context,
+    settings: Settings,
+    queue: Queue,
+    kinds: Kinds,
+    index: Mutex<Index>,
+    health: Health,
+    metrics: Metrics,
+    watchdog: Watchdog,
+    /// Work beside the runs: finalizers of CRs that are no longer ours.
+    chores: Mutex<JoinSet<()>>,
+}
+
+impl Controller {
+    /// A controller that serves nothing yet.
+    pub fn new(context: reconcile::Context, settings: Settings, telemetry: Telemetry) -> Self {
+        let Telemetry {
+            metrics,
+            readiness,
+            watchdog,
+        } = telemetry;
+        health::observe(&context.cluster, &metrics, &watchdog);
+        let queue = Queue::new(settings.total, settings.backoff);
+        let progress = queue.clone();
+        metrics.before_scrape(move |_| progress.report_progress());
+        let shared = Arc::new(Shared {
+            queue,
+            kinds: Kinds::default(),
+            index: Mutex::default(),
+            health: Health::new(readiness),
+            metrics,
+            watchdog,
+            chores: Mutex::default(),
+            settings,
+            context,
+        });
+        let triggers = Triggers(Arc::downgrade(&shared));
+        shared.context.cluster.listen(Arc::new(triggers));
+        Self(shared)
+    }
+
+    /// Makes the runs that come up until `shutdown`, then waits for those that are on their way; what is
+    /// left after `drain` is cancelled.
+    pub async fn run(&self, shutdown: CancellationToken, drain: Duration) {
+        let mut runs = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => break,
+                Some(ended) = runs.join_next() => report_panic(ended),
+                slot = self.0.queue.next() => {
+                    runs.spawn(Arc::clone(&self.0).work(slot).in_current_span());
+                }
+            }
+        }
+        if !runs.is_empty() {
+            tracing::info!(runs = runs.len(), "waiting for runs to end");
+        }
+        if tokio::time::timeout(drain, join(&mut runs)).await.is_err() {
+            tracing::warn!(runs = runs.len(), "cancelling runs");
+            self.0.queue.interrupt_all();
+            // Cancelled runs end by themselves; what does not is cut off with the process.
+            let _ = tokio::time::timeout(CANCEL, join(&mut runs)).await;
+        }
+    }
+}
+
+/// How long cancelled runs have to end.
+const CANCEL: Duration = Duration::from_secs(3);
+
+async fn join(runs: &mut JoinSet<()>) {
+    while let Some(ended) = runs.join_next().await {
+        report_panic(ended);
+    }
+}
+
+fn report_panic(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a run ended abnormally");
+    }
+}
+
+impl Shared {
+    fn forget(&self, key: &Key) {
+        self.queue.forget(key);
+        self.index.lock().remove(key);
+    }
+}

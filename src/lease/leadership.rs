@@ -22,8 +22,6 @@ struct Inner {
 /// Until when to write.
 #[derive(Clone, Copy, Debug)]
 enum Term {
-    /// There is no election.
-    Unbounded,
     /// Another replica leads, or none.
     None,
     /// Until both: the monotonic clock stands still while a virtual machine is suspended, the wall clock
@@ -32,19 +30,10 @@ enum Term {
 }
 
 impl Leadership {
-    /// Without election: always leader.
-    pub fn sole() -> Self {
-        Self::new(true, Term::Unbounded, Clock::system())
-    }
-
     pub(super) fn standby(clock: Clock) -> Self {
-        Self::new(false, Term::None, clock)
-    }
-
-    fn new(leads: bool, term: Term, clock: Clock) -> Self {
         Self(Arc::new(Inner {
-            leads: watch::Sender::new(leads),
-            term: Mutex::new(term),
+            leads: watch::Sender::new(false),
+            term: Mutex::new(Term::None),
             clock,
         }))
     }
@@ -64,14 +53,13 @@ impl Leadership {
         self.turned(false).await;
     }
 
-    /// Until when a write may be awaited: `None` when none may be sent.
-    pub fn write_deadline(&self) -> Option<Deadline> {
+    /// Until when a write may be awaited; `None` when none may be sent.
+    pub fn write_deadline(&self) -> Option<Instant> {
         match *self.0.term.lock() {
-            Term::Unbounded => Some(Deadline::Never),
             Term::None => None,
             Term::Until { deadline, wall } => {
                 let valid = clock::now() < deadline && self.0.clock.timestamp() < wall;
-                valid.then_some(Deadline::At(deadline))
+                valid.then_some(deadline)
             }
         }
     }
@@ -97,11 +85,30 @@ impl Leadership {
     }
 }
 
-/// Until when a write may be awaited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deadline {
-    /// No bound by leadership.
-    Never,
-    /// This long.
-    At(Instant),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const EPOCH: Timestamp = Timestamp::UNIX_EPOCH;
+    const TERM: Duration = Duration::from_secs(10);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_term_ends_by_itself() {
+        let leader = Leadership::standby(Clock::from_fn(|| EPOCH));
+        assert_eq!(leader.write_deadline(), None, "a standby does not write");
+        let end = clock::now() + TERM;
+        leader.extend(end, EPOCH + TERM);
+        assert_eq!(leader.write_deadline(), Some(end));
+        tokio::time::advance(TERM).await;
+        assert_eq!(leader.write_deadline(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_machine_that_was_suspended_writes_nothing_when_it_wakes() {
+        let woken = EPOCH + Duration::from_mins(1);
+        let leader = Leadership::standby(Clock::from_fn(move || woken));
+        leader.extend(clock::now() + TERM, EPOCH + TERM);
+        assert_eq!(leader.write_deadline(), None);
+    }
 }

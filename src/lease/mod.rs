@@ -3,11 +3,12 @@
 //!
 //! # Flow
 //! [`Elector::run`] asks for the lease every [`Config::retry_period`], writes it when it is free, and as
-//! leader renews it. [`Leadership`] tells the rest of the process; [`Gate`] is the client layer that
-//! holds writes to it. On shutdown the lease is given back, so that the next replica need not wait.
+//! leader renews it. [`Leadership`] tells the rest of the process, and bounds its writes
+//! ([`Leadership::write_deadline`]). On shutdown the lease is given back, so that the next replica need
+//! not wait.
 //!
 //! # Guarantees
-//! No write starts, or is still awaited, later than [`Config::renew_deadline`] after the last renewal was
+//! The deadline of writes is never later than [`Config::renew_deadline`] after the last renewal was
 //! sent; others wait for [`Config::lease_duration`] of silence. So no two replicas write at a time, also
 //! when this process is stopped and continued.
 //!
@@ -20,14 +21,12 @@
 
 mod election;
 mod elector;
-mod gate;
 mod leadership;
 
 use std::time::Duration;
 
 pub use elector::{Elector, Lost};
-pub use gate::{Gate, NotLeader};
-pub use leadership::{Deadline, Leadership};
+pub use leadership::Leadership;
 
 /// The lease, this replica's name, and the times.
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@
 //! disarmed or re-armed on a timer of its own, so an API server that is away is no reason.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,14 +18,23 @@ use crate::clock::{self, Instant};
 const DISARMED: u64 = u64::MAX;
 
 /// The beats of a process. Clones share them.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Watchdog(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     start: Instant,
     next: AtomicU64,
     beats: Mutex<HashMap<u64, Entry>>,
+    probes: Mutex<Vec<Probe>>,
+}
+
+/// Names what is stuck now.
+type Probe = Box<dyn Fn() -> Vec<Arc<str>> + Send + Sync>;
+
+impl fmt::Debug for Watchdog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watchdog")
+    }
 }
 
 #[derive(Debug)]
@@ -48,6 +58,7 @@ impl Default for Watchdog {
             start: clock::now(),
             next: AtomicU64::new(0),
             beats: Mutex::default(),
+            probes: Mutex::default(),
         }))
     }
 }
@@ -69,15 +80,26 @@ impl Watchdog {
         }
     }
 
+    /// Adds someone who knows what is stuck, asked each time.
+    pub fn probe(&self, probe: impl Fn() -> Vec<Arc<str>> + Send + Sync + 'static) {
+        self.0.probes.lock().push(Box::new(probe));
+    }
+
     /// Names of the loops and workers that are past their bound.
     pub fn overdue(&self) -> Vec<Arc<str>> {
         let now = self.millis(clock::now());
-        let beats = self.0.beats.lock();
-        beats
+        let mut overdue: Vec<Arc<str>> = self
+            .0
+            .beats
+            .lock()
             .values()
             .filter(|entry| entry.due.load(Ordering::Relaxed) < now)
             .map(|entry| Arc::clone(&entry.name))
-            .collect()
+            .collect();
+        for probe in &*self.0.probes.lock() {
+            overdue.extend(probe());
+        }
+        overdue
     }
 
     fn millis(&self, at: Instant) -> u64 {

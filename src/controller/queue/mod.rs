@@ -62,6 +62,11 @@ pub struct Work {
 pub enum Then {
     /// Nothing before the next trigger.
     Idle,
+    /// The same, of a run that counts as something else than a success.
+    Nothing {
+        /// How the run counts.
+        ending: Ending,
+    },
     /// A further run after a while; triggers come first.
     At {
         /// After this time,
@@ -89,7 +94,7 @@ impl Then {
     fn ending(&self) -> Ending {
         match self {
             Self::Idle => Ending::Success,
-            Self::At { ending, .. } => *ending,
+            Self::At { ending, .. } | Self::Nothing { ending } => *ending,
             Self::Retry { .. } => Ending::Error,
             Self::Hold { .. } => Ending::TerminalError,
             Self::Again => Ending::Requeue,

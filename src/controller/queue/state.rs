@@ -269,10 +269,12 @@ impl State {
             (_, None) if forgotten => return,
             (Then::Again, again) => {
                 kept = Remembered::of(&item);
-                again.map_or(Next::Nothing, Next::Ready)
+                Next::Ready(again.unwrap_or(Reason::Retry))
             }
-            (Then::Idle | Then::At { .. }, Some(reason)) => Next::Ready(reason),
-            (Then::Idle, None) => Next::Nothing,
+            (Then::Idle | Then::Nothing { .. } | Then::At { .. }, Some(reason)) => {
+                Next::Ready(reason)
+            }
+            (Then::Idle | Then::Nothing { .. }, None) => Next::Nothing,
             (Then::At { delay, reason, .. }, None) => Next::Delayed {
                 delay: *delay,
                 reason: *reason,

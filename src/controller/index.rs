@@ -1,0 +1,262 @@
+//! What is remembered of each CR between its runs, and who is to hear of a change.
+//!
+//! A child names its CR by the owner label, so children need no entries here; only what a run *read* is
+//! indexed, by object and by list.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::loop_detector::Detector;
+use super::queue::Key;
+use super::seen::Seen;
+use crate::cluster::request::ListQuery;
+use crate::cluster::watch::Change;
+use crate::model::{Gvk, Object, ObjectRef, Reason};
+use crate::reconcile::{History, Report, Subscription};
+
+/// All CRs that are served.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    entries: HashMap<Key, Entry>,
+    owners: HashMap<Box<str>, Key>,
+    readers: HashMap<ObjectRef, Vec<Key>>,
+    list_readers: HashMap<Gvk, Vec<(ListQuery, Key)>>,
+}
+
+/// One CR.
+#[derive(Debug)]
+pub(super) struct Entry {
+    uid: Box<str>,
+    seen: Seen,
+    /// Digest of our part of its status, once a run has left one.
+    status: Option<u64>,
+    history: Arc<History>,
+    reads: Box<[Subscription]>,
+    waits: Box<[ObjectRef]>,
+    /// Only while there are recent writes: a steady CR has none.
+    pub(super) fight: Option<Box<Fight>>,
+    /// A child vanished: the CR may be another than the one in the cache.
+    suspect: bool,
+}
+
+/// What may become a fight over a child.
+#[derive(Debug, Default)]
+pub(super) struct Fight {
+    pub(super) detector: Detector,
+    /// The field that we lost last, and of which child.
+    pub(super) lost: Option<(ObjectRef, String)>,
+}
+
+/// What a version of a CR means for the queue.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// It was not known.
+    New,
+    /// Another object had its name.
+    Replaced,
+    /// It changed in a way that counts.
+    Changed(Reason),
+    /// Nothing that counts changed.
+    Nothing,
+}
+
+/// What a run starts from.
+pub(super) struct Start {
+    pub(super) history: Arc<History>,
+    pub(super) suspect: bool,
+}
+
+impl Index {
+    /// Takes note of a version of a CR; `digest` is that of its status.
+    pub(super) fn observe(
+        &mut self,
+        key: &Key,
+        object: &Object,
+        seen: Seen,
+        digest: impl FnOnce() -> u64,
+    ) -> News {
+        let Some(entry) = self.entries.get_mut(key) else {
+            self.insert(key, object, seen);
+            return News::New;
+        };
+        if entry.uid != object.uid {
+            self.remove(key);
+            self.insert(key, object, seen);
+            return News::Replaced;
+        }
+        let old = std::mem::replace(&mut entry.seen, seen);
+        if let Some(reason) = old.reason(&seen) {
+            return News::Changed(reason);
+        }
+        match entry.status {
+            Some(status) if digest() != status => News::Changed(Reason::Child),
+            _ => News::Nothing,
+        }
+    }
+
+    fn insert(&mut self, key: &Key, object: &Object, seen: Seen) {
+        self.owners.insert(object.uid.clone(), key.clone());
+        let entry = Entry {
+            uid: object.uid.clone(),
+            seen,
+            status: None,
+            history: Arc::default(),
+            reads: Box::default(),
+            waits: Box::default(),
+            fight: None,
+            suspect: false,
+        };
+        self.entries.insert(key.clone(), entry);
+    }
+
+    /// Forgets a CR.
+    pub(super) fn remove(&mut self, key: &Key) {
+        if let Some(entry) = self.entries.remove(key) {
+            self.owners.remove(&entry.uid);
+            self.unsubscribe(key, &entry.reads);
+        }
+    }
+
+    /// A run of the version `cr` begins.
+    pub(super) fn start(&mut self, key: &Key, seen: Seen) -> Option<Start> {
+        let entry = self.entries.get_mut(key)?;
+        entry.seen = seen;
+        Some(Start {
+            history: Arc::clone(&entry.history),
+            suspect: std::mem::take(&mut entry.suspect),
+        })
+    }
+
+    /// A run is over: what it read is subscribed to.
+    pub(super) fn finish(&mut self, key: &Key, report: &Report) {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        entry.history = Arc::clone(&report.history);
+        entry.status = Some(report.status_digest);
+        entry.waits = report.waits.iter().cloned().collect();
+        if same_subscriptions(&entry.reads, &report.reads) {
+            return;
+        }
+        let former = std::mem::replace(&mut entry.reads, report.reads.clone().into());
+        self.unsubscribe(key, &former);
+        self.subscribe(key, &report.reads);
+    }
+
+    pub(super) fn entry(&mut self, key: &Key) -> Option<&mut Entry> {
+        self.entries.get_mut(key)
+    }
+
+    /// The CR with this uid.
+    pub(super) fn owner(&self, uid: &str) -> Option<&Key> {
+        self.owners.get(uid)
+    }
+
+    /// All CRs of the kinds that `select` takes.
+    pub(super) fn keys(&self, select: impl Fn(&Key) -> bool) -> Vec<Key> {
+        self.entries
+            .keys()
+            .filter(|key| select(key))
+            .cloned()
+            .collect()
+    }
+
+    /// A child of this CR vanished.
+    pub(super) fn suspect(&mut self, key: &Key) {
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.suspect = true;
+        }
+    }
+
+    /// Why a CR hears of a change of an object: it waits for it, or else `otherwise`.
+    pub(super) fn reason(&self, key: &Key, object: &ObjectRef, otherwise: Reason) -> Reason {
+        let waits = self
+            .entries
+            .get(key)
+            .is_some_and(|entry| entry.waits.contains(object));
+        if waits { Reason::Resumed } else { otherwise }
+    }
+
+    /// CRs whose last run read what changed.
+    pub(super) fn readers(&self, object: &ObjectRef, change: &Change) -> Vec<Key> {
+        let mut keys = self.readers.get(object).cloned().unwrap_or_default();
+        let queries = self.list_readers.get(&object.gvk).into_iter().flatten();
+        let matching = queries.filter(|(query, _)| {
+            let versions = [&change.old, &change.new];
+            versions
+                .into_iter()
+                .flatten()
+                .any(|version| selects(query, version))
+        });
+        keys.extend(matching.map(|(_, key)| key.clone()));
+        keys
+    }
+
+    fn subscribe(&mut self, key: &Key, reads: &[Subscription]) {
+        for read in reads {
+            match read {
+                Subscription::Object(object, _) => {
+                    self.readers
+                        .entry(object.clone())
+                        .or_default()
+                        .push(key.clone());
+                }
+                Subscription::List(query, _) => {
+                    let readers = self.list_readers.entry(query.gvk.clone()).or_default();
+                    readers.push((query.clone(), key.clone()));
+                }
+            }
+        }
+    }
+
+    fn unsubscribe(&mut self, key: &Key, reads: &[Subscription]) {
+        for read in reads {
+            match read {
+                Subscription::Object(object, _) => {
+                    retain(&mut self.readers, object, |reader| reader != key);
+                }
+                Subscription::List(query, _) => {
+                    retain(&mut self.list_readers, &query.gvk, |(_, reader)| {
+                        reader != key
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn retain<K: std::hash::Hash + Eq, V>(
+    map: &mut HashMap<K, Vec<V>>,
+    key: &K,
+    keep: impl FnMut(&V) -> bool,
+) {
+    if let Some(values) = map.get_mut(key) {
+        values.retain(keep);
+        if values.is_empty() {
+            map.remove(key);
+        }
+    }
+}
+
+/// Whether both name the same objects and lists, whatever their versions.
+fn same_subscriptions(old: &[Subscription], new: &[Subscription]) -> bool {
+    old.len() == new.len()
+        && old.iter().zip(new).all(|pair| match pair {
+            (Subscription::Object(old, _), Subscription::Object(new, _)) => old == new,
+            (Subscription::List(old, _), Subscription::List(new, _)) => old == new,
+            _ => false,
+        })
+}
+
+fn selects(query: &ListQuery, object: &Object) -> bool {
+    let namespace = object.namespace.as_deref();
+    query
+        .namespace
+        .as_deref()
+        .is_none_or(|wanted| namespace == Some(wanted))
+        && query.labels.matches(|key| object.label(key))
+        && query
+            .fields
+            .matches(namespace.unwrap_or_default(), &object.name)
+            .unwrap_or(true)
+}

@@ -1,0 +1,138 @@
+//! The kinds that are served: their settings, their role, their caches.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use super::queue::{Key, KindId};
+use crate::cluster::watch;
+use crate::model::{Gvk, Object, ObjectRef};
+use crate::role::Roles;
+use crate::telemetry::metrics;
+use crate::watches::Watch;
+
+/// One kind.
+pub(super) struct Served {
+    pub(super) id: KindId,
+    pub(super) watch: Arc<Watch>,
+    pub(super) roles: Arc<Roles>,
+    pub(super) metrics: metrics::Controller,
+    /// Its caches: one, or one per namespace.
+    caches: RwLock<Vec<Arc<watch::Watch>>>,
+}
+
+impl Served {
+    pub(super) fn new(
+        id: KindId,
+        watch: Arc<Watch>,
+        roles: Arc<Roles>,
+        metrics: metrics::Controller,
+    ) -> Self {
+        Self {
+            id,
+            watch,
+            roles,
+            metrics,
+            caches: RwLock::default(),
+        }
+    }
+
+    /// The same kind and caches with other settings.
+    pub(super) fn with(&self, watch: Arc<Watch>, roles: Arc<Roles>) -> Self {
+        let caches = RwLock::new(self.caches.read().clone());
+        let metrics = self.metrics.clone();
+        Self {
+            id: self.id,
+            watch,
+            roles,
+            metrics,
+            caches,
+        }
+    }
+
+    pub(super) fn set_caches(&self, caches: Vec<Arc<watch::Watch>>) {
+        *self.caches.write() = caches;
+    }
+
+    pub(super) fn caches(&self) -> Vec<Arc<watch::Watch>> {
+        self.caches.read().clone()
+    }
+
+    /// The CR as the cache has it.
+    pub(super) fn get(&self, key: &Key) -> Option<Arc<Object>> {
+        let caches = self.caches.read();
+        caches
+            .iter()
+            .find_map(|cache| cache.get(key.namespace.as_deref(), &key.name))
+    }
+
+    /// Whether all its caches are complete.
+    pub(super) fn is_synced(&self) -> bool {
+        let caches = self.caches.read();
+        let synced = |cache: &Arc<watch::Watch>| matches!(cache.state(), watch::State::Synced);
+        !caches.is_empty() && caches.iter().all(synced)
+    }
+
+    pub(super) fn key(&self, object: &Object) -> Key {
+        Key {
+            kind: self.id,
+            namespace: object.namespace.clone(),
+            name: Arc::clone(&object.name),
+        }
+    }
+
+    pub(super) fn object_ref(&self, key: &Key) -> ObjectRef {
+        ObjectRef {
+            gvk: self.watch.gvk.clone(),
+            namespace: key.namespace.clone(),
+            name: Arc::clone(&key.name),
+        }
+    }
+
+    /// Whether a change of a child triggers.
+    pub(super) fn follows(&self, child: &Object) -> bool {
+        let watch = &self.watch;
+        watch.watch_dependents
+            && (watch.watch_cluster_scoped || child.namespace.is_some())
+            && !watch.blacklist.iter().any(|gvk| gvk.same_kind(&child.gvk))
+    }
+}
+
+/// All kinds.
+#[derive(Default)]
+pub(super) struct Kinds(RwLock<Tables>);
+
+#[derive(Default)]
+struct Tables {
+    by_gvk: HashMap<Gvk, Arc<Served>>,
+    by_id: HashMap<KindId, Arc<Served>>,
+}
+
+impl Kinds {
+    pub(super) fn of(&self, gvk: &Gvk) -> Option<Arc<Served>> {
+        self.0.read().by_gvk.get(gvk).cloned()
+    }
+
+    pub(super) fn get(&self, id: KindId) -> Option<Arc<Served>> {
+        self.0.read().by_id.get(&id).cloned()
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<Served>> {
+        self.0.read().by_id.values().cloned().collect()
+    }
+
+    pub(super) fn put(&self, served: Arc<Served>) {
+        let mut tables = self.0.write();
+        tables
+            .by_gvk
+            .insert(served.watch.gvk.clone(), Arc::clone(&served));
+        tables.by_id.insert(served.id, served);
+    }
+
+    pub(super) fn remove(&self, gvk: &Gvk) -> Option<Arc<Served>> {
+        let mut tables = self.0.write();
+        let served = tables.by_gvk.remove(gvk)?;
+        tables.by_id.remove(&served.id)
+    }
+}

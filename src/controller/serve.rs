@@ -1,0 +1,191 @@
+//! Which kinds are served: at start, and when the project changes.
+
+use std::sync::Arc;
+
+use tracing::Instrument;
+
+use super::kinds::Served;
+use super::{Controller, Shared};
+use crate::cluster::watch::{Content, Purpose, Spec};
+use crate::model::selector::LabelSelector;
+use crate::model::{Gvk, ObjectRef, Reason};
+use crate::reconcile;
+use crate::role::{Project, Roles};
+use crate::watches::{Namespaces, Watch};
+
+impl Controller {
+    /// Serves a project from now on. CRs whose watch or role is another than before are run; those whose
+    /// watch is gone, or whose selector leaves them out, lose our finalizers.
+    pub async fn serve(&self, project: &Project) {
+        let shared = &self.0;
+        for served in shared.kinds.all() {
+            if !project
+                .watches
+                .iter()
+                .any(|watch| watch.gvk == served.watch.gvk)
+            {
+                shared.withdraw(&served);
+            }
+        }
+        for watch in &project.watches {
+            match shared.kinds.of(&watch.gvk) {
+                None => shared.introduce(watch, &project.roles).await,
+                Some(served) => shared.replace(&served, watch, &project.roles).await,
+            }
+        }
+    }
+}
+
+impl Shared {
+    async fn introduce(self: &Arc<Self>, watch: &Arc<Watch>, roles: &Arc<Roles>) {
+        let name = format!("{}-controller", watch.gvk.kind.to_lowercase());
+        let metrics = self.metrics.controller(&name);
+        // Closed until the first list is whole.
+        let id = self.queue.add_kind(0, metrics.clone());
+        let served = Served::new(id, Arc::clone(watch), Arc::clone(roles), metrics);
+        let served = Arc::new(served);
+        self.kinds.put(Arc::clone(&served));
+        self.start_caches(&served).await;
+    }
+
+    async fn start_caches(&self, served: &Served) {
+        let specs = self.specs(&served.watch).await;
+        let caches = specs
+            .into_iter()
+            .map(|spec| self.context.cluster.watch(spec))
+            .collect();
+        served.set_caches(caches);
+        // The lists may be whole already.
+        for cache in served.caches() {
+            self.health.watch(cache.spec(), &cache.state());
+        }
+        self.open(served);
+    }
+
+    async fn specs(&self, watch: &Watch) -> Vec<Spec> {
+        let spec = |namespace: Option<Arc<str>>| Spec {
+            gvk: watch.gvk.clone(),
+            namespace,
+            labels: watch.selector.clone().unwrap_or_default(),
+            content: Content::Full,
+            purpose: Purpose::Primary,
+        };
+        match &watch.namespaces {
+            Namespaces::Only(names) if self.is_namespaced(&watch.gvk).await => names
+                .iter()
+                .map(|name| spec(Some(name.as_str().into())))
+                .collect(),
+            _ => vec![spec(None)],
+        }
+    }
+
+    /// A kind that is not installed yet is taken for a namespaced one, as most are.
+    async fn is_namespaced(&self, gvk: &Gvk) -> bool {
+        let kind = self.context.cluster.kind(gvk).await;
+        kind.ok().flatten().is_none_or(|kind| kind.namespaced)
+    }
+
+    async fn replace(self: &Arc<Self>, old: &Arc<Served>, watch: &Arc<Watch>, roles: &Arc<Roles>) {
+        let same_watch = same_but_for_position(&old.watch, watch);
+        if same_watch && same_roles(&old.roles, roles) {
+            // The roles of others may have changed: later includes see them.
+            self.kinds
+                .put(Arc::new(old.with(Arc::clone(watch), Arc::clone(roles))));
+            return;
+        }
+        let new = Arc::new(old.with(Arc::clone(watch), Arc::clone(roles)));
+        self.kinds.put(Arc::clone(&new));
+        let moved =
+            old.watch.selector != watch.selector || old.watch.namespaces != watch.namespaces;
+        if moved {
+            self.move_caches(old, &new).await;
+        } else {
+            self.open(&new);
+        }
+        for key in self.index.lock().keys(|key| key.kind == new.id) {
+            self.queue.add(&key, Reason::Role, 0);
+        }
+    }
+
+    /// The selector or the namespaces are others: what they no longer select is let go.
+    async fn move_caches(self: &Arc<Self>, old: &Served, new: &Arc<Served>) {
+        let former = old.caches();
+        self.start_caches(new).await;
+        for cache in new.caches() {
+            // Forbidden or absent: told by its state, and nothing is known of who is left out.
+            let _ = cache.synced().await;
+        }
+        for cache in former {
+            if new.caches().iter().any(|kept| kept.spec() == cache.spec()) {
+                continue;
+            }
+            for cr in cache.list(None, &LabelSelector::default()) {
+                let key = new.key(&cr);
+                if new.is_synced() && new.get(&key).is_none() {
+                    self.forget(&key);
+                    self.let_go(cr.object_ref(), cr.uid.clone());
+                }
+            }
+            self.context.cluster.release(cache.spec());
+            self.health.ended(cache.spec());
+        }
+    }
+
+    fn withdraw(self: &Arc<Self>, served: &Served) {
+        self.kinds.remove(&served.watch.gvk);
+        self.queue.set_limit(served.id, 0);
+        for cache in served.caches() {
+            for cr in cache.list(None, &LabelSelector::default()) {
+                self.forget(&served.key(&cr));
+                self.let_go(cr.object_ref(), cr.uid.clone());
+            }
+            self.context.cluster.release(cache.spec());
+            self.health.ended(cache.spec());
+        }
+    }
+
+    /// Takes our finalizers off a CR that is no longer ours, unless it is gone.
+    pub(super) fn let_go(self: &Arc<Self>, cr: ObjectRef, uid: Box<str>) {
+        let shared = Arc::clone(self);
+        let chore = async move {
+            let context = &shared.context;
+            let released = match context.cluster.get(&cr).await {
+                Ok(Some(live)) if live.uid == uid => reconcile::release(context, &live).await,
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = released {
+                tracing::warn!(object = %cr, %error, "finalizers not taken off");
+            }
+        };
+        let mut chores = self.chores.lock();
+        while chores.try_join_next().is_some() {}
+        chores.spawn(chore.in_current_span());
+    }
+
+    pub(super) fn limit_of(&self, watch: &Watch) -> usize {
+        watch
+            .max_concurrent
+            .map_or(self.settings.max_concurrent, usize::from)
+    }
+}
+
+fn same_but_for_position(old: &Watch, new: &Watch) -> bool {
+    let moved = Watch {
+        position: old.position.clone(),
+        ..new.clone()
+    };
+    *old == moved
+}
+
+/// Whether a watch's roles are as before: its own, its finalizer's, and any that these may include, which
+/// is known only when they run.
+fn same_roles(old: &Arc<Roles>, new: &Arc<Roles>) -> bool {
+    let digests = |roles: &Roles| -> Vec<(Arc<str>, u64)> {
+        roles
+            .iter()
+            .map(|(name, role)| (Arc::clone(name), role.digest))
+            .collect()
+    };
+    digests(old) == digests(new)
+}

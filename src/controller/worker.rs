@@ -1,0 +1,252 @@
+//! One run as the controller sees it: what it starts from, and what follows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tracing::Instrument;
+
+use super::Shared;
+use super::index::Fight;
+use super::kinds::Served;
+use super::period;
+use super::queue::{Key, Slot, Then, Work};
+use super::seen::Seen;
+use crate::clock;
+use crate::model::{Object, ObjectRef, Outcome, Reason};
+use crate::reconcile::{self, Input, Mode, Report, Subscription};
+use crate::telemetry::metrics::Ending;
+
+/// How much longer than its timeout a run may take (status, events) before it counts as stuck.
+const GRACE: Duration = Duration::from_mins(1);
+
+/// How long to wait for the cache when it and the server disagree on whether a CR exists.
+const CATCH_UP: Duration = Duration::from_secs(1);
+
+impl Shared {
+    /// Works one piece off.
+    pub(super) async fn work(self: Arc<Self>, slot: Slot) {
+        let work = slot.work();
+        let Some(served) = self.kinds.get(work.key.kind) else {
+            self.forget(&work.key);
+            return slot.finish(Then::Idle);
+        };
+        let span = tracing::info_span!(
+            "reconcile",
+            object = %served.object_ref(&work.key),
+            reason = %work.reason,
+            role = &*served.watch.role,
+        );
+        let then = self.run(&served, work).instrument(span).await;
+        slot.finish(then);
+    }
+
+    async fn run(&self, served: &Served, work: &Work) -> Then {
+        let key = &work.key;
+        let Some(cr) = served.get(key) else {
+            self.forget(key);
+            return Then::Idle;
+        };
+        let seen = Seen::of(&cr, served.watch.watch_annotations);
+        let Some(start) = self.index.lock().start(key, seen) else {
+            return Then::Idle;
+        };
+        if start.suspect && !self.is_alive(&cr).await {
+            let reason = work.reason;
+            return Then::At {
+                delay: CATCH_UP,
+                reason,
+                ending: Ending::RequeueAfter,
+            };
+        }
+        let input = Input {
+            cr: Arc::clone(&cr),
+            watch: Arc::clone(&served.watch),
+            roles: Arc::clone(&served.roles),
+            reason: work.reason,
+            mode: Mode::Operator,
+            cancel: work.cancel.clone(),
+            history: start.history,
+        };
+        let beat = self
+            .watchdog
+            .beat(&format!("run of {}", served.object_ref(key)));
+        beat.arm(served.watch.timeout + GRACE);
+        let report = reconcile::reconcile(&self.context, input.clone()).await;
+        self.conclude(served, work, input, report).await
+    }
+
+    /// Whether the server has this very object.
+    async fn is_alive(&self, cr: &Object) -> bool {
+        match self.context.cluster.get(&cr.object_ref()).await {
+            Ok(live) => live.is_some_and(|live| live.uid == cr.uid),
+            // The run will tell what is wrong with the server.
+            Err(_) => true,
+        }
+    }
+
+    async fn conclude(&self, served: &Served, work: &Work, input: Input, report: Report) -> Then {
+        let key = &work.key;
+        served.metrics.script_ran(report.took);
+        self.metrics.applied("written", report.writes.len());
+        self.metrics.applied("skipped", report.skipped);
+        self.metrics.pruned(report.pruned.len());
+        log(&report);
+        if report.gone {
+            self.forget(key);
+            return Then::Idle;
+        }
+        let report = match self.fought_over(key, &report) {
+            Some(outcome) => {
+                let mut declared = reconcile::declare(&self.context, input, outcome).await;
+                log(&declared);
+                declared.reads = report.reads;
+                declared.waits = report.waits;
+                declared
+            }
+            None => report,
+        };
+        self.index.lock().finish(key, &report);
+        self.catch_up(served, key, &report);
+        self.follow_up(served, &report)
+    }
+
+    /// What changed while the run went on and came too early for its subscriptions, or came into the
+    /// cache by our own write.
+    fn catch_up(&self, served: &Served, key: &Key, report: &Report) {
+        let cluster = &self.context.cluster;
+        let is_stale = report.reads.iter().any(|read| match read {
+            Subscription::Object(object, version) => {
+                !cluster.is_current(object, version.as_deref())
+            }
+            Subscription::List(query, version) => cluster
+                .list_version(query)
+                .is_some_and(|now| now != *version),
+        });
+        if is_stale {
+            self.queue.add(key, Reason::Read, 0);
+        }
+        if let Some(cr) = served.get(key) {
+            self.observe(served, &cr);
+        }
+    }
+
+    fn follow_up(&self, served: &Served, report: &Report) -> Then {
+        if report.paused {
+            return Then::Idle;
+        }
+        let ending = match &report.outcome {
+            Outcome::Done if report.requeue_after.is_some() => Ending::RequeueAfter,
+            Outcome::Done => Ending::Success,
+            Outcome::Waiting { .. } => Ending::Requeue,
+            Outcome::Stalled { .. } => Ending::TerminalError,
+            Outcome::Failed { after, .. } => {
+                return Then::Retry {
+                    not_before: after.unwrap_or_default(),
+                };
+            }
+            Outcome::Fighting { .. } => {
+                return Then::Hold {
+                    delay: self.settings.fights.pause,
+                };
+            }
+            Outcome::Cancelled => return Then::Again,
+        };
+        let (every, bad) = period::of(&report.cr, &served.watch, self.settings.period);
+        if let Some(bad) = bad {
+            tracing::warn!(
+                annotation = bad.key,
+                value = bad.value,
+                "not a duration, ignored"
+            );
+        }
+        let period = every.map(|every| (period::spread(every), Reason::Period));
+        let requeue = report.requeue_after.map(|after| (after, Reason::Requeue));
+        match [requeue, period].into_iter().flatten().min() {
+            Some((delay, reason)) => Then::At {
+                delay,
+                reason,
+                ending,
+            },
+            None => Then::Nothing { ending },
+        }
+    }
+
+    /// Whether a child was written too often for anything but a fight.
+    fn fought_over(&self, key: &Key, report: &Report) -> Option<Outcome> {
+        let (child, lost) = {
+            let mut index = self.index.lock();
+            let entry = index.entry(key)?;
+            if report.writes.is_empty() && entry.fight.is_none() {
+                return None;
+            }
+            let fight = entry.fight.get_or_insert_default();
+            let limits = self.settings.fights;
+            let now = clock::now();
+            let child = fight
+                .detector
+                .record(&report.writes, cause(report), limits, now);
+            let lost = fight.lost.clone();
+            if fight.detector.is_empty() {
+                entry.fight = None;
+            }
+            (child?, lost)
+        };
+        let field = lost
+            .filter(|(object, _)| *object == child)
+            .map(|(_, field)| field);
+        let message = self.describe_fight(&child, field.as_deref());
+        Some(Outcome::Fighting { message })
+    }
+
+    fn describe_fight(&self, child: &ObjectRef, field: Option<&str>) -> String {
+        let field = field.map_or_else(String::new, |field| format!(" field {field}"));
+        let writes = self.settings.fights.writes;
+        let seconds = self.settings.fights.window.as_secs();
+        format!("{child}:{field} is written by another too, {writes} times in {seconds} s")
+    }
+}
+
+/// What writes may follow from besides a fight: the generation, and what was read but is no child.
+fn cause(report: &Report) -> u64 {
+    use std::hash::{Hash, Hasher};
+    let mut hasher = twox_hash::XxHash3_64::new();
+    report.cr.generation.hash(&mut hasher);
+    for read in &report.reads {
+        match read {
+            Subscription::Object(object, _) if report.applied.contains(object) => {}
+            Subscription::Object(object, version) => (object, version).hash(&mut hasher),
+            Subscription::List(_, version) => version.hash(&mut hasher),
+        }
+    }
+    hasher.finish()
+}
+
+fn log(report: &Report) {
+    let (took, writes) = (report.took, report.writes.len());
+    match &report.outcome {
+        Outcome::Done if writes == 0 => tracing::debug!(?took, skipped = report.skipped, "done"),
+        Outcome::Done => tracing::info!(?took, writes, skipped = report.skipped, "done"),
+        Outcome::Waiting { on } => tracing::info!(?took, writes, on, "waiting"),
+        Outcome::Failed { message, .. } => tracing::warn!(?took, writes, message, "failed"),
+        Outcome::Stalled { message } => tracing::warn!(?took, writes, message, "failed for good"),
+        Outcome::Fighting { message } => tracing::warn!(message, "fighting"),
+        Outcome::Cancelled => tracing::debug!(?took, writes, "cancelled"),
+    }
+    for note in &report.notes {
+        tracing::warn!(note, "note");
+    }
+}
+
+impl Fight {
+    /// A field of ours that a change of a child took from us.
+    pub(super) fn note_loss(&mut self, child: &ObjectRef, change: &crate::cluster::watch::Change) {
+        if self.detector.count(child) == 0 {
+            return;
+        }
+        if let (Some(old), Some(new)) = (&change.old, &change.new)
+            && let Some(field) = super::child_change::lost_field(old, new)
+        {
+            self.lost = Some((child.clone(), field));
+        }
+    }
+}
