@@ -2,14 +2,27 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::layer::Observer;
+use http::HeaderValue;
+use http::header::USER_AGENT;
+use kube::Config;
+use kube::client::ClientBuilder;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tower::Layer;
+
+use super::layer::{Measure, Observer};
+use super::transport;
 use super::{Cluster, Settings};
+
+/// A server that does not accept a connection in this time is away.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const AGENT: &str = concat!("rhai-operator/", env!("CARGO_PKG_VERSION"));
 
 /// Where the cluster is.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Kubeconfig file; without it `KUBECONFIG`, `~/.kube/config`, then the pod's service account.
+    /// Kubeconfig file; without it `KUBECONFIG`, the pod's service account, then `~/.kube/config`.
     pub kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig, its current one by default.
     pub context: Option<String>,
@@ -23,11 +36,17 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kubeconfig cannot be read or names a context that it lacks.
-    #[error("cannot use the kubeconfig")]
-    Kubeconfig(#[source] kube::config::KubeconfigError),
-    /// Neither a kubeconfig nor a pod's service account.
-    #[error("no kubeconfig, and not inside a cluster")]
-    Nowhere(#[source] kube::config::InClusterError),
+    #[error("cannot use the kubeconfig {file}")]
+    Kubeconfig {
+        /// Which one.
+        file: String,
+        /// Why.
+        #[source]
+        cause: kube::config::KubeconfigError,
+    },
+    /// The pod's service account is not there.
+    #[error("cannot use the pod's service account")]
+    InCluster(#[source] kube::config::InClusterError),
     /// Certificates or credentials cannot be used.
     #[error("cannot build a client from the configuration")]
     Client(#[source] kube::Error),
@@ -48,6 +67,58 @@ pub struct Connection {
 
 /// Connects; nothing is sent yet.
 pub async fn connect(options: Options) -> Result<Connection, Error> {
-    let _ = options;
-    todo!()
+    let in_cluster = options.kubeconfig.is_none()
+        && options.context.is_none()
+        && std::env::var_os("KUBECONFIG").is_none_or(|value| value.is_empty())
+        && std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+    let mut config = match in_cluster {
+        true => Config::incluster().map_err(Error::InCluster)?,
+        false => from_kubeconfig(&options).await?,
+    };
+    // Retries and deadlines are ours, per call; a watch may be silent for as long as it likes here.
+    config.default_retry = false;
+    config.read_timeout = None;
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    config
+        .headers
+        .push((USER_AGENT, HeaderValue::from_static(AGENT)));
+    let namespace = config.default_namespace.clone();
+    let client = ClientBuilder::try_from(config)
+        .map_err(Error::Client)?
+        .build();
+    let mut transport = transport::from_client(client.clone());
+    if let Some(observer) = options.observer {
+        transport = transport::boxed(Measure::new(observer).layer(transport));
+    }
+    Ok(Connection {
+        cluster: Cluster::new(transport, options.settings),
+        client,
+        namespace,
+        in_cluster,
+    })
+}
+
+async fn from_kubeconfig(options: &Options) -> Result<Config, Error> {
+    let context = KubeConfigOptions {
+        context: options.context.clone(),
+        ..KubeConfigOptions::default()
+    };
+    let failed = |file: String| move |cause| Error::Kubeconfig { file, cause };
+    match &options.kubeconfig {
+        Some(path) => {
+            let file = path.display().to_string();
+            let kubeconfig = Kubeconfig::read_from(path).map_err(failed(file.clone()))?;
+            let config = Config::from_custom_kubeconfig(kubeconfig, &context).await;
+            config.map_err(failed(file))
+        }
+        None => {
+            let named = std::env::var("KUBECONFIG")
+                .ok()
+                .filter(|value| !value.is_empty());
+            let file = named.unwrap_or_else(|| "~/.kube/config".to_owned());
+            Config::from_kubeconfig(&context)
+                .await
+                .map_err(failed(file))
+        }
+    }
 }

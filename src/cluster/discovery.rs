@@ -1,6 +1,29 @@
 //! What the cluster serves: asked on demand, per group and version, and kept.
+//!
+//! Absence is kept for a short time only, or until a watch over the CRDs says that something changed.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde::Deserialize;
+use tokio::sync::watch;
+
+use super::call::{Bounds, Call};
+use super::error::{Error, ErrorKind, Target};
+use super::{Settings, Transport};
+use crate::clock::{self, Instant};
 use crate::model::Gvk;
+
+/// Absence is believed this long where nothing tells of new kinds (aggregated APIs, CRDs that we may
+/// not watch), and a served group is asked again when a kind is missing in it.
+const ABSENCE: Duration = Duration::from_secs(5);
+/// Absence is believed this long where the CRDs are watched: what is left is aggregated APIs.
+const ABSENCE_WATCHED: Duration = Duration::from_mins(1);
+/// The list of groups changes with CRDs (which tell) and aggregated APIs (which do not).
+const GROUPS: Duration = Duration::from_mins(1);
 
 /// A kind as a cluster serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +51,30 @@ impl ApiKind {
             format!("{}.{}", self.plural, self.gvk.group)
         }
     }
+
+    /// Whether it serves the verb.
+    pub fn can(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|one| &**one == verb)
+    }
+
+    /// Path of its objects, in a namespace or in all.
+    pub(super) fn path(&self, namespace: Option<&str>) -> String {
+        let mut path = group_version_path(&self.gvk.group, &self.gvk.version);
+        if let Some(namespace) = namespace.filter(|_| self.namespaced) {
+            path.push_str("/namespaces/");
+            path.push_str(namespace);
+        }
+        path.push('/');
+        path.push_str(&self.plural);
+        path
+    }
+}
+
+fn group_version_path(group: &str, version: &str) -> String {
+    match group {
+        "" => format!("/api/{version}"),
+        _ => format!("/apis/{group}/{version}"),
+    }
 }
 
 /// An API group.
@@ -37,4 +84,234 @@ pub struct ApiGroup {
     pub name: String,
     /// Its versions, the preferred one first.
     pub versions: Vec<String>,
+}
+
+/// What is known of a cluster's kinds.
+pub(super) struct Discovery {
+    transport: Transport,
+    settings: Settings,
+    known: Mutex<Known>,
+    /// One question at a time: what ten runs want to know at once is asked once.
+    asking: tokio::sync::Mutex<()>,
+    crds_watched: AtomicBool,
+    /// Counts the times that something may have appeared or gone.
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Known {
+    kinds: HashMap<Gvk, Arc<ApiKind>>,
+    asked: HashMap<(Box<str>, Box<str>), Instant>,
+    groups: Option<(Instant, Arc<[ApiGroup]>)>,
+    version: Option<String>,
+}
+
+impl Discovery {
+    pub(super) fn new(transport: Transport, settings: Settings) -> Self {
+        Self {
+            transport,
+            settings,
+            known: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
+            crds_watched: AtomicBool::new(false),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    /// The kind if it is known without asking.
+    pub(super) fn known(&self, gvk: &Gvk) -> Option<Arc<ApiKind>> {
+        self.known.lock().kinds.get(gvk).cloned()
+    }
+
+    /// The kind, asked for if need be.
+    pub(super) async fn kind(&self, gvk: &Gvk) -> Result<Option<Arc<ApiKind>>, Error> {
+        if let Some(answer) = self.without_asking(gvk) {
+            return Ok(answer);
+        }
+        let _one_at_a_time = self.asking.lock().await;
+        if let Some(answer) = self.without_asking(gvk) {
+            return Ok(answer);
+        }
+        let asked_at = clock::now();
+        let kinds = self.ask(&gvk.group, &gvk.version).await?;
+        let mut known = self.known.lock();
+        let key = (gvk.group.clone(), gvk.version.clone());
+        known.asked.insert(key, asked_at);
+        for kind in kinds {
+            known.kinds.insert(kind.gvk.clone(), Arc::new(kind));
+        }
+        Ok(known.kinds.get(gvk).cloned())
+    }
+
+    fn without_asking(&self, gvk: &Gvk) -> Option<Option<Arc<ApiKind>>> {
+        let known = self.known.lock();
+        if let Some(kind) = known.kinds.get(gvk) {
+            return Some(Some(Arc::clone(kind)));
+        }
+        let key = (gvk.group.clone(), gvk.version.clone());
+        let asked = known.asked.get(&key)?;
+        let believed = match self.crds_watched.load(Ordering::Relaxed) {
+            true => ABSENCE_WATCHED,
+            false => ABSENCE,
+        };
+        (asked.elapsed() < believed).then_some(None)
+    }
+
+    async fn ask(&self, group: &str, version: &str) -> Result<Vec<ApiKind>, Error> {
+        let list: ResourceList = match self.fetch(&group_version_path(group, version)).await {
+            Err(error) if matches!(error.kind, ErrorKind::KindAbsent | ErrorKind::NotFound) => {
+                return Ok(Vec::new());
+            }
+            answer => answer?,
+        };
+        Ok(list.kinds(group, version))
+    }
+
+    /// Forgets a group whose CRDs changed, and tells those who wait for a kind.
+    pub(super) fn forget(&self, group: &str) {
+        let mut known = self.known.lock();
+        known.kinds.retain(|gvk, _| &*gvk.group != group);
+        known.asked.retain(|(asked, _), _| &**asked != group);
+        known.groups = None;
+        drop(known);
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Forgets what was heard of one group and version, and tells nobody.
+    pub(super) fn doubt(&self, gvk: &Gvk) {
+        let mut known = self.known.lock();
+        known.kinds.remove(gvk);
+        let key = (gvk.group.clone(), gvk.version.clone());
+        known.asked.remove(&key);
+    }
+
+    /// Whether changes of CRDs are told through [`Discovery::forget`].
+    pub(super) fn set_crds_watched(&self, watched: bool) {
+        self.crds_watched.store(watched, Ordering::Relaxed);
+    }
+
+    /// Resolves when something may have appeared or gone.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// The groups, the core group first.
+    pub(super) async fn groups(&self) -> Result<Arc<[ApiGroup]>, Error> {
+        if let Some((asked, groups)) = &self.known.lock().groups
+            && asked.elapsed() < GROUPS
+        {
+            return Ok(Arc::clone(groups));
+        }
+        let list: GroupList = self.fetch("/apis").await?;
+        let core = ApiGroup {
+            name: String::new(),
+            versions: vec!["v1".to_owned()],
+        };
+        let groups: Arc<[_]> = std::iter::once(core)
+            .chain(list.groups.into_iter().map(ApiGroup::from))
+            .collect();
+        self.known.lock().groups = Some((clock::now(), Arc::clone(&groups)));
+        Ok(groups)
+    }
+
+    /// All kinds of a group at its preferred version.
+    pub(super) async fn kinds_of(&self, group: &ApiGroup) -> Result<Vec<Arc<ApiKind>>, Error> {
+        let Some(version) = group.versions.first() else {
+            return Ok(Vec::new());
+        };
+        let kinds = self.ask(&group.name, version).await?;
+        Ok(kinds.into_iter().map(Arc::new).collect())
+    }
+
+    /// The server's version.
+    pub(super) async fn version(&self) -> Result<String, Error> {
+        if let Some(version) = &self.known.lock().version {
+            return Ok(version.clone());
+        }
+        let version: Version = self.fetch("/version").await?;
+        self.known.lock().version = Some(version.git_version.clone());
+        Ok(version.git_version)
+    }
+
+    async fn fetch<T: for<'a> Deserialize<'a>>(&self, path: &str) -> Result<T, Error> {
+        let target = Target {
+            verb: "discover",
+            resource: path.to_owned(),
+            ..Target::default()
+        };
+        let call = Call::get(target.clone(), path.to_owned());
+        let answer = call
+            .send(&self.transport, &self.settings, &Bounds::default())
+            .await?;
+        serde_json::from_slice(&answer.body)
+            .map_err(|cause| Error::local(ErrorKind::Malformed, cause.to_string(), target))
+    }
+}
+
+#[derive(Deserialize)]
+struct ResourceList {
+    resources: Vec<Resource>,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    name: String,
+    kind: String,
+    namespaced: bool,
+    #[serde(default)]
+    verbs: Vec<Box<str>>,
+}
+
+impl ResourceList {
+    fn kinds(self, group: &str, version: &str) -> Vec<ApiKind> {
+        let names: Vec<_> = self.resources.iter().map(|r| r.name.clone()).collect();
+        let has = |plural: &str, sub: &str| names.contains(&format!("{plural}/{sub}"));
+        let whole = self.resources.into_iter().filter(|r| !r.name.contains('/'));
+        whole
+            .map(|resource| ApiKind {
+                gvk: Gvk::new(group, version, &resource.kind),
+                namespaced: resource.namespaced,
+                verbs: resource.verbs.into(),
+                has_status: has(&resource.name, "status"),
+                has_scale: has(&resource.name, "scale"),
+                plural: resource.name.into(),
+            })
+            .collect()
+    }
+}
+
+#[derive(Deserialize)]
+struct GroupList {
+    groups: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Group {
+    name: String,
+    versions: Vec<GroupVersion>,
+    preferred_version: Option<GroupVersion>,
+}
+
+#[derive(Deserialize)]
+struct GroupVersion {
+    version: String,
+}
+
+impl From<Group> for ApiGroup {
+    fn from(group: Group) -> Self {
+        let preferred = group.preferred_version.map(|preferred| preferred.version);
+        let mut versions: Vec<_> = group.versions.into_iter().map(|v| v.version).collect();
+        versions.sort_by_key(|version| Some(version) != preferred.as_ref());
+        Self {
+            name: group.name,
+            versions,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    git_version: String,
 }

@@ -4,6 +4,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
 
+use http::StatusCode;
+use serde::Deserialize;
+
 /// The class of a failure; scripts catch it as `kind` in `snake_case`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
@@ -86,6 +89,8 @@ pub struct Parts {
     pub after: Option<Duration>,
     /// The fields at fault, as the server names them.
     pub causes: Vec<Cause>,
+    /// Whether an earlier attempt of the same call may have been carried out.
+    pub repeated: bool,
     /// What was asked for.
     pub target: Target,
 }
@@ -149,3 +154,263 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl Error {
+    /// A failure that no server spoke of.
+    pub fn local(kind: ErrorKind, message: impl Into<String>, target: Target) -> Self {
+        Self::from(Parts {
+            kind,
+            code: None,
+            reason: String::new(),
+            message: message.into(),
+            retryable: passes(kind),
+            after: None,
+            causes: Vec::new(),
+            repeated: false,
+            target,
+        })
+    }
+
+    pub(super) fn repeated(mut self, repeated: bool) -> Self {
+        self.0.repeated = repeated;
+        self
+    }
+
+    /// No connection, or a cut one.
+    pub(super) fn unreachable(cause: &(dyn std::error::Error + 'static), target: Target) -> Self {
+        Self::local(ErrorKind::Unreachable, chain(cause), target)
+    }
+}
+
+/// An error with its causes, each said once.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let words = cause.to_string();
+        if !text.contains(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// Whether a failure of this class passes by itself.
+fn passes(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::TooManyRequests
+            | ErrorKind::Timeout
+            | ErrorKind::ServerError
+            | ErrorKind::Unreachable
+    )
+}
+
+/// `metav1.Status`, as far as it is told.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Status {
+    reason: String,
+    message: String,
+    details: Details,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Details {
+    name: String,
+    kind: String,
+    causes: Vec<StatusCause>,
+    retry_after_seconds: u64,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct StatusCause {
+    reason: String,
+    message: String,
+    field: String,
+}
+
+/// From an answer that is no success.
+pub(super) fn classify(
+    code: StatusCode,
+    body: &[u8],
+    after: Option<Duration>,
+    target: Target,
+) -> Error {
+    let parsed = serde_json::from_slice::<Status>(body).ok();
+    let is_status = parsed.is_some();
+    let status = parsed.unwrap_or_else(|| Status {
+        message: excerpt(body),
+        ..Status::default()
+    });
+    let kind = kind_of(code, is_status, &status);
+    let told = Duration::from_secs(status.details.retry_after_seconds);
+    let causes = status.details.causes.into_iter().map(|cause| Cause {
+        field: cause.field,
+        reason: cause.reason,
+        message: cause.message,
+    });
+    let mut causes: Vec<_> = causes.collect();
+    if let Some(field) = undeclared_field(&status.message) {
+        causes.push(Cause {
+            field: field.to_owned(),
+            reason: "FieldValueInvalid".to_owned(),
+            message: "field not declared in schema".to_owned(),
+        });
+    }
+    let message = match status.message.is_empty() {
+        true => code.to_string(),
+        false => status.message,
+    };
+    Error::from(Parts {
+        kind,
+        code: Some(code.as_u16()),
+        reason: status.reason,
+        message,
+        retryable: passes(kind),
+        after: after.or((!told.is_zero()).then_some(told)),
+        causes,
+        repeated: false,
+        target,
+    })
+}
+
+fn kind_of(code: StatusCode, is_status: bool, status: &Status) -> ErrorKind {
+    let caused_by = |reason| {
+        status
+            .details
+            .causes
+            .iter()
+            .any(|cause| cause.reason == reason)
+    };
+    match (&*status.reason, code.as_u16()) {
+        // A path that is not served: plain text for a group, a nameless Status for a resource.
+        ("NotFound", _) if status.details.name.is_empty() && status.details.kind.is_empty() => {
+            ErrorKind::KindAbsent
+        }
+        (_, 404) if !is_status => ErrorKind::KindAbsent,
+        ("NotFound", _) | (_, 404) => ErrorKind::NotFound,
+        ("AlreadyExists", _) => ErrorKind::AlreadyExists,
+        ("Conflict", _) | (_, 409) => ErrorKind::Conflict,
+        (_, 403) if caused_by("NamespaceTerminating") => ErrorKind::NamespaceTerminating,
+        ("Forbidden", _) | (_, 403) => ErrorKind::Forbidden,
+        ("Unauthorized", _) | (_, 401) => ErrorKind::Unauthorized,
+        ("Expired" | "Gone", _) | (_, 410) => ErrorKind::Gone,
+        ("TooManyRequests", _) | (_, 429) => ErrorKind::TooManyRequests,
+        ("Timeout" | "ServerTimeout", _) | (_, 504 | 408) => ErrorKind::Timeout,
+        ("MethodNotAllowed", _) | (_, 405) => ErrorKind::MethodNotAllowed,
+        // The server's way to refuse an apply that does not fit the schema: a 500 without a reason.
+        (_, 500)
+            if status
+                .message
+                .contains("failed to create typed patch object") =>
+        {
+            ErrorKind::Invalid
+        }
+        (_, 500..) => ErrorKind::ServerError,
+        _ => ErrorKind::Invalid,
+    }
+}
+
+/// The field in `….: .spec.x: field not declared in schema`.
+fn undeclared_field(message: &str) -> Option<&str> {
+    let head = message.split_once(": field not declared in schema")?.0;
+    Some(head.rsplit(": ").next().unwrap_or(head))
+}
+
+/// What a proxy or a bare path says, cut to a line.
+fn excerpt(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let line = text.trim().lines().next().unwrap_or_default();
+    line.chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn classified(code: u16, body: &str) -> Error {
+        let target = Target {
+            verb: "get",
+            resource: "widgets.example.com".into(),
+            namespace: "ns".into(),
+            name: "a".into(),
+        };
+        let code = StatusCode::from_u16(code).unwrap();
+        classify(code, body.as_bytes(), None, target)
+    }
+
+    #[test]
+    fn answers_have_their_class() {
+        use ErrorKind as Kind;
+        let cases = [
+            (
+                404,
+                r#"{"reason":"NotFound","details":{"name":"a","kind":"widgets"}}"#,
+                Kind::NotFound,
+            ),
+            (
+                404,
+                r#"{"reason":"NotFound","details":{}}"#,
+                Kind::KindAbsent,
+            ),
+            (404, "404 page not found", Kind::KindAbsent),
+            (409, r#"{"reason":"AlreadyExists"}"#, Kind::AlreadyExists),
+            (409, r#"{"reason":"Conflict"}"#, Kind::Conflict),
+            (
+                403,
+                r#"{"reason":"Forbidden","details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#,
+                Kind::NamespaceTerminating,
+            ),
+            (403, "no", Kind::Forbidden),
+            (401, "", Kind::Unauthorized),
+            (410, r#"{"reason":"Expired"}"#, Kind::Gone),
+            (429, "", Kind::TooManyRequests),
+            (504, "", Kind::Timeout),
+            (500, r#"{"reason":"ServerTimeout"}"#, Kind::Timeout),
+            (500, r#"{"reason":"InternalError"}"#, Kind::ServerError),
+            (503, "<html>", Kind::ServerError),
+            (422, r#"{"reason":"Invalid"}"#, Kind::Invalid),
+            (400, r#"{"reason":"BadRequest"}"#, Kind::Invalid),
+            (405, "", Kind::MethodNotAllowed),
+        ];
+        for (code, body, kind) in cases {
+            assert_eq!(classified(code, body).kind, kind, "{code} {body}");
+        }
+    }
+
+    #[test]
+    fn an_undeclared_field_is_invalid_and_named() {
+        let error = classified(
+            500,
+            r#"{"message":"failed to create typed patch object (ns/a; example.com/v1, Kind=Widget): .spec.sise: field not declared in schema"}"#,
+        );
+        assert_eq!(error.kind, ErrorKind::Invalid);
+        assert!(!error.retryable);
+        assert_eq!(error.causes[0].field, ".spec.sise");
+    }
+
+    #[test]
+    fn a_message_names_verb_resource_namespace_and_name() {
+        let error = classified(
+            503,
+            "upstream away
+more",
+        );
+        assert_eq!(
+            error.to_string(),
+            "get widgets.example.com ns/a: upstream away"
+        );
+        assert!(error.retryable);
+    }
+
+    #[test]
+    fn the_server_says_when() {
+        let error = classified(429, r#"{"details":{"retryAfterSeconds":3}}"#);
+        assert_eq!(error.after, Some(Duration::from_secs(3)));
+    }
+}

@@ -7,13 +7,16 @@
 //! Writes go through to the caches by themselves: the answer of a write is in every watch that holds
 //! the object before the call returns, and the event that is this very write reaches no listener.
 
+mod call;
 pub mod connect;
+mod crds;
 pub mod discovery;
 pub mod error;
 pub mod layer;
 pub mod read;
 pub mod request;
 pub mod transport;
+mod values;
 pub mod watch;
 
 use std::any::Any;
@@ -21,10 +24,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::crds::Crds;
 pub use self::discovery::ApiKind;
+use self::discovery::Discovery;
 pub use self::error::{Error, ErrorKind};
 pub use self::transport::Transport;
+use self::values::Values;
+use self::watch::{Content, Listener, Purpose, Registry, Spec, Watch};
 use crate::clock::Instant;
+use crate::model::annotations::OWNER_LABEL;
+use crate::model::selector::LabelSelector;
 use crate::model::{Gvk, Object, ObjectRef};
 
 /// How long things may take and how much may be kept.
@@ -60,7 +69,22 @@ impl Default for Settings {
 /// A cluster, seen through a stack of layers. Cheap to clone; clones share discovery and caches.
 #[derive(Clone)]
 pub struct Cluster {
+    shared: Arc<Shared>,
     transport: Transport,
+    fence: Option<Arc<layer::Fence>>,
+    write_deadline: Option<WriteDeadline>,
+    dry_run: bool,
+    live_reads: bool,
+}
+
+/// What all clones share. Dropped, it ends the watches.
+struct Shared {
+    /// Without any layer of a clone: what fills the caches goes here.
+    transport: Transport,
+    settings: Settings,
+    discovery: Arc<Discovery>,
+    watches: Registry,
+    values: Values,
 }
 
 /// A memo that `apply` keeps beside a cached object; it goes when the object goes.
@@ -72,8 +96,24 @@ pub type WriteDeadline = Arc<dyn Fn() -> Option<Instant> + Send + Sync>;
 impl Cluster {
     /// A cluster behind a transport: HTTP, or an API server in this process.
     pub fn new(transport: Transport, settings: Settings) -> Self {
-        let _ = settings;
-        Self { transport }
+        let discovery = Arc::new(Discovery::new(transport.clone(), settings.clone()));
+        let watches = Registry::new(transport.clone(), settings.clone(), Arc::clone(&discovery));
+        let shared = Arc::new(Shared {
+            transport: transport.clone(),
+            values: Values::new(settings.value_bytes),
+            settings,
+            discovery,
+            watches,
+        });
+        shared.watches.listen(Arc::new(Crds::new(&shared)));
+        Self {
+            shared,
+            transport,
+            fence: None,
+            write_deadline: None,
+            dry_run: false,
+            live_reads: false,
+        }
     }
 
     /// The same cluster with one more layer between it and the server; caches are shared, and what
@@ -86,38 +126,72 @@ impl Cluster {
     {
         Self {
             transport: transport::boxed(layer.layer(self.transport.clone())),
+            ..self.clone()
         }
     }
 
     /// The same cluster with writes as server dry-runs; their answers are not kept in caches.
     #[must_use]
     pub fn with_dry_run(&self) -> Self {
-        self.clone()
+        Self {
+            dry_run: true,
+            ..self.with_layer(&layer::Plan)
+        }
     }
 
     /// Whether writes are dry-runs.
     pub fn is_dry_run(&self) -> bool {
-        false
+        self.dry_run
+    }
+
+    /// The same cluster with each read a request: for a single run, which outlives no watch.
+    #[must_use]
+    pub fn with_live_reads(&self) -> Self {
+        Self {
+            live_reads: true,
+            ..self.clone()
+        }
     }
 
     /// The same cluster with what a role may do fenced in, cached reads included.
     #[must_use]
     pub fn with_fence(&self, fence: Arc<layer::Fence>) -> Self {
-        let _ = fence;
-        self.clone()
+        let fenced = self.with_layer(&layer::FenceLayer(Arc::clone(&fence)));
+        Self {
+            fence: Some(fence),
+            ..fenced
+        }
     }
 
     /// The same cluster with a deadline on every write, asked before each.
     #[must_use]
     pub fn with_write_deadline(&self, deadline: WriteDeadline) -> Self {
-        let _ = deadline;
-        self.clone()
+        Self {
+            write_deadline: Some(deadline),
+            ..self.clone()
+        }
+    }
+
+    /// The same caches without the layers of this clone, for what a fence has let through.
+    fn unfenced(&self) -> Self {
+        Self {
+            transport: self.shared.transport.clone(),
+            fence: None,
+            ..self.clone()
+        }
     }
 
     /// The kind as the cluster serves it; `None` if it does not.
     pub async fn kind(&self, gvk: &Gvk) -> Result<Option<Arc<ApiKind>>, Error> {
-        let _ = gvk;
-        todo!()
+        if let Some(kind) = self.shared.discovery.known(gvk) {
+            return Ok(Some(kind));
+        }
+        let kind = self.shared.discovery.kind(gvk).await?;
+        if kind.is_none() {
+            // From now on the CRDs tell when it appears.
+            crds::watch(&self.shared);
+        }
+        Ok(kind)
     }
 
     /// The kind of a resource name, e.g. `deployments` in `apps`, at the group's preferred version.
@@ -126,71 +200,93 @@ impl Cluster {
         group: &str,
         plural: &str,
     ) -> Result<Option<Arc<ApiKind>>, Error> {
-        let _ = (group, plural);
-        todo!()
+        let groups = self.shared.discovery.groups().await?;
+        let Some(group) = groups.iter().find(|one| one.name == group) else {
+            return Ok(None);
+        };
+        let kinds = self.shared.discovery.kinds_of(group).await?;
+        Ok(kinds.into_iter().find(|kind| &*kind.plural == plural))
     }
 
-    /// All kinds, each at its group's preferred version.
+    /// All kinds, each at its group's preferred version. A group that does not answer (an aggregated
+    /// API whose server is away) is left out.
     pub async fn kinds(&self) -> Result<Vec<Arc<ApiKind>>, Error> {
-        todo!()
+        let mut kinds = Vec::new();
+        for group in self.shared.discovery.groups().await?.iter() {
+            match self.shared.discovery.kinds_of(group).await {
+                Ok(of_group) => kinds.extend(of_group),
+                Err(error) => tracing::warn!(group = group.name, %error, "group left out"),
+            }
+        }
+        Ok(kinds)
     }
 
     /// The API groups with their versions, the preferred one first; `""` is the core group.
     pub async fn api_groups(&self) -> Result<Vec<discovery::ApiGroup>, Error> {
-        todo!()
+        Ok(self.shared.discovery.groups().await?.to_vec())
     }
 
     /// The server's version, e.g. `v1.36.3`.
     pub async fn k8s_version(&self) -> Result<String, Error> {
-        todo!()
+        self.shared.discovery.version().await
     }
 
     /// The memo beside an object in a cache, if one holds the object.
     pub fn record(&self, object: &ObjectRef) -> Option<Record> {
-        let _ = object;
-        None
+        self.shared.watches.record(object)
     }
 
     /// Leaves a memo beside an object in a cache; nothing happens where no cache holds it.
     pub fn set_record(&self, object: &ObjectRef, record: Record) {
-        let _ = (object, record);
+        self.shared.watches.set_record(object, record);
     }
 
     /// The watch, started if there is none like it.
-    pub fn watch(&self, spec: watch::Spec) -> Arc<watch::Watch> {
-        let _ = spec;
-        todo!()
+    pub fn watch(&self, spec: Spec) -> Arc<Watch> {
+        self.shared.watches.watch(spec)
     }
 
     /// The watch over children of a kind that covers the namespace, started if there is none.
-    pub fn children(&self, gvk: &Gvk, namespace: Option<&str>) -> Arc<watch::Watch> {
-        let _ = (gvk, namespace);
-        todo!()
+    pub fn children(&self, gvk: &Gvk, namespace: Option<&str>) -> Arc<Watch> {
+        let bounded = self.shared.settings.namespaces.is_some();
+        self.watch(Spec {
+            gvk: gvk.clone(),
+            namespace: namespace.filter(|_| bounded).map(Arc::from),
+            labels: LabelSelector::exists(OWNER_LABEL),
+            content: Content::Full,
+            purpose: Purpose::Children,
+        })
     }
 
     /// All watches there are.
-    pub fn watches(&self) -> Vec<Arc<watch::Watch>> {
-        Vec::new()
+    pub fn watches(&self) -> Vec<Arc<Watch>> {
+        self.shared.watches.all()
     }
 
     /// Ends a watch and drops what it holds, e.g. a reference that no run reads any more.
-    pub fn release(&self, spec: &watch::Spec) {
-        let _ = spec;
+    pub fn release(&self, spec: &Spec) {
+        self.shared.watches.release(spec);
     }
 
     /// Calls the listener for every change that any watch sees from now on.
-    pub fn listen(&self, listener: Arc<dyn watch::Listener>) {
-        let _ = listener;
+    pub fn listen(&self, listener: Arc<dyn Listener>) {
+        self.shared.watches.listen(listener);
     }
 
     /// Children in caches that carry this owner's label, of all kinds watched.
     pub fn owned_by(&self, owner_uid: &str) -> Vec<Arc<Object>> {
-        let _ = owner_uid;
-        Vec::new()
+        let mut children = self.shared.watches.all();
+        children.retain(|watch| watch.spec().purpose == Purpose::Children);
+        children
+            .iter()
+            .flat_map(|watch| watch.owned_by(owner_uid))
+            .collect()
     }
 
     /// Bytes that the caches hold, for a metric.
     pub fn cached_bytes(&self) -> usize {
-        0
+        let watches = self.shared.watches.all();
+        let watched: usize = watches.iter().map(|watch| watch.bytes()).sum();
+        watched + self.shared.values.bytes()
     }
 }

@@ -5,11 +5,27 @@
 //! a bounded cache of values holds what was read at that version. Where the kind may be read but not
 //! watched, every read is a request, and no subscription.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use futures::FutureExt;
+use twox_hash::XxHash3_64;
+
+use super::error::{Error, ErrorKind, Target};
 use super::request::ListQuery;
-use super::{Cluster, Error};
-use crate::model::{Object, ObjectRef};
+use super::watch::{Content, Purpose, Spec, Watch, compare};
+use super::{ApiKind, Cluster};
+use crate::clock;
+use crate::model::selector::LabelSelector;
+use crate::model::{Gvk, Object, ObjectRef};
+
+/// So many namespaces of one kind are watched one by one; beyond, all of them by one watch: each
+/// watch is a connection.
+const NAMESPACES: usize = 8;
+/// So many stale members of a list are asked for one by one; beyond, the list is.
+const SINGLES: usize = 2;
+/// A value that was overtaken while it was read is read again, so many times.
+const ROUNDS: usize = 4;
 
 /// What a read found.
 #[derive(Clone, Debug)]
@@ -34,33 +50,317 @@ pub struct ReadList {
 impl Cluster {
     /// The object, from caches wherever the answer is known.
     pub async fn read(&self, object: &ObjectRef) -> Result<Read, Error> {
-        let _ = object;
-        todo!()
+        let kind = self.served(&object.gvk).await?;
+        let object = self.scoped(&kind, object);
+        self.check_read(&kind, "get", object.namespace_or_empty(), &object.name)?;
+        if let Some(object) = self.cached(&object) {
+            return Ok(Read {
+                object,
+                subscribed: true,
+            });
+        }
+        let Some(watch) = self.reference(&kind, object.namespace.as_deref()).await? else {
+            let object = self.get(&object).await?;
+            return Ok(Read {
+                object,
+                subscribed: false,
+            });
+        };
+        for _ in 0..ROUNDS {
+            if let Some(object) = self.cached(&object) {
+                return Ok(Read {
+                    object,
+                    subscribed: true,
+                });
+            }
+            let value = self.value(&object).await?;
+            let seen = watch.get(object.namespace.as_deref(), &object.name);
+            let overtaken = |value: &Arc<Object>| {
+                seen.is_some_and(|seen| {
+                    compare(&seen.resource_version, &value.resource_version).is_gt()
+                })
+            };
+            if !value.as_ref().is_some_and(overtaken) {
+                return Ok(Read {
+                    object: value,
+                    subscribed: true,
+                });
+            }
+        }
+        // It changes faster than it is read: whatever is newest, and the watch tells of the next.
+        let object = self.get(&object).await?;
+        Ok(Read {
+            object,
+            subscribed: true,
+        })
     }
 
     /// The objects, from caches wherever the answer is known.
     pub async fn read_list(&self, query: &ListQuery) -> Result<ReadList, Error> {
-        let _ = query;
-        todo!()
+        let kind = self.served(&query.gvk).await?;
+        let query = &ListQuery {
+            namespace: query.namespace.clone().filter(|_| kind.namespaced),
+            ..query.clone()
+        };
+        let namespace = query.namespace.as_deref();
+        self.check_read(&kind, "list", namespace.unwrap_or_default(), "")?;
+        let Some(watch) = self.reference(&kind, namespace).await? else {
+            let objects = self.list(query).await?;
+            return Ok(ReadList {
+                objects,
+                subscribed: false,
+                version: 0,
+            });
+        };
+        let objects = match members(&watch, query) {
+            Some(members) => {
+                let version = fingerprint(&members);
+                let objects = self.values_of(query, &members).await?;
+                return Ok(ReadList {
+                    objects,
+                    subscribed: true,
+                    version,
+                });
+            }
+            None => self.listed(query, watch.version()).await?,
+        };
+        Ok(objects)
+    }
+
+    /// A list whose members only the server can tell: asked for when anything of the kind changed.
+    async fn listed(&self, query: &ListQuery, version: u64) -> Result<ReadList, Error> {
+        let objects = match self.shared.values.list(query, version) {
+            Some(objects) => objects,
+            None => {
+                let objects = self.list(query).await?;
+                self.shared.values.put_list(query, version, &objects);
+                objects
+            }
+        };
+        Ok(ReadList {
+            objects,
+            subscribed: true,
+            version,
+        })
+    }
+
+    /// The values of a list's members: kept ones, and what is stale asked for.
+    async fn values_of(
+        &self,
+        query: &ListQuery,
+        members: &[Arc<Object>],
+    ) -> Result<Vec<Arc<Object>>, Error> {
+        let kept: Vec<_> = members.iter().map(|member| self.kept(member)).collect();
+        let stale = kept.iter().filter(|value| value.is_none()).count();
+        if stale > SINGLES {
+            let objects = self.list(query).await?;
+            for object in &objects {
+                self.shared.values.put(object);
+            }
+            return Ok(objects);
+        }
+        let mut objects = Vec::with_capacity(members.len());
+        for (member, value) in members.iter().zip(kept) {
+            match value {
+                Some(value) => objects.push(value),
+                None => objects.extend(self.value(&member.object_ref()).await?),
+            }
+        }
+        Ok(objects)
     }
 
     /// As [`Cluster::read`], if it needs no request and no waiting: `Some(None)` is known absence.
     pub fn cached(&self, object: &ObjectRef) -> Option<Option<Arc<Object>>> {
-        let _ = object;
-        None
+        if self.live_reads {
+            return None;
+        }
+        let kind = self.shared.discovery.known(&object.gvk)?;
+        let object = self.scoped(&kind, object);
+        let (namespace, name) = (object.namespace.as_deref(), &*object.name);
+        self.check_read(&kind, "get", object.namespace_or_empty(), name)
+            .ok()?;
+        if let Some(held) = self.held(&object) {
+            return Some(Some(held));
+        }
+        self.shared.watches.ask(&object.gvk, namespace, |watch| {
+            let spec = watch.spec();
+            let tells_absence = spec.labels.is_empty() && watch.is_complete();
+            if !tells_absence {
+                return None;
+            }
+            match watch.get(namespace, name) {
+                None => Some(None),
+                Some(seen) if spec.content == Content::Metadata => self
+                    .shared
+                    .values
+                    .get(&object, &seen.resource_version)
+                    .map(Some),
+                Some(whole) => Some(Some(whole)),
+            }
+        })
     }
 
     /// Whether an object still is as a run read it (resource version, `None` for absent), as far as
     /// the watches know. A run's subscriptions begin with this question: what changed between its
     /// read and the registration would be lost otherwise.
     pub fn is_current(&self, object: &ObjectRef, resource_version: Option<&str>) -> bool {
-        let _ = (object, resource_version);
-        true
+        let Some(kind) = self.shared.discovery.known(&object.gvk) else {
+            return true;
+        };
+        let object = self.scoped(&kind, object);
+        let (namespace, name) = (object.namespace.as_deref(), &*object.name);
+        let changed = self.shared.watches.ask(&object.gvk, namespace, |watch| {
+            match (watch.get(namespace, name), resource_version) {
+                (Some(seen), Some(read)) => {
+                    compare(&seen.resource_version, read).is_gt().then_some(())
+                }
+                (Some(_), None) => Some(()),
+                (None, Some(_)) => {
+                    let tells_absence = watch.spec().labels.is_empty() && watch.is_complete();
+                    tells_absence.then_some(())
+                }
+                (None, None) => None,
+            }
+        });
+        changed.is_none()
     }
 
     /// What [`ReadList::version`] would be now; `None` where no watch can tell.
     pub fn list_version(&self, query: &ListQuery) -> Option<u64> {
-        let _ = query;
-        None
+        let kind = self.shared.discovery.known(&query.gvk)?;
+        let namespace = query.namespace.as_deref().filter(|_| kind.namespaced);
+        let watch = self.shared.watches.ask(&query.gvk, namespace, |watch| {
+            let answers = watch.spec().purpose == Purpose::Reference && watch.is_complete();
+            answers.then(|| Arc::clone(watch))
+        })?;
+        let members = members(&watch, query);
+        Some(members.map_or_else(|| watch.version(), |members| fingerprint(&members)))
     }
+
+    /// The object whole, from a watch over CRs or children.
+    fn held(&self, object: &ObjectRef) -> Option<Arc<Object>> {
+        let namespace = object.namespace.as_deref();
+        self.shared.watches.ask(&object.gvk, namespace, |watch| {
+            let whole = watch.spec().content == Content::Full;
+            whole.then(|| watch.get(namespace, &object.name)).flatten()
+        })
+    }
+
+    /// The value of a member, if a current one is kept.
+    fn kept(&self, member: &Object) -> Option<Arc<Object>> {
+        let object = member.object_ref();
+        let not_older =
+            |held: &Arc<Object>| compare(&held.resource_version, &member.resource_version).is_ge();
+        let held = self.held(&object).filter(not_older);
+        held.or_else(|| self.shared.values.get(&object, &member.resource_version))
+    }
+
+    /// The object as the server has it, asked for once by all who want it now.
+    async fn value(&self, object: &ObjectRef) -> Result<Option<Arc<Object>>, Error> {
+        let cluster = self.unfenced();
+        let wanted = object.clone();
+        let ask = move || async move { cluster.get(&wanted).await }.boxed();
+        let value = self.shared.values.share(object, ask).await?;
+        if let Some(value) = &value {
+            self.shared.values.put(value);
+        }
+        Ok(value)
+    }
+
+    /// The watch that tells which version is the current one; `None` where there can be none.
+    async fn reference(
+        &self,
+        kind: &ApiKind,
+        namespace: Option<&str>,
+    ) -> Result<Option<Arc<Watch>>, Error> {
+        if self.live_reads || !kind.can("watch") || !kind.can("list") {
+            return Ok(None);
+        }
+        let namespace = namespace.filter(|_| kind.namespaced);
+        let watch = self.reference_watch(&kind.gvk, namespace);
+        let until = clock::now() + self.shared.settings.call_timeout;
+        match tokio::time::timeout_at(until, watch.synced()).await {
+            Ok(Ok(())) => Ok(Some(watch)),
+            Ok(Err(error)) => match error.kind {
+                ErrorKind::Forbidden | ErrorKind::MethodNotAllowed => Ok(None),
+                _ => Err(error),
+            },
+            // The server is away for watches; perhaps a read gets through.
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// One watch per namespace; from some number on, one for all if that is allowed.
+    fn reference_watch(&self, gvk: &Gvk, namespace: Option<&str>) -> Arc<Watch> {
+        let watches = &self.shared.watches;
+        let of = |namespace: Option<&str>| Spec {
+            gvk: gvk.clone(),
+            namespace: namespace.map(Arc::from),
+            labels: LabelSelector::default(),
+            content: Content::Metadata,
+            purpose: Purpose::Reference,
+        };
+        let all = of(None);
+        let Some(namespace) = namespace else {
+            return watches.watch(all);
+        };
+        if let Some(all) = watches.find(&all).filter(|all| all.is_complete()) {
+            let single = of(Some(namespace));
+            if watches.find(&single).is_some() {
+                watches.release(&single);
+            }
+            return all;
+        }
+        let single = watches.watch(of(Some(namespace)));
+        let may_watch_all = self.shared.settings.namespaces.is_none();
+        if may_watch_all && watches.references(gvk).len() > NAMESPACES {
+            watches.watch(all);
+        }
+        single
+    }
+
+    /// Asks the fence about a read that a cache may answer.
+    fn check_read(
+        &self,
+        kind: &ApiKind,
+        verb: &'static str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<(), Error> {
+        let Some(fence) = &self.fence else {
+            return Ok(());
+        };
+        let refusal = fence.refusal(&kind.gvk.group, &kind.plural, verb);
+        refusal.map_or(Ok(()), |message| {
+            let target = Target {
+                verb,
+                resource: kind.resource(),
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+            };
+            Err(Error::local(ErrorKind::Forbidden, message, target))
+        })
+    }
+}
+
+/// The members of a list as the watch knows them; `None` where only the server can tell.
+fn members(watch: &Watch, query: &ListQuery) -> Option<Vec<Arc<Object>>> {
+    let mut members = watch.list(query.namespace.as_deref(), &query.labels);
+    query.fields.matches("", "")?;
+    members.retain(|member| {
+        let namespace = member.namespace.as_deref().unwrap_or_default();
+        query
+            .fields
+            .matches(namespace, &member.name)
+            .unwrap_or(true)
+    });
+    Some(members)
+}
+
+fn fingerprint(members: &[Arc<Object>]) -> u64 {
+    let mut hasher = XxHash3_64::new();
+    for member in members {
+        (&member.namespace, &member.name, &member.resource_version).hash(&mut hasher);
+    }
+    hasher.finish()
 }

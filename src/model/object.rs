@@ -92,6 +92,27 @@ struct Entry<'a> {
     fields_v1: Option<&'a RawValue>,
 }
 
+impl Metadata<'_> {
+    fn indexed(self, gvk: &Gvk, managed: Box<[Managed]>, json: Box<str>) -> Object {
+        let labels = self.labels.unwrap_or_default();
+        Object {
+            gvk: gvk.clone(),
+            namespace: self.namespace.as_deref().map(Into::into),
+            name: (&*self.name).into(),
+            uid: (&*self.uid).into(),
+            resource_version: (&*self.resource_version).into(),
+            generation: self.generation,
+            deleting: self.deletion_timestamp.is_some(),
+            labels: labels
+                .into_iter()
+                .map(|(k, v)| ((&*k).into(), (&*v).into()))
+                .collect(),
+            managed,
+            json,
+        }
+    }
+}
+
 impl Object {
     /// From an answer or a watch event; `gvk` is what was asked for (items of a list carry none).
     pub fn from_json(gvk: &Gvk, text: &str) -> Result<Self, Malformed> {
@@ -109,22 +130,43 @@ impl Object {
                 fields: entry.fields_v1.map_or("{}", RawValue::get).into(),
             })
             .collect();
-        let labels = metadata.labels.unwrap_or_default();
-        Ok(Self {
-            gvk: gvk.clone(),
-            namespace: metadata.namespace.as_deref().map(Into::into),
-            name: (&*metadata.name).into(),
-            uid: (&*metadata.uid).into(),
-            resource_version: (&*metadata.resource_version).into(),
-            generation: metadata.generation,
-            deleting: metadata.deletion_timestamp.is_some(),
-            labels: labels
-                .into_iter()
-                .map(|(k, v)| ((&*k).into(), (&*v).into()))
-                .collect(),
-            managed,
-            json: compact(gvk, &top, raw_metadata)?,
-        })
+        let json = compact(gvk, &top, raw_metadata)?;
+        Ok(metadata.indexed(gvk, managed, json))
+    }
+
+    /// Metadata only: what is indexed, and an empty body. `text` may be a `PartialObjectMetadata`.
+    pub fn metadata_from_json(gvk: &Gvk, text: &str) -> Result<Self, Malformed> {
+        #[derive(Deserialize)]
+        struct Top<'a> {
+            #[serde(borrow)]
+            metadata: Metadata<'a>,
+        }
+        let top: Top<'_> = serde_json::from_str(text)?;
+        Ok(top.metadata.indexed(gvk, Box::default(), "".into()))
+    }
+
+    /// The same without its body and without what our managers own.
+    #[must_use]
+    pub fn metadata_only(&self) -> Self {
+        Self {
+            managed: Box::default(),
+            json: "".into(),
+            ..self.clone()
+        }
+    }
+
+    /// About what it takes in memory, in bytes.
+    pub fn size(&self) -> usize {
+        let labels = self
+            .labels
+            .iter()
+            .map(|(key, value)| key.len() + value.len() + 32);
+        let managed = self
+            .managed
+            .iter()
+            .map(|entry| entry.manager.len() + entry.fields.len() + 64);
+        let strings = self.json.len() + self.name.len() + self.uid.len();
+        size_of::<Self>() + strings + labels.sum::<usize>() + managed.sum::<usize>()
     }
 
     /// From a tree, e.g. a custom resource out of a file.

@@ -1,7 +1,17 @@
 //! Tells an observer about every answer.
 
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use kube::client::Body;
+use tower::{BoxError, Layer};
+
+use crate::clock;
+use crate::cluster::transport::Transport;
 
 /// Told of every answer.
 pub trait Observer: Send + Sync {
@@ -19,5 +29,49 @@ impl Measure {
     /// Tells this observer.
     pub fn new(observer: Arc<dyn Observer>) -> Self {
         Self { observer }
+    }
+}
+
+impl Layer<Transport> for Measure {
+    type Service = Measured;
+
+    fn layer(&self, inner: Transport) -> Measured {
+        Measured {
+            observer: Arc::clone(&self.observer),
+            inner,
+        }
+    }
+}
+
+/// A transport that is measured.
+#[derive(Clone)]
+pub struct Measured {
+    observer: Arc<dyn Observer>,
+    inner: Transport,
+}
+
+impl tower::Service<Request<Body>> for Measured {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let observer = Arc::clone(&self.observer);
+        let method = request.method().clone();
+        let started = clock::now();
+        self.inner
+            .call(request)
+            .inspect(move |answer| {
+                let code = answer
+                    .as_ref()
+                    .ok()
+                    .map(|response| response.status().as_u16());
+                observer.answered(&method, code, started.elapsed());
+            })
+            .boxed()
     }
 }

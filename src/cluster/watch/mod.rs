@@ -5,13 +5,27 @@
 //! - It does not hear of our own writes, whichever of answer and event comes first; a foreign change
 //!   between our view and our write is heard.
 //! - A cache never goes back: the newer resource version wins.
+//! - A dead connection is noticed within the watch timeout and a few seconds.
+
+mod registry;
+mod store;
+mod task;
+mod wire;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::Instant;
-use crate::cluster::Error;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+pub(super) use self::registry::Registry;
+use self::store::Store;
+pub(super) use self::store::{Answer, compare};
+pub(super) use self::wire::{list_call, parse_page, push_parameter};
+use super::Record;
+use super::error::{Error, ErrorKind, Target};
+use crate::clock::{self, Instant};
 use crate::model::selector::LabelSelector;
 use crate::model::{Gvk, Object};
 
@@ -48,6 +62,13 @@ pub enum Purpose {
     Children,
     /// Objects that runs read.
     Reference,
+}
+
+impl Spec {
+    /// Whether the watch could hold an object of its kind in this namespace.
+    fn covers(&self, namespace: Option<&str>) -> bool {
+        self.namespace.is_none() || self.namespace.as_deref() == namespace
+    }
 }
 
 /// How a watch is doing.
@@ -91,9 +112,25 @@ pub trait Listener: Send + Sync {
 /// A running watch and its cache.
 pub struct Watch {
     spec: Spec,
+    store: Mutex<Store>,
+    state: tokio::sync::watch::Sender<State>,
+    alive: Mutex<Instant>,
+    silence_bound: Duration,
+    stop: CancellationToken,
 }
 
 impl Watch {
+    fn new(spec: Spec, silence_bound: Duration, stop: CancellationToken) -> Self {
+        Self {
+            spec,
+            store: Mutex::default(),
+            state: tokio::sync::watch::Sender::new(State::Starting),
+            alive: Mutex::new(clock::now()),
+            silence_bound,
+            stop,
+        }
+    }
+
     /// What is watched.
     pub fn spec(&self) -> &Spec {
         &self.spec
@@ -102,30 +139,57 @@ impl Watch {
     /// Waits until the cache is complete. Ends with an error where that cannot be (forbidden, the
     /// kind is absent); a server that is away is waited for.
     pub async fn synced(&self) -> Result<(), Error> {
-        todo!()
+        let mut states = self.state.subscribe();
+        loop {
+            if self.is_complete() {
+                return Ok(());
+            }
+            match &*states.borrow_and_update() {
+                State::Forbidden(error) => return Err(error.clone()),
+                State::KindAbsent => return Err(self.kind_absent()),
+                State::Starting | State::Synced | State::Failing { .. } => {}
+            }
+            let ended = tokio::select! {
+                changed = states.changed() => changed.is_err(),
+                () = self.stop.cancelled() => true,
+            };
+            if ended {
+                let words = "the watch has ended";
+                return Err(Error::local(
+                    ErrorKind::Cancelled,
+                    words,
+                    self.target("watch"),
+                ));
+            }
+        }
+    }
+
+    /// Whether the cache has been filled, and followed the server since.
+    pub fn is_complete(&self) -> bool {
+        self.store.lock().complete()
     }
 
     /// The object, if the cache holds it.
     pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<Arc<Object>> {
-        let _ = (namespace, name);
-        None
+        let store = self.store.lock();
+        store.get(namespace.unwrap_or_default(), name).cloned()
     }
 
     /// The objects with these labels, by namespace and name.
     pub fn list(&self, namespace: Option<&str>, labels: &LabelSelector) -> Vec<Arc<Object>> {
-        let _ = (namespace, labels);
-        Vec::new()
+        let store = self.store.lock();
+        let fits = |object: &&Arc<Object>| labels.matches(|key| object.label(key));
+        store.iter(namespace).filter(fits).cloned().collect()
     }
 
     /// The objects with this owner label.
     pub fn owned_by(&self, owner_uid: &str) -> Vec<Arc<Object>> {
-        let _ = owner_uid;
-        Vec::new()
+        self.store.lock().owned_by(owner_uid).cloned().collect()
     }
 
     /// How many objects the cache holds.
     pub fn len(&self) -> usize {
-        0
+        self.store.lock().len()
     }
 
     /// Whether the cache holds nothing.
@@ -135,17 +199,58 @@ impl Watch {
 
     /// How it is doing.
     pub fn state(&self) -> State {
-        State::Starting
+        self.state.borrow().clone()
     }
 
     /// How long ago its task last gave a sign of life; beyond [`Watch::silence_bound`] it is stuck.
     pub fn idle(&self) -> Duration {
-        Duration::ZERO
+        self.alive.lock().elapsed()
     }
 
     /// The longest time that a healthy task gives no sign of life.
     pub fn silence_bound(&self) -> Duration {
-        Duration::MAX
+        self.silence_bound
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.store.lock().bytes()
+    }
+
+    /// Counts the changes of the cache.
+    pub(super) fn version(&self) -> u64 {
+        self.store.lock().version()
+    }
+
+    pub(super) fn record(&self, namespace: &str, name: &str) -> Option<Record> {
+        self.store.lock().record(namespace, name)
+    }
+
+    /// Takes the record if there is an object to keep it beside.
+    fn set_record(&self, namespace: &str, name: &str, record: &mut Option<Record>) {
+        self.store.lock().set_record(namespace, name, record);
+    }
+
+    fn touch(&self) {
+        *self.alive.lock() = clock::now();
+    }
+
+    fn kind_absent(&self) -> Error {
+        let message = format!("the cluster does not serve {}", self.spec.gvk);
+        Error::local(ErrorKind::KindAbsent, message, self.target("watch"))
+    }
+
+    fn target(&self, verb: &'static str) -> Target {
+        Target {
+            verb,
+            resource: self.spec.gvk.kind_group(),
+            namespace: self
+                .spec
+                .namespace
+                .as_deref()
+                .unwrap_or_default()
+                .to_owned(),
+            name: String::new(),
+        }
     }
 }
 

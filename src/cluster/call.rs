@@ -1,0 +1,231 @@
+//! One call: attempts within a deadline, until there is an answer that stands.
+//!
+//! kube-client's own retry (15 times on 429, 503 and 504, without a deadline) is off; this is ours.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use kube::client::Body;
+use tower::{BoxError, ServiceExt};
+
+use super::error::{self, Error, ErrorKind, Target};
+use super::{Settings, Transport, WriteDeadline};
+use crate::backoff::Backoff;
+use crate::clock::{self, Instant};
+
+/// Between attempts: a busy server gets air, a restarted one is found within a second or two.
+const BACKOFF: Backoff = Backoff {
+    initial: Duration::from_millis(50),
+    max: Duration::from_secs(2),
+    jitter: 0.2,
+};
+
+/// What is sent.
+pub(super) struct Call {
+    pub(super) target: Target,
+    pub(super) method: Method,
+    /// Path and query.
+    pub(super) uri: String,
+    pub(super) accept: &'static str,
+    pub(super) content_type: &'static str,
+    pub(super) body: Bytes,
+    pub(super) attempts: Attempts,
+}
+
+/// When a call may be sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempts {
+    /// Never: the caller has its own rhythm.
+    One,
+    /// Only where the server surely did nothing.
+    Refused,
+    /// Whatever happened: doing it twice is doing it once.
+    Any,
+}
+
+/// Until when, and by whose leave.
+#[derive(Clone, Default)]
+pub(super) struct Bounds {
+    pub(super) deadline: Option<Instant>,
+    pub(super) write_deadline: Option<WriteDeadline>,
+}
+
+/// What came back.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) body: Bytes,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Call {
+    /// A read.
+    pub(super) fn get(target: Target, uri: String) -> Self {
+        Self {
+            target,
+            method: Method::GET,
+            uri,
+            accept: "application/json",
+            content_type: "",
+            body: Bytes::new(),
+            attempts: Attempts::Any,
+        }
+    }
+
+    /// Sends it until the answer stands or the deadline is there.
+    pub(super) async fn send(
+        &self,
+        transport: &Transport,
+        settings: &Settings,
+        bounds: &Bounds,
+    ) -> Result<Answer, Error> {
+        let call_end = clock::now() + settings.call_timeout;
+        let deadline = bounds.deadline.map_or(call_end, |end| end.min(call_end));
+        let mut repeated = false;
+        for failures in 1.. {
+            let until = self.allowed_until(bounds, deadline)?;
+            let attempt_end = until.min(clock::now() + settings.attempt_timeout);
+            let failure = match self.attempt(transport, attempt_end).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            let delay = failure.after.unwrap_or_else(|| BACKOFF.delay(failures));
+            if !self.again(&failure) || clock::now() + delay >= until {
+                return Err(failure.repeated(repeated));
+            }
+            repeated |= may_have_happened(&failure);
+            tracing::debug!(attempt = failures, delay = ?delay, error = %failure, "trying again");
+            clock::sleep(delay).await;
+        }
+        unreachable!("the attempts have no end but an answer")
+    }
+
+    /// Until when this attempt may take; writes ask for leave each time.
+    fn allowed_until(&self, bounds: &Bounds, deadline: Instant) -> Result<Instant, Error> {
+        let ask = bounds.write_deadline.as_ref();
+        let Some(ask) = ask.filter(|_| self.method != Method::GET) else {
+            return Ok(deadline);
+        };
+        match ask() {
+            Some(until) if until > clock::now() => Ok(until.min(deadline)),
+            _ => Err(Error::local(
+                ErrorKind::Cancelled,
+                "this process may not write any more",
+                self.target.clone(),
+            )),
+        }
+    }
+
+    fn again(&self, failure: &Error) -> bool {
+        match self.attempts {
+            Attempts::One => false,
+            Attempts::Refused => failure.retryable && !may_have_happened(failure),
+            Attempts::Any => failure.retryable,
+        }
+    }
+
+    async fn attempt(&self, transport: &Transport, until: Instant) -> Result<Answer, Error> {
+        let answered = async {
+            let response = transport.clone().oneshot(self.request()).await?;
+            let (parts, body) = response.into_parts();
+            let body = body.collect_bytes().await?;
+            Ok::<_, BoxError>((parts.status, parts.headers, body))
+        };
+        let (status, headers, body) = match tokio::time::timeout_at(until, answered).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(cause)) => return Err(Error::unreachable(&*cause, self.target.clone())),
+            Err(_) => return Err(self.silence()),
+        };
+        if status.is_success() {
+            return Ok(Answer {
+                status,
+                body,
+                warnings: warnings(&headers),
+            });
+        }
+        let after = retry_after(&headers);
+        Err(error::classify(status, &body, after, self.target.clone()))
+    }
+
+    /// Opens a stream: the headers only, within the time of one attempt.
+    pub(super) async fn open(
+        &self,
+        transport: &Transport,
+        settings: &Settings,
+    ) -> Result<Body, Error> {
+        let until = clock::now() + settings.attempt_timeout;
+        let answered = transport.clone().oneshot(self.request());
+        let response: Response<Body> = match tokio::time::timeout_at(until, answered).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(cause)) => return Err(Error::unreachable(&*cause, self.target.clone())),
+            Err(_) => return Err(self.silence()),
+        };
+        if response.status().is_success() {
+            return Ok(response.into_body());
+        }
+        let (parts, body) = response.into_parts();
+        let body = tokio::time::timeout_at(until, body.collect_bytes()).await;
+        let body = body.ok().and_then(Result::ok).unwrap_or_default();
+        let after = retry_after(&parts.headers);
+        Err(error::classify(
+            parts.status,
+            &body,
+            after,
+            self.target.clone(),
+        ))
+    }
+
+    fn silence(&self) -> Error {
+        Error::local(ErrorKind::Timeout, "no answer in time", self.target.clone())
+    }
+
+    fn request(&self) -> Request<Body> {
+        let mut request = Request::new(Body::from(self.body.clone()));
+        *request.method_mut() = self.method.clone();
+        // Names are checked before they get into a path; what is odd all the same, the server refuses.
+        *request.uri_mut() = self.uri.parse().unwrap_or_default();
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, http::HeaderValue::from_static(self.accept));
+        if !self.content_type.is_empty() {
+            let value = http::HeaderValue::from_static(self.content_type);
+            headers.insert(CONTENT_TYPE, value);
+        }
+        request
+    }
+}
+
+/// Whether the server may have carried the request out although it failed for us.
+fn may_have_happened(failure: &Error) -> bool {
+    match failure.kind {
+        ErrorKind::Timeout | ErrorKind::Unreachable => true,
+        ErrorKind::ServerError => failure.code != Some(503),
+        _ => false,
+    }
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers
+        .get(RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// The texts of Warning headers: `299 - "text"`, with quotes and backslashes escaped.
+fn warnings(headers: &HeaderMap) -> Vec<String> {
+    let text = |value: &http::HeaderValue| {
+        let value = value.to_str().ok()?;
+        let quoted = value.strip_prefix("299 ")?.split_once('"')?.1;
+        let quoted = quoted.strip_suffix('"').unwrap_or(quoted);
+        Some(quoted.replace("\\\"", "\"").replace("\\\\", "\\"))
+    };
+    headers
+        .get_all(http::header::WARNING)
+        .iter()
+        .filter_map(text)
+        .collect()
+}

@@ -1,0 +1,122 @@
+//! What a request is about, read from its method and path as the API server reads it.
+
+use http::{Method, Uri};
+
+/// Verb and resource of a request, as RBAC knows them.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Attributes<'a> {
+    pub(super) verb: &'static str,
+    pub(super) group: &'a str,
+    /// The plural, without subresource.
+    pub(super) resource: &'a str,
+    pub(super) subresource: Option<&'a str>,
+    pub(super) namespace: &'a str,
+    pub(super) name: &'a str,
+}
+
+/// `None` for what is no resource: discovery, health, version.
+pub(super) fn of<'a>(method: &Method, uri: &'a Uri) -> Option<Attributes<'a>> {
+    let mut segments = uri.path().split('/').filter(|s| !s.is_empty());
+    let group = match segments.next()? {
+        "api" => "",
+        "apis" => segments.next()?,
+        _ => return None,
+    };
+    let _version = segments.next()?;
+    let rest: Vec<_> = segments.collect();
+    let (namespace, resource, rest) = match *rest.as_slice() {
+        // A namespace itself and its subresources; else what lies in it.
+        ["namespaces", name, "status" | "finalize"] => (name, "namespaces", &rest[1..]),
+        ["namespaces", namespace, resource, ..] => (namespace, resource, &rest[3..]),
+        ["namespaces", name] => (name, "namespaces", &rest[1..]),
+        [resource, ..] => ("", resource, &rest[1..]),
+        [] => return None,
+    };
+    let name = rest.first().copied().unwrap_or_default();
+    Some(Attributes {
+        verb: verb(method, uri, name),
+        group,
+        resource,
+        subresource: rest.get(1).copied(),
+        namespace,
+        name,
+    })
+}
+
+fn verb(method: &Method, uri: &Uri, name: &str) -> &'static str {
+    let watches = || {
+        let query = uri.query().unwrap_or_default();
+        query
+            .split('&')
+            .any(|pair| matches!(pair, "watch=true" | "watch=1"))
+    };
+    match (method.as_str(), name.is_empty()) {
+        ("GET" | "HEAD", _) if watches() => "watch",
+        ("GET" | "HEAD", true) => "list",
+        ("GET" | "HEAD", false) => "get",
+        ("POST", _) => "create",
+        ("PUT", _) => "update",
+        ("PATCH", _) => "patch",
+        ("DELETE", true) => "deletecollection",
+        _ => "delete",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(method: &str, uri: &str) -> String {
+        let uri = uri.parse().unwrap();
+        match of(&method.parse().unwrap(), &uri) {
+            None => "none".to_owned(),
+            Some(a) => format!(
+                "{} {}.{}/{} {}/{}",
+                a.verb,
+                a.resource,
+                a.group,
+                a.subresource.unwrap_or_default(),
+                a.namespace,
+                a.name
+            ),
+        }
+    }
+
+    #[test]
+    fn requests_are_read_as_the_server_reads_them() {
+        let cases = [
+            ("GET", "/api/v1/namespaces/n/pods/p?x=1", "get pods./ n/p"),
+            ("GET", "/api/v1/namespaces/n/pods", "list pods./ n/"),
+            ("GET", "/api/v1/pods?watch=true&a=b", "watch pods./ /"),
+            ("GET", "/api/v1/namespaces", "list namespaces./ /"),
+            ("GET", "/api/v1/namespaces/n", "get namespaces./ n/n"),
+            (
+                "PUT",
+                "/api/v1/namespaces/n/finalize",
+                "update namespaces./finalize n/n",
+            ),
+            (
+                "POST",
+                "/apis/apps/v1/namespaces/n/deployments",
+                "create deployments.apps/ n/",
+            ),
+            (
+                "PATCH",
+                "/apis/apps/v1/namespaces/n/deployments/d/scale",
+                "patch deployments.apps/scale n/d",
+            ),
+            (
+                "DELETE",
+                "/apis/apps/v1/namespaces/n/deployments",
+                "deletecollection deployments.apps/ n/",
+            ),
+            ("DELETE", "/apis/g/v1/things/t", "delete things.g/ /t"),
+            ("GET", "/apis/g/v1", "none"),
+            ("GET", "/api", "none"),
+            ("GET", "/version", "none"),
+        ];
+        for (method, uri, expected) in cases {
+            assert_eq!(words(method, uri), expected, "{method} {uri}");
+        }
+    }
+}

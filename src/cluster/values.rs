@@ -1,0 +1,196 @@
+//! Values of referenced objects, each good as long as a watch says that its version is the current
+//! one. Bounded by bytes, the least recently used go first; readers of one object share a request.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use parking_lot::Mutex;
+
+use super::error::Error;
+use super::request::ListQuery;
+use super::watch::compare;
+use crate::model::{Object, ObjectRef};
+
+/// More than a role reads; a list that nobody reads any more goes when the table is full.
+const LISTS: usize = 64;
+
+type Flight = Shared<BoxFuture<'static, Result<Option<Arc<Object>>, Error>>>;
+
+/// The cache of values.
+pub(super) struct Values {
+    bound: usize,
+    kept: Mutex<Kept>,
+    flights: Mutex<HashMap<ObjectRef, Flight>>,
+    /// Lists whose members metadata cannot tell, with the watch's version that they belong to.
+    lists: Mutex<HashMap<ListQuery, (u64, Vec<Arc<Object>>)>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    values: HashMap<ObjectRef, (Arc<Object>, u64)>,
+    by_use: BTreeMap<u64, ObjectRef>,
+    bytes: usize,
+    clock: u64,
+}
+
+impl Values {
+    pub(super) fn new(bound: usize) -> Self {
+        Self {
+            bound,
+            kept: Mutex::default(),
+            flights: Mutex::default(),
+            lists: Mutex::default(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.kept.lock().bytes
+    }
+
+    /// The value, if it is not older than this version.
+    pub(super) fn get(&self, object: &ObjectRef, version: &str) -> Option<Arc<Object>> {
+        let mut kept = self.kept.lock();
+        let value = Arc::clone(&kept.values.get(object)?.0);
+        if compare(version, &value.resource_version).is_gt() {
+            kept.remove(object);
+            return None;
+        }
+        kept.touch(object);
+        Some(value)
+    }
+
+    pub(super) fn put(&self, value: &Arc<Object>) {
+        let object = value.object_ref();
+        let mut kept = self.kept.lock();
+        let newer = |(held, _): &(Arc<Object>, u64)| {
+            compare(&value.resource_version, &held.resource_version).is_lt()
+        };
+        if kept.values.get(&object).is_some_and(newer) {
+            return;
+        }
+        kept.remove(&object);
+        kept.clock += 1;
+        let now = kept.clock;
+        kept.bytes += value.size();
+        kept.by_use.insert(now, object.clone());
+        kept.values.insert(object, (Arc::clone(value), now));
+        while kept.bytes > self.bound
+            && let Some((_, oldest)) = kept.by_use.pop_first()
+        {
+            kept.remove(&oldest);
+        }
+    }
+
+    /// Takes a newer version of a value that is kept.
+    pub(super) fn refresh(&self, value: &Arc<Object>) {
+        let is_kept = self.kept.lock().values.contains_key(&value.object_ref());
+        if is_kept {
+            self.put(value);
+        }
+    }
+
+    /// Asks for an object, together with all others who ask for it now.
+    pub(super) async fn share(
+        &self,
+        object: &ObjectRef,
+        ask: impl FnOnce() -> BoxFuture<'static, Result<Option<Arc<Object>>, Error>>,
+    ) -> Result<Option<Arc<Object>>, Error> {
+        let flight = {
+            let mut flights = self.flights.lock();
+            flights
+                .entry(object.clone())
+                .or_insert_with(|| ask().shared())
+                .clone()
+        };
+        let answer = flight.clone().await;
+        let mut flights = self.flights.lock();
+        if flights
+            .get(object)
+            .is_some_and(|current| current.ptr_eq(&flight))
+        {
+            flights.remove(object);
+        }
+        answer
+    }
+
+    /// A list as of this version of the watch.
+    pub(super) fn list(&self, query: &ListQuery, version: u64) -> Option<Vec<Arc<Object>>> {
+        let lists = self.lists.lock();
+        let (known, objects) = lists.get(query)?;
+        (*known == version).then(|| objects.clone())
+    }
+
+    pub(super) fn put_list(&self, query: &ListQuery, version: u64, objects: &[Arc<Object>]) {
+        let mut lists = self.lists.lock();
+        if lists.len() >= LISTS && !lists.contains_key(query) {
+            lists.clear();
+        }
+        lists.insert(query.clone(), (version, objects.to_vec()));
+    }
+}
+
+impl Kept {
+    fn remove(&mut self, object: &ObjectRef) {
+        if let Some((value, used)) = self.values.remove(object) {
+            self.bytes -= value.size();
+            self.by_use.remove(&used);
+        }
+    }
+
+    fn touch(&mut self, object: &ObjectRef) {
+        self.clock += 1;
+        let now = self.clock;
+        if let Some((_, used)) = self.values.get_mut(object) {
+            self.by_use.remove(used);
+            *used = now;
+            self.by_use.insert(now, object.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Gvk;
+    use serde_json::json;
+
+    fn mk(name: &str, version: u64, fill: usize) -> Arc<Object> {
+        let gvk = Gvk::new("", "v1", "ConfigMap");
+        let object = Object::from_value(
+            &gvk,
+            &json!({
+                "metadata": {"name": name, "namespace": "n", "resourceVersion": version.to_string()},
+                "data": {"x": "y".repeat(fill)},
+            }),
+        );
+        Arc::new(object.unwrap())
+    }
+
+    #[test]
+    fn an_older_value_is_no_answer() {
+        let values = Values::new(1 << 20);
+        let value = mk("a", 9, 0);
+        values.put(&value);
+        let object = value.object_ref();
+        assert!(values.get(&object, "9").is_some());
+        assert!(values.get(&object, "8").is_some());
+        assert!(values.get(&object, "10").is_none());
+        assert_eq!(values.bytes(), 0);
+    }
+
+    #[test]
+    fn the_least_recently_used_goes_first() {
+        let size = mk("a", 1, 1000).size();
+        let values = Values::new(size * 2);
+        let [a, b, c] = ["a", "b", "c"].map(|name| mk(name, 1, 1000));
+        values.put(&a);
+        values.put(&b);
+        assert!(values.get(&a.object_ref(), "1").is_some());
+        values.put(&c);
+        assert!(values.get(&b.object_ref(), "1").is_none());
+        assert!(values.get(&a.object_ref(), "1").is_some());
+        assert!(values.bytes() <= size * 2);
+    }
+}

@@ -1,0 +1,230 @@
+//! All watches of a cluster: started once per spec, found by kind, and written through to.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use tokio_util::sync::CancellationToken;
+
+use super::store::Answer;
+use super::task::{self, Task};
+use super::{Change, Listener, Purpose, Spec, State, Watch};
+use crate::cluster::discovery::Discovery;
+use crate::cluster::{Record, Settings, Transport};
+use crate::model::{Gvk, Object, ObjectRef};
+
+/// Who hears of changes.
+#[derive(Default)]
+pub(super) struct Listeners(RwLock<Vec<Arc<dyn Listener>>>);
+
+impl Listeners {
+    pub(super) fn tell(&self, spec: &Spec, changes: impl IntoIterator<Item = Change>) {
+        for change in changes {
+            for listener in self.0.read().iter() {
+                listener.changed(spec, &change);
+            }
+        }
+    }
+
+    pub(super) fn state(&self, spec: &Spec, state: &State) {
+        for listener in self.0.read().iter() {
+            listener.state_changed(spec, state);
+        }
+    }
+}
+
+/// All watches. Dropped, it ends them.
+pub(in crate::cluster) struct Registry {
+    transport: Transport,
+    settings: Settings,
+    discovery: Arc<Discovery>,
+    listeners: Arc<Listeners>,
+    by_kind: RwLock<HashMap<Gvk, Vec<Arc<Watch>>>>,
+    /// Starting two watches of one spec would be one too many.
+    starting: Mutex<()>,
+    stop: CancellationToken,
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Registry {
+    pub(in crate::cluster) fn new(
+        transport: Transport,
+        settings: Settings,
+        discovery: Arc<Discovery>,
+    ) -> Self {
+        Self {
+            transport,
+            settings,
+            discovery,
+            listeners: Arc::default(),
+            by_kind: RwLock::default(),
+            starting: Mutex::default(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    pub(in crate::cluster) fn listen(&self, listener: Arc<dyn Listener>) {
+        self.listeners.0.write().push(listener);
+    }
+
+    /// The watch of a spec, started if there is none.
+    pub(in crate::cluster) fn watch(&self, spec: Spec) -> Arc<Watch> {
+        if let Some(watch) = self.find(&spec) {
+            return watch;
+        }
+        let _one_at_a_time = self.starting.lock();
+        if let Some(watch) = self.find(&spec) {
+            return watch;
+        }
+        let bound = task::silence_bound(&self.settings);
+        let watch = Arc::new(Watch::new(spec, bound, self.stop.child_token()));
+        let gvk = watch.spec.gvk.clone();
+        self.by_kind
+            .write()
+            .entry(gvk)
+            .or_default()
+            .push(Arc::clone(&watch));
+        let task = Task {
+            watch: Arc::clone(&watch),
+            transport: self.transport.clone(),
+            settings: self.settings.clone(),
+            discovery: Arc::clone(&self.discovery),
+            listeners: Arc::clone(&self.listeners),
+        };
+        task.spawn();
+        watch
+    }
+
+    pub(in crate::cluster) fn find(&self, spec: &Spec) -> Option<Arc<Watch>> {
+        let by_kind = self.by_kind.read();
+        by_kind
+            .get(&spec.gvk)?
+            .iter()
+            .find(|watch| watch.spec == *spec)
+            .cloned()
+    }
+
+    pub(in crate::cluster) fn release(&self, spec: &Spec) {
+        let mut by_kind = self.by_kind.write();
+        let Some(watches) = by_kind.get_mut(&spec.gvk) else {
+            return;
+        };
+        watches.retain(|watch| {
+            let kept = watch.spec != *spec;
+            if !kept {
+                watch.stop.cancel();
+            }
+            kept
+        });
+        if watches.is_empty() {
+            by_kind.remove(&spec.gvk);
+        }
+    }
+
+    pub(in crate::cluster) fn all(&self) -> Vec<Arc<Watch>> {
+        self.by_kind.read().values().flatten().cloned().collect()
+    }
+
+    /// Asks each watch of a kind that covers a namespace, until one has an answer.
+    pub(in crate::cluster) fn ask<T>(
+        &self,
+        gvk: &Gvk,
+        namespace: Option<&str>,
+        ask: impl FnMut(&Arc<Watch>) -> Option<T>,
+    ) -> Option<T> {
+        let by_kind = self.by_kind.read();
+        let covering = by_kind
+            .get(gvk)?
+            .iter()
+            .filter(|watch| watch.spec.covers(namespace));
+        covering.into_iter().find_map(ask)
+    }
+
+    /// How many watches of a kind serve reads.
+    pub(in crate::cluster) fn references(&self, gvk: &Gvk) -> Vec<Arc<Watch>> {
+        let by_kind = self.by_kind.read();
+        let watches = by_kind.get(gvk).into_iter().flatten();
+        watches
+            .filter(|watch| watch.spec.purpose == Purpose::Reference)
+            .cloned()
+            .collect()
+    }
+
+    pub(in crate::cluster) fn record(&self, object: &ObjectRef) -> Option<Record> {
+        let (namespace, name) = (object.namespace_or_empty(), &*object.name);
+        self.ask(&object.gvk, object.namespace.as_deref(), |watch| {
+            watch.record(namespace, name)
+        })
+    }
+
+    pub(in crate::cluster) fn set_record(&self, object: &ObjectRef, record: Record) {
+        let (namespace, name) = (object.namespace_or_empty(), &*object.name);
+        let mut record = Some(record);
+        self.ask(&object.gvk, object.namespace.as_deref(), |watch| {
+            watch.set_record(namespace, name, &mut record);
+            record.is_none().then_some(())
+        });
+    }
+
+    /// A write to an object begins: its events are held back until the guard has the answer.
+    pub(in crate::cluster) fn write(&self, object: &ObjectRef) -> WriteGuard {
+        let mut watches = Vec::new();
+        let _: Option<()> = self.ask(&object.gvk, object.namespace.as_deref(), |watch| {
+            watches.push(Arc::clone(watch));
+            None
+        });
+        let namespace = object.namespace.clone().unwrap_or_else(|| Arc::from(""));
+        let key = (namespace, Arc::clone(&object.name));
+        for watch in &watches {
+            watch.store.lock().write_begins(&key);
+        }
+        WriteGuard {
+            watches,
+            key,
+            listeners: Arc::clone(&self.listeners),
+        }
+    }
+}
+
+/// A write in flight.
+pub(in crate::cluster) struct WriteGuard {
+    watches: Vec<Arc<Watch>>,
+    key: (Arc<str>, Arc<str>),
+    listeners: Arc<Listeners>,
+}
+
+impl WriteGuard {
+    /// The object as it is cached now, best where it is cached whole.
+    pub(in crate::cluster) fn before(&self) -> Option<Arc<Object>> {
+        let held = self.watches.iter();
+        let held = held.filter_map(|watch| watch.get(Some(&self.key.0), &self.key.1));
+        held.max_by_key(|object| object.json().len())
+    }
+
+    /// The answer is there: caches take it, and what was held back and is foreign is told.
+    pub(in crate::cluster) fn finish(mut self, answer: &Answer) {
+        self.end(answer);
+    }
+
+    fn end(&mut self, answer: &Answer) {
+        for watch in self.watches.drain(..) {
+            let changes = watch
+                .store
+                .lock()
+                .write_ends(&self.key, &watch.spec, answer);
+            self.listeners.tell(&watch.spec, changes);
+        }
+    }
+}
+
+/// A write that was cancelled may have happened: its events count as foreign.
+impl Drop for WriteGuard {
+    fn drop(&mut self) {
+        self.end(&Answer::Nothing);
+    }
+}

@@ -1,0 +1,308 @@
+//! The life of one watch: find the kind, list, follow, and begin again where the thread is lost.
+//!
+//! Each watch has its own task, span and backoff, so that one that fails does not hold up others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tracing::Instrument;
+
+use super::registry::Listeners;
+use super::wire::{self, Event, Events};
+use super::{Purpose, Spec, State, Watch};
+use crate::backoff::Backoff;
+use crate::clock;
+use crate::cluster::call::{Attempts, Bounds, Call};
+use crate::cluster::discovery::Discovery;
+use crate::cluster::error::{Error, ErrorKind};
+use crate::cluster::{ApiKind, Settings, Transport};
+
+/// After failures: a server that comes back is found within ten seconds.
+const FAILING: Backoff = Backoff {
+    initial: Duration::from_millis(300),
+    max: Duration::from_secs(10),
+    jitter: 0.3,
+};
+/// Where we may not watch: permissions are given by people.
+const FORBIDDEN: Backoff = Backoff {
+    initial: Duration::from_secs(2),
+    max: Duration::from_secs(15),
+    jitter: 0.2,
+};
+/// A reference that we may not watch is read live; nobody waits for the watch.
+const FORBIDDEN_REFERENCE: Backoff = Backoff {
+    max: Duration::from_mins(1),
+    ..FORBIDDEN
+};
+/// A kind that is not served. Where CRDs are watched, a new one is told; the first questions come
+/// quickly all the same, because a server's discovery lags behind its CRDs.
+const ABSENT: Backoff = Backoff {
+    initial: Duration::from_millis(200),
+    max: Duration::from_secs(20),
+    jitter: 0.2,
+};
+/// Time that the end of a watch may take beyond the server's timeout.
+const MARGIN: Duration = Duration::from_secs(5);
+/// A watch that the server ends sooner than this without a word is a failure, not a rhythm.
+const TOO_SHORT: Duration = Duration::from_secs(1);
+
+/// What a watch needs to live.
+pub(super) struct Task {
+    pub(super) watch: Arc<Watch>,
+    pub(super) transport: Transport,
+    pub(super) settings: Settings,
+    pub(super) discovery: Arc<Discovery>,
+    pub(super) listeners: Arc<Listeners>,
+}
+
+/// The longest silence of a healthy watch: a whole connection, or the longest backoff.
+pub(super) fn silence_bound(settings: &Settings) -> Duration {
+    settings.watch_timeout + MARGIN + Duration::from_mins(1) + settings.attempt_timeout
+}
+
+/// Why a stage of the watch ended.
+enum End {
+    /// The server ended it in good order: go on from where we are.
+    Again,
+    /// Go on after a while.
+    Failed(Error),
+}
+
+impl Task {
+    pub(super) fn spawn(self) {
+        let Spec {
+            gvk,
+            namespace,
+            purpose,
+            ..
+        } = &self.watch.spec;
+        let namespace = namespace.as_deref().unwrap_or("*");
+        let span = tracing::info_span!("watch", kind = %gvk, namespace, purpose = ?purpose);
+        let stop = self.watch.stop.clone();
+        let run = async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = self.run() => {}
+            }
+        };
+        tokio::spawn(run.instrument(span));
+    }
+
+    async fn run(&self) {
+        let mut version: Option<Box<str>> = None;
+        let mut failures = 0;
+        loop {
+            self.watch.touch();
+            let error = match self.round(&mut version, &mut failures).await {
+                End::Again => continue,
+                End::Failed(error) => error,
+            };
+            failures += 1;
+            self.rest(error, failures, &mut version).await;
+        }
+    }
+
+    /// One stage: a list if there is no version to follow from, then a watch until it ends.
+    async fn round(&self, version: &mut Option<Box<str>>, failures: &mut u32) -> End {
+        let kind = match self.discovery.kind(&self.watch.spec.gvk).await {
+            Ok(Some(kind)) => kind,
+            Ok(None) => return End::Failed(self.watch.kind_absent()),
+            Err(error) => return End::Failed(error),
+        };
+        let from = match version.take() {
+            Some(from) => from,
+            None => match self.list(&kind).await {
+                Ok(listed) => listed,
+                Err(error) => return End::Failed(error),
+            },
+        };
+        let follow = version.insert(from);
+        self.follow(&kind, follow, failures).await
+    }
+
+    /// What follows from a failure: the state, and a rest.
+    async fn rest(&self, error: Error, failures: u32, version: &mut Option<Box<str>>) {
+        let gvk = &self.watch.spec.gvk;
+        let mut changes = self.discovery.changes();
+        match error.kind {
+            ErrorKind::Gone => {
+                tracing::debug!("the version is too old: listing anew");
+                *version = None;
+                // Once is the order of things; again and again is not.
+                if failures > 1 {
+                    clock::sleep(FAILING.delay(failures)).await;
+                }
+            }
+            ErrorKind::KindAbsent if self.discovery.known(gvk).is_some() => {
+                self.discovery.doubt(gvk);
+                if failures > 1 {
+                    clock::sleep(FAILING.delay(failures)).await;
+                }
+            }
+            ErrorKind::KindAbsent => {
+                *version = None;
+                self.gone();
+                tokio::select! {
+                    _ = changes.changed() => {}
+                    () = clock::sleep(ABSENT.delay(failures)) => {}
+                }
+                self.discovery.doubt(gvk);
+            }
+            ErrorKind::Forbidden => {
+                // What is cached is kept, to compare with the list that comes after.
+                *version = None;
+                self.watch.store.lock().interrupt();
+                let backoff = match self.watch.spec.purpose {
+                    Purpose::Reference => FORBIDDEN_REFERENCE,
+                    Purpose::Primary | Purpose::Children => FORBIDDEN,
+                };
+                self.enter(State::Forbidden(error));
+                clock::sleep(backoff.delay(failures)).await;
+            }
+            // A cut connection is taken up again at once, before anybody is alarmed.
+            ErrorKind::Unreachable if failures == 1 && version.is_some() => {
+                tracing::debug!(%error, "the connection was cut");
+            }
+            _ => {
+                let delay = error.after.unwrap_or_else(|| FAILING.delay(failures));
+                self.fail(error);
+                clock::sleep(delay).await;
+            }
+        }
+    }
+
+    async fn list(&self, kind: &ApiKind) -> Result<Box<str>, Error> {
+        let Spec {
+            gvk,
+            namespace,
+            labels,
+            content,
+            ..
+        } = &self.watch.spec;
+        let floor = self.watch.store.lock().newest();
+        let parameters = [("labelSelector", labels.to_string())];
+        let mut page: Option<String> = None;
+        let mut first: Option<Box<str>> = None;
+        loop {
+            let namespace = namespace.as_deref();
+            let call = wire::list_call(kind, namespace, &parameters, *content, page.as_deref());
+            let call = Call {
+                attempts: Attempts::One,
+                ..call
+            };
+            let bounds = Bounds::default();
+            let answer = call.send(&self.transport, &self.settings, &bounds).await?;
+            let part = wire::parse_page(gvk, *content, &answer.body, &call.target)?;
+            self.watch.touch();
+            let version = first.get_or_insert_with(|| {
+                let mut store = self.watch.store.lock();
+                store.list_begins(&part.resource_version, &floor);
+                part.resource_version.clone()
+            });
+            for object in part.objects {
+                let change = self.watch.store.lock().listed(object);
+                self.listeners.tell(&self.watch.spec, change);
+            }
+            page = part.next;
+            if page.is_none() {
+                let changes = self.watch.store.lock().list_ends(version);
+                self.listeners.tell(&self.watch.spec, changes);
+                let version = version.clone();
+                self.enter(State::Synced);
+                return Ok(version);
+            }
+        }
+    }
+
+    /// Follows the server from a version until the watch ends.
+    async fn follow(&self, kind: &ApiKind, version: &mut Box<str>, failures: &mut u32) -> End {
+        let timeout = self.settings.watch_timeout;
+        let call = wire::watch_call(&self.watch.spec, kind, version, timeout);
+        let opened = clock::now();
+        let body = match call.open(&self.transport, &self.settings).await {
+            Ok(body) => body,
+            Err(error) => return End::Failed(error),
+        };
+        self.enter(State::Synced);
+        let mut events = Events::new(
+            &self.watch.spec,
+            call.target.clone(),
+            body,
+            opened + timeout + MARGIN,
+        );
+        let mut heard = false;
+        loop {
+            let event = match events.next().await {
+                Ok(Some(event)) => event,
+                Ok(None) if heard || opened.elapsed() >= TOO_SHORT => {
+                    *failures = 0;
+                    return End::Again;
+                }
+                Ok(None) => {
+                    let words = "the server ended the watch at once";
+                    return End::Failed(Error::local(ErrorKind::ServerError, words, call.target));
+                }
+                Err(error) => return End::Failed(error),
+            };
+            if !heard {
+                *failures = 0;
+                heard = true;
+            }
+            self.watch.touch();
+            *version = self.take(event);
+        }
+    }
+
+    /// Takes an event into the cache, tells of it, and returns its version.
+    fn take(&self, event: Event) -> Box<str> {
+        let (change, version) = match event {
+            Event::Applied(object) => {
+                let version = object.resource_version.clone();
+                (self.watch.store.lock().applied(object), version)
+            }
+            Event::Deleted(object) => {
+                let change = self.watch.store.lock().deleted(&object);
+                (change, object.resource_version.clone())
+            }
+            Event::Bookmark(version) => return version,
+        };
+        self.listeners.tell(&self.watch.spec, change);
+        version
+    }
+
+    /// The kind is not served (any more).
+    fn gone(&self) {
+        let changes = self.watch.store.lock().clear();
+        self.enter(State::KindAbsent);
+        self.listeners.tell(&self.watch.spec, changes);
+    }
+
+    fn fail(&self, error: Error) {
+        let since = match &*self.watch.state.borrow() {
+            State::Failing { since, .. } => *since,
+            _ => clock::now(),
+        };
+        self.enter(State::Failing { since, error });
+    }
+
+    /// Enters a state; told where it is another than before.
+    fn enter(&self, state: State) {
+        let same = {
+            let before = self.watch.state.borrow();
+            std::mem::discriminant(&*before) == std::mem::discriminant(&state)
+        };
+        if !same {
+            match &state {
+                State::Synced => tracing::debug!(objects = self.watch.len(), "synced"),
+                State::Forbidden(error) => tracing::warn!(%error, "may not be watched"),
+                State::KindAbsent => tracing::warn!("the cluster does not serve this kind (yet)"),
+                State::Failing { error, .. } => tracing::warn!(%error, "failing, will retry"),
+                State::Starting => {}
+            }
+        }
+        self.watch.state.send_replace(state.clone());
+        if !same {
+            self.listeners.state(&self.watch.spec, &state);
+        }
+    }
+}
