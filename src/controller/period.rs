@@ -68,7 +68,7 @@ mod tests {
     fn mk_watch(more: &str) -> Arc<Watch> {
         let text = format!("- group: g\n  version: v1\n  kind: K\n  role: r\n{more}");
         let environment = Environment::default();
-        let watches = watches::parse(Path::new("watches.yaml"), &text, &environment).unwrap();
+        let watches = watches::parse(Path::new("watches.yaml"), &text, &environment);
         Arc::clone(&watches.entries[0])
     }
 

@@ -28,7 +28,8 @@ pub mod time;
 use rhai::{EvalAltResult, Module, Shared};
 
 pub use self::session::{Ending, Session};
-use crate::script::HostError;
+use crate::role::Toolchain;
+use crate::script::{Engine, HostError};
 
 /// What an exported function answers: bad input is an error that a script can catch.
 pub(crate) type Answer<T> = Result<T, Box<EvalAltResult>>;
@@ -56,6 +57,25 @@ fn packages() -> Vec<(&'static str, Module)> {
         ("Time", time::module()),
         ("Environment", environment::module()),
     ]
+}
+
+/// Constants in the scope of every script.
+pub const VARIABLES: [&str; 7] = [
+    "cr",
+    "spec",
+    "status",
+    "meta",
+    "vars",
+    "finalizing",
+    "reason",
+];
+
+/// What roles are compiled with: the engine with all packages, and Ansible's kind of templates.
+pub fn toolchain() -> Toolchain {
+    Toolchain {
+        engine: Engine::new(modules(), &VARIABLES),
+        templates: template::configure,
+    }
 }
 
 /// An error of kind `invalid`: the script gave a value that the function cannot work with.

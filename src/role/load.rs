@@ -29,6 +29,7 @@ pub fn load(path: &Path, name: &str, toolchain: &Toolchain) -> Result<Loaded, Ve
         };
         loading.role(name)
     });
+    problems.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
     match role {
         Some(role) if !problems.iter().any(Problem::is_error) => Ok(Loaded {
             role,

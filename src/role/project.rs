@@ -31,22 +31,16 @@ impl Project {
         environment: &Environment,
         toolchain: &Toolchain,
     ) -> Result<Self, Vec<Problem>> {
+        let Watches {
+            entries: watches,
+            problems,
+        } = watches::load(watches_file, environment);
         let mut loading = Loading {
             watches_file,
             roles_dir,
             toolchain,
             roles: BTreeMap::new(),
-            problems: Vec::new(),
-        };
-        let watches = match watches::load(watches_file, environment) {
-            Ok(Watches { entries, notes }) => {
-                loading.problems.extend(notes);
-                entries
-            }
-            Err(problems) => {
-                loading.problems.extend(problems);
-                Vec::new()
-            }
+            problems,
         };
         loading.roles_folder();
         for watch in &watches {
@@ -142,7 +136,8 @@ impl Loading<'_> {
 
     /// A name is a folder of the roles folder; with a slash it may also be the path of one elsewhere.
     fn reference(&mut self, reference: &str, position: Position) {
-        if self.roles.contains_key(reference) {
+        // An empty one stands for a name that was told as wrong.
+        if reference.is_empty() || self.roles.contains_key(reference) {
             return;
         }
         let path = Path::new(reference);

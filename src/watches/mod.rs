@@ -9,6 +9,7 @@ mod differences;
 mod entry;
 mod environment;
 mod namespaces;
+mod schema;
 mod selector;
 mod substitute;
 mod watch;
@@ -21,49 +22,56 @@ use entry::Surroundings;
 use substitute::substitute;
 
 pub use environment::Environment;
+pub use schema::schema;
 pub use watch::{Conditions, Finalizer, FinalizerFailure, Namespaces, OnDelete, Watch};
 
 use crate::model::Problem;
 use crate::model::findings::{Findings, Item};
 use crate::model::yaml::Content;
 
-/// What a valid watches.yaml means.
+/// What a watches.yaml means.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watches {
-    /// The entries in the order of the file.
+    /// The entries in the order of the file; with errors among the problems, placeholders stand in for
+    /// what is wrong, and they may not be served.
     pub entries: Vec<Arc<Watch>>,
-    /// Warnings and notes, e.g. differences from the Ansible operator.
-    pub notes: Vec<Problem>,
+    /// What was found: errors, warnings, and notes, e.g. differences from the Ansible operator.
+    pub problems: Vec<Problem>,
+}
+
+impl Watches {
+    /// Whether the entries may not be served.
+    pub fn has_errors(&self) -> bool {
+        self.problems.iter().any(Problem::is_error)
+    }
 }
 
 /// Reads a watches.yaml; all its errors at once.
-pub fn load(path: &Path, environment: &Environment) -> Result<Watches, Vec<Problem>> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        vec![Problem::error(
-            path,
-            0,
-            0,
-            format!("cannot be read: {error}"),
-        )]
-    })?;
-    parse(path, &text, environment)
+pub fn load(path: &Path, environment: &Environment) -> Watches {
+    match std::fs::read_to_string(path) {
+        Ok(text) => parse(path, &text, environment),
+        Err(error) => Watches {
+            problems: vec![Problem::error(
+                path,
+                0,
+                0,
+                format!("cannot be read: {error}"),
+            )],
+            ..Watches::default()
+        },
+    }
 }
 
 /// The same of a text; `path` is for the messages.
-pub fn parse(path: &Path, text: &str, environment: &Environment) -> Result<Watches, Vec<Problem>> {
+pub fn parse(path: &Path, text: &str, environment: &Environment) -> Watches {
     let findings = Findings::new(path);
-    let entries = read(text, environment, &findings);
-    let problems = findings.into_problems();
-    if problems.iter().any(Problem::is_error) {
-        return Err(problems);
+    Watches {
+        entries: read(text, environment, &findings),
+        problems: findings.into_problems(),
     }
-    Ok(Watches {
-        entries,
-        notes: problems,
-    })
 }
 
-/// The valid entries of a text; everything else is noted.
+/// The entries of a text whose kind is known; everything else is noted.
 fn read(text: &str, environment: &Environment, findings: &Findings) -> Vec<Arc<Watch>> {
     let Some(root) = findings.parse(text) else {
         return Vec::new();

@@ -4,11 +4,11 @@ use crate::model::findings::{Fields, Item, Keys};
 use crate::model::selector::{LabelSelector, Operator, Requirement};
 use crate::model::syntax::{is_label_value, is_qualified_name};
 
-const SELECTOR: Keys = Keys {
+pub(super) const SELECTOR: Keys = Keys {
     known: &["matchLabels", "matchExpressions"],
     refused: &[],
 };
-const EXPRESSION: Keys = Keys {
+pub(super) const EXPRESSION: Keys = Keys {
     known: &["key", "operator", "values"],
     refused: &[],
 };
