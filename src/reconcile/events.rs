@@ -1,15 +1,292 @@
 //! Events of `events.k8s.io/v1` about custom resources.
+//!
+//! A run hands its Events over and goes on: a task of its own sends them. One that was sent a moment
+//! ago is counted as a series instead of sent again; what one custom resource may send is limited
+//! (`book`). When the queue is full or the server refuses, Events are lost, and the log says so.
 
-use crate::cluster::Cluster;
+mod book;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tracing::Instrument;
+
+use self::book::{Book, Series, Verdict};
+use super::conditions::shorten;
+use crate::clock::{self, Clock};
+use crate::cluster::request::{PatchKind, WriteOptions};
+use crate::cluster::{Cluster, Error, ErrorKind};
+use crate::model::{Gvk, Object, ObjectRef};
+
+/// Who the Events are from.
+const CONTROLLER: &str = "rhai-operator";
+/// Events that may wait for the server: some seconds of a busy operator.
+const QUEUE: usize = 1024;
+/// `events.k8s.io/v1` takes a note of less than 1 KiB.
+const MAX_NOTE: usize = 1000;
+/// It takes a reason of up to 128 characters.
+const MAX_REASON: usize = 128;
+/// Where Events about cluster-scoped objects are kept.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// Something about a custom resource that people may want to know.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Event {
+    /// The custom resource.
+    pub(super) regarding: ObjectRef,
+    /// Its uid.
+    pub(super) uid: Box<str>,
+    /// Whether it is a Warning, else Normal.
+    pub(super) warning: bool,
+    /// One CamelCase word.
+    pub(super) reason: Cow<'static, str>,
+    /// For people.
+    pub(super) note: String,
+}
+
+impl Event {
+    /// Good news about a custom resource.
+    pub(super) fn normal(cr: &Object, reason: &'static str, note: impl Into<String>) -> Self {
+        Self {
+            regarding: cr.object_ref(),
+            uid: cr.uid.clone(),
+            warning: false,
+            reason: reason.into(),
+            note: note.into(),
+        }
+    }
+
+    /// Bad news about a custom resource.
+    pub(super) fn warning(cr: &Object, reason: &'static str, note: impl Into<String>) -> Self {
+        Self {
+            warning: true,
+            ..Self::normal(cr, reason, note)
+        }
+    }
+
+    /// The namespace that the Event is kept in.
+    fn namespace(&self) -> &str {
+        self.regarding
+            .namespace
+            .as_deref()
+            .unwrap_or(DEFAULT_NAMESPACE)
+    }
+}
 
 /// Sends Events in the background: never in a run's way, counted as series, limited in rate.
-#[derive(Clone, Debug)]
-pub struct Recorder {}
+#[derive(Clone)]
+pub struct Recorder {
+    queue: mpsc::Sender<Command>,
+}
+
+enum Command {
+    Send(Event),
+    Flush(oneshot::Sender<()>),
+}
 
 impl Recorder {
-    /// A recorder that sends to a cluster, from a task on the current runtime.
-    pub fn spawn(cluster: Cluster) -> Self {
-        let _ = cluster;
-        Self {}
+    /// A recorder that sends to a cluster, from a task on the current runtime. The task ends with the
+    /// last clone of the recorder.
+    pub fn spawn(cluster: Cluster, clock: Clock) -> Self {
+        let (queue, commands) = mpsc::channel(QUEUE);
+        let sender = Sender {
+            cluster,
+            clock,
+            book: Book::default(),
+            instance: instance(),
+        };
+        tokio::spawn(
+            sender
+                .run(commands)
+                .instrument(tracing::info_span!("events")),
+        );
+        Self { queue }
+    }
+
+    /// Hands an Event over.
+    pub(super) fn send(&self, event: Event) {
+        // Of an object that no server holds there is nothing to tell a server.
+        if event.uid.is_empty() {
+            return;
+        }
+        if let Err(error) = self.queue.try_send(Command::Send(event)) {
+            tracing::warn!(%error, "event lost");
+        }
+    }
+
+    /// Waits until everything that was handed over is sent, e.g. before a command ends.
+    pub async fn flush(&self) {
+        let (done, flushed) = oneshot::channel();
+        if self.queue.send(Command::Flush(done)).await.is_ok() {
+            // The task answers or is gone; there is nothing to wait for then.
+            let _ = flushed.await;
+        }
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Recorder")
+    }
+}
+
+/// What tells replicas apart: the pod's name.
+fn instance() -> Arc<str> {
+    let name = |key| std::env::var(key).ok().filter(|name| !name.is_empty());
+    let name = name("POD_NAME").or_else(|| name("HOSTNAME"));
+    shorten(name.as_deref().unwrap_or(CONTROLLER), MAX_REASON).into()
+}
+
+struct Sender {
+    cluster: Cluster,
+    clock: Clock,
+    book: Book,
+    instance: Arc<str>,
+}
+
+impl Sender {
+    async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        loop {
+            let due = self.book.due();
+            let command = tokio::select! {
+                command = commands.recv() => command,
+                () = wait_until(due) => {
+                    self.count(false).await;
+                    continue;
+                }
+            };
+            match command {
+                Some(Command::Send(event)) => self.take(event).await,
+                Some(Command::Flush(done)) => {
+                    self.count(true).await;
+                    // Whoever asked may have gone.
+                    let _ = done.send(());
+                }
+                None => return self.count(true).await,
+            }
+        }
+    }
+
+    async fn take(&mut self, event: Event) {
+        let stamp = self.clock.timestamp();
+        match self.book.enter(&event, clock::now(), stamp) {
+            Verdict::Counted => {}
+            Verdict::Refused => tracing::debug!(object.ref = %event.regarding, "event held back"),
+            Verdict::First(name) => {
+                let body = self.body(&event, &name, stamp);
+                let (kind, namespace) = (kind(), event.namespace());
+                let options = WriteOptions {
+                    manager: CONTROLLER.into(),
+                    ..Default::default()
+                };
+                let sent = self
+                    .cluster
+                    .create(&kind, Some(namespace), body.into(), &options);
+                if let Err(error) = sent.await {
+                    self.book.forget(&event);
+                    lost(&error);
+                }
+            }
+        }
+    }
+
+    /// Sends the counts of series that are due, or all that have news.
+    async fn count(&mut self, all: bool) {
+        for series in self.book.take_due(clock::now(), all) {
+            let Series {
+                namespace,
+                name,
+                count,
+                last,
+            } = series;
+            let series = json!({"count": count, "lastObservedTime": micro_time(last)});
+            let body = json!({"series": series}).to_string();
+            let event = ObjectRef::new(kind(), Some(&namespace), &name);
+            let options = WriteOptions {
+                manager: CONTROLLER.into(),
+                ..Default::default()
+            };
+            let sent = self
+                .cluster
+                .patch(&event, PatchKind::Merge, body.into(), &options);
+            if let Err(error) = sent.await {
+                lost(&error);
+            }
+        }
+    }
+
+    fn body(&self, event: &Event, name: &str, stamp: Timestamp) -> String {
+        let Event {
+            regarding,
+            uid,
+            warning,
+            reason,
+            note,
+        } = event;
+        let mut body = json!({
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": event.namespace()},
+            "eventTime": micro_time(stamp),
+            "reportingController": CONTROLLER,
+            "reportingInstance": &*self.instance,
+            "action": "Reconcile",
+            "type": if *warning { "Warning" } else { "Normal" },
+            "reason": shorten(reason, MAX_REASON),
+            "note": shorten(note, MAX_NOTE),
+            "regarding": {
+                "apiVersion": regarding.gvk.api_version(),
+                "kind": &*regarding.gvk.kind,
+                "name": &*regarding.name,
+                "uid": uid,
+            },
+        });
+        if let Some(namespace) = &regarding.namespace {
+            body["regarding"]["namespace"] = Value::from(&**namespace);
+        }
+        body.to_string()
+    }
+}
+
+async fn wait_until(due: Option<clock::Instant>) {
+    match due {
+        Some(due) => clock::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// In a namespace that goes, and about an Event that the server has let go, nobody misses anything.
+fn lost(error: &Error) {
+    match error.kind {
+        ErrorKind::NamespaceTerminating | ErrorKind::NotFound => {
+            tracing::debug!(%error, "event lost");
+        }
+        _ => tracing::warn!(%error, "event lost"),
+    }
+}
+
+fn kind() -> Gvk {
+    Gvk::new("events.k8s.io", "v1", "Event")
+}
+
+/// `metav1.MicroTime`: exactly six digits.
+fn micro_time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn micro_times_have_six_digits() {
+        let time: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
+        assert_eq!(micro_time(time), "2026-01-02T03:04:05.000000Z");
+        let time: Timestamp = "2026-01-02T03:04:05.1234567Z".parse().unwrap();
+        assert_eq!(micro_time(time), "2026-01-02T03:04:05.123456Z");
     }
 }

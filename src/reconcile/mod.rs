@@ -3,26 +3,41 @@
 //! The operator, `role run` and tests call the same [`reconcile`]. Nothing about a run is remembered
 //! outside the cluster but [`History`], which saves requests and repetitions and may be lost.
 //!
-//! Reading order: [`Input`] and [`Report`] (here and in `report`), then the phases in the order in
-//! which they happen: `inputs` (what the script sees), `finalizer`, `execute` (the script), `prune`,
-//! `conditions` and `status`, `events`.
+//! Reading order: [`Input`] and [`Report`] (here and in `report`), `run` (the order of the phases), then
+//! the phases: `finalizer`, `inputs` (what the script sees), `execute` (the script), `ending` (what its
+//! end means), `prune`, `close` with `conditions`, `status` and `events`.
 
+mod change;
+mod close;
 mod conditions;
+mod ending;
 mod events;
+mod execute;
+mod finalizer;
+mod inputs;
 mod merge_patch;
 mod ownership;
+mod prune;
 mod report;
+mod run;
 mod status;
+mod told;
 
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
+pub use self::change::Change;
 pub use self::events::Recorder;
 pub use self::ownership::digest as status_digest;
-pub use self::report::{History, Report, Subscription};
+pub use self::report::{History, Report};
+use self::run::Run;
+pub use self::told::Told;
+use crate::apply::Memory;
 use crate::clock::Clock;
 use crate::cluster::{self, Cluster};
+pub use crate::host::session::{Call, Read as Subscription};
 use crate::model::{Object, Outcome, Reason};
 use crate::role::Roles;
 use crate::script::{Limits, Pool};
@@ -33,12 +48,18 @@ use crate::watches::Watch;
 pub struct Context {
     /// The door to the cluster; the runtime's own writes pass it unfenced.
     pub cluster: Cluster,
+    /// What earlier runs left in memory about what they applied.
+    pub memory: Memory,
     /// The threads that scripts run on.
     pub pool: Arc<Pool>,
     /// What one script may use up.
     pub limits: Limits,
+    /// Environment variables that the operator opens to roles.
+    pub allow_env: Vec<String>,
     /// Where Events go.
     pub events: Recorder,
+    /// Warnings that were given once.
+    pub told: Told,
     /// The wall clock.
     pub clock: Clock,
 }
@@ -67,33 +88,66 @@ pub struct Input {
 pub enum Mode {
     /// The operator's: finalizers are added, Events sent.
     Operator,
-    /// A person's: each host call is noted; finalizers are never added.
+    /// A person's: host calls and changes are noted; finalizers are never added.
     Once,
-    /// As [`Mode::Once`], but writes are dry-runs, and the changes are noted.
+    /// As [`Mode::Once`], with writes as dry-runs and no Events.
     Plan,
 }
 
+impl Context {
+    /// What runs share, with default limits; its Events are sent from a task on the current runtime.
+    pub fn new(cluster: Cluster, pool: Arc<Pool>, clock: Clock) -> Self {
+        Self {
+            events: Recorder::spawn(cluster.clone(), clock.clone()),
+            cluster,
+            memory: Memory::default(),
+            pool,
+            limits: Limits::default(),
+            allow_env: Vec::new(),
+            told: Told::default(),
+            clock,
+        }
+    }
+}
+
 /// Runs a role for a custom resource.
+///
+/// # Flow
+/// 1. A held custom resource (`rhai.operator/paused`) is told so in its status, and that is all.
+/// 2. The watch's finalizer is put on it. A custom resource that is being deleted goes another way: the
+///    finalizer's program, the children that garbage collection does not reach, the finalizers.
+/// 3. The script runs, within the watch's timeout.
+/// 4. After a run that completed and in which every apply succeeded, what the role no longer applies is
+///    deleted.
+/// 5. Status and Events say how it went.
 ///
 /// # Guarantees
 /// - Whatever happens, a report comes: errors are outcomes.
 /// - The status is written at most once, and only if it changes.
 /// - Killed at any point and run again, the outcome is that of an undisturbed run.
+/// - No value of a Secret that the run saw is in a status, an Event, a log line or the report, unless
+///   the role revealed it.
+///
+/// # Assumptions
+/// One run at a time per custom resource.
 pub async fn reconcile(context: &Context, input: Input) -> Report {
-    let _ = context;
-    Report::new(Outcome::Done, &input.cr)
+    let span = tracing::info_span!(
+        "reconcile",
+        "object.ref" = %input.cr.object_ref(),
+        "object.reason" = %input.reason,
+        role = %input.watch.role,
+    );
+    Run::new(context, &input).go().instrument(span).await
 }
 
 /// Writes an outcome that no script came to, e.g. that of the loop detector, into the status and an
 /// Event, without a run.
 pub async fn declare(context: &Context, input: Input, outcome: Outcome) -> Report {
-    let _ = context;
-    Report::new(outcome, &input.cr)
+    Run::new(context, &input).close(outcome.into()).await
 }
 
 /// Takes our finalizers off a custom resource that is no longer ours to serve: it left the selector,
 /// or its watch is gone.
-pub async fn release(context: &Context, cr: &Object) -> Result<(), cluster::Error> {
-    let _ = (context, cr);
-    Ok(())
+pub async fn release(context: &Context, cr: &Arc<Object>) -> Result<(), cluster::Error> {
+    finalizer::release(context, cr).await
 }

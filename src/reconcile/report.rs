@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cluster::request::ListQuery;
+use serde_json::Value;
+
+use super::{Call, Change, Subscription};
 use crate::model::{Object, ObjectRef, Outcome};
 
 /// What a run came to; all that anyone may want to know about it.
@@ -26,13 +28,13 @@ pub struct Report {
     pub applied: BTreeSet<ObjectRef>,
     /// What was deleted because the role no longer applies it.
     pub pruned: Vec<ObjectRef>,
-    /// When the role asked for a further run.
+    /// When a further run is due, because the role asked for it or a deletion has a bound.
     pub requeue_after: Option<Duration>,
     /// [`super::status_digest`] after the run: another value in a later event is someone's edit.
     pub status_digest: u64,
     /// Whether the status was written.
     pub status_written: bool,
-    /// Children that were written, each as often as that happened, for the loop detector.
+    /// What the role wrote, each as often as that changed something, for the loop detector.
     pub writes: Vec<ObjectRef>,
     /// Applies that needed no request.
     pub skipped: usize,
@@ -40,29 +42,26 @@ pub struct Report {
     pub took: Duration,
     /// What people should know, e.g. fields that the server dropped.
     pub notes: Vec<String>,
+    /// Each host call; empty for the operator's runs.
+    pub trace: Vec<Call>,
+    /// What was changed, or would be; empty for the operator's runs.
+    pub changes: Vec<Change>,
+    /// The status as it is after the run, or would be; null for the operator's runs.
+    pub status: Value,
     /// What the next run is to be given.
     pub history: Arc<History>,
-}
-
-/// Something that a run read, absence included, and the version that it saw.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subscription {
-    /// One object; no version when it was absent.
-    Object(ObjectRef, Option<Box<str>>),
-    /// A list; see [`crate::cluster::read::ReadList::version`].
-    List(ListQuery, u64),
 }
 
 /// What one run leaves for the next of the same custom resource. It may be lost at any time: what it
 /// saves is a repetition or a request, never correctness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// What the last run applied.
-    pub(super) applied: BTreeSet<ObjectRef>,
     /// Whether the last run failed.
     pub(super) failed: bool,
-    /// Fields that the server dropped and that were told.
+    /// Paths of the status that the server dropped.
     pub(super) dropped: BTreeSet<String>,
+    /// Dropped fields that people were told of.
+    pub(super) told: BTreeSet<String>,
 }
 
 impl Report {
@@ -84,6 +83,9 @@ impl Report {
             skipped: 0,
             took: Duration::ZERO,
             notes: Vec::new(),
+            trace: Vec::new(),
+            changes: Vec::new(),
+            status: Value::Null,
             history: Arc::default(),
         }
     }

@@ -161,12 +161,21 @@ fn is_own(path: &str, wanted: &Wanted<'_>) -> bool {
     }
 }
 
-/// The merge patch from a CR's status to what it should be; `None` when it is so.
-pub(super) fn patch(cr: &Object, manager: &str, wanted: &Wanted<'_>) -> Option<Value> {
-    let live = match cr.value().get_mut("status").map(Value::take) {
+/// The status of a CR that no server holds as it would be.
+pub(super) fn preview(cr: &Object, wanted: &Wanted<'_>) -> Value {
+    next(&status_of(cr), &[], wanted).into()
+}
+
+fn status_of(cr: &Object) -> Map<String, Value> {
+    match cr.value().get_mut("status").map(Value::take) {
         Some(Value::Object(status)) => status,
         _ => Map::new(),
-    };
+    }
+}
+
+/// The merge patch from a CR's status to what it should be; `None` when it is so.
+pub(super) fn patch(cr: &Object, manager: &str, wanted: &Wanted<'_>) -> Option<Value> {
+    let live = status_of(cr);
     let sets = ownership::field_sets(cr, manager);
     let next = next(&live, &sets, wanted);
     let patch = merge_patch::between(&live, &next)?;

@@ -1,0 +1,309 @@
+//! The end of a run: status, Events, report.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::conditions::{self, Situation, Tally};
+use super::ending::{End, masked};
+use super::events::Event;
+use super::prune::enumerate;
+use super::report::{History, Report};
+use super::run::Run;
+use super::status::{self, Own, Wanted, Written};
+use super::{Mode, change, ownership};
+use crate::model::condition::{self, Condition, Stamp};
+use crate::model::owner::field_manager;
+use crate::model::{Outcome, Reason};
+use crate::{clock, cluster};
+
+impl Run<'_> {
+    /// Says how the run went, to whoever wants to know.
+    pub(super) async fn close(mut self, end: End) -> Report {
+        let End {
+            outcome,
+            waits,
+            gone,
+        } = end;
+        self.report.outcome = masked(outcome, &self.redactor);
+        self.report.waits = waits;
+        // A deletion run that is done has let go: there is nobody to write to any more.
+        self.report.gone = gone || self.finalizing && self.report.outcome == Outcome::Done;
+        let failed_before = self.failed_before();
+        let mut history = History::clone(&self.input.history);
+        if !self.report.gone {
+            self.write_status(&mut history).await;
+        }
+        if !self.report.paused {
+            self.tell_outcome(failed_before);
+            self.tell_rest();
+            history.failed = matches!(
+                self.report.outcome,
+                Outcome::Failed { .. } | Outcome::Stalled { .. } | Outcome::Fighting { .. }
+            );
+        }
+        self.report.history = if history == *self.input.history {
+            Arc::clone(&self.input.history)
+        } else {
+            Arc::new(history)
+        };
+        self.finish()
+    }
+
+    fn failed_before(&self) -> bool {
+        if !self.input.watch.manage_status {
+            return self.input.history.failed;
+        }
+        let cr = self.cr.value();
+        let list = cr["status"]["conditions"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice);
+        conditions::tell_of_failure(self.input.watch.conditions, list)
+    }
+
+    async fn write_status(&mut self, history: &mut History) {
+        let gathered_status = self.redacted_status();
+        let gathered_conditions = self.redacted_conditions();
+        let tally = self.tally();
+        let now = self.context.clock.rfc3339();
+        let outcome = self.report.outcome.clone();
+        let situation = Situation {
+            outcome: &outcome,
+            finalizing: self.finalizing,
+            role: &self.input.watch.role,
+            tally: &tally,
+        };
+        let own = match (self.input.watch.manage_status, self.report.paused) {
+            (false, _) => Own::Nothing {
+                complete: outcome == Outcome::Done && !self.report.paused,
+            },
+            (true, true) => Own::Paused,
+            (true, false) => Own::End(&situation),
+        };
+        let nothing = BTreeSet::new();
+        let wanted = Wanted {
+            role: &gathered_status,
+            conditions: &gathered_conditions,
+            style: self.input.watch.conditions,
+            own,
+            stamp: Stamp {
+                now: &now,
+                generation: Some(self.input.cr.generation).filter(|generation| *generation > 0),
+            },
+            dropped: if self.looks_again() {
+                &nothing
+            } else {
+                &history.dropped
+            },
+        };
+        if self.cr.uid.is_empty() {
+            self.report.status = status::preview(&self.cr, &wanted);
+            return;
+        }
+        match self.send_status(&wanted).await {
+            Ok(Some(written)) => self.note_written(written, history),
+            Ok(None) => {}
+            Err(error) => {
+                let end = End::of_cluster("cannot write the status", &error, self.finalizing);
+                if let Outcome::Failed { message, .. } = &end.outcome {
+                    tracing::error!(error = message, "status not written");
+                }
+                self.report.outcome = masked(end.outcome, &self.redactor);
+            }
+        }
+    }
+
+    /// A CRD may have gained a field that it lacked: these runs are rare enough to try.
+    fn looks_again(&self) -> bool {
+        !matches!(
+            self.input.reason,
+            Reason::Child | Reason::Read | Reason::Resumed | Reason::Retry | Reason::Requeue
+        )
+    }
+
+    async fn send_status(
+        &mut self,
+        wanted: &Wanted<'_>,
+    ) -> Result<Option<Written>, cluster::Error> {
+        let kind = self.cluster.kind(&self.cr.gvk).await?;
+        if !kind.is_some_and(|kind| kind.has_status) {
+            let kind = self.cr.gvk.kind_group();
+            let note = format!("{kind} has no status subresource: no status is written");
+            if self.context.told.first(&note) {
+                tracing::warn!(kind, "no status subresource");
+            }
+            self.report.notes.push(note);
+            return Ok(None);
+        }
+        let newest = match self.cluster.cached(&self.cr.object_ref()) {
+            Some(None) => return Ok(Some(Written::Gone)),
+            Some(Some(cached)) if cached.uid == self.cr.uid => cached,
+            // Another has taken its name; the server says so too, at no risk.
+            Some(Some(_)) | None => Arc::clone(&self.cr),
+        };
+        status::write(&self.cluster, &newest, wanted)
+            .await
+            .map(Some)
+    }
+
+    fn note_written(&mut self, written: Written, history: &mut History) {
+        match written {
+            Written::Unchanged(cr) => self.cr = cr,
+            Written::Changed {
+                cr,
+                dropped,
+                all_dropped,
+            } => {
+                self.cr = cr;
+                self.report.status_written = true;
+                let kind = self.cr.gvk.kind_group();
+                for path in dropped {
+                    let note = format!("the server dropped {path}: the CRD of {kind} lacks it");
+                    self.tell_dropped(note, history);
+                }
+                history.dropped = all_dropped;
+            }
+            Written::Gone => {
+                self.report.outcome = Outcome::Cancelled;
+                self.report.gone = true;
+            }
+        }
+        for (object, path) in std::mem::take(&mut self.gathered.dropped) {
+            self.tell_dropped(format!("the server dropped {path} of {object}"), history);
+        }
+    }
+
+    fn tell_dropped(&mut self, note: String, history: &mut History) {
+        if history.told.insert(note.clone()) {
+            tracing::warn!(note, "field dropped");
+            self.send(Event::warning(&self.cr, "FieldDropped", note.clone()));
+        }
+        self.report.notes.push(note);
+    }
+
+    /// What the role set, secrets masked.
+    fn redacted_status(&self) -> Map<String, Value> {
+        let mut status = Value::Object(self.gathered.status.clone());
+        self.redactor.value(&mut status);
+        match status {
+            Value::Object(status) => status,
+            _ => Map::new(),
+        }
+    }
+
+    fn redacted_conditions(&self) -> Vec<Condition> {
+        let conditions = self.gathered.conditions.iter();
+        conditions
+            .map(|condition| {
+                let status = condition::Status::parse(condition.status);
+                Condition::new(
+                    condition.kind.clone(),
+                    status.unwrap_or(condition::Status::Unknown),
+                    self.redactor.text(&condition.reason),
+                    self.redactor.text(&condition.message),
+                )
+            })
+            .collect()
+    }
+
+    fn tally(&self) -> Tally {
+        let failed = !matches!(self.report.outcome, Outcome::Done | Outcome::Waiting { .. });
+        Tally {
+            changed: self.gathered.writes.len(),
+            ok: self.gathered.skipped,
+            failures: self.gathered.failed_applies.max(usize::from(failed)),
+            skipped: 0,
+            completion: self
+                .context
+                .clock
+                .timestamp()
+                .strftime("%Y-%m-%dT%H:%M:%S%.6f")
+                .to_string(),
+        }
+    }
+
+    fn tell_outcome(&self, failed_before: bool) {
+        let cr = &*self.cr;
+        match &self.report.outcome {
+            Outcome::Failed { message, .. } | Outcome::Stalled { message } => {
+                self.send(Event::warning(cr, "Failed", message));
+            }
+            Outcome::Fighting { message } => self.send(Event::warning(cr, "Stalled", message)),
+            Outcome::Done if failed_before && !self.finalizing => {
+                self.send(Event::normal(
+                    cr,
+                    "Recovered",
+                    "the last run succeeded again",
+                ));
+            }
+            Outcome::Done | Outcome::Waiting { .. } | Outcome::Cancelled => {}
+        }
+    }
+
+    /// What else happened that people may want to know.
+    fn tell_rest(&mut self) {
+        if !self.gathered.adopted.is_empty() {
+            let names = enumerate(&self.gathered.adopted);
+            let note = format!("took over what nobody controlled: {names}");
+            self.send(Event::normal(&self.cr, "Adopted", note));
+        }
+        for event in std::mem::take(&mut self.gathered.events) {
+            let told = Event::normal(&self.cr, "", event.message);
+            let reason = self.redactor.text(&event.reason).into_owned().into();
+            self.send(Event {
+                warning: event.warning,
+                reason,
+                ..told
+            });
+        }
+        for kind in std::mem::take(&mut self.gathered.unwatched) {
+            let note =
+                format!("{kind} may be read but not watched: a change of it triggers no run");
+            if self.context.told.first(&note) {
+                tracing::warn!(kind, "read is no subscription");
+            }
+            self.report.notes.push(note);
+        }
+        if self.gathered.unreachable && self.input.mode != Mode::Operator {
+            self.report.notes.push(
+                "some objects are out of reach of garbage collection; \
+                 this command adds no finalizer for them, the operator does"
+                    .into(),
+            );
+        }
+    }
+
+    fn finish(mut self) -> Report {
+        let gathered = std::mem::take(&mut self.gathered);
+        let report = &mut self.report;
+        report.cr = self.cr;
+        report.status_digest =
+            ownership::digest(&report.cr, &field_manager(&report.cr.object_ref()));
+        if self.input.mode != Mode::Operator {
+            report.changes = change::of_writes(&gathered.writes, &self.redactor);
+            if !report.cr.uid.is_empty() {
+                report.status = report.cr.value()["status"].take();
+            }
+        }
+        let soonest = [report.requeue_after, gathered.requeue_after];
+        report.requeue_after = soonest.into_iter().flatten().min();
+        report.reads = gathered.reads;
+        report.applied = gathered.applied;
+        report.writes = gathered
+            .writes
+            .into_iter()
+            .map(|write| write.object)
+            .collect();
+        report.skipped = gathered.skipped;
+        report.trace = gathered.trace;
+        report.took = clock::now() - self.started;
+        tracing::info!(
+            outcome = report.outcome.as_str(),
+            writes = report.writes.len(),
+            took = ?report.took,
+            "ran"
+        );
+        self.report
+    }
+}

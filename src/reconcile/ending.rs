@@ -1,0 +1,251 @@
+//! From the way in which a script ended to the outcome of its run.
+
+use std::collections::BTreeSet;
+
+use crate::host::Ending;
+use crate::model::{ObjectRef, Outcome, Redactor};
+use crate::script::{self, Kind};
+use crate::{apply, cluster};
+
+/// How a script ended.
+#[derive(Debug, PartialEq)]
+pub(super) struct End {
+    pub(super) outcome: Outcome,
+    /// What a waiting run waits for.
+    pub(super) waits: BTreeSet<ObjectRef>,
+    /// Whether the custom resource is gone, or another has taken its name.
+    pub(super) gone: bool,
+}
+
+impl From<Outcome> for End {
+    fn from(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            waits: BTreeSet::new(),
+            gone: false,
+        }
+    }
+}
+
+impl End {
+    /// Of a run whose custom resource is gone before it was done.
+    pub(super) fn gone() -> Self {
+        Self {
+            gone: true,
+            ..Outcome::Cancelled.into()
+        }
+    }
+
+    /// Of a deletion run whose custom resource is gone.
+    pub(super) fn finished() -> Self {
+        Self {
+            gone: true,
+            ..Outcome::Done.into()
+        }
+    }
+
+    /// Of a script that failed.
+    pub(super) fn of_script(error: &script::Error, finalizing: bool) -> Self {
+        let message = || error.to_string();
+        match &error.kind {
+            Kind::Ended(ending) => match ending.downcast_ref::<Ending>() {
+                Some(ending) => Self::of_ending(ending, error),
+                None => Outcome::Failed {
+                    message: message(),
+                    after: None,
+                }
+                .into(),
+            },
+            Kind::Host(host) if host.kind == cluster::ErrorKind::NamespaceTerminating.as_str() => {
+                namespace_terminates(finalizing).into()
+            }
+            Kind::Cancelled => Outcome::Cancelled.into(),
+            Kind::Host(host) => Outcome::Failed {
+                message: message(),
+                after: host.after,
+            }
+            .into(),
+            Kind::Thrown(_) | Kind::Limit(_) | Kind::Deadline | Kind::Panic | Kind::Runtime => {
+                Outcome::Failed {
+                    message: message(),
+                    after: None,
+                }
+                .into()
+            }
+        }
+    }
+
+    fn of_ending(ending: &Ending, error: &script::Error) -> Self {
+        match ending {
+            Ending::Waiting { on, object } => {
+                let on = on.clone();
+                Self {
+                    waits: BTreeSet::from([object.clone()]),
+                    ..Outcome::Waiting { on }.into()
+                }
+            }
+            Ending::Failed(message) => {
+                let message = match error.place() {
+                    Some(place) => format!("{place}: {message}"),
+                    None => message.clone(),
+                };
+                Outcome::Stalled { message }.into()
+            }
+            Ending::Gone => Self::gone(),
+        }
+    }
+
+    /// Of something that the runtime itself could not do.
+    pub(super) fn of_cluster(what: &str, error: &cluster::Error, finalizing: bool) -> Self {
+        match error.kind {
+            cluster::ErrorKind::NamespaceTerminating => namespace_terminates(finalizing).into(),
+            cluster::ErrorKind::Cancelled => Outcome::Cancelled.into(),
+            _ => {
+                let message = format!("{what}: {error}");
+                Outcome::Failed {
+                    message,
+                    after: error.after,
+                }
+                .into()
+            }
+        }
+    }
+
+    /// The same of what `apply` could not do for the runtime.
+    pub(super) fn of_apply(what: &str, error: &apply::Error, finalizing: bool) -> Self {
+        match error {
+            apply::Error::Cluster(error) => Self::of_cluster(what, error, finalizing),
+            apply::Error::OwnerGone { .. } => Self::gone(),
+            error => Outcome::Failed {
+                message: format!("{what}: {error}"),
+                after: None,
+            }
+            .into(),
+        }
+    }
+}
+
+/// The outcome without secrets.
+pub(super) fn masked(mut outcome: Outcome, redactor: &Redactor) -> Outcome {
+    match &mut outcome {
+        Outcome::Waiting { on: text }
+        | Outcome::Failed { message: text, .. }
+        | Outcome::Stalled { message: text }
+        | Outcome::Fighting { message: text } => *text = redactor.text(text).into_owned(),
+        Outcome::Done | Outcome::Cancelled => {}
+    }
+    outcome
+}
+
+/// Nothing can be made any more in a namespace that goes; a deletion run has nothing left to do there,
+/// any other is about to be followed by one.
+fn namespace_terminates(finalizing: bool) -> Outcome {
+    if finalizing {
+        Outcome::Done
+    } else {
+        Outcome::Waiting {
+            on: "the namespace is being deleted".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::Gvk;
+    use crate::script::{Frame, HostError};
+
+    fn failed(kind: Kind) -> script::Error {
+        let frame = Frame {
+            function: None,
+            file: "web/tasks/main.rhai".into(),
+            line: 3,
+            column: 1,
+            source: None,
+        };
+        script::Error {
+            kind,
+            message: "web/tasks/main.rhai:3:1: hunter22 is wrong".into(),
+            hint: None,
+            trace: vec![frame],
+        }
+    }
+
+    fn end(kind: Kind, finalizing: bool) -> End {
+        End::of_script(&failed(kind), finalizing)
+    }
+
+    #[test]
+    fn a_servers_delay_is_kept() {
+        let mut host = HostError::new("too_many_requests", "slow down");
+        host.after = Some(Duration::from_secs(7));
+        let Outcome::Failed { after, .. } = end(Kind::Host(host), false).outcome else {
+            panic!("a failed host call is a failure");
+        };
+        assert_eq!(after, Some(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn what_a_role_waits_for_is_told() {
+        let object = ObjectRef::new(Gvk::new("", "v1", "Pod"), Some("n"), "x");
+        let ending = Ending::Waiting {
+            on: "Pod n/x".into(),
+            object: object.clone(),
+        };
+        let end = end(Kind::Ended(Arc::new(ending)), false);
+        assert_eq!(
+            end.outcome,
+            Outcome::Waiting {
+                on: "Pod n/x".into()
+            }
+        );
+        assert_eq!(end.waits, BTreeSet::from([object]));
+    }
+
+    #[test]
+    fn fail_is_terminal_and_says_where() {
+        let ending = Ending::Failed("no hunter22".into());
+        let end = end(Kind::Ended(Arc::new(ending)), false);
+        let message = "web/tasks/main.rhai:3:1: no hunter22".into();
+        assert_eq!(end.outcome, Outcome::Stalled { message });
+    }
+
+    #[test]
+    fn no_outcome_gives_a_secret_away() {
+        let redactor = Redactor::default();
+        redactor.add("hunter22");
+        let text = || "no hunter22".to_owned();
+        for outcome in [
+            Outcome::Waiting { on: text() },
+            Outcome::Failed {
+                message: text(),
+                after: None,
+            },
+            Outcome::Stalled { message: text() },
+            Outcome::Fighting { message: text() },
+        ] {
+            let shown = format!("{:?}", masked(outcome, &redactor));
+            assert!(shown.contains("no [redacted]"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_namespace_that_goes_ends_a_deletion_run_well() {
+        let host = || Kind::Host(HostError::new("namespace_terminating", "forbidden"));
+        assert_eq!(end(host(), true).outcome, Outcome::Done);
+        assert!(matches!(
+            end(host(), false).outcome,
+            Outcome::Waiting { .. }
+        ));
+    }
+
+    #[test]
+    fn a_vanished_custom_resource_is_no_error() {
+        let end = end(Kind::Ended(Arc::new(Ending::Gone)), false);
+        assert_eq!(end.outcome, Outcome::Cancelled);
+        assert!(end.gone);
+    }
+}

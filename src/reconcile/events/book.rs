@@ -1,0 +1,294 @@
+//! Which Events are sent, counted or refused; pure.
+//!
+//! Like client-go: an Event that repeats within a window is a series, and one object may send 25 at
+//! once and one every five minutes after that.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::Event;
+use crate::clock::Instant;
+
+/// An Event that repeats within this time belongs to the series; longer than the longest backoff.
+const WINDOW: Duration = Duration::from_mins(10);
+/// The count of a series is sent this long after the last time, so that a hot series costs little.
+const COUNT_EVERY: Duration = Duration::from_secs(10);
+/// Events that one object may send at once.
+const BURST: u32 = 25;
+/// Time in which it gains one more.
+const REFILL: Duration = Duration::from_mins(5);
+/// Series and objects that are remembered; beyond, the longest silent ones go.
+const CAPACITY: usize = 4096;
+
+/// What is known of the Events sent.
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    entries: HashMap<Event, Entry>,
+    budgets: HashMap<Box<str>, Budget>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    count: u32,
+    told: u32,
+    told_at: Instant,
+    last: Instant,
+    last_stamp: Timestamp,
+}
+
+#[derive(Debug)]
+struct Budget {
+    left: u32,
+    since: Instant,
+}
+
+/// What becomes of an Event.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is sent, under this name.
+    First(String),
+    /// It is counted.
+    Counted,
+    /// Its object has sent too many.
+    Refused,
+}
+
+/// A count to be sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Series {
+    /// Where the Event is.
+    pub(super) namespace: String,
+    /// Its name.
+    pub(super) name: String,
+    /// How often it happened.
+    pub(super) count: u32,
+    /// When it last did.
+    pub(super) last: Timestamp,
+}
+
+impl Book {
+    /// Enters an Event that happens now.
+    pub(super) fn enter(&mut self, event: &Event, now: Instant, stamp: Timestamp) -> Verdict {
+        self.forget_old(now);
+        let known = self.entries.get_mut(event);
+        if let Some(entry) = known.filter(|entry| now - entry.last < WINDOW) {
+            entry.count += 1;
+            entry.last = now;
+            entry.last_stamp = stamp;
+            return Verdict::Counted;
+        }
+        let budget = self.budgets.entry(event.uid.clone());
+        if !budget
+            .or_insert(Budget {
+                left: BURST,
+                since: now,
+            })
+            .take(now)
+        {
+            return Verdict::Refused;
+        }
+        let name = name(&event.regarding.name, stamp);
+        let entry = Entry {
+            name: name.clone(),
+            count: 1,
+            told: 1,
+            told_at: now,
+            last: now,
+            last_stamp: stamp,
+        };
+        self.entries.insert(event.clone(), entry);
+        Verdict::First(name)
+    }
+
+    /// Forgets an Event that could not be sent: its next one is a first one.
+    pub(super) fn forget(&mut self, event: &Event) {
+        self.entries.remove(event);
+    }
+
+    /// When the next count is due.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let due = |entry: &Entry| entry.has_news().then(|| entry.told_at + COUNT_EVERY);
+        self.entries.values().filter_map(due).min()
+    }
+
+    /// The counts that are due, or all that have news.
+    pub(super) fn take_due(&mut self, now: Instant, all: bool) -> Vec<Series> {
+        let news = self
+            .entries
+            .iter_mut()
+            .filter(|(_, entry)| entry.has_news() && (all || entry.told_at + COUNT_EVERY <= now));
+        news.map(|(event, entry)| {
+            entry.told = entry.count;
+            entry.told_at = now;
+            Series {
+                namespace: event.namespace().to_owned(),
+                name: entry.name.clone(),
+                count: entry.count,
+                last: entry.last_stamp,
+            }
+        })
+        .collect()
+    }
+
+    fn forget_old(&mut self, now: Instant) {
+        if self.entries.len() >= CAPACITY {
+            self.entries.retain(|_, entry| now - entry.last < WINDOW);
+        }
+        if self.entries.len() >= CAPACITY {
+            let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.last);
+            if let Some(oldest) = oldest.map(|(event, _)| event.clone()) {
+                self.entries.remove(&oldest);
+            }
+        }
+        if self.budgets.len() >= CAPACITY {
+            self.budgets.retain(|_, budget| !budget.is_full(now));
+        }
+    }
+}
+
+impl Entry {
+    fn has_news(&self) -> bool {
+        self.count > self.told
+    }
+}
+
+impl Budget {
+    fn take(&mut self, now: Instant) -> bool {
+        let gained = self.gained(now);
+        if gained > 0 {
+            self.left = (self.left + gained).min(BURST);
+            self.since = now;
+        }
+        let granted = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        granted
+    }
+
+    fn gained(&self, now: Instant) -> u32 {
+        u32::try_from((now - self.since).as_secs() / REFILL.as_secs())
+            .unwrap_or(BURST)
+            .min(BURST)
+    }
+
+    fn is_full(&self, now: Instant) -> bool {
+        self.left + self.gained(now) >= BURST
+    }
+}
+
+/// As client-go names Events: the object's name and the time in hexadecimal nanoseconds.
+fn name(object: &str, stamp: Timestamp) -> String {
+    // 253 characters may be a name; 16 are the time, and a name is cut where no dot precedes one.
+    let object = object.get(..object.len().min(235)).unwrap_or(object);
+    format!(
+        "{}.{:x}",
+        object.trim_end_matches(['.', '-']),
+        stamp.as_nanosecond()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+    use crate::model::ObjectRef;
+    use crate::model::gvk::Gvk;
+
+    fn event(uid: &str, note: &str) -> Event {
+        Event {
+            regarding: ObjectRef::new(Gvk::new("g", "v1", "K"), Some("n"), "x"),
+            uid: uid.into(),
+            warning: true,
+            reason: "Failed".into(),
+            note: note.into(),
+        }
+    }
+
+    fn stamp(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_repeated_event_is_counted_and_its_count_sent_later() {
+        let mut book = Book::default();
+        let start = clock::now();
+        let Verdict::First(name) = book.enter(&event("u", "a"), start, stamp(0)) else {
+            panic!("the first one is sent");
+        };
+        assert_eq!(book.due(), None);
+        for second in 1..=3 {
+            let now = start + Duration::from_secs(second);
+            let stamp = stamp(i64::try_from(second).unwrap());
+            assert_eq!(book.enter(&event("u", "a"), now, stamp), Verdict::Counted);
+        }
+        assert_eq!(book.due(), Some(start + COUNT_EVERY));
+        assert!(
+            book.take_due(start + Duration::from_secs(4), false)
+                .is_empty()
+        );
+        let series = Series {
+            namespace: "n".into(),
+            name,
+            count: 4,
+            last: stamp(3),
+        };
+        assert_eq!(book.take_due(start + COUNT_EVERY, false), [series]);
+        assert_eq!(book.due(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_text_is_another_event() {
+        let mut book = Book::default();
+        let now = clock::now();
+        assert!(matches!(
+            book.enter(&event("u", "a"), now, stamp(0)),
+            Verdict::First(_)
+        ));
+        assert!(matches!(
+            book.enter(&event("u", "b"), now, stamp(0)),
+            Verdict::First(_)
+        ));
+        book.forget(&event("u", "a"));
+        assert!(matches!(
+            book.enter(&event("u", "a"), now, stamp(0)),
+            Verdict::First(_)
+        ));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_object_cannot_flood_the_server_and_does_not_stop_others() {
+        let mut book = Book::default();
+        let start = clock::now();
+        let mut sent = |uid: &str, now| {
+            let verdicts =
+                (0..100).map(|n| book.enter(&event(uid, &format!("{n} {now:?}")), now, stamp(0)));
+            verdicts
+                .filter(|verdict| matches!(verdict, Verdict::First(_)))
+                .count()
+        };
+        assert_eq!(sent("noisy", start), 25);
+        assert_eq!(sent("other", start), 25);
+        assert_eq!(sent("noisy", start + REFILL), 1);
+        assert_eq!(sent("noisy", start + REFILL * 100), 25);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_remembered_is_bounded() {
+        let mut book = Book::default();
+        let now = clock::now();
+        for n in 0..CAPACITY + 10 {
+            book.enter(&event(&n.to_string(), "a"), now, stamp(0));
+        }
+        assert_eq!(book.entries.len(), CAPACITY);
+    }
+
+    #[test]
+    fn names_stay_valid() {
+        let long = format!("{}.{}", "a".repeat(234), "b".repeat(15));
+        let name = name(&long, stamp(0));
+        assert!(name.len() <= 253, "{}", name.len());
+        assert!(!name.contains(".."), "{name}");
+    }
+}

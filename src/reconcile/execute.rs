@@ -1,0 +1,89 @@
+//! The script of a run: what it is given, and what it leaves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Mode;
+use super::ending::End;
+use super::inputs::{self, Scene};
+use super::run::Run;
+use crate::clock;
+use crate::cluster::Cluster;
+use crate::cluster::layer::Fence;
+use crate::host::Session;
+use crate::host::session::Setup;
+use crate::model::{Outcome, Redactor};
+use crate::role::Role;
+use crate::script::{self, Job, Kind, Program};
+
+impl Run<'_> {
+    /// Runs a program of a role, within the watch's timeout and the bound.
+    pub(super) async fn execute(
+        &mut self,
+        role: &Arc<Role>,
+        program: Arc<Program>,
+        bound: Option<Duration>,
+    ) -> End {
+        let timeout = self.input.watch.timeout;
+        let timeout = bound.map_or(timeout, |bound| bound.min(timeout));
+        let session = Arc::new(Session::new(self.setup(role)));
+        let job = Job {
+            program,
+            variables: session.setup.variables.clone(),
+            state: Arc::<Session>::clone(&session),
+            limits: self.context.limits,
+            cancel: self.input.cancel.clone(),
+            deadline: clock::now() + timeout,
+        };
+        let result = self.context.pool.run(job).await;
+        self.gathered = std::mem::take(&mut *session.gathered());
+        match result {
+            Ok(_) => Outcome::Done.into(),
+            Err(error) => {
+                log(&error, &self.redactor);
+                End::of_script(&error, self.finalizing)
+            }
+        }
+    }
+
+    fn setup(&self, role: &Arc<Role>) -> Setup {
+        let scene = Scene {
+            cr: &self.cr,
+            watch: &self.input.watch,
+            role,
+            finalizing: self.finalizing,
+            reason: self.input.reason,
+        };
+        Setup {
+            cluster: fenced(&self.cluster, role),
+            memory: self.context.memory.clone(),
+            owner: self.owner(),
+            role: Arc::clone(role),
+            roles: Arc::clone(&self.input.roles),
+            variables: inputs::variables(&scene),
+            redactor: self.redactor.clone(),
+            allow_env: self.context.allow_env.clone(),
+            trace: self.input.mode != Mode::Operator,
+        }
+    }
+}
+
+/// The cluster as far as the role's permissions reach.
+fn fenced(cluster: &Cluster, role: &Arc<Role>) -> Cluster {
+    if role.permissions.api.is_none() {
+        return cluster.clone();
+    }
+    let allowing = Arc::clone(role);
+    let allows = move |group: &str, resource: &str, verb: &str| {
+        allowing.permissions.allows(group, resource, verb)
+    };
+    cluster.with_fence(Arc::new(Fence::new(&role.name, allows)))
+}
+
+/// What failed, with the source line and the way that led there. Ways to end a run are no failures.
+fn log(error: &script::Error, redactor: &Redactor) {
+    if !matches!(error.kind, Kind::Ended(_) | Kind::Cancelled) {
+        let text = format!("{error:#}");
+        tracing::error!(error = %redactor.text(&text), "script failed");
+    }
+}

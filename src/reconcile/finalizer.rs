@@ -1,0 +1,202 @@
+//! Which finalizers a custom resource has to have, which program a deletion run is, and when a
+//! deletion that does not succeed is given up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Context, Input};
+use crate::apply::finalizer;
+use crate::cluster::{self, Cluster};
+use crate::model::annotations::CLEANUP_FINALIZER;
+use crate::model::owner::field_manager;
+use crate::model::{Object, Outcome};
+use crate::role::Role;
+use crate::script::Program;
+use crate::watches::{Finalizer, FinalizerFailure};
+
+/// Puts the watch's finalizer on a custom resource before its first run, and takes off those that
+/// were ours and that no watch asks for any more. `None`: the custom resource is gone.
+pub(super) async fn settle(
+    context: &Context,
+    input: &Input,
+) -> Result<Option<Arc<Object>>, cluster::Error> {
+    let wanted = input
+        .watch
+        .finalizer
+        .as_ref()
+        .map(|finalizer| &*finalizer.name);
+    finalizer::rewrite(&context.cluster, &input.cr, |current, before| {
+        let stale: Vec<String> = ours(current)
+            .into_iter()
+            .filter(|name| Some(&**name) != wanted && name != CLEANUP_FINALIZER)
+            .collect();
+        let mut after: Vec<String> = before
+            .iter()
+            .filter(|name| !stale.contains(name))
+            .cloned()
+            .collect();
+        // The API takes no new finalizer on what is being deleted.
+        if let Some(wanted) = wanted.filter(|_| !current.deleting)
+            && !after.iter().any(|name| name == wanted)
+        {
+            after.push(wanted.to_owned());
+        }
+        after
+    })
+    .await
+}
+
+/// Takes finalizers off. `None`: the custom resource is gone.
+pub(super) async fn remove(
+    cluster: &Cluster,
+    cr: &Arc<Object>,
+    names: &[&str],
+) -> Result<Option<Arc<Object>>, cluster::Error> {
+    finalizer::rewrite(cluster, cr, |_, before| {
+        before
+            .iter()
+            .filter(|name| !names.contains(&&***name))
+            .cloned()
+            .collect()
+    })
+    .await
+}
+
+/// Takes all of our finalizers off.
+pub(super) async fn release(context: &Context, cr: &Arc<Object>) -> Result<(), cluster::Error> {
+    finalizer::rewrite(&context.cluster, cr, |current, before| {
+        let ours = ours(current);
+        before
+            .iter()
+            .filter(|name| !ours.contains(name))
+            .cloned()
+            .collect()
+    })
+    .await
+    .map(|_| ())
+}
+
+/// The finalizers that our field manager set: only they are ours to take off unasked.
+fn ours(cr: &Object) -> Vec<String> {
+    let manager = field_manager(&cr.object_ref());
+    cr.managed_by(&manager, None)
+        .filter_map(|entry| serde_json::from_str::<Value>(&entry.fields).ok())
+        .flat_map(|fields| match &fields["f:metadata"]["f:finalizers"] {
+            Value::Object(items) => items.keys().filter_map(|key| item(key)).collect(),
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+/// The value of a set's member, `v:"name"`.
+fn item(key: &str) -> Option<String> {
+    serde_json::from_str(key.strip_prefix("v:")?).ok()
+}
+
+/// Whether a custom resource has a finalizer.
+pub(super) fn has(cr: &Object, name: &str) -> bool {
+    cr.details()
+        .finalizers
+        .iter()
+        .any(|finalizer| finalizer == name)
+}
+
+/// What a deletion run runs: `tasks/main.rhai` of the finalizer's role; without one the role's
+/// `tasks/finalize.rhai`; without it its `tasks/main.rhai`, which finds `finalizing` true.
+pub(super) fn program(role: &Role, finalizer: &Finalizer) -> Arc<Program> {
+    let entry = match (&finalizer.role, &role.finalize) {
+        (None, Some(finalize)) => finalize,
+        _ => &role.program,
+    };
+    Arc::clone(entry)
+}
+
+/// How much time a deletion has left; `None` for no bound.
+pub(super) fn time_left(cr: &Object, finalizer: &Finalizer, now: Timestamp) -> Option<Duration> {
+    let timeout = finalizer.timeout?;
+    let since: Timestamp = cr.details().deletion_timestamp?.parse().ok()?;
+    let passed = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+    Some(timeout.saturating_sub(passed))
+}
+
+/// Whether a deletion run that ended like this is the last one, and what it could not do is left.
+pub(super) fn gives_up(finalizer: &Finalizer, outcome: &Outcome, left: Option<Duration>) -> bool {
+    finalizer.on_failure == FinalizerFailure::Orphan
+        && left == Some(Duration::ZERO)
+        && !matches!(outcome, Outcome::Done | Outcome::Cancelled)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::model::Gvk;
+    use crate::model::yaml::Position;
+
+    fn cr(metadata: &Value) -> Object {
+        let mut whole = json!({"metadata": {"name": "x"}});
+        whole["metadata"]
+            .as_object_mut()
+            .unwrap()
+            .extend(metadata.as_object().unwrap().clone());
+        Object::from_value(&Gvk::new("g", "v1", "K"), &whole).unwrap()
+    }
+
+    fn bounded(on_failure: FinalizerFailure) -> Finalizer {
+        Finalizer {
+            name: "example.com/f".into(),
+            role: None,
+            role_position: Position::default(),
+            vars: Map::new(),
+            timeout: Some(Duration::from_mins(1)),
+            on_failure,
+        }
+    }
+
+    #[test]
+    fn ours_are_those_that_our_manager_set() {
+        let manager = field_manager(&cr(&json!({})).object_ref());
+        let cr = cr(&json!({"managedFields": [
+            {"manager": manager, "operation": "Update", "fieldsV1": {"f:metadata": {"f:finalizers": {
+                ".": {}, "v:\"example.com/f\"": {}, "v:\"rhai.operator/cleanup\"": {},
+            }}}},
+            {"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:metadata": {
+                "f:finalizers": {"v:\"theirs\"": {}},
+            }}},
+        ]}));
+        assert_eq!(ours(&cr), ["example.com/f", "rhai.operator/cleanup"]);
+    }
+
+    #[test]
+    fn the_time_of_a_deletion_runs_from_its_timestamp() {
+        let deleted = cr(&json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}));
+        let at = |text: &str| text.parse().unwrap();
+        let finalizer = bounded(FinalizerFailure::Orphan);
+        let left = time_left(&deleted, &finalizer, at("2026-01-01T00:00:20Z"));
+        assert_eq!(left, Some(Duration::from_secs(40)));
+        // The server's clock may be ahead of ours.
+        let left = time_left(&deleted, &finalizer, at("2025-12-31T23:59:00Z"));
+        assert_eq!(left, Some(Duration::from_mins(1)));
+        let left = time_left(&deleted, &finalizer, at("2026-01-01T00:02:00Z"));
+        assert_eq!(left, Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn only_orphan_gives_up_and_only_when_the_time_is_over() {
+        let failed = Outcome::Failed {
+            message: String::new(),
+            after: None,
+        };
+        let over = Some(Duration::ZERO);
+        let orphan = bounded(FinalizerFailure::Orphan);
+        assert!(gives_up(&orphan, &failed, over));
+        assert!(!gives_up(&orphan, &failed, Some(Duration::from_secs(1))));
+        assert!(!gives_up(&orphan, &failed, None));
+        assert!(!gives_up(&orphan, &Outcome::Done, over));
+        assert!(!gives_up(&bounded(FinalizerFailure::Retry), &failed, over));
+    }
+}

@@ -1,0 +1,70 @@
+//! What a script sees: the constants of a run, from the CR's JSON.
+
+use serde_json::{Map, Value, json};
+
+use crate::model::{Object, Reason};
+use crate::role::{self, Role};
+use crate::script::{Variables, value};
+use crate::watches::Watch;
+
+/// For which run the constants are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scene<'a> {
+    pub(super) cr: &'a Object,
+    pub(super) watch: &'a Watch,
+    pub(super) role: &'a Role,
+    pub(super) finalizing: bool,
+    pub(super) reason: Reason,
+}
+
+/// Constants of every script, in modules too: `cr`, `spec`, `status`, `meta`, `vars`, `finalizing`,
+/// `reason`.
+pub(super) fn variables(scene: &Scene<'_>) -> Variables {
+    let Scene {
+        cr,
+        watch,
+        role,
+        finalizing,
+        reason,
+    } = *scene;
+    let mut whole = cr.value();
+    let spec = map_of(&mut whole, "spec");
+    let status = map_of(&mut whole, "status");
+    let meta = meta(&whole["metadata"]);
+    let finalizer = watch.finalizer.as_ref().filter(|_| finalizing);
+    let finalizer = finalizer.map(|finalizer| &finalizer.vars);
+    let vars = role::variables(role, &spec, &watch.vars, finalizer, watch.snake_case);
+    let whole = value::to_dynamic(&whole);
+    let vars = Value::Object(vars);
+    Variables::from([
+        ("cr", whole),
+        ("spec", value::to_dynamic(&spec.into())),
+        ("status", value::to_dynamic(&status.into())),
+        ("meta", value::to_dynamic(&meta)),
+        ("vars", value::to_dynamic(&vars)),
+        ("finalizing", finalizing.into()),
+        ("reason", reason.as_str().into()),
+    ])
+}
+
+/// A part of the CR; an empty map where it has none, or something that is no map.
+fn map_of(whole: &mut Value, key: &str) -> Map<String, Value> {
+    whole[key].as_object().cloned().unwrap_or_default()
+}
+
+/// The metadata with everything that scripts may count on: absent maps and lists are empty ones.
+fn meta(metadata: &Value) -> Value {
+    let scalar = |key: &str| metadata[key].clone();
+    let map = |key: &str| metadata.get(key).cloned().unwrap_or_else(|| json!({}));
+    json!({
+        "name": scalar("name"),
+        "namespace": scalar("namespace"),
+        "uid": scalar("uid"),
+        "generation": scalar("generation"),
+        "labels": map("labels"),
+        "annotations": map("annotations"),
+        "finalizers": metadata.get("finalizers").cloned().unwrap_or_else(|| json!([])),
+        "creationTimestamp": scalar("creationTimestamp"),
+        "deletionTimestamp": scalar("deletionTimestamp"),
+    })
+}

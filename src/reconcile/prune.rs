@@ -1,0 +1,60 @@
+//! After a complete run: deleting what the role no longer applies.
+
+use super::ending::End;
+use super::events::Event;
+use super::run::Run;
+use crate::apply::prune::{self as children, Pruned};
+use crate::host::session::Write;
+use crate::model::{ObjectRef, Outcome};
+
+/// Names in a sentence, beyond which the rest is a number.
+const NAMED: usize = 5;
+
+/// Prunes; how the run ends if that failed.
+pub(super) async fn prune(run: &mut Run<'_>) -> Option<End> {
+    let Pruned { deleted, failed } =
+        children::prune(&run.cluster, &run.owner(), &run.gathered.applied).await;
+    run.report.pruned = deleted.iter().map(|child| child.object_ref()).collect();
+    run.gathered
+        .writes
+        .extend(deleted.into_iter().map(|child| Write {
+            object: child.object_ref(),
+            before: Some(child),
+            after: None,
+        }));
+    if !run.report.pruned.is_empty() {
+        let names = enumerate(&run.report.pruned);
+        let note = format!("deleted what the role no longer applies: {names}");
+        run.send(Event::normal(&run.cr, "Pruned", note));
+    }
+    let (object, error) = failed.first()?;
+    let end = End::of_apply(&format!("cannot prune {object}"), error, false);
+    (end.outcome != Outcome::Done).then_some(end)
+}
+
+/// Some objects in a sentence.
+pub(super) fn enumerate(objects: &[ObjectRef]) -> String {
+    let named: Vec<String> = objects
+        .iter()
+        .take(NAMED)
+        .map(ToString::to_string)
+        .collect();
+    match objects.len().saturating_sub(NAMED) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Gvk;
+
+    #[test]
+    fn many_objects_are_a_number() {
+        let object = |n: usize| ObjectRef::new(Gvk::new("", "v1", "Pod"), None, &format!("p{n}"));
+        let objects: Vec<_> = (0..7).map(object).collect();
+        assert_eq!(enumerate(&objects[..2]), "Pod p0, Pod p1");
+        assert!(enumerate(&objects).ends_with("Pod p4 and 2 more"));
+    }
+}

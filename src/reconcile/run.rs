@@ -1,0 +1,248 @@
+//! The order of a run's phases.
+
+use std::sync::Arc;
+
+use super::ending::End;
+use super::events::Event;
+use super::report::Report;
+use super::{Context, Input, Mode, finalizer, prune};
+use crate::apply::finalizer::Guard;
+use crate::apply::{Owner, cleanup};
+use crate::clock::{self, Instant};
+use crate::cluster::Cluster;
+use crate::host::session::Gathered;
+use crate::model::annotations::{CLEANUP_FINALIZER, PAUSED};
+use crate::model::{Object, Outcome, Redactor};
+use crate::role::Role;
+use crate::watches::{Finalizer, OnDelete};
+
+/// A run that is going on.
+pub(super) struct Run<'a> {
+    pub(super) context: &'a Context,
+    pub(super) input: &'a Input,
+    /// The cluster as this run may change it.
+    pub(super) cluster: Cluster,
+    /// The custom resource as last seen.
+    pub(super) cr: Arc<Object>,
+    /// Whether it is being deleted.
+    pub(super) finalizing: bool,
+    /// The secrets that the run has seen.
+    pub(super) redactor: Redactor,
+    /// What the script did and asked for.
+    pub(super) gathered: Gathered,
+    pub(super) started: Instant,
+    pub(super) report: Report,
+}
+
+impl<'a> Run<'a> {
+    /// A run that begins now.
+    pub(super) fn new(context: &'a Context, input: &'a Input) -> Self {
+        let cluster = match input.mode {
+            Mode::Plan => context.cluster.with_dry_run(),
+            Mode::Operator | Mode::Once => context.cluster.clone(),
+        };
+        let redactor = Redactor::default();
+        redactor.learn(&input.cr);
+        Self {
+            context,
+            input,
+            cluster,
+            cr: Arc::clone(&input.cr),
+            finalizing: input.cr.deleting,
+            redactor,
+            gathered: Gathered::default(),
+            started: clock::now(),
+            report: Report::new(Outcome::Done, &input.cr),
+        }
+    }
+
+    /// Runs all phases.
+    pub(super) async fn go(mut self) -> Report {
+        tracing::debug!("started");
+        if self.is_paused() {
+            self.report.paused = true;
+            return self.close(Outcome::Done.into()).await;
+        }
+        let end = if self.finalizing {
+            self.delete().await
+        } else {
+            self.make_so().await
+        };
+        self.close(end).await
+    }
+
+    fn is_paused(&self) -> bool {
+        // Most objects have not even the word in them; parsing their metadata is not free.
+        self.cr.json().contains(PAUSED)
+            && self
+                .cr
+                .details()
+                .annotations
+                .get(PAUSED)
+                .is_some_and(|value| value == "true")
+    }
+
+    /// The run of a custom resource that is to stay.
+    async fn make_so(&mut self) -> End {
+        if self.input.mode == Mode::Operator {
+            match finalizer::settle(self.context, self.input).await {
+                Err(error) => return End::of_cluster("cannot set finalizers", &error, false),
+                // Its deletion comes as an event of its own.
+                Ok(Some(cr)) if cr.deleting => return Outcome::Cancelled.into(),
+                Ok(Some(cr)) => self.cr = cr,
+                Ok(None) => return End::gone(),
+            }
+        }
+        let role = match self.role(&self.input.watch.role) {
+            Ok(role) => role,
+            Err(end) => return end,
+        };
+        let program = Arc::clone(&role.program);
+        let end = self.execute(&role, program, None).await;
+        let complete = end.outcome == Outcome::Done && self.gathered.failed_applies == 0;
+        if !complete || !self.input.watch.prune {
+            return end;
+        }
+        prune::prune(self).await.unwrap_or(end)
+    }
+
+    /// The run of a custom resource that is being deleted. Each finalizer goes when its own part is
+    /// done, so that a later part that waits does not repeat an earlier one.
+    async fn delete(&mut self) -> End {
+        if let Some(finalizer) = self.input.watch.finalizer.clone()
+            && finalizer::has(&self.cr, &finalizer.name)
+        {
+            let end = self.finalize(&finalizer).await;
+            if end.outcome != Outcome::Done {
+                return end;
+            }
+            if let Err(end) = self.let_go(&[&finalizer.name]).await {
+                return end;
+            }
+        }
+        if finalizer::has(&self.cr, CLEANUP_FINALIZER) {
+            let end = self.clean_up().await;
+            if end.outcome != Outcome::Done {
+                return end;
+            }
+            if let Err(end) = self.let_go(&[CLEANUP_FINALIZER]).await {
+                return end;
+            }
+        }
+        let stale = finalizer::release(self.context, &self.cr);
+        match stale.await {
+            Ok(()) => Outcome::Done.into(),
+            Err(error) => End::of_cluster("cannot remove finalizers", &error, true),
+        }
+    }
+
+    /// Runs what the watch's finalizer is for.
+    async fn finalize(&mut self, finalizer: &Finalizer) -> End {
+        let now = self.context.clock.timestamp();
+        let left = finalizer::time_left(&self.cr, finalizer, now);
+        let overdue = Outcome::Failed {
+            message: "the time is over".into(),
+            after: None,
+        };
+        if finalizer::gives_up(finalizer, &overdue, left) {
+            return self.give_up(finalizer, "it was not done in time");
+        }
+        let name = finalizer.role.as_ref().unwrap_or(&self.input.watch.role);
+        let role = match self.role(name) {
+            Ok(role) => role,
+            Err(end) => return end,
+        };
+        let program = finalizer::program(&role, finalizer);
+        let bound = left.filter(|left| !left.is_zero());
+        let end = self.execute(&role, program, bound).await;
+        let now = self.context.clock.timestamp();
+        let left = finalizer::time_left(&self.cr, finalizer, now);
+        if finalizer::gives_up(finalizer, &end.outcome, left) {
+            let why = match &end.outcome {
+                Outcome::Failed { message, .. } | Outcome::Stalled { message } => message,
+                Outcome::Waiting { on } => on,
+                _ => "it was not done in time",
+            };
+            return self.give_up(finalizer, why);
+        }
+        if end.outcome != Outcome::Done {
+            self.report.requeue_after = left.filter(|left| !left.is_zero());
+        }
+        end
+    }
+
+    /// Lets a custom resource go although its deletion run did not succeed.
+    fn give_up(&self, finalizer: &Finalizer, why: &str) -> End {
+        let note = format!(
+            "finalizer {} is given up, what it cares for is left: {why}",
+            finalizer.name
+        );
+        tracing::warn!(finalizer = %finalizer.name, why, "finalizer given up");
+        self.send(Event::warning(&self.cr, "FinalizerGivenUp", note));
+        Outcome::Done.into()
+    }
+
+    /// Deletes the children that garbage collection does not reach.
+    async fn clean_up(&self) -> End {
+        if self.input.watch.on_delete == OnDelete::Orphan {
+            return Outcome::Done.into();
+        }
+        match cleanup::clean_up(&self.cluster, &self.owner()).await {
+            Ok(left) => match left.first() {
+                None => Outcome::Done.into(),
+                Some(first) => {
+                    let on = format!("{first} and {} more to be gone", left.len() - 1);
+                    End {
+                        waits: left.clone(),
+                        ..Outcome::Waiting { on }.into()
+                    }
+                }
+            },
+            Err(error) => End::of_apply("cannot delete what is left", &error, true),
+        }
+    }
+
+    async fn let_go(&mut self, names: &[&str]) -> Result<(), End> {
+        match finalizer::remove(&self.cluster, &self.cr, names).await {
+            Ok(Some(cr)) => self.cr = cr,
+            // The custom resource went with its last finalizer, by whoever's hand.
+            Ok(None) => return Err(End::finished()),
+            Err(error) => return Err(End::of_cluster("cannot remove finalizers", &error, true)),
+        }
+        Ok(())
+    }
+
+    fn role(&self, name: &str) -> Result<Arc<Role>, End> {
+        let role = self.input.roles.get(name).cloned();
+        role.ok_or_else(|| {
+            let message = format!("role {name} is not loaded");
+            Outcome::Failed {
+                message,
+                after: None,
+            }
+            .into()
+        })
+    }
+
+    /// The custom resource as owner of what the role applies.
+    pub(super) fn owner(&self) -> Owner {
+        let guarded = self.input.mode == Mode::Operator
+            && !self.finalizing
+            && self.input.watch.on_delete == OnDelete::Delete;
+        Owner {
+            force: self.input.watch.force,
+            finalizing: self.finalizing,
+            guard: guarded
+                .then(|| Arc::new(Guard::new(self.cluster.clone(), Arc::clone(&self.cr)))),
+            ..Owner::new(&self.cr)
+        }
+    }
+
+    /// Hands an Event over, secrets masked; a plan sends none.
+    pub(super) fn send(&self, mut event: Event) {
+        if self.input.mode != Mode::Plan {
+            event.note = self.redactor.text(&event.note).into_owned();
+            self.context.events.send(event);
+        }
+    }
+}
