@@ -102,3 +102,6 @@ impl FromIterator<(Arc<str>, Arc<Role>)> for Roles {
         Self(roles.into_iter().collect())
     }
 }
+
+#[cfg(test)]
+mod tests;

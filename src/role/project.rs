@@ -47,8 +47,22 @@ impl Project {
             loading.references(watch);
         }
         let Loading {
-            roles, problems, ..
+            roles,
+            mut problems,
+            ..
         } = loading;
+        // watches.yaml comes first, by place; the roles stay in their order.
+        problems.sort_by_key(|problem| {
+            let elsewhere = problem.file != watches_file;
+            (
+                elsewhere,
+                if elsewhere {
+                    (0, 0)
+                } else {
+                    (problem.line, problem.column)
+                },
+            )
+        });
         if problems.iter().any(Problem::is_error) {
             return Err(problems);
         }

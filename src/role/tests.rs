@@ -1,0 +1,344 @@
+//! Roles and projects from folders that each test makes.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+use crate::watches::Environment;
+
+fn toolchain() -> Toolchain {
+    Toolchain {
+        engine: Engine::new(Vec::new(), &["spec", "vars"]),
+        templates: |_| {},
+    }
+}
+
+/// A folder with these files.
+fn mk_folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), files);
+    folder
+}
+
+fn write(folder: &Path, files: &[(&str, &str)]) {
+    for (path, text) in files {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+fn load_role(folder: &TempDir) -> Result<Loaded, Vec<Problem>> {
+    load(folder.path(), "web", &toolchain())
+}
+
+/// Problems as text, paths from the folder.
+fn told(folder: &TempDir, problems: &[Problem]) -> Vec<String> {
+    let root = format!("{}/", folder.path().display());
+    let problems = problems.iter();
+    problems
+        .map(|problem| problem.to_string().replace(&root, ""))
+        .collect()
+}
+
+fn errors(folder: &TempDir) -> Vec<String> {
+    told(folder, &load_role(folder).unwrap_err())
+}
+
+const MAIN: (&str, &str) = ("tasks/main.rhai", "let size = spec.size; size + 1");
+
+#[test]
+fn a_role_has_all_that_its_folder_has() {
+    let folder = mk_folder(&[
+        MAIN,
+        ("tasks/finalize.rhai", "1"),
+        ("defaults/main.yml", "size: 3\nmode: 0644\n"),
+        ("vars/main.yaml", "# nothing yet\n"),
+        ("templates/deploy/web.j2", "name: {{ name }}"),
+        ("files/a/b.bin", "bytes"),
+        ("files/.hidden", "no"),
+        ("README.md", "no"),
+        (
+            "meta/main.yaml",
+            "description: Serves.\npermissions: {api: [{apiGroups: [apps], resources: [deployments], verbs: [get]}], env: [A_*]}\ninputs: {size: {type: integer, default: 1, minimum: 1}}\n",
+        ),
+    ]);
+    let Loaded { role, notes } = load_role(&folder).unwrap();
+    assert_eq!(notes, []);
+    assert_eq!(&*role.name, "web");
+    assert_eq!(role.description, "Serves.");
+    assert!(role.finalize.is_some());
+    assert_eq!(
+        Value::Object(role.defaults),
+        json!({"size": 3, "mode": 420})
+    );
+    assert_eq!(role.vars, Map::new());
+    let rendered = role.templates.get_template("deploy/web.j2").unwrap();
+    assert_eq!(
+        rendered
+            .render(minijinja::context! { name => "a" })
+            .unwrap(),
+        "name: a"
+    );
+    assert_eq!(role.files.keys().collect::<Vec<_>>(), ["a/b.bin"]);
+    assert!(role.permissions.allows("apps", "deployments", "get"));
+    assert!(!role.permissions.allows("apps", "deployments", "delete"));
+    assert_eq!(role.permissions.env, ["A_*"]);
+    assert_eq!(role.inputs["size"].kind, Kind::Integer);
+}
+
+#[test]
+fn all_errors_of_a_role_are_told_at_once() {
+    let folder = mk_folder(&[
+        ("tasks/main.yml", "- k8s: {}"),
+        ("defaults/main.yml", "a: 1"),
+        ("defaults/main.yaml", "a: 2"),
+        ("vars/main.yaml", "- a\n"),
+        ("templates/bad.j2", "a: 1\nb: {% if %}"),
+        ("meta/main.yaml", "descripton: x\n"),
+    ]);
+    assert_eq!(
+        errors(&folder),
+        [
+            "defaults/main.yml: error: main.yaml is there too, and only one of them can count",
+            "meta/main.yaml:1:1: error: unknown key \"descripton\"\n  hint: did you mean \"description\"?",
+            "tasks/main.rhai: error: the role has no such script\n  hint: tasks/main.yml is not run: write its tasks in Rhai",
+            "templates/bad.j2:2:10: error: unexpected end of block",
+            "vars/main.yaml:1:1: error: expected a map of variables, found a list",
+        ]
+    );
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_an_error() {
+    let problems = load(Path::new("no/such/role"), "web", &toolchain()).unwrap_err();
+    let said = problems[0].to_string();
+    assert!(
+        said.starts_with("no/such/role: error: cannot be read"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_means_something_to_ansible_only_is_a_warning() {
+    let folder = mk_folder(&[
+        MAIN,
+        ("handlers/main.yml", ""),
+        ("defaults/main.yml", "a: 1\nb: ['{{ c }}']\n"),
+    ]);
+    let Loaded { notes, .. } = load_role(&folder).unwrap();
+    assert_eq!(
+        told(&folder, &notes),
+        [
+            "defaults/main.yml:2:5: warning: variables are plain data; Ansible reads {{ }} in them as a template\n  hint: compute the value in the role",
+            "handlers: warning: handlers/ means nothing here and is not read",
+        ]
+    );
+}
+
+#[test]
+fn a_link_that_leaves_the_role_is_refused_and_one_inside_is_followed() {
+    let outside = mk_folder(&[("secret", "s")]);
+    let folder = mk_folder(&[MAIN, ("files/real.txt", "x")]);
+    symlink("real.txt", folder.path().join("files/link.txt")).unwrap();
+    assert_eq!(&*load_role(&folder).unwrap().role.files["link.txt"], b"x");
+
+    symlink(
+        outside.path().join("secret"),
+        folder.path().join("files/leak"),
+    )
+    .unwrap();
+    symlink(outside.path(), folder.path().join("templates")).unwrap();
+    symlink("..", folder.path().join("files/loop")).unwrap();
+    symlink("nowhere", folder.path().join("files/dangling")).unwrap();
+    let errors = errors(&folder);
+    assert_eq!(errors.len(), 4, "{errors:#?}");
+    assert!(
+        errors[0].starts_with("files/dangling: error: cannot be read"),
+        "{errors:#?}"
+    );
+    assert_eq!(
+        errors[1..],
+        [
+            "files/leak: error: is a link that leads out of the role",
+            "files/loop: error: is a link to a folder that contains it",
+            "templates: error: is a link that leads out of the role",
+        ]
+    );
+}
+
+#[test]
+fn a_digest_changes_with_any_file_that_counts() {
+    let folder = mk_folder(&[MAIN, ("files/a", "1"), ("README.md", "1")]);
+    let digest = || load_role(&folder).unwrap().role.digest;
+    let before = digest();
+    write(folder.path(), &[("README.md", "2")]);
+    assert_eq!(digest(), before);
+    write(folder.path(), &[("files/a", "2")]);
+    let after = digest();
+    assert_ne!(after, before);
+    fs::rename(folder.path().join("files/a"), folder.path().join("files/b")).unwrap();
+    assert_ne!(digest(), after);
+}
+
+#[test]
+fn variables_are_merged_in_the_order_of_the_layers() {
+    let folder = mk_folder(&[
+        MAIN,
+        (
+            "defaults/main.yml",
+            "{a: 1, b: 1, c: 1, d: 1, e: 1, deep: {a: 1, b: 1}}",
+        ),
+        ("vars/main.yml", "{b: 2, c: 2, d: 2, e: 2}"),
+    ]);
+    let role = load_role(&folder).unwrap().role;
+    let map = |value: Value| value.as_object().unwrap().clone();
+    let spec = map(json!({"c": 3, "d": 3, "e": 3, "deep": {"b": 3, "camelCase": 3}}));
+    let watch = map(json!({"d": 4, "e": 4}));
+    let finalizer = map(json!({"e": 5, "a": null}));
+    let merged = variables(&role, &spec, &watch, Some(&finalizer), true);
+    assert_eq!(
+        Value::Object(merged),
+        json!({"b": 2, "c": 3, "d": 4, "e": 5, "deep": {"a": 1, "b": 3, "camel_case": 3}})
+    );
+    let merged = variables(&role, &spec, &watch, None, false);
+    assert_eq!(merged["deep"], json!({"a": 1, "b": 3, "camelCase": 3}));
+    assert_eq!(merged["e"], json!(4));
+}
+
+fn load_project(folder: &TempDir) -> Result<Project, Vec<Problem>> {
+    let root = folder.path();
+    let environment = Environment::default();
+    Project::load(
+        &root.join("watches.yaml"),
+        &root.join("roles"),
+        &environment,
+        &toolchain(),
+    )
+}
+
+#[test]
+fn a_project_has_the_roles_of_its_folder_and_those_named_by_path() {
+    let folder = mk_folder(&[
+        (
+            "watches.yaml",
+            "- {version: v1, kind: A, role: web, snakeCaseParameters: false, watchClusterScopedResources: true}\n- {version: v1, kind: B, role: ../elsewhere/db}\n",
+        ),
+        ("roles/web/tasks/main.rhai", "1"),
+        ("roles/included/tasks/main.rhai", "1"),
+        ("roles/.placeholder/x", ""),
+        ("elsewhere/db/tasks/main.rhai", "1"),
+    ]);
+    let project = load_project(&folder).unwrap();
+    assert_eq!(project.watches.len(), 2);
+    let names: Vec<_> = project.roles.names().collect();
+    assert_eq!(names, ["../elsewhere/db", "included", "web"]);
+    assert_eq!(&*project.roles.get("../elsewhere/db").unwrap().name, "db");
+}
+
+#[test]
+fn errors_of_watches_and_roles_are_told_together() {
+    let folder = mk_folder(&[
+        (
+            "watches.yaml",
+            "- {version: v1, kind: A, role: wep, timeout: never}\n- version: v1\n  kind: B\n  role: ''\n- {version: v1, kind: C, role: web, finalizer: {name: a/b, role: gone}}\n",
+        ),
+        ("roles/web/tasks/main.rhai", "1"),
+        ("roles/empty/README.md", ""),
+    ]);
+    let problems = told(&folder, &load_project(&folder).unwrap_err());
+    assert_eq!(
+        problems,
+        [
+            "watches.yaml:1:32: error: there is no role \"wep\"\n  hint: did you mean \"web\"?",
+            "watches.yaml:1:46: error: timeout: expected a duration like 30s, 5m or 1h30m, found \"never\"",
+            "watches.yaml:4:9: error: role: expected the name of a role, found \"\"",
+            "watches.yaml:5:66: error: there is no role \"gone\"\n  hint: it would be the folder roles/gone",
+            "roles/empty/tasks/main.rhai: error: the role has no such script\n  hint: it is what runs for each custom resource",
+        ]
+    );
+}
+
+#[test]
+fn a_finalize_script_without_a_finalizer_is_a_warning() {
+    let folder = mk_folder(&[
+        (
+            "watches.yaml",
+            "- {group: a.example.com, version: v1, kind: A, role: web}\n- {version: v1, kind: B, role: web, finalizer: {name: a/b}}\n",
+        ),
+        ("roles/web/tasks/main.rhai", "1"),
+        ("roles/web/tasks/finalize.rhai", "1"),
+    ]);
+    let notes = load_project(&folder).unwrap().notes;
+    let warnings: Vec<_> = told(&folder, &notes)
+        .into_iter()
+        .filter(|note| note.contains("warning"))
+        .collect();
+    assert_eq!(
+        warnings,
+        [
+            "watches.yaml:1:54: warning: tasks/finalize.rhai of the role \"web\" is never run here: the watch has no finalizer\n  hint: e.g. finalizer: {name: a.example.com/finalizer}"
+        ]
+    );
+}
+
+/// Waits for a change; the runner's own time limit is the deadline.
+async fn changes(watch: &FileWatch, change: impl FnOnce()) {
+    change();
+    watch.changed().await;
+}
+
+#[tokio::test]
+async fn an_edited_a_new_and_a_removed_file_are_noticed() {
+    let folder = mk_folder(&[("watches.yaml", "[]"), ("roles/web/tasks/main.rhai", "1")]);
+    let root = folder.path();
+    let watch = FileWatch::start(&root.join("watches.yaml"), &root.join("roles")).unwrap();
+    changes(&watch, || write(root, &[("watches.yaml", "[ ]")])).await;
+    changes(&watch, || {
+        write(root, &[("roles/web/tasks/main.rhai", "2")]);
+    })
+    .await;
+    changes(&watch, || {
+        write(root, &[("roles/new/tasks/main.rhai", "2")]);
+    })
+    .await;
+    changes(&watch, || {
+        fs::remove_dir_all(root.join("roles/web")).unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_swap_of_a_mounted_config_map_is_noticed() {
+    let folder = mk_folder(&[
+        ("mount/..1/watches.yaml", "[]"),
+        ("mount/..2/watches.yaml", "[ ]"),
+        ("roles/web/tasks/main.rhai", "1"),
+    ]);
+    let mount = folder.path().join("mount");
+    symlink("..1", mount.join("..data")).unwrap();
+    symlink("..data/watches.yaml", mount.join("watches.yaml")).unwrap();
+    let file = mount.join("watches.yaml");
+    let watch = FileWatch::start(&file, &folder.path().join("roles")).unwrap();
+    changes(&watch, || {
+        symlink("..2", mount.join("..data_tmp")).unwrap();
+        fs::rename(mount.join("..data_tmp"), mount.join("..data")).unwrap();
+    })
+    .await;
+    assert_eq!(fs::read_to_string(&file).unwrap(), "[ ]");
+}
+
+#[tokio::test]
+async fn reading_is_no_change() {
+    let folder = mk_folder(&[("watches.yaml", "[]"), ("roles/web/tasks/main.rhai", "1")]);
+    let root = folder.path();
+    let watch = FileWatch::start(&root.join("watches.yaml"), &root.join("roles")).unwrap();
+    load_project(&folder).unwrap();
+    // What is written after the reading is the first change that is seen.
+    assert!(futures::FutureExt::now_or_never(watch.changed()).is_none());
+    changes(&watch, || write(root, &[("watches.yaml", "[ ]")])).await;
+}
