@@ -1,0 +1,96 @@
+//! What `rhai-operator check` says about the projects of `tests/check/`, and how it ends.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn check(project: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rhai-operator"));
+    command.env_clear().current_dir(project);
+    command.arg("check").args(arguments);
+    command.output().unwrap()
+}
+
+fn shown(output: &Output) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = output;
+    let code = status.code().unwrap();
+    let [stdout, stderr] = [stdout, stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    format!("exit code {code}\n--- stdout\n{stdout}--- stderr\n{stderr}")
+}
+
+fn project(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/check")
+        .join(name)
+}
+
+fn golden(name: &str, output: &Output) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("check/snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, shown(output)));
+}
+
+#[test]
+fn a_good_project_is_silent_and_ends_well() {
+    golden("good", &check(&project("good"), &[]));
+}
+
+#[test]
+fn notes_and_warnings_are_told_and_end_well() {
+    golden("notes", &check(&project("notes"), &[]));
+}
+
+#[test]
+fn all_errors_of_a_broken_project_are_told() {
+    golden("broken", &check(&project("broken"), &[]));
+}
+
+#[test]
+fn a_folder_without_a_project_is_an_error() {
+    golden("empty", &check(&project("empty"), &[]));
+}
+
+#[test]
+fn other_places_can_be_named() {
+    let arguments = [
+        "--watches-file",
+        "good/watches.yaml",
+        "--roles-dir",
+        "good/roles",
+    ];
+    let output = check(&project(""), &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+}
+
+#[test]
+fn the_json_document_has_the_same_findings() {
+    for (name, errors) in [("good", 0), ("broken", 11)] {
+        let output = check(&project(name), &["-o", "json"]);
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["errors"], errors, "{document:#}");
+        let problems = document["problems"].as_array().unwrap();
+        let text = check(&project(name), &[]).stdout;
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(
+            problems.len(),
+            text.lines().filter(|line| line.starts_with("./")).count()
+        );
+        for problem in problems {
+            assert!(
+                text.contains(problem["message"].as_str().unwrap()),
+                "{problem}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_unknown_format_is_a_usage_error() {
+    let output = check(&project("good"), &["-o", "xml"]);
+    assert_eq!(output.status.code(), Some(2));
+}
