@@ -65,9 +65,9 @@ mod functions {
     /// assert(to_yaml(#{replicas: 3, enabled: "yes"}) == "enabled: \"yes\"\nreplicas: 3\n");
     /// assert(from_yaml(to_yaml([1, "1"])) == [1, "1"]);
     /// ```
-    #[rhai_fn(return_raw)]
-    pub fn to_yaml(value: Dynamic) -> Answer<String> {
-        Ok(yaml::write(&data(&value)?))
+    #[rhai_fn(pure, return_raw)]
+    pub fn to_yaml(value: &mut Dynamic) -> Answer<String> {
+        Ok(yaml::write(&data(value)?))
     }
 
     /// Reads a JSON text.
@@ -93,9 +93,9 @@ mod functions {
     /// ```rhai
     /// assert(to_json(#{b: (), a: [1, 2.5]}) == `{"a":[1,2.5],"b":null}`);
     /// ```
-    #[rhai_fn(return_raw)]
-    pub fn to_json(value: Dynamic) -> Answer<String> {
-        Ok(data(&value)?.to_string())
+    #[rhai_fn(pure, return_raw)]
+    pub fn to_json(value: &mut Dynamic) -> Answer<String> {
+        Ok(data(value)?.to_string())
     }
 }
 

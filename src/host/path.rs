@@ -56,13 +56,13 @@ mod functions {
     /// assert(get(pod, "status.phase", "Unknown") == "Unknown");
     /// assert(get(pod, ["metadata", "labels", "app.kubernetes.io/name"], "") == "web");
     /// ```
-    #[rhai_fn(name = "get")]
-    pub fn get_path(value: Dynamic, path: &str, default: Dynamic) -> Dynamic {
+    #[rhai_fn(name = "get", pure)]
+    pub fn get_path(value: &mut Dynamic, path: &str, default: Dynamic) -> Dynamic {
         walk(value, path.split('.')).unwrap_or(default)
     }
 
-    #[rhai_fn(name = "get", return_raw)]
-    pub fn get_keys(value: Dynamic, path: Array, default: Dynamic) -> Answer<Dynamic> {
+    #[rhai_fn(name = "get", pure, return_raw)]
+    pub fn get_keys(value: &mut Dynamic, path: Array, default: Dynamic) -> Answer<Dynamic> {
         let keys: Vec<String> = path.iter().map(ToString::to_string).collect();
         if let Some(odd) = path.iter().find(|key| !key.is_string() && !key.is_int()) {
             return Err(invalid(format!(
@@ -84,9 +84,9 @@ mod functions {
     /// assert(jsonpath(pods, "$[?@.ready == true].name") == ["a"]);
     /// assert(jsonpath(pods, "$[*].phase") == []);
     /// ```
-    #[rhai_fn(return_raw)]
-    pub fn jsonpath(value: Dynamic, query: &str) -> Answer<Array> {
-        select(&value, query, usize::MAX)
+    #[rhai_fn(pure, return_raw)]
+    pub fn jsonpath(value: &mut Dynamic, query: &str) -> Answer<Array> {
+        select(value, query, usize::MAX)
     }
 
     /// Selects the first value that a JSONPath query (RFC 9535) finds, or `()`.
@@ -101,9 +101,9 @@ mod functions {
     /// assert(jsonpath_one(conditions, "$.conditions[?@.type == 'Ready'].status") == "True");
     /// assert(jsonpath_one(conditions, "$.phase") == ());
     /// ```
-    #[rhai_fn(return_raw)]
-    pub fn jsonpath_one(value: Dynamic, query: &str) -> Answer<Dynamic> {
-        Ok(select(&value, query, 1)?.pop().unwrap_or_default())
+    #[rhai_fn(pure, return_raw)]
+    pub fn jsonpath_one(value: &mut Dynamic, query: &str) -> Answer<Dynamic> {
+        Ok(select(value, query, 1)?.pop().unwrap_or_default())
     }
 }
 
@@ -137,25 +137,27 @@ fn lay_over(base: &mut Map, over: Map, depth: usize) -> Answer<()> {
     Ok(())
 }
 
-/// The value at the end of a path of keys, unless it is `()`.
-fn walk<'a>(value: Dynamic, keys: impl Iterator<Item = &'a str>) -> Option<Dynamic> {
-    let mut at = value;
-    for key in keys {
-        at = step(&at, key)?;
-    }
-    (!at.is_unit()).then_some(at)
-}
-
-/// The value under one key of a map, or one index of an array.
-fn step(value: &Dynamic, key: &str) -> Option<Dynamic> {
+/// The value at the end of a path of keys, unless it is `()`. Only that value is copied.
+fn walk<'a>(value: &Dynamic, mut keys: impl Iterator<Item = &'a str>) -> Option<Dynamic> {
+    let Some(key) = keys.next() else {
+        return (!value.is_unit()).then(|| value.clone());
+    };
     if let Some(map) = value.read_lock::<Map>() {
-        return map.get(key).cloned();
+        return walk(map.get(key)?, keys);
     }
     let array = value.read_lock::<Array>()?;
+    walk(array.get(index(key, array.len())?)?, keys)
+}
+
+/// The index that a number means, counted from the end where it is negative.
+fn index(key: &str, length: usize) -> Option<usize> {
     let index: i64 = key.parse().ok()?;
-    let from_end = i64::try_from(array.len()).ok()?;
-    let index = if index < 0 { index + from_end } else { index };
-    array.get(usize::try_from(index).ok()?).cloned()
+    let from_end = if index < 0 {
+        i64::try_from(length).ok()?
+    } else {
+        0
+    };
+    usize::try_from(index + from_end).ok()
 }
 
 /// The first `most` values that a query finds.
