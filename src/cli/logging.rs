@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 
+use crate::telemetry::logging;
+
 /// How the log looks and how much it says.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Logging {
@@ -27,4 +29,16 @@ pub(super) enum Format {
     Text,
     /// One JSON object per line.
     Json,
+}
+
+impl Logging {
+    /// Sets up the log of this process.
+    pub(super) fn init(&self) -> Result<(), logging::Error> {
+        let format = match self.log_format {
+            Format::Auto => logging::Format::Auto,
+            Format::Text => logging::Format::Text,
+            Format::Json => logging::Format::Json,
+        };
+        logging::init(format, &self.log_level)
+    }
 }

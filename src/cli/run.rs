@@ -1,5 +1,6 @@
 //! `rhai-operator run`: the operator as a process.
 
+use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
@@ -8,6 +9,9 @@ use super::Exit;
 use super::connection::Connection;
 use super::logging::Logging;
 use super::project::Project;
+use crate::server::Address;
+use crate::watches::Environment;
+use crate::{model, operator};
 
 /// Everything that can be said to the operator from outside; each flag has an environment variable.
 #[derive(Debug, Args)]
@@ -17,13 +21,8 @@ pub(super) struct Options {
     #[command(flatten)]
     connection: Connection,
     /// Namespaces to watch, separated by commas; none means all.
-    #[arg(
-        long,
-        value_name = "NAMES",
-        env = "WATCH_NAMESPACE",
-        value_delimiter = ','
-    )]
-    watch_namespace: Vec<String>,
+    #[arg(long, value_name = "NAMES", env = "WATCH_NAMESPACE")]
+    watch_namespace: Option<String>,
     /// Where to serve metrics; 0 turns them off.
     #[arg(
         long,
@@ -75,17 +74,76 @@ pub(super) struct Options {
     logging: Logging,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    text.strip_suffix('s')
-        .and_then(|seconds| seconds.parse().ok())
-        .or_else(|| Some(text.strip_suffix('h')?.parse::<u64>().ok()? * 3600))
-        .map(Duration::from_secs)
-        .ok_or_else(|| "expected a duration like 1m30s".to_owned())
-}
-
 impl Options {
     pub(super) fn run(self) -> anyhow::Result<Exit> {
-        let _runtime = super::runtime()?;
-        anyhow::bail!("run is not built in yet: {self:?}")
+        let Self {
+            project:
+                Project {
+                    watches_file,
+                    roles_dir,
+                    allow_env,
+                    allow_http,
+                },
+            connection:
+                Connection {
+                    kubeconfig,
+                    context,
+                },
+            watch_namespace,
+            metrics_bind_address,
+            health_probe_bind_address,
+            leader_elect,
+            leader_election_id,
+            leader_election_namespace,
+            max_concurrent_reconciles,
+            reconcile_period,
+            graceful_shutdown_timeout,
+            logging,
+        } = self;
+        logging.init()?;
+        anyhow::ensure!(
+            allow_http.is_empty(),
+            "--allow-http: roles have no `http` function yet"
+        );
+        let mut environment = Environment::of_process();
+        if let Some(namespaces) = watch_namespace {
+            environment.set("WATCH_NAMESPACE", namespaces);
+        }
+        let options = operator::Options {
+            watches_file,
+            roles_dir,
+            environment,
+            allow_env,
+            kubeconfig,
+            context,
+            metrics_address: Address::parse(&metrics_bind_address)?,
+            health_address: Address::parse(&health_probe_bind_address)?,
+            election: leader_elect.then_some(operator::Election {
+                name: leader_election_id,
+                namespace: leader_election_namespace,
+            }),
+            max_concurrent: max_concurrent_reconciles.map_or_else(default_concurrency, usize::from),
+            period: reconcile_period,
+            drain: graceful_shutdown_timeout,
+        };
+        match super::runtime()?.block_on(operator::run(options)) {
+            Err(operator::Error::Project(problems)) => {
+                let mut stderr = std::io::stderr().lock();
+                for problem in problems {
+                    writeln!(stderr, "{problem}")?;
+                }
+                Ok(Exit::Failed)
+            }
+            result => Ok(result.map(|()| Exit::Done)?),
+        }
     }
+}
+
+/// A run waits for the API server most of its time, so that several fit on a CPU.
+fn default_concurrency() -> usize {
+    super::cpus() * 4
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    model::duration::parse(text).map_err(|error| error.to_string())
 }

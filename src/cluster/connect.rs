@@ -63,6 +63,8 @@ pub struct Connection {
     pub namespace: String,
     /// Whether the configuration came from inside a cluster.
     pub in_cluster: bool,
+    /// Host and port of the API server.
+    pub host: String,
 }
 
 /// Connects; nothing is sent yet.
@@ -83,6 +85,7 @@ pub async fn connect(options: Options) -> Result<Connection, Error> {
         .headers
         .push((USER_AGENT, HeaderValue::from_static(AGENT)));
     let namespace = config.default_namespace.clone();
+    let host = config.cluster_url.authority().map(ToString::to_string);
     let client = ClientBuilder::try_from(config)
         .map_err(Error::Client)?
         .build();
@@ -95,6 +98,7 @@ pub async fn connect(options: Options) -> Result<Connection, Error> {
         client,
         namespace,
         in_cluster,
+        host: host.unwrap_or_default(),
     })
 }
 

@@ -141,6 +141,13 @@ impl Controller {
     }
 }
 
+impl Controller {
+    /// Cancels all runs at once.
+    pub fn interrupt(&self) {
+        self.0.queue.interrupt_all();
+    }
+}
+
 /// How long cancelled runs have to end.
 const CANCEL: Duration = Duration::from_secs(3);
 

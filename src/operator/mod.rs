@@ -1,1 +1,247 @@
-//! One process: build, run, shut down.
+//! One process: load the project, connect, watch, lead, run, shut down.
+//!
+//! # Flow
+//! The project is loaded first: with one error in it nothing starts. Then the servers listen, the
+//! watches fill the caches, and the lease is asked for, where there is one. Runs begin when this process
+//! leads. A changed project is served without a restart; a broken one is refused, with its errors
+//! logged, and the last good one serves on.
+//!
+//! # Shutdown
+//! On a signal no new run begins; those on their way have [`Options::drain`] to end, then they are
+//! cancelled; then the lease is given back. When the lease is lost, runs are cancelled at once.
+
+mod leading;
+mod loader;
+mod requests;
+mod signals;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use self::leading::Leader;
+use self::loader::Loader;
+use crate::backoff::Backoff;
+use crate::clock::Clock;
+use crate::cluster::connect::{self, Connection};
+use crate::cluster::{Cluster, Settings};
+use crate::controller::{self, Controller, LoopLimits, Telemetry};
+use crate::model::Problem;
+use crate::reconcile::{Context, Recorder};
+use crate::role::{Project, Toolchain};
+use crate::script::{Limits, Pool};
+use crate::server::{self, Address, Server};
+use crate::watches::{Environment, Namespaces};
+use crate::{host, lease};
+
+/// Everything that an operator can be told from outside.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// watches.yaml.
+    pub watches_file: PathBuf,
+    /// The folder of the roles.
+    pub roles_dir: PathBuf,
+    /// Environment variables that watches.yaml may name.
+    pub environment: Environment,
+    /// Environment variables that the operator opens to roles.
+    pub allow_env: Vec<String>,
+    /// Kubeconfig file and context, where they were named.
+    pub kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig.
+    pub context: Option<String>,
+    /// Where metrics are served.
+    pub metrics_address: Option<Address>,
+    /// Where health and readiness are served.
+    pub health_address: Option<Address>,
+    /// The lease that replicas compete for.
+    pub election: Option<Election>,
+    /// Runs of one kind at a time, where neither file nor environment says.
+    pub max_concurrent: usize,
+    /// Time between runs though nothing changed; zero is never.
+    pub period: Duration,
+    /// How long a shutdown waits for runs.
+    pub drain: Duration,
+}
+
+/// The lease that replicas compete for.
+#[derive(Clone, Debug)]
+pub struct Election {
+    /// Its name.
+    pub name: String,
+    /// Its namespace; that of the connection if not named.
+    pub namespace: Option<String>,
+}
+
+/// Why an operator did not start, or ended other than by a signal.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// watches.yaml or a role is wrong: all that is, warnings and notes included.
+    #[error("the project has errors")]
+    Project(Vec<Problem>),
+    /// There is no cluster to talk to.
+    #[error("cannot connect")]
+    Connect(#[source] connect::Error),
+    /// A server cannot listen.
+    #[error("cannot serve")]
+    Server(#[source] server::Error),
+    /// Signals cannot be heard.
+    #[error("cannot hear signals")]
+    Signals(#[source] std::io::Error),
+    /// Another replica may lead now.
+    #[error("no longer the leader")]
+    Lost(#[source] lease::Lost),
+    /// A task ended that never should.
+    #[error("a part of the process ended abnormally")]
+    Panicked(#[source] JoinError),
+}
+
+/// The most runs at a time, whatever the number of kinds; each occupies a thread while its script runs.
+const MOST_RUNS: usize = 64;
+
+/// Runs an operator until a signal ends it.
+pub async fn run(options: Options) -> Result<(), Error> {
+    let shutdown = signals::shutdown().map_err(Error::Signals)?;
+    let loader = Loader::new(&options, host::toolchain());
+    let project = loader.load().await.map_err(Error::Project)?;
+    for note in &project.notes {
+        tracing::warn!("{note}");
+    }
+    let telemetry = Telemetry::default();
+    let connection = connect(&options, &project, &telemetry).await?;
+    let mut servers = JoinSet::new();
+    let serving = CancellationToken::new();
+    for server in bind(&options, &telemetry).await? {
+        servers.spawn(server.run(serving.clone()));
+    }
+    let leader = options
+        .election
+        .as_ref()
+        .map(|election| Leader::start(election, &connection, &telemetry.metrics));
+    let cluster = match &leader {
+        Some(leader) => leader.gate(&connection.cluster),
+        None => connection.cluster.clone(),
+    };
+    let controller = build(&options, cluster, &loader, telemetry);
+    controller.serve(&project).await;
+    let reloading = loader.follow({
+        let controller = controller.clone();
+        move |project| {
+            let controller = controller.clone();
+            async move { controller.serve(&project).await }
+        }
+    });
+    let result = tokio::select! {
+        result = work(&controller, leader, &shutdown, options.drain) => result,
+        () = reloading => Ok(()),
+    };
+    serving.cancel();
+    while servers.join_next().await.is_some() {}
+    tracing::info!("stopped");
+    result
+}
+
+/// Leads, runs, and stops running.
+async fn work(
+    controller: &Controller,
+    leader: Option<Leader>,
+    shutdown: &CancellationToken,
+    drain: Duration,
+) -> Result<(), Error> {
+    let Some(mut leader) = leader else {
+        controller.run(shutdown.clone(), drain).await;
+        return Ok(());
+    };
+    let leadership = leader.leadership();
+    tokio::select! {
+        () = leadership.acquired() => {}
+        () = shutdown.cancelled() => return leader.resign().await,
+        lost = leader.lost() => return lost,
+    }
+    let work = shutdown.child_token();
+    let running = controller.run(work.clone(), drain);
+    tokio::pin!(running);
+    tokio::select! {
+        () = &mut running => leader.resign().await,
+        lost = leader.lost() => {
+            // Writes are refused from here on; runs only need to notice.
+            work.cancel();
+            controller.interrupt();
+            running.await;
+            lost
+        }
+    }
+}
+
+async fn connect(
+    options: &Options,
+    project: &Project,
+    telemetry: &Telemetry,
+) -> Result<Connection, Error> {
+    let requests = Arc::new(requests::Requests::new(telemetry.metrics.clone()));
+    let connection = connect::connect(connect::Options {
+        kubeconfig: options.kubeconfig.clone(),
+        context: options.context.clone(),
+        observer: Some(Arc::clone(&requests) as _),
+        settings: Settings {
+            namespaces: namespaces(project),
+            ..Settings::default()
+        },
+    })
+    .await
+    .map_err(Error::Connect)?;
+    requests.set_host(&connection.host);
+    Ok(connection)
+}
+
+/// Where children and references are watched: an operator whose watches are all bound to namespaces may
+/// have no rights beyond them.
+fn namespaces(project: &Project) -> Option<std::collections::BTreeSet<Arc<str>>> {
+    let mut all = std::collections::BTreeSet::new();
+    for watch in &project.watches {
+        match &watch.namespaces {
+            Namespaces::All => return None,
+            Namespaces::Only(names) => all.extend(names.iter().map(|name| name.as_str().into())),
+        }
+    }
+    Some(all).filter(|all| !all.is_empty())
+}
+
+async fn bind(options: &Options, telemetry: &Telemetry) -> Result<Vec<Server>, Error> {
+    let mut servers = Vec::new();
+    if let Some(address) = &options.metrics_address {
+        let router = server::metrics(telemetry.metrics.clone());
+        let server = Server::bind("metrics", address, router).await;
+        servers.push(server.map_err(Error::Server)?);
+    }
+    if let Some(address) = &options.health_address {
+        let router = server::health(telemetry.readiness.clone(), telemetry.watchdog.clone());
+        let server = Server::bind("health", address, router).await;
+        servers.push(server.map_err(Error::Server)?);
+    }
+    Ok(servers)
+}
+
+fn build(options: &Options, cluster: Cluster, loader: &Loader, telemetry: Telemetry) -> Controller {
+    let total = MOST_RUNS.max(options.max_concurrent);
+    let Toolchain { engine, .. } = loader.toolchain().clone();
+    let pool = Arc::new(Pool::new(engine, total, Handle::current()));
+    let context = Context {
+        events: Recorder::spawn(cluster.clone()),
+        cluster,
+        pool,
+        limits: Limits::default(),
+        clock: Clock::system(),
+    };
+    let settings = controller::Settings {
+        max_concurrent: options.max_concurrent,
+        total,
+        period: options.period,
+        backoff: Backoff::RECONCILE,
+        fights: LoopLimits::default(),
+    };
+    Controller::new(context, settings, telemetry)
+}

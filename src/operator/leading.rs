@@ -1,0 +1,66 @@
+//! This replica's part in the election.
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{Election, Error};
+use crate::clock::Clock;
+use crate::cluster::Cluster;
+use crate::cluster::connect::Connection;
+use crate::lease::{self, Elector, Leadership, Lost};
+use crate::telemetry::Metrics;
+
+/// The election's task and what it tells.
+pub(super) struct Leader {
+    leadership: Leadership,
+    resign: CancellationToken,
+    task: JoinHandle<Result<(), Lost>>,
+}
+
+impl Leader {
+    pub(super) fn start(election: &Election, connection: &Connection, metrics: &Metrics) -> Self {
+        let namespace = election.namespace.as_ref().unwrap_or(&connection.namespace);
+        let config = lease::Config::new(namespace, &election.name, identity());
+        let elector = Elector::new(connection.client.clone(), config, Clock::system());
+        let leadership = elector.leadership();
+        let (leads, lease) = (leadership.subscribe(), election.name.clone());
+        metrics.before_scrape(move |metrics| metrics.leads(&lease, *leads.borrow()));
+        let resign = CancellationToken::new();
+        let task = tokio::spawn(elector.run(resign.clone()));
+        Self {
+            leadership,
+            resign,
+            task,
+        }
+    }
+
+    /// The cluster with its writes held to this replica's terms.
+    pub(super) fn gate(&self, cluster: &Cluster) -> Cluster {
+        let leadership = self.leadership.clone();
+        cluster.with_write_deadline(std::sync::Arc::new(move || leadership.write_deadline()))
+    }
+
+    pub(super) fn leadership(&self) -> Leadership {
+        self.leadership.clone()
+    }
+
+    /// Returns when the election is over for this replica.
+    pub(super) async fn lost(&mut self) -> Result<(), Error> {
+        (&mut self.task)
+            .await
+            .map_err(Error::Panicked)?
+            .map_err(Error::Lost)
+    }
+
+    /// Gives the lease back; all work has stopped.
+    pub(super) async fn resign(mut self) -> Result<(), Error> {
+        self.resign.cancel();
+        self.lost().await
+    }
+}
+
+/// A name that no other replica has, and that says which Pod it is.
+fn identity() -> String {
+    let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "rhai-operator".to_owned());
+    format!("{host}_{:016x}", rand::random::<u64>())
+}

@@ -1,0 +1,36 @@
+//! Counts requests to the API server.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::cluster::layer::Observer;
+use crate::telemetry::Metrics;
+
+/// Tells the metrics of every answer.
+pub(super) struct Requests {
+    metrics: Metrics,
+    host: OnceLock<String>,
+}
+
+impl Requests {
+    pub(super) fn new(metrics: Metrics) -> Self {
+        Self {
+            metrics,
+            host: OnceLock::new(),
+        }
+    }
+
+    /// The label that requests are counted under, known once the connection is made.
+    pub(super) fn set_host(&self, host: &str) {
+        // Set once, after the only connection.
+        let _ = self.host.set(host.to_owned());
+    }
+}
+
+impl Observer for Requests {
+    fn answered(&self, method: &http::Method, code: Option<u16>, _latency: Duration) {
+        let host = self.host.get().map_or("", String::as_str);
+        let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+        self.metrics.request(&code, method.as_str(), host);
+    }
+}
