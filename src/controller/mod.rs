@@ -39,6 +39,7 @@ use self::kinds::Kinds;
 use self::queue::{Key, Queue};
 use self::triggers::Triggers;
 use crate::backoff::Backoff;
+use crate::model::owner::field_manager;
 use crate::reconcile;
 use crate::telemetry::{Metrics, Readiness, Watchdog};
 
@@ -167,5 +168,9 @@ impl Shared {
     fn forget(&self, key: &Key) {
         self.queue.forget(key);
         self.index.lock().remove(key);
+        if let Some(served) = self.kinds.get(key.kind) {
+            let manager = field_manager(&served.object_ref(key));
+            self.context.memory.forget(&manager);
+        }
     }
 }

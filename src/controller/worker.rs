@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tracing::Instrument;
-
 use super::Shared;
 use super::index::Fight;
 use super::kinds::Served;
@@ -30,13 +28,7 @@ impl Shared {
             self.forget(&work.key);
             return slot.finish(Then::Idle);
         };
-        let span = tracing::info_span!(
-            "reconcile",
-            object = %served.object_ref(&work.key),
-            reason = %work.reason,
-            role = &*served.watch.role,
-        );
-        let then = self.run(&served, work).instrument(span).await;
+        let then = self.run(&served, work).await;
         slot.finish(then);
     }
 
@@ -90,7 +82,7 @@ impl Shared {
         self.metrics.applied("written", report.writes.len());
         self.metrics.applied("skipped", report.skipped);
         self.metrics.pruned(report.pruned.len());
-        log(&report);
+        log(&report, work.reason);
         if report.gone {
             self.forget(key);
             return Then::Idle;
@@ -98,7 +90,7 @@ impl Shared {
         let report = match self.fought_over(key, &report) {
             Some(outcome) => {
                 let mut declared = reconcile::declare(&self.context, input, outcome).await;
-                log(&declared);
+                log(&declared, work.reason);
                 declared.reads = report.reads;
                 declared.waits = report.waits;
                 declared
@@ -221,19 +213,25 @@ fn cause(report: &Report) -> u64 {
     hasher.finish()
 }
 
-fn log(report: &Report) {
-    let (took, writes) = (report.took, report.writes.len());
+fn log(report: &Report, reason: Reason) {
+    let object = report.cr.object_ref();
+    let (took, writes, skipped) = (report.took, report.writes.len(), report.skipped);
     match &report.outcome {
-        Outcome::Done if writes == 0 => tracing::debug!(?took, skipped = report.skipped, "done"),
-        Outcome::Done => tracing::info!(?took, writes, skipped = report.skipped, "done"),
-        Outcome::Waiting { on } => tracing::info!(?took, writes, on, "waiting"),
-        Outcome::Failed { message, .. } => tracing::warn!(?took, writes, message, "failed"),
-        Outcome::Stalled { message } => tracing::warn!(?took, writes, message, "failed for good"),
-        Outcome::Fighting { message } => tracing::warn!(message, "fighting"),
-        Outcome::Cancelled => tracing::debug!(?took, writes, "cancelled"),
+        Outcome::Done if writes == 0 => {
+            tracing::debug!(%object, %reason, ?took, skipped, "done");
+        }
+        Outcome::Done => tracing::info!(%object, %reason, ?took, writes, skipped, "done"),
+        Outcome::Waiting { on } => tracing::info!(%object, %reason, ?took, writes, on, "waiting"),
+        Outcome::Failed { message, .. } => {
+            tracing::warn!(%object, %reason, ?took, writes, message, "failed");
+        }
+        Outcome::Stalled { message } | Outcome::Fighting { message } => {
+            tracing::warn!(%object, %reason, ?took, writes, message, "stalled");
+        }
+        Outcome::Cancelled => tracing::debug!(%object, %reason, ?took, writes, "cancelled"),
     }
     for note in &report.notes {
-        tracing::warn!(note, "note");
+        tracing::warn!(%object, note, "worth knowing");
     }
 }
 

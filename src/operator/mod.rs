@@ -31,9 +31,9 @@ use crate::cluster::connect::{self, Connection};
 use crate::cluster::{Cluster, Settings};
 use crate::controller::{self, Controller, LoopLimits, Telemetry};
 use crate::model::Problem;
-use crate::reconcile::{Context, Recorder};
+use crate::reconcile::Context;
 use crate::role::{Project, Toolchain};
-use crate::script::{Limits, Pool};
+use crate::script::Pool;
 use crate::server::{self, Address, Server};
 use crate::watches::{Environment, Namespaces};
 use crate::{host, lease};
@@ -229,13 +229,8 @@ fn build(options: &Options, cluster: Cluster, loader: &Loader, telemetry: Teleme
     let total = MOST_RUNS.max(options.max_concurrent);
     let Toolchain { engine, .. } = loader.toolchain().clone();
     let pool = Arc::new(Pool::new(engine, total, Handle::current()));
-    let context = Context {
-        events: Recorder::spawn(cluster.clone()),
-        cluster,
-        pool,
-        limits: Limits::default(),
-        clock: Clock::system(),
-    };
+    let mut context = Context::new(cluster, pool, Clock::system());
+    context.allow_env.clone_from(&options.allow_env);
     let settings = controller::Settings {
         max_concurrent: options.max_concurrent,
         total,
