@@ -1,17 +1,58 @@
 //! `rhai-operator role run`: one run of a role, shown call by call.
+//!
+//! It is the operator's own run ([`crate::reconcile`]), status and pruning included, but for finalizers:
+//! none is added. With `--plan` every write is a dry-run of the server.
 
-use clap::Args;
+mod document;
+mod resource;
+mod show;
 
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use tokio_util::sync::CancellationToken;
+
+use self::resource::{Found, Selection};
 use super::Exit;
 use super::connection::Connection;
 use super::logging::Logging;
 use super::project::Project;
+use crate::apply::inventory;
+use crate::clock::Clock;
+use crate::cluster::connect::{self, connect};
+use crate::model::{Outcome, Reason};
+use crate::reconcile::{self, Context, Input, Mode, Report};
+use crate::role::{self, Roles};
+use crate::script::Pool;
+use crate::watches::{Environment, Watch};
+use crate::{clock, host};
+
+/// Events are a courtesy: a server that does not take them in this time does not hold the command up.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Which role to run, for which custom resource.
 #[derive(Debug, Args)]
 pub(super) struct Options {
     /// Name of the role.
     role: String,
+    /// The custom resource: a YAML or JSON file (- for stdin), or KIND/NAME in the cluster.
+    #[arg(long, value_name = "FILE|KIND/NAME")]
+    cr: String,
+    /// Namespace of the custom resource; without it the file's, else the context's.
+    #[arg(short, long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Set a field of the custom resource for this run, e.g. spec.size=3; the value is read as YAML.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    set: Vec<resource::Set>,
+    /// Write nothing: show what would be created, changed and deleted, and exit with 4 if there is any.
+    #[arg(long)]
+    plan: bool,
+    /// How the run is shown.
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
     #[command(flatten)]
     project: Project,
     #[command(flatten)]
@@ -20,14 +61,177 @@ pub(super) struct Options {
     logging: Logging,
 }
 
+/// How a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people.
+    Text,
+    /// One JSON document.
+    Json,
+}
+
 impl Options {
     pub(super) fn run(self) -> anyhow::Result<Exit> {
-        let Self {
-            role,
-            project: _,
-            connection: _,
-            logging: _,
-        } = self;
-        anyhow::bail!("role run is not built in yet: {role}")
+        self.logging.init()?;
+        let environment = Environment::of_process();
+        let toolchain = host::toolchain();
+        let Project {
+            watches_file,
+            roles_dir,
+            ..
+        } = &self.project;
+        let project = role::Project::load(watches_file, roles_dir, &environment, &toolchain);
+        let project = match project {
+            Ok(project) => project,
+            Err(problems) => {
+                for problem in problems {
+                    writeln!(io::stderr(), "{problem}")?;
+                }
+                return Ok(Exit::Failed);
+            }
+        };
+        if project.roles.get(&self.role).is_none() {
+            let names: Vec<&str> = project.roles.names().collect();
+            anyhow::bail!(
+                "there is no role {}; there are {}",
+                self.role,
+                names.join(", ")
+            );
+        }
+        let runtime = super::runtime()?;
+        let pool = Arc::new(Pool::new(toolchain.engine, 1, runtime.handle().clone()));
+        let (report, known) = runtime.block_on(self.once(&project, pool))?;
+        self.show(&report, known)?;
+        Ok(exit(&report, self.plan))
+    }
+
+    /// Runs the role; what came of it, and whether the cluster holds the custom resource.
+    async fn once(
+        &self,
+        project: &role::Project,
+        pool: Arc<Pool>,
+    ) -> anyhow::Result<(Report, bool)> {
+        let connection = connect(connect::Options {
+            kubeconfig: self.connection.kubeconfig.clone(),
+            context: self.connection.context.clone(),
+            ..connect::Options::default()
+        })
+        .await?;
+        let cluster = connection.cluster;
+        let selection = Selection {
+            cr: &self.cr,
+            namespace: self.namespace.as_deref(),
+            default_namespace: &connection.namespace,
+            set: &self.set,
+            watches: &project.watches,
+        };
+        let Found { cr, live } = resource::find(&cluster, &selection).await?;
+        if live {
+            // What no role applies any more is pruned too, of whatever kind it is.
+            inventory::sweep(&cluster, None)
+                .await
+                .context("cannot look for children")?;
+        } else {
+            let object = cr.object_ref();
+            writeln!(
+                io::stderr(),
+                "{object} is not in the cluster: what is made gets no owner"
+            )?;
+        }
+        let mut context = Context::new(cluster, pool, Clock::system());
+        context.allow_env.clone_from(&self.project.allow_env);
+        let input = Input {
+            watch: watch_for(&project.watches, &self.role, &cr.gvk),
+            reason: if cr.deleting {
+                Reason::Deleted
+            } else {
+                Reason::Requested
+            },
+            cr: Arc::new(cr),
+            roles: Arc::<Roles>::clone(&project.roles),
+            mode: if self.plan { Mode::Plan } else { Mode::Once },
+            cancel: cancelled_by_ctrl_c(),
+            history: Arc::default(),
+        };
+        let report = reconcile::reconcile(&context, input).await;
+        tokio::select! {
+            () = context.events.flush() => {}
+            () = clock::sleep(FLUSH_TIMEOUT) => {}
+        }
+        Ok((report, live))
+    }
+
+    fn show(&self, report: &Report, live: bool) -> anyhow::Result<()> {
+        let mut stdout = io::stdout().lock();
+        match self.output {
+            Output::Text => show::report(&mut stdout, report, &self.role, self.plan)?,
+            Output::Json => {
+                let document = document::of(report, &self.role, self.plan, live);
+                serde_json::to_writer_pretty(&mut stdout, &document)?;
+                writeln!(stdout)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The watch's settings: of the entry for this kind and role, else of the kind's, else the defaults.
+fn watch_for(watches: &[Arc<Watch>], role: &str, gvk: &crate::model::Gvk) -> Arc<Watch> {
+    let of_kind = || watches.iter().filter(|watch| watch.gvk.same_kind(gvk));
+    let entry = of_kind()
+        .find(|watch| &*watch.role == role)
+        .or_else(|| of_kind().next());
+    let mut watch = entry.map_or_else(|| Watch::new(gvk.clone(), role), |watch| (**watch).clone());
+    watch.role = role.into();
+    Arc::new(watch)
+}
+
+fn cancelled_by_ctrl_c() -> CancellationToken {
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            token.cancel();
+        }
+    });
+    cancel
+}
+
+fn exit(report: &Report, plan: bool) -> Exit {
+    match &report.outcome {
+        Outcome::Failed { .. }
+        | Outcome::Stalled { .. }
+        | Outcome::Fighting { .. }
+        | Outcome::Cancelled => Exit::Failed,
+        _ if plan && (report.status_written || !report.changes.is_empty()) => Exit::Planned,
+        Outcome::Waiting { .. } => Exit::Waiting,
+        Outcome::Done => Exit::Done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Gvk;
+
+    #[test]
+    fn settings_are_those_of_the_kind_and_the_role_is_the_one_asked_for() {
+        let gvk = Gvk::new("example.com", "v1", "Web");
+        let entry = |role: &str, snake_case| {
+            Arc::new(Watch {
+                snake_case,
+                ..Watch::new(gvk.clone(), role)
+            })
+        };
+        let watches = [entry("other", false), entry("web", true)];
+        assert!(watch_for(&watches, "web", &gvk).snake_case);
+        let fallback = watch_for(&watches, "third", &gvk);
+        assert!(!fallback.snake_case);
+        assert_eq!(&*fallback.role, "third");
+        let foreign = Gvk::new("example.com", "v1", "Else");
+        assert_eq!(
+            *watch_for(&watches, "web", &foreign),
+            Watch::new(foreign.clone(), "web")
+        );
     }
 }

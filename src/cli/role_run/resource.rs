@@ -1,0 +1,281 @@
+//! The custom resource of a run: out of a file, or of the cluster.
+
+use std::io::Read;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use serde_json::{Map, Value};
+
+use crate::cluster::{ApiKind, Cluster};
+use crate::model::{Gvk, Object, ObjectRef, yaml};
+use crate::watches::Watch;
+
+/// Which custom resource is meant.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Selection<'a> {
+    /// A file, or `KIND/NAME`.
+    pub(super) cr: &'a str,
+    /// The namespace that was asked for,
+    pub(super) namespace: Option<&'a str>,
+    /// and the one that is meant without.
+    pub(super) default_namespace: &'a str,
+    /// Fields that are other than there.
+    pub(super) set: &'a [Set],
+    /// What a kind's name means first.
+    pub(super) watches: &'a [Arc<Watch>],
+}
+
+/// A custom resource that was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// As the run is to see it.
+    pub(super) cr: Object,
+    /// Whether the cluster holds it.
+    pub(super) live: bool,
+}
+
+/// A field and the value that it is to have.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Set {
+    path: Vec<String>,
+    value: Value,
+}
+
+impl FromStr for Set {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (path, value) = text
+            .split_once('=')
+            .ok_or("expected PATH=VALUE, e.g. spec.size=3")?;
+        let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+        if path.iter().any(String::is_empty) {
+            return Err("the path has an empty part".into());
+        }
+        let value = yaml::parse(value).map_err(|error| error.to_string())?;
+        Ok(Self { path, value })
+    }
+}
+
+impl Set {
+    fn apply(&self, target: &mut Value) {
+        let mut place = target;
+        for key in &self.path {
+            if !place.is_object() {
+                *place = Map::new().into();
+            }
+            place = &mut place[key.as_str()];
+        }
+        *place = self.value.clone();
+    }
+}
+
+/// Finds the custom resource. One from a file that the cluster holds too takes from there what the
+/// server gives: uid, versions, finalizers, status.
+pub(super) async fn find(cluster: &Cluster, selection: &Selection<'_>) -> anyhow::Result<Found> {
+    let (kind, mut value, live) = if is_file(selection.cr) {
+        from_file(cluster, selection).await?
+    } else {
+        from_cluster(cluster, selection).await?
+    };
+    for set in selection.set {
+        set.apply(&mut value);
+    }
+    let mut cr = Object::from_value(&kind.gvk, &value)
+        .with_context(|| format!("{} is no custom resource", selection.cr))?;
+    if let Some(live) = &live {
+        cr.managed.clone_from(&live.managed);
+    }
+    Ok(Found {
+        cr,
+        live: live.is_some(),
+    })
+}
+
+type Parts = (Arc<ApiKind>, Value, Option<Arc<Object>>);
+
+async fn from_file(cluster: &Cluster, selection: &Selection<'_>) -> anyhow::Result<Parts> {
+    let mut value = read(selection.cr)?;
+    let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let gvk = Gvk::from_api_version(&text("apiVersion"), &text("kind"));
+    let Some(kind) = cluster.kind(&gvk).await? else {
+        bail!("the cluster has no kind {gvk}");
+    };
+    let given = value["metadata"]["namespace"].as_str();
+    let namespace = namespace(&kind, selection, given).map(str::to_owned);
+    let Some(name) = value["metadata"]["name"].as_str() else {
+        bail!("{}: metadata.name is missing", selection.cr);
+    };
+    let live = cluster
+        .get(&ObjectRef::new(gvk, namespace.as_deref(), name))
+        .await?;
+    if let Some(namespace) = namespace {
+        value["metadata"]["namespace"] = namespace.into();
+    }
+    if let Some(live) = &live {
+        take_over(&mut value, &live.value());
+    }
+    Ok((kind, value, live))
+}
+
+async fn from_cluster(cluster: &Cluster, selection: &Selection<'_>) -> anyhow::Result<Parts> {
+    let Some((kind, name)) = selection.cr.split_once('/') else {
+        bail!("{} is neither a file nor KIND/NAME", selection.cr);
+    };
+    let kind = kind_of_word(cluster, selection.watches, kind).await?;
+    let namespace = namespace(&kind, selection, None);
+    let object = ObjectRef::new(kind.gvk.clone(), namespace, name);
+    match cluster.get(&object).await? {
+        Some(live) => Ok((kind, live.value(), Some(live))),
+        None => bail!("{object} is not in the cluster"),
+    }
+}
+
+fn is_file(cr: &str) -> bool {
+    let extension = Path::new(cr)
+        .extension()
+        .and_then(|extension| extension.to_str());
+    cr == "-" || matches!(extension, Some("yaml" | "yml" | "json")) || Path::new(cr).is_file()
+}
+
+fn read(file: &str) -> anyhow::Result<Value> {
+    let mut text = String::new();
+    if file == "-" {
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .context("cannot read stdin")?;
+    } else {
+        text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+    }
+    let value = yaml::parse(&text).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
+    if !value.is_object() {
+        bail!("{file}: expected one object");
+    }
+    Ok(value)
+}
+
+fn namespace<'a>(
+    kind: &ApiKind,
+    selection: &Selection<'a>,
+    given: Option<&'a str>,
+) -> Option<&'a str> {
+    let named = selection
+        .namespace
+        .or(given)
+        .unwrap_or(selection.default_namespace);
+    kind.namespaced.then_some(named)
+}
+
+/// What a live object has that a file does not.
+fn take_over(value: &mut Value, live: &Value) {
+    for key in [
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "finalizers",
+        "ownerReferences",
+    ] {
+        if let Some(kept) = live["metadata"].get(key) {
+            value["metadata"][key] = kept.clone();
+        }
+    }
+    match live.get("status") {
+        Some(status) => value["status"] = status.clone(),
+        None => drop(
+            value
+                .as_object_mut()
+                .and_then(|value| value.remove("status")),
+        ),
+    }
+}
+
+/// The kind of a word: kind, plural, or either with its group (`memcacheds.cache.example.com`).
+async fn kind_of_word(
+    cluster: &Cluster,
+    watches: &[Arc<Watch>],
+    word: &str,
+) -> anyhow::Result<Arc<ApiKind>> {
+    for watch in watches.iter().filter(|watch| names(&watch.gvk, None, word)) {
+        if let Some(kind) = cluster.kind(&watch.gvk).await? {
+            return Ok(kind);
+        }
+    }
+    let mut kinds = cluster.kinds().await?;
+    kinds.retain(|kind| names(&kind.gvk, Some(&kind.plural), word));
+    match kinds.as_slice() {
+        [kind] => Ok(Arc::clone(kind)),
+        [] => bail!("the cluster has no kind {word}"),
+        several => {
+            let names: Vec<String> = several.iter().map(|kind| kind.resource()).collect();
+            bail!("{word} is ambiguous: {}", names.join(", "))
+        }
+    }
+}
+
+fn names(gvk: &Gvk, plural: Option<&str>, word: &str) -> bool {
+    let (name, group) = word
+        .split_once('.')
+        .map_or((word, None), |(n, g)| (n, Some(g)));
+    let same_name = name.eq_ignore_ascii_case(&gvk.kind)
+        || plural.is_some_and(|plural| name.eq_ignore_ascii_case(plural));
+    same_name && group.is_none_or(|group| group == &*gvk.group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_to_set_are_yaml_and_paths_are_made() {
+        let mut value = json!({"spec": {"size": 1, "name": "a"}});
+        for text in [
+            "spec.size=3",
+            "spec.deep.list=[1, two]",
+            "spec.name.now=map",
+        ] {
+            text.parse::<Set>().unwrap().apply(&mut value);
+        }
+        let expected =
+            json!({"spec": {"size": 3, "deep": {"list": [1, "two"]}, "name": {"now": "map"}}});
+        assert_eq!(value, expected);
+        assert!("spec.size".parse::<Set>().is_err());
+        assert!("spec..size=1".parse::<Set>().is_err());
+    }
+
+    #[test]
+    fn a_file_takes_from_the_cluster_what_the_server_gives() {
+        let mut value = json!({
+            "metadata": {"name": "x", "labels": {"mine": "1"}}, "spec": {"size": 2},
+            "status": {"made": "up"},
+        });
+        let live = json!({
+            "metadata": {"name": "x", "uid": "u", "generation": 4, "labels": {"live": "1"}},
+            "spec": {"size": 1}, "status": {"nodes": []},
+        });
+        take_over(&mut value, &live);
+        let expected = json!({
+            "metadata": {"name": "x", "uid": "u", "generation": 4, "labels": {"mine": "1"}},
+            "spec": {"size": 2}, "status": {"nodes": []},
+        });
+        assert_eq!(value, expected);
+    }
+
+    #[test]
+    fn a_kind_is_named_by_kind_plural_or_with_its_group() {
+        let gvk = Gvk::new("cache.example.com", "v1", "Memcached");
+        for word in [
+            "Memcached",
+            "memcached",
+            "memcacheds",
+            "memcacheds.cache.example.com",
+        ] {
+            assert!(names(&gvk, Some("memcacheds"), word), "{word}");
+        }
+        assert!(!names(&gvk, Some("memcacheds"), "memcached.example.com"));
+    }
+}

@@ -1,0 +1,133 @@
+//! A run for people: each call, the differences, the status, how it ended.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use crate::apply::diff::Verb;
+use crate::model::{Outcome, yaml};
+use crate::reconcile::{Call, Change, Report};
+
+const GREEN: &str = "\x1b[32m";
+const RED: &str = "\x1b[31m";
+const YELLOW: &str = "\x1b[33m";
+const DIM: &str = "\x1b[2m";
+const RESET: &str = "\x1b[0m";
+
+/// Writes a report.
+pub(super) fn report(
+    out: &mut impl Write,
+    report: &Report,
+    role: &str,
+    plan: bool,
+) -> io::Result<()> {
+    let colours = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let paint = Paint { colours };
+    let verb = if plan { "plan of role" } else { "role" };
+    writeln!(out, "{verb} {role} for {}", report.cr.object_ref())?;
+    calls(out, &report.trace, &paint)?;
+    for change in &report.changes {
+        diff(out, change, plan, &paint)?;
+    }
+    if !report.status.is_null() {
+        writeln!(out, "\nstatus:")?;
+        for line in yaml::write(&report.status).lines() {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    for note in &report.notes {
+        writeln!(out, "\n{}", paint.with(YELLOW, &format!("note: {note}")))?;
+    }
+    writeln!(out, "\n{}", ending(report, &paint))
+}
+
+fn calls(out: &mut impl Write, calls: &[Call], paint: &Paint) -> io::Result<()> {
+    let width = |text: fn(&Call) -> &str| {
+        calls
+            .iter()
+            .map(|call| text(call).chars().count())
+            .max()
+            .unwrap_or_default()
+    };
+    let (functions, objects) = (width(|call| call.function), width(|call| &call.object));
+    for call in calls {
+        let Call {
+            at,
+            took,
+            function,
+            object,
+            result,
+        } = call;
+        let times = format!("{:>8}  {:>8}", millis(*at), millis(*took));
+        writeln!(
+            out,
+            "{}  {function:functions$}  {object:objects$}  {result}",
+            paint.with(DIM, &times)
+        )?;
+    }
+    Ok(())
+}
+
+fn diff(out: &mut impl Write, change: &Change, plan: bool, paint: &Paint) -> io::Result<()> {
+    let verb = match (change.verb, plan) {
+        (Verb::Create, true) => "would be created",
+        (Verb::Create, false) => "created",
+        (Verb::Change, true) => "would be changed",
+        (Verb::Change, false) => "changed",
+        (Verb::Delete, true) => "would be deleted",
+        (Verb::Delete, false) => "deleted",
+    };
+    writeln!(out, "\n{} {verb}", change.object)?;
+    for line in change.diff.lines() {
+        let colour = match line.as_bytes().first() {
+            Some(b'+') => GREEN,
+            Some(b'-') => RED,
+            _ => "",
+        };
+        writeln!(out, "{}", paint.with(colour, line))?;
+    }
+    Ok(())
+}
+
+fn ending(report: &Report, paint: &Paint) -> String {
+    let (colour, text) = match &report.outcome {
+        _ if report.paused => (YELLOW, "paused".to_owned()),
+        Outcome::Done => (GREEN, "done".to_owned()),
+        Outcome::Waiting { on } => (YELLOW, format!("waiting for {on}")),
+        Outcome::Failed { message, .. } => (RED, format!("failed: {message}")),
+        Outcome::Stalled { message } => (RED, format!("failed for good: {message}")),
+        Outcome::Fighting { message } => (RED, format!("fighting: {message}")),
+        Outcome::Cancelled => (RED, "cancelled".to_owned()),
+    };
+    let counts = format!(
+        "({} writes, {} not needed, {})",
+        report.writes.len(),
+        report.skipped,
+        millis(report.took)
+    );
+    let again = report.requeue_after.map_or_else(String::new, |after| {
+        format!("; again in {}", crate::model::duration::format(after))
+    });
+    format!(
+        "{}{again} {}",
+        paint.with(colour, &text),
+        paint.with(DIM, &counts)
+    )
+}
+
+fn millis(duration: Duration) -> String {
+    format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
+}
+
+struct Paint {
+    colours: bool,
+}
+
+impl Paint {
+    fn with(&self, colour: &str, text: &str) -> String {
+        if self.colours && !colour.is_empty() {
+            format!("{colour}{text}{RESET}")
+        } else {
+            text.to_owned()
+        }
+    }
+}
