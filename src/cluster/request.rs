@@ -77,7 +77,7 @@ pub struct ListQuery {
 pub struct WriteOptions {
     /// Who owns the fields written.
     pub manager: String,
-    /// Takes fields from other managers (applies only).
+    /// Takes fields from other managers; only applies heed it.
     pub force: bool,
     /// Writes a subresource instead of the object: `status`, `scale`.
     pub subresource: Option<&'static str>,
@@ -338,6 +338,9 @@ impl Cluster {
         let object = self.scoped(&kind, object);
         let mut uri = self.path(&kind, &object, options.subresource)?;
         push_options(&mut uri, options);
+        if options.force && verb == "apply" {
+            push_parameter(&mut uri, "force", "true");
+        }
         let once = content_type == PatchKind::Json.content_type();
         let call = Call {
             method,
@@ -413,7 +416,7 @@ impl Cluster {
         let call = Call {
             method: Method::DELETE,
             content_type: "application/json",
-            body: delete_body(options),
+            body: delete_body(options, self.dry_run),
             ..Call::get(
                 target(&kind, "delete", &object, None),
                 self.path(&kind, &object, None)?,
@@ -523,9 +526,6 @@ fn push_options(uri: &mut String, options: &WriteOptions) {
     if !options.manager.is_empty() {
         push_parameter(uri, "fieldManager", &options.manager);
     }
-    if options.force {
-        push_parameter(uri, "force", "true");
-    }
     // Servers before 1.27 drop unknown fields without a word unless asked.
     push_parameter(uri, "fieldValidation", "Warn");
 }
@@ -542,12 +542,16 @@ fn name_in(body: &[u8]) -> Option<String> {
     serde_json::from_slice::<Top>(body).ok()?.metadata.name
 }
 
-fn delete_body(options: &DeleteOptions) -> Bytes {
+fn delete_body(options: &DeleteOptions, dry_run: bool) -> Bytes {
     let mut body = json!({
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "propagationPolicy": options.propagation.as_str(),
     });
+    // A delete with a body is not asked for its query.
+    if dry_run {
+        body["dryRun"] = json!(["All"]);
+    }
     if let Some(uid) = &options.uid {
         body["preconditions"]["uid"] = json!(uid);
     }

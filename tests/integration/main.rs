@@ -8,11 +8,12 @@
     reason = "a test that panics is a test that fails"
 )]
 
+mod cluster;
 mod harness;
 mod harness_works;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    harness::main([harness_works::tests()])
+    harness::main([cluster::tests(), harness_works::tests()])
 }
