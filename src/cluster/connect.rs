@@ -73,9 +73,10 @@ pub async fn connect(options: Options) -> Result<Connection, Error> {
         && options.context.is_none()
         && std::env::var_os("KUBECONFIG").is_none_or(|value| value.is_empty())
         && std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
-    let mut config = match in_cluster {
-        true => Config::incluster().map_err(Error::InCluster)?,
-        false => from_kubeconfig(&options).await?,
+    let mut config = if in_cluster {
+        Config::incluster().map_err(Error::InCluster)?
+    } else {
+        from_kubeconfig(&options).await?
     };
     // Retries and deadlines are ours, per call; a watch may be silent for as long as it likes here.
     config.default_retry = false;
@@ -108,21 +109,17 @@ async fn from_kubeconfig(options: &Options) -> Result<Config, Error> {
         ..KubeConfigOptions::default()
     };
     let failed = |file: String| move |cause| Error::Kubeconfig { file, cause };
-    match &options.kubeconfig {
-        Some(path) => {
-            let file = path.display().to_string();
-            let kubeconfig = Kubeconfig::read_from(path).map_err(failed(file.clone()))?;
-            let config = Config::from_custom_kubeconfig(kubeconfig, &context).await;
-            config.map_err(failed(file))
-        }
-        None => {
-            let named = std::env::var("KUBECONFIG")
-                .ok()
-                .filter(|value| !value.is_empty());
-            let file = named.unwrap_or_else(|| "~/.kube/config".to_owned());
-            Config::from_kubeconfig(&context)
-                .await
-                .map_err(failed(file))
-        }
+    if let Some(path) = &options.kubeconfig {
+        let file = path.display().to_string();
+        let kubeconfig = Kubeconfig::read_from(path).map_err(failed(file.clone()))?;
+        let config = Config::from_custom_kubeconfig(kubeconfig, &context).await;
+        return config.map_err(failed(file));
     }
+    let named = std::env::var("KUBECONFIG")
+        .ok()
+        .filter(|value| !value.is_empty());
+    let file = named.unwrap_or_else(|| "~/.kube/config".to_owned());
+    Config::from_kubeconfig(&context)
+        .await
+        .map_err(failed(file))
 }

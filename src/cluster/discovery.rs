@@ -15,7 +15,7 @@ use super::call::{Bounds, Call};
 use super::error::{Error, ErrorKind, Target};
 use super::{Settings, Transport};
 use crate::clock::{self, Instant};
-use crate::model::Gvk;
+use crate::model::{Gvk, ObjectRef};
 
 /// Absence is believed this long where nothing tells of new kinds (aggregated APIs, CRDs that we may
 /// not watch), and a served group is asked again when a kind is missing in it.
@@ -55,6 +55,14 @@ impl ApiKind {
     /// Whether it serves the verb.
     pub fn can(&self, verb: &str) -> bool {
         self.verbs.iter().any(|one| &**one == verb)
+    }
+
+    /// The address as the kind has it: cluster-scoped objects have no namespace.
+    pub(super) fn scoped(&self, object: &ObjectRef) -> ObjectRef {
+        ObjectRef {
+            namespace: object.namespace.clone().filter(|_| self.namespaced),
+            ..object.clone()
+        }
     }
 
     /// Path of its objects, in a namespace or in all.
@@ -106,6 +114,21 @@ struct Known {
     version: Option<String>,
 }
 
+/// What was heard of a kind, not long ago.
+enum Heard {
+    Served(Arc<ApiKind>),
+    Absent,
+}
+
+impl From<Heard> for Option<Arc<ApiKind>> {
+    fn from(heard: Heard) -> Self {
+        match heard {
+            Heard::Served(kind) => Some(kind),
+            Heard::Absent => None,
+        }
+    }
+}
+
 impl Discovery {
     pub(super) fn new(transport: Transport, settings: Settings) -> Self {
         Self {
@@ -125,12 +148,12 @@ impl Discovery {
 
     /// The kind, asked for if need be.
     pub(super) async fn kind(&self, gvk: &Gvk) -> Result<Option<Arc<ApiKind>>, Error> {
-        if let Some(answer) = self.without_asking(gvk) {
-            return Ok(answer);
+        if let Some(heard) = self.without_asking(gvk) {
+            return Ok(heard.into());
         }
         let _one_at_a_time = self.asking.lock().await;
-        if let Some(answer) = self.without_asking(gvk) {
-            return Ok(answer);
+        if let Some(heard) = self.without_asking(gvk) {
+            return Ok(heard.into());
         }
         let asked_at = clock::now();
         let kinds = self.ask(&gvk.group, &gvk.version).await?;
@@ -143,18 +166,19 @@ impl Discovery {
         Ok(known.kinds.get(gvk).cloned())
     }
 
-    fn without_asking(&self, gvk: &Gvk) -> Option<Option<Arc<ApiKind>>> {
+    fn without_asking(&self, gvk: &Gvk) -> Option<Heard> {
         let known = self.known.lock();
         if let Some(kind) = known.kinds.get(gvk) {
-            return Some(Some(Arc::clone(kind)));
+            return Some(Heard::Served(Arc::clone(kind)));
         }
         let key = (gvk.group.clone(), gvk.version.clone());
         let asked = known.asked.get(&key)?;
-        let believed = match self.crds_watched.load(Ordering::Relaxed) {
-            true => ABSENCE_WATCHED,
-            false => ABSENCE,
+        let believed = if self.crds_watched.load(Ordering::Relaxed) {
+            ABSENCE_WATCHED
+        } else {
+            ABSENCE
         };
-        (asked.elapsed() < believed).then_some(None)
+        (asked.elapsed() < believed).then_some(Heard::Absent)
     }
 
     async fn ask(&self, group: &str, version: &str) -> Result<Vec<ApiKind>, Error> {

@@ -262,9 +262,10 @@ pub(super) fn classify(
             message: "field not declared in schema".to_owned(),
         });
     }
-    let message = match status.message.is_empty() {
-        true => code.to_string(),
-        false => status.message,
+    let message = if status.message.is_empty() {
+        code.to_string()
+    } else {
+        status.message
     };
     Error::from(Parts {
         kind,
@@ -272,7 +273,7 @@ pub(super) fn classify(
         reason: status.reason,
         message,
         retryable: passes(kind),
-        after: after.or((!told.is_zero()).then_some(told)),
+        after: after.or_else(|| (!told.is_zero()).then_some(told)),
         causes,
         repeated: false,
         target,

@@ -286,7 +286,7 @@ impl Cluster {
     /// Bytes that the caches hold, for a metric.
     pub fn cached_bytes(&self) -> usize {
         let watches = self.shared.watches.all();
-        let watched: usize = watches.iter().map(|watch| watch.bytes()).sum();
-        watched + self.shared.values.bytes()
+        let objects: usize = watches.iter().map(|watch| watch.bytes()).sum();
+        objects + self.shared.values.bytes()
     }
 }

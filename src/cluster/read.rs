@@ -51,7 +51,7 @@ impl Cluster {
     /// The object, from caches wherever the answer is known.
     pub async fn read(&self, object: &ObjectRef) -> Result<Read, Error> {
         let kind = self.served(&object.gvk).await?;
-        let object = self.scoped(&kind, object);
+        let object = kind.scoped(object);
         self.check_read(&kind, "get", object.namespace_or_empty(), &object.name)?;
         if let Some(object) = self.cached(&object) {
             return Ok(Read {
@@ -112,31 +112,29 @@ impl Cluster {
                 version: 0,
             });
         };
-        let objects = match members(&watch, query) {
-            Some(members) => {
-                let version = fingerprint(&members);
-                let objects = self.values_of(query, &members).await?;
-                return Ok(ReadList {
-                    objects,
-                    subscribed: true,
-                    version,
-                });
-            }
-            None => self.listed(query, watch.version()).await?,
+        let Some(members) = members(&watch, query) else {
+            return self.listed(query, watch.version()).await;
         };
-        Ok(objects)
+        let version = fingerprint(&members);
+        let objects = self.values_of(query, &members).await?;
+        Ok(ReadList {
+            objects,
+            subscribed: true,
+            version,
+        })
     }
 
     /// A list whose members only the server can tell: asked for when anything of the kind changed.
     async fn listed(&self, query: &ListQuery, version: u64) -> Result<ReadList, Error> {
-        let objects = match self.shared.values.list(query, version) {
-            Some(objects) => objects,
-            None => {
-                let objects = self.list(query).await?;
-                self.shared.values.put_list(query, version, &objects);
-                objects
-            }
-        };
+        if let Some(objects) = self.shared.values.list(query, version) {
+            return Ok(ReadList {
+                objects,
+                subscribed: true,
+                version,
+            });
+        }
+        let objects = self.list(query).await?;
+        self.shared.values.put_list(query, version, &objects);
         Ok(ReadList {
             objects,
             subscribed: true,
@@ -175,7 +173,7 @@ impl Cluster {
             return None;
         }
         let kind = self.shared.discovery.known(&object.gvk)?;
-        let object = self.scoped(&kind, object);
+        let object = kind.scoped(object);
         let (namespace, name) = (object.namespace.as_deref(), &*object.name);
         self.check_read(&kind, "get", object.namespace_or_empty(), name)
             .ok()?;
@@ -207,7 +205,7 @@ impl Cluster {
         let Some(kind) = self.shared.discovery.known(&object.gvk) else {
             return true;
         };
-        let object = self.scoped(&kind, object);
+        let object = kind.scoped(object);
         let (namespace, name) = (object.namespace.as_deref(), &*object.name);
         let changed = self.shared.watches.ask(&object.gvk, namespace, |watch| {
             match (watch.get(namespace, name), resource_version) {

@@ -18,13 +18,16 @@ const LISTS: usize = 64;
 
 type Flight = Shared<BoxFuture<'static, Result<Option<Arc<Object>>, Error>>>;
 
+/// A list, and the watch's version that it belongs to.
+type Listing = (u64, Vec<Arc<Object>>);
+
 /// The cache of values.
 pub(super) struct Values {
     bound: usize,
     kept: Mutex<Kept>,
     flights: Mutex<HashMap<ObjectRef, Flight>>,
-    /// Lists whose members metadata cannot tell, with the watch's version that they belong to.
-    lists: Mutex<HashMap<ListQuery, (u64, Vec<Arc<Object>>)>>,
+    /// Lists whose members metadata cannot tell.
+    lists: Mutex<HashMap<ListQuery, Listing>>,
 }
 
 #[derive(Default)]

@@ -26,9 +26,10 @@ pub(super) fn of<'a>(method: &Method, uri: &'a Uri) -> Option<Attributes<'a>> {
     let rest: Vec<_> = segments.collect();
     let (namespace, resource, rest) = match *rest.as_slice() {
         // A namespace itself and its subresources; else what lies in it.
-        ["namespaces", name, "status" | "finalize"] => (name, "namespaces", &rest[1..]),
+        ["namespaces", name] | ["namespaces", name, "status" | "finalize"] => {
+            (name, "namespaces", &rest[1..])
+        }
         ["namespaces", namespace, resource, ..] => (namespace, resource, &rest[3..]),
-        ["namespaces", name] => (name, "namespaces", &rest[1..]),
         [resource, ..] => ("", resource, &rest[1..]),
         [] => return None,
     };

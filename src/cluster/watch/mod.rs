@@ -19,7 +19,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::registry::Registry;
+pub(super) use self::registry::{Registry, WriteGuard};
 use self::store::Store;
 pub(super) use self::store::{Answer, compare};
 pub(super) use self::wire::{list_call, parse_page, push_parameter};

@@ -300,9 +300,9 @@ impl Task {
                 State::Starting => {}
             }
         }
-        self.watch.state.send_replace(state.clone());
         if !same {
             self.listeners.state(&self.watch.spec, &state);
         }
+        self.watch.state.send_replace(state);
     }
 }

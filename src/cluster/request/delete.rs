@@ -1,0 +1,114 @@
+//! Deletes, with preconditions and propagation.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Method;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{DeleteOptions, Deleted, parse, path, target};
+use crate::cluster::Cluster;
+use crate::cluster::call::{self, Call};
+use crate::cluster::error::{Error, ErrorKind, Target};
+use crate::cluster::watch::{Answer, WriteGuard};
+use crate::model::{Gvk, Object, ObjectRef};
+
+impl Cluster {
+    /// Deletes an object; that it is absent is no error.
+    pub async fn delete(
+        &self,
+        object: &ObjectRef,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, Error> {
+        let kind = self.served(&object.gvk).await?;
+        let object = kind.scoped(object);
+        let call = Call {
+            method: Method::DELETE,
+            content_type: "application/json",
+            body: delete_body(options, self.dry_run),
+            ..Call::get(
+                target(&kind, "delete", &object, None),
+                path(&kind, &object, None)?,
+            )
+        };
+        let guard = (!self.dry_run).then(|| self.shared.watches.write(&object));
+        let before = guard.as_ref().and_then(WriteGuard::before);
+        let answer = match self.send(&call, options.deadline).await {
+            Ok(answer) => answer,
+            // A delete whose answer was lost is found done.
+            Err(error) if error.kind == ErrorKind::NotFound => {
+                return Ok(if error.repeated {
+                    Deleted::Gone
+                } else {
+                    Deleted::Absent
+                });
+            }
+            Err(error) => return Err(self.doubting(error, &object.gvk)),
+        };
+        let (deleted, answer) = deleted(&object.gvk, &answer, before.as_deref(), &call.target)?;
+        if let Some(guard) = guard {
+            guard.finish(&answer);
+        }
+        Ok(deleted)
+    }
+}
+
+fn delete_body(options: &DeleteOptions, dry_run: bool) -> Bytes {
+    let mut body = json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": options.propagation.as_str(),
+    });
+    // A delete with a body is not asked for its query.
+    if dry_run {
+        body["dryRun"] = json!(["All"]);
+    }
+    if let Some(uid) = &options.uid {
+        body["preconditions"]["uid"] = json!(uid);
+    }
+    if let Some(version) = &options.resource_version {
+        body["preconditions"]["resourceVersion"] = json!(version);
+    }
+    body.to_string().into()
+}
+
+/// A delete answers with the object where it is still there, else with it as it was, or a Status.
+fn deleted(
+    gvk: &Gvk,
+    answer: &call::Answer,
+    before: Option<&Object>,
+    target: &Target,
+) -> Result<(Deleted, Answer), Error> {
+    #[derive(Deserialize)]
+    struct Status {
+        #[serde(default)]
+        kind: String,
+        #[serde(default)]
+        details: Details,
+    }
+    #[derive(Deserialize, Default)]
+    struct Details {
+        #[serde(default)]
+        uid: Box<str>,
+    }
+    if let Ok(status) = serde_json::from_slice::<Status>(&answer.body)
+        && status.kind == "Status"
+    {
+        let uid = if status.details.uid.is_empty() {
+            before.map(|before| before.uid.clone()).unwrap_or_default()
+        } else {
+            status.details.uid
+        };
+        return Ok((Deleted::Gone, Answer::Deleted(uid)));
+    }
+    let object = parse(gvk, &answer.body, target)?;
+    if !object.deleting {
+        return Ok((Deleted::Gone, Answer::Deleted(object.uid.clone())));
+    }
+    let taken = Answer::Object {
+        object: Arc::clone(&object),
+        own: true,
+    };
+    Ok((Deleted::Marked(object), taken))
+}

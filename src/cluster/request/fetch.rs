@@ -1,0 +1,67 @@
+//! Live reads: one object, or all that a query selects, page by page.
+
+use std::sync::Arc;
+
+use super::{ListQuery, parse, path, target};
+use crate::cluster::Cluster;
+use crate::cluster::call::Call;
+use crate::cluster::error::{Error, ErrorKind};
+use crate::cluster::watch::{Content, list_call, parse_page};
+use crate::model::{Object, ObjectRef};
+
+impl Cluster {
+    /// The object as it is, or `None`.
+    pub async fn get(&self, object: &ObjectRef) -> Result<Option<Arc<Object>>, Error> {
+        let kind = self.served(&object.gvk).await?;
+        let target = target(&kind, "get", object, None);
+        let call = Call::get(target, path(&kind, object, None)?);
+        match self.send(&call, None).await {
+            Ok(answer) => parse(&object.gvk, &answer.body, &call.target).map(Some),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.doubting(error, &object.gvk)),
+        }
+    }
+
+    /// The objects as they are, page by page.
+    pub async fn list(&self, query: &ListQuery) -> Result<Vec<Arc<Object>>, Error> {
+        self.list_as(query, Content::Full).await
+    }
+
+    /// As [`Cluster::list`], but metadata only: the objects have no body.
+    pub async fn list_metadata(&self, query: &ListQuery) -> Result<Vec<Arc<Object>>, Error> {
+        self.list_as(query, Content::Metadata).await
+    }
+
+    async fn list_as(
+        &self,
+        query: &ListQuery,
+        content: Content,
+    ) -> Result<Vec<Arc<Object>>, Error> {
+        let kind = self.served(&query.gvk).await?;
+        let parameters = [
+            ("labelSelector", query.labels.to_string()),
+            ("fieldSelector", query.fields.to_string()),
+        ];
+        let namespace = query.namespace.as_deref();
+        let mut objects = Vec::new();
+        let mut page: Option<String> = None;
+        loop {
+            let call = list_call(&kind, namespace, &parameters, content, page.as_deref());
+            let answer = match self.send(&call, None).await {
+                // The snapshot that the pages come from is too old: from the start.
+                Err(error) if error.kind == ErrorKind::Gone && page.is_some() => {
+                    objects.clear();
+                    page = None;
+                    continue;
+                }
+                answer => answer.map_err(|error| self.doubting(error, &query.gvk))?,
+            };
+            let part = parse_page(&query.gvk, content, &answer.body, &call.target)?;
+            objects.extend(part.objects);
+            page = part.next;
+            if page.is_none() {
+                return Ok(objects);
+            }
+        }
+    }
+}

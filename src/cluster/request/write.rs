@@ -1,0 +1,275 @@
+//! Writes: create, apply, patch, replace; their answers go through to the caches.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Effect, PatchKind, WriteOptions, Written, parse, path, target};
+use crate::cluster::Cluster;
+use crate::cluster::call::{Attempts, Call};
+use crate::cluster::error::{Error, ErrorKind};
+use crate::cluster::watch::{Answer, WriteGuard, push_parameter};
+use crate::model::{Gvk, Object, ObjectRef};
+
+impl Cluster {
+    /// Creates an object; the body may carry `generateName` instead of a name.
+    pub async fn create(
+        &self,
+        gvk: &Gvk,
+        namespace: Option<&str>,
+        body: Bytes,
+        options: &WriteOptions,
+    ) -> Result<Written, Error> {
+        let kind = self.served(gvk).await?;
+        let name = name_in(&body).unwrap_or_default();
+        let object = ObjectRef::new(gvk.clone(), namespace.filter(|_| kind.namespaced), &name);
+        let mut uri = path(
+            &kind,
+            &ObjectRef {
+                name: "".into(),
+                ..object.clone()
+            },
+            None,
+        )?;
+        push_options(&mut uri, options);
+        let call = Call {
+            method: Method::POST,
+            content_type: "application/json",
+            body,
+            attempts: if name.is_empty() {
+                Attempts::Refused
+            } else {
+                Attempts::Any
+            },
+            ..Call::get(target(&kind, "create", &object, None), uri)
+        };
+        let named = (!name.is_empty()).then_some(&object);
+        match self.write(gvk, named, &call, options).await {
+            // Our own first attempt, whose answer was lost, made it.
+            Err(error) if error.kind == ErrorKind::AlreadyExists && error.repeated => {
+                match self.get(&object).await? {
+                    Some(live) if live.managed_by(&options.manager, None).next().is_some() => {
+                        Ok(Written {
+                            object: live,
+                            effect: Effect::Created,
+                            warnings: Vec::new(),
+                        })
+                    }
+                    _ => Err(error),
+                }
+            }
+            written => written,
+        }
+    }
+
+    /// Applies an object server-side.
+    pub async fn apply(
+        &self,
+        object: &ObjectRef,
+        body: Bytes,
+        options: &WriteOptions,
+    ) -> Result<Written, Error> {
+        let content_type = "application/apply-patch+yaml";
+        self.modify(object, "apply", Method::PATCH, content_type, body, options)
+            .await
+    }
+
+    /// Patches an object, or a subresource of it.
+    pub async fn patch(
+        &self,
+        object: &ObjectRef,
+        kind: PatchKind,
+        body: Bytes,
+        options: &WriteOptions,
+    ) -> Result<Written, Error> {
+        self.modify(
+            object,
+            "patch",
+            Method::PATCH,
+            kind.content_type(),
+            body,
+            options,
+        )
+        .await
+    }
+
+    /// A merge patch of the status subresource.
+    pub async fn patch_status(
+        &self,
+        object: &ObjectRef,
+        body: Bytes,
+        options: &WriteOptions,
+    ) -> Result<Written, Error> {
+        let options = WriteOptions {
+            subresource: Some("status"),
+            ..options.clone()
+        };
+        self.patch(object, PatchKind::Merge, body, &options).await
+    }
+
+    /// Replaces an object (a PUT); the body carries the resource version.
+    pub async fn replace(
+        &self,
+        object: &ObjectRef,
+        body: Bytes,
+        options: &WriteOptions,
+    ) -> Result<Written, Error> {
+        self.modify(
+            object,
+            "update",
+            Method::PUT,
+            "application/json",
+            body,
+            options,
+        )
+        .await
+    }
+
+    /// Sets the number of replicas through the scale subresource; returns the `Scale` object.
+    pub async fn scale(
+        &self,
+        object: &ObjectRef,
+        replicas: i64,
+        options: &WriteOptions,
+    ) -> Result<Written, Error> {
+        let body = json!({"spec": {"replicas": replicas}}).to_string().into();
+        let options = WriteOptions {
+            subresource: Some("scale"),
+            ..options.clone()
+        };
+        self.patch(object, PatchKind::Merge, body, &options).await
+    }
+
+    async fn modify(
+        &self,
+        object: &ObjectRef,
+        verb: &'static str,
+        method: Method,
+        content_type: &'static str,
+        body: Bytes,
+        options: &WriteOptions,
+    ) -> Result<Written, Error> {
+        let kind = self.served(&object.gvk).await?;
+        let object = kind.scoped(object);
+        let mut uri = path(&kind, &object, options.subresource)?;
+        push_options(&mut uri, options);
+        if options.force && verb == "apply" {
+            push_parameter(&mut uri, "force", "true");
+        }
+        let once = content_type == PatchKind::Json.content_type();
+        let call = Call {
+            method,
+            content_type,
+            body,
+            attempts: if once {
+                Attempts::Refused
+            } else {
+                Attempts::Any
+            },
+            ..Call::get(target(&kind, verb, &object, options.subresource), uri)
+        };
+        self.write(&object.gvk, Some(&object), &call, options).await
+    }
+
+    /// Sends a write and takes its answer into the caches.
+    async fn write(
+        &self,
+        gvk: &Gvk,
+        object: Option<&ObjectRef>,
+        call: &Call,
+        options: &WriteOptions,
+    ) -> Result<Written, Error> {
+        let guard = object
+            .filter(|_| !self.dry_run)
+            .map(|o| self.shared.watches.write(o));
+        let before = guard.as_ref().and_then(WriteGuard::before);
+        let answer = self.send(call, options.deadline).await;
+        let answer = answer.map_err(|error| self.doubting(error, gvk))?;
+        let scale = Gvk::new("autoscaling", "v1", "Scale");
+        let is_scale = options.subresource == Some("scale");
+        let gvk = if is_scale { &scale } else { gvk };
+        let written = parse(gvk, &answer.body, &call.target)?;
+        let unmoved = |old: &Arc<Object>| old.resource_version == written.resource_version;
+        let effect = if answer.status == StatusCode::CREATED {
+            Effect::Created
+        } else if before.as_ref().is_some_and(unmoved) {
+            Effect::Unchanged
+        } else {
+            Effect::Changed
+        };
+        let guard = match guard {
+            None if !self.dry_run => Some(self.shared.watches.write(&written.object_ref())),
+            guard => guard,
+        };
+        if let Some(guard) = guard {
+            let own = effect == Effect::Created
+                || !before.is_some_and(|before| already_holds(&before, &call.body));
+            guard.finish(&if is_scale {
+                Answer::Version(written.resource_version.clone())
+            } else {
+                Answer::Object {
+                    object: Arc::clone(&written),
+                    own,
+                }
+            });
+            self.shared.values.refresh(&written);
+        }
+        Ok(Written {
+            object: written,
+            effect,
+            warnings: answer.warnings,
+        })
+    }
+}
+
+fn push_options(uri: &mut String, options: &WriteOptions) {
+    if !options.manager.is_empty() {
+        push_parameter(uri, "fieldManager", &options.manager);
+    }
+    // Servers before 1.27 drop unknown fields without a word unless asked.
+    push_parameter(uri, "fieldValidation", "Warn");
+}
+
+fn name_in(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Top {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    struct Metadata {
+        name: Option<String>,
+    }
+    serde_json::from_slice::<Top>(body).ok()?.metadata.name
+}
+
+/// Whether a write could not have changed the object that we knew: it held all of the body already.
+///
+/// Then a version that we did not know is someone else's change, and not of our making. Where this
+/// cannot be told (a JSON patch, a value that the server writes in another form) the write counts as
+/// ours.
+fn already_holds(before: &Object, body: &[u8]) -> bool {
+    if before.json().is_empty() {
+        return false;
+    }
+    let parsed = serde_json::from_slice::<Value>(body);
+    parsed.is_ok_and(|body| body.is_object() && contains(&before.value(), &body))
+}
+
+fn contains(whole: &Value, part: &Value) -> bool {
+    match (whole, part) {
+        (Value::Object(whole), Value::Object(part)) => {
+            part.iter().all(|(key, part)| match whole.get(key) {
+                Some(whole) => contains(whole, part),
+                None => part.is_null(),
+            })
+        }
+        (Value::Array(whole), Value::Array(part)) => {
+            let pairs = || whole.iter().zip(part);
+            whole.len() == part.len() && pairs().all(|(whole, part)| contains(whole, part))
+        }
+        _ => whole == part,
+    }
+}
