@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -57,11 +57,6 @@ impl Findings {
     /// Whether there are errors among them so far.
     pub fn has_errors(&self) -> bool {
         self.problems.borrow().iter().any(Problem::is_error)
-    }
-
-    /// The file as the user names it.
-    pub fn file(&self) -> &Path {
-        &self.file
     }
 
     /// All of them by place.

@@ -235,7 +235,7 @@ fn a_project_has_the_roles_of_its_folder_and_those_named_by_path() {
     ]);
     let project = load_project(&folder).unwrap();
     assert_eq!(project.watches.len(), 2);
-    let names: Vec<_> = project.roles.names().collect();
+    let names: Vec<_> = project.roles.iter().map(|(name, _)| &**name).collect();
     assert_eq!(names, ["../elsewhere/db", "included", "web"]);
     assert_eq!(&*project.roles.get("../elsewhere/db").unwrap().name, "db");
 }

@@ -28,11 +28,6 @@ impl Environment {
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.0.insert(name.into(), value.into());
     }
-
-    /// All names, in order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
-    }
 }
 
 impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Environment {
