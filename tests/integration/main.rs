@@ -9,11 +9,12 @@
 )]
 
 mod cluster;
+mod deploy;
 mod harness;
 mod harness_works;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    harness::main([cluster::tests(), harness_works::tests()])
+    harness::main([cluster::tests(), deploy::tests(), harness_works::tests()])
 }
