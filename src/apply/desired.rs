@@ -7,10 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use twox_hash::XxHash3_128;
 
+use super::place::{Ownership, Place};
 use super::{Error, Owner};
-use crate::cluster::ApiKind;
 use crate::model::annotations::{OWNER_LABEL, PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
-use crate::model::{Gvk, Object, ObjectRef};
+use crate::model::{Gvk, Object};
 
 /// Metadata that only a server sets; an object that was read and is applied again carries it.
 const SET_BY_SERVER: [&str; 8] = [
@@ -37,17 +37,6 @@ pub struct Desired {
     pub json: Vec<u8>,
 }
 
-/// How an object says who owns it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ownership {
-    /// It does not.
-    None,
-    /// By an owner reference, which the garbage collector follows.
-    Reference,
-    /// By annotations, where the API allows no reference.
-    Annotations,
-}
-
 impl Desired {
     /// From a tree, e.g. out of a file.
     pub fn from_value(object: &Value) -> Result<Self, Error> {
@@ -69,28 +58,6 @@ impl Desired {
         })
     }
 
-    /// Its address. A namespaced object goes to the owner's namespace where it names none; a
-    /// cluster-scoped one has none, whatever it names.
-    pub fn object_ref(&self, kind: &ApiKind, owner: &Owner) -> Result<ObjectRef, Error> {
-        let namespace = match (kind.namespaced, &self.namespace, &owner.cr.namespace) {
-            (false, _, _) => None,
-            (true, Some(namespace), _) | (true, None, Some(namespace)) => {
-                Some(Arc::clone(namespace))
-            }
-            (true, None, None) => {
-                return Err(Error::Desired(format!(
-                    "{} {} needs metadata.namespace: {} has none",
-                    self.gvk.kind, self.name, owner.cr
-                )));
-            }
-        };
-        Ok(ObjectRef {
-            gvk: self.gvk.clone(),
-            namespace,
-            name: Arc::clone(&self.name),
-        })
-    }
-
     /// Hash of what is applied, for whom and how.
     pub(super) fn digest(&self, owner: &Owner, ownership: Ownership) -> u128 {
         let mut hasher = XxHash3_128::new();
@@ -106,21 +73,20 @@ impl Desired {
     /// The object as it is sent: what only the server says is left out, the owner is put in.
     pub(super) fn body(
         &self,
-        object: &ObjectRef,
-        kind: &ApiKind,
+        place: &Place,
         owner: &Owner,
         ownership: Ownership,
     ) -> Result<Value, Error> {
-        let wrong = |what: &str| Error::Desired(format!("{object}: {what}"));
+        let wrong = |what: &str| Error::Desired(format!("{}: {what}", place.object));
         let Ok(Value::Object(mut top)) = serde_json::from_slice(&self.json) else {
             return Err(wrong("expected a map"));
         };
         drop_nulls(&mut top);
         // A status of a kind that has the subresource is ignored by the server, without a word.
-        if kind.has_status {
+        if place.kind.has_status {
             top.remove("status");
         }
-        if object.gvk.same_kind(&Gvk::new("", "v1", "Secret")) {
+        if place.object.gvk.same_kind(&Gvk::new("", "v1", "Secret")) {
             encode_string_data(&mut top);
         }
         let metadata = top.entry("metadata").or_insert_with(|| json!({}));
@@ -130,7 +96,7 @@ impl Desired {
         for field in SET_BY_SERVER {
             metadata.remove(field);
         }
-        match &object.namespace {
+        match &place.object.namespace {
             Some(namespace) => metadata.insert("namespace".to_owned(), json!(namespace)),
             None => metadata.remove("namespace"),
         };
@@ -217,6 +183,7 @@ pub(super) fn keep_finalizers_of(body: &mut Value, live: &Object) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::ApiKind;
 
     fn owner(namespace: Option<&str>) -> Owner {
         let gvk = Gvk::new("example.com", "v1", "Web");
@@ -224,23 +191,22 @@ mod tests {
         Owner::new(&Object::from_value(&gvk, &cr).unwrap())
     }
 
-    fn kind(gvk: &Gvk, namespaced: bool) -> ApiKind {
-        ApiKind {
+    fn kind(gvk: &Gvk, namespaced: bool) -> Arc<ApiKind> {
+        Arc::new(ApiKind {
             gvk: gvk.clone(),
             plural: "things".into(),
             namespaced,
             verbs: Box::default(),
             has_status: true,
             has_scale: false,
-        }
+        })
     }
 
     fn body(desired: &Value, namespaced: bool, ownership: Ownership) -> Value {
         let desired = Desired::from_value(desired).unwrap();
-        let kind = kind(&desired.gvk, namespaced);
         let owner = owner(Some("n"));
-        let object = desired.object_ref(&kind, &owner).unwrap();
-        desired.body(&object, &kind, &owner, ownership).unwrap()
+        let place = desired.place_in(kind(&desired.gvk, namespaced), &owner);
+        desired.body(&place.unwrap(), &owner, ownership).unwrap()
     }
 
     #[test]
@@ -305,7 +271,7 @@ mod tests {
     fn a_namespaced_object_of_a_cluster_scoped_owner_needs_a_namespace() {
         let desired = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}});
         let desired = Desired::from_value(&desired).unwrap();
-        let error = desired.object_ref(&kind(&desired.gvk, true), &owner(None));
+        let error = desired.place_in(kind(&desired.gvk, true), &owner(None));
         assert_eq!(
             error.unwrap_err().to_string(),
             "ConfigMap c needs metadata.namespace: Web.example.com w has none"

@@ -9,7 +9,7 @@ use serde_json::Value;
 ///
 /// Looked at are maps, and lists of the same length item by item: a list in which others have items
 /// too says nothing. An empty value may be left out by the server and is not missed.
-pub(crate) fn fields(sent: &Value, kept: &Value, warnings: &[String]) -> Vec<String> {
+pub(super) fn fields(sent: &Value, kept: &Value, warnings: &[String]) -> Vec<String> {
     let mut dropped: BTreeSet<String> = warnings.iter().filter_map(|w| unknown_field(w)).collect();
     let mut path = String::new();
     missing(sent, kept, &mut path, &mut dropped);
@@ -17,7 +17,7 @@ pub(crate) fn fields(sent: &Value, kept: &Value, warnings: &[String]) -> Vec<Str
 }
 
 /// The field of `unknown field "spec.x"`.
-pub(crate) fn unknown_field(warning: &str) -> Option<String> {
+pub fn unknown_field(warning: &str) -> Option<String> {
     let (_, rest) = warning.split_once("unknown field \"")?;
     let (field, _) = rest.split_once('"')?;
     Some(field.to_owned())

@@ -5,6 +5,7 @@
 //! [`cleanup`], [`inventory`], [`diff`].
 
 pub mod cleanup;
+pub mod create;
 pub mod desired;
 pub mod diff;
 mod dropped;
@@ -16,15 +17,18 @@ pub mod memory;
 pub mod options;
 mod order;
 pub mod owner;
+mod place;
 pub mod prune;
 mod refusal;
 mod server_side;
 
 pub use self::desired::Desired;
+pub use self::dropped::unknown_field;
 pub use self::error::Error;
 pub use self::memory::Memory;
 pub use self::options::{Action, Applied, Options};
 pub use self::owner::Owner;
+pub use self::place::Ownership;
 use crate::cluster::Cluster;
 
 /// Makes an object as a role wants it, with no request where it is so already.
@@ -61,7 +65,7 @@ pub async fn apply(
     memory: &Memory,
     owner: &Owner,
     desired: &Desired,
-    options: &Options,
+    options: Options,
 ) -> Result<Applied, Error> {
     server_side::Apply::prepare(cluster, memory, owner, desired, options)
         .await?

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Ownership;
 use crate::model::Object;
 
 /// How an object is applied.
@@ -75,7 +76,8 @@ pub struct Applied {
     pub adopted: bool,
     /// Fields that were sent and that the server did not keep.
     pub dropped: Vec<String>,
-    /// Whether garbage collection cannot reach it from the custom resource, so that the custom
-    /// resource needs the cleanup finalizer.
-    pub unreachable: bool,
+    /// How it says who owns it.
+    pub ownership: Ownership,
+    /// Whether its changes are heard of.
+    pub subscribed: bool,
 }

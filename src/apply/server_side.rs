@@ -5,11 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::desired::{Ownership, keep_finalizers_of};
+use super::desired::keep_finalizers_of;
 use super::memo::{self, Memo};
+use super::place::{Ownership, Place};
 use super::{Action, Applied, Desired, Error, Memory, Options, Owner, diff, dropped, refusal};
+use crate::cluster::Cluster;
+use crate::cluster::read::Read;
 use crate::cluster::request::{DeleteOptions, Deleted, Effect, WriteOptions, Written};
-use crate::cluster::{ApiKind, Cluster};
 use crate::model::{Object, ObjectRef};
 
 /// One apply, with all that it needs.
@@ -18,11 +20,11 @@ pub(super) struct Apply<'a> {
     memory: &'a Memory,
     owner: &'a Owner,
     desired: &'a Desired,
-    options: &'a Options,
-    kind: Arc<ApiKind>,
-    object: ObjectRef,
+    options: Options,
+    place: Place,
     ownership: Ownership,
     live: Option<Arc<Object>>,
+    subscribed: bool,
 }
 
 impl<'a> Apply<'a> {
@@ -32,38 +34,29 @@ impl<'a> Apply<'a> {
         memory: &'a Memory,
         owner: &'a Owner,
         desired: &'a Desired,
-        options: &'a Options,
+        options: Options,
     ) -> Result<Self, Error> {
-        let Some(kind) = cluster.kind(&desired.gvk).await? else {
-            let namespace = desired.namespace.as_deref();
-            let object = ObjectRef::new(desired.gvk.clone(), namespace, &desired.name);
-            return Err(Error::KindAbsent { object });
-        };
-        let object = desired.object_ref(&kind, owner)?;
-        let ownable = options.owner && owner.is_live();
-        let live = if ownable {
-            child(cluster, &object).await?
+        let place = desired.place(cluster, owner).await?;
+        let read = if options.owner && owner.is_live() {
+            child(cluster, &place.object).await?
         } else {
-            cluster.read(&object).await?.object
+            cluster.read(&place.object).await?
         };
-        let ours = |live: &Arc<Object>| live.owner_uid() == Some(&*owner.uid);
-        let ownership = if !ownable || owner.finalizing && !live.as_ref().is_some_and(ours) {
-            Ownership::None
-        } else if owner.can_be_referenced_from(object.namespace.as_deref()) {
-            Ownership::Reference
-        } else {
-            Ownership::Annotations
-        };
+        let Read {
+            object: live,
+            subscribed,
+        } = read;
+        let ownership = place.ownership(owner, options.owner, live.as_deref());
         Ok(Self {
             cluster,
             memory,
             owner,
             desired,
             options,
-            kind,
-            object,
+            place,
             ownership,
             live,
+            subscribed,
         })
     }
 
@@ -75,8 +68,7 @@ impl<'a> Apply<'a> {
         {
             return Ok(self.skipped(live));
         }
-        let kind = Arc::clone(&self.kind);
-        let mut body = (self.desired).body(&self.object, &kind, self.owner, self.ownership)?;
+        let mut body = self.desired.body(&self.place, self.owner, self.ownership)?;
         self.look_closer().await?;
         if let Some(live) = &self.live {
             if live.deleting {
@@ -91,7 +83,7 @@ impl<'a> Apply<'a> {
                 return Ok(self.skipped(live));
             }
         }
-        if self.ownership == Ownership::Annotations
+        if self.ownership.is_unreachable()
             && let Some(guard) = &self.owner.guard
         {
             guard.hold().await?;
@@ -102,13 +94,13 @@ impl<'a> Apply<'a> {
 
     /// Before a write: what the caches cannot tell, and what has to be there first.
     async fn look_closer(&mut self) -> Result<(), Error> {
-        if self.live.is_none() && self.ownership != Ownership::None {
-            if self.memory.was_just_made(&self.object) {
-                self.check_owner().await?;
+        if self.live.is_none() && self.ownership.is_owned() {
+            if self.memory.was_just_made(&self.place.object) {
+                check_owner(self.cluster, self.owner).await?;
             }
-            if self.ownership == Ownership::Annotations {
+            if self.ownership.is_unreachable() {
                 // Without an owner reference the server refuses nobody, so we have to look.
-                self.live = self.cluster.get(&self.object).await?;
+                self.live = self.cluster.get(&self.place.object).await?;
             }
         }
         if let Some(live) = &self.live {
@@ -119,25 +111,13 @@ impl<'a> Apply<'a> {
 
     fn may_take(&self, live: &Object) -> Result<(), Error> {
         match refusal::controller(self.owner, live) {
-            Some(controller) if self.ownership != Ownership::None && !self.options.adopt => {
+            Some(controller) if self.ownership.is_owned() && !self.options.adopt => {
                 Err(Error::Controlled {
-                    object: self.object.clone(),
+                    object: self.place.object.clone(),
                     controller,
                 })
             }
             _ => Ok(()),
-        }
-    }
-
-    /// A child that vanished right after we made it may have been made for a custom resource that is
-    /// gone, and collected: the cache of custom resources would be behind.
-    async fn check_owner(&self) -> Result<(), Error> {
-        let cr = self.cluster.get(&self.owner.cr).await?;
-        match cr {
-            Some(cr) if cr.uid == self.owner.uid => Ok(()),
-            _ => Err(Error::OwnerGone {
-                cr: self.owner.cr.clone(),
-            }),
         }
     }
 
@@ -152,7 +132,7 @@ impl<'a> Apply<'a> {
             Ok(written) => return Ok((written, false)),
             Err(error) => error,
         };
-        if refusal::is_second_controller(&error) && self.ownership != Ownership::None {
+        if refusal::is_second_controller(&error) && self.ownership.is_owned() {
             self.take_over().await?;
             return Ok((self.patch(bytes).await?, false));
         }
@@ -173,12 +153,12 @@ impl<'a> Apply<'a> {
             force: force.unwrap_or(self.options.owner),
             ..WriteOptions::default()
         };
-        self.cluster.apply(&self.object, body, &options).await
+        self.cluster.apply(&self.place.object, body, &options).await
     }
 
     /// Takes the object from its controller, which stays an owner.
     async fn take_over(&self) -> Result<(), Error> {
-        let Some(live) = self.cluster.get(&self.object).await? else {
+        let Some(live) = self.cluster.get(&self.place.object).await? else {
             return Ok(());
         };
         self.may_take(&live)?;
@@ -190,7 +170,7 @@ impl<'a> Apply<'a> {
             uid: self.live.as_ref().map(|live| live.uid.to_string()),
             ..DeleteOptions::default()
         };
-        match self.cluster.delete(&self.object, &options).await? {
+        match self.cluster.delete(&self.place.object, &options).await? {
             Deleted::Gone | Deleted::Absent => Ok(()),
             Deleted::Marked(_) => Err(self.recreating()),
         }
@@ -198,7 +178,7 @@ impl<'a> Apply<'a> {
 
     fn recreating(&self) -> Error {
         Error::Recreating {
-            object: self.object.clone(),
+            object: self.place.object.clone(),
         }
     }
 
@@ -209,7 +189,8 @@ impl<'a> Apply<'a> {
             action: Action::Skipped,
             adopted: false,
             dropped: Vec::new(),
-            unreachable: self.ownership == Ownership::Annotations,
+            ownership: self.ownership,
+            subscribed: self.subscribed,
         }
     }
 
@@ -223,21 +204,20 @@ impl<'a> Apply<'a> {
             Effect::Changed => Action::Changed,
         };
         if !self.cluster.is_dry_run() {
-            if action == Action::Created && self.ownership != Ownership::None {
-                self.memory.made(&self.object);
+            if action == Action::Created && self.ownership.is_owned() {
+                self.memory.made(&self.place.object);
             }
             self.remember(Memo::new(digest, self.owner, &object, body));
         }
         let foreign = |live: &Arc<Object>| live.owner_uid().is_none();
         let existed = matches!(action, Action::Changed | Action::Unchanged);
         Applied {
-            adopted: existed
-                && self.ownership != Ownership::None
-                && self.live.as_ref().is_none_or(foreign),
+            adopted: existed && self.ownership.is_owned() && self.live.as_ref().is_none_or(foreign),
             before: self.live,
             action,
             dropped: dropped::fields(body, &object.value(), &written.warnings),
-            unreachable: self.ownership == Ownership::Annotations,
+            ownership: self.ownership,
+            subscribed: self.subscribed,
             object,
         }
     }
@@ -254,26 +234,43 @@ impl<'a> Apply<'a> {
 
     fn memo(&self) -> Option<Arc<Memo>> {
         match self.ownership {
-            Ownership::None => self.memory.memo(&self.owner.manager, &self.object),
-            _ => self.cluster.record(&self.object)?.downcast().ok(),
+            Ownership::None => self.memory.memo(&self.owner.manager, &self.place.object),
+            _ => self.cluster.record(&self.place.object)?.downcast().ok(),
         }
     }
 
     fn remember(&self, memo: Memo) {
         let memo = Arc::new(memo);
         match self.ownership {
-            Ownership::None => (self.memory).remember(&self.owner.manager, &self.object, memo),
-            _ => self.cluster.set_record(&self.object, memo),
+            Ownership::None => {
+                (self.memory).remember(&self.owner.manager, &self.place.object, memo);
+            }
+            _ => self.cluster.set_record(&self.place.object, memo),
         }
     }
 }
 
 /// A child as the cache of children has it; as the server has it where there can be no such cache.
-async fn child(cluster: &Cluster, object: &ObjectRef) -> Result<Option<Arc<Object>>, Error> {
+pub(super) async fn child(cluster: &Cluster, object: &ObjectRef) -> Result<Read, Error> {
     let namespace = object.namespace.as_deref();
     let children = cluster.children(&object.gvk, namespace);
-    match children.synced().await {
-        Ok(()) => Ok(children.get(namespace, &object.name)),
-        Err(_) => Ok(cluster.get(object).await?),
+    let subscribed = children.synced().await.is_ok();
+    let object = if subscribed {
+        children.get(namespace, &object.name)
+    } else {
+        cluster.get(object).await?
+    };
+    Ok(Read { object, subscribed })
+}
+
+/// A child that vanished right after we made it may have been made for a custom resource that is gone,
+/// and collected: the cache of custom resources would be behind.
+pub(super) async fn check_owner(cluster: &Cluster, owner: &Owner) -> Result<(), Error> {
+    let live = cluster.get(&owner.cr).await?;
+    match live {
+        Some(live) if live.uid == owner.uid => Ok(()),
+        _ => Err(Error::OwnerGone {
+            cr: owner.cr.clone(),
+        }),
     }
 }

@@ -9,18 +9,26 @@
     reason = "the plugin macros of rhai export what is `pub`, from their prelude, with boxed errors"
 )]
 
+mod arguments;
 pub mod catalogue;
 pub mod crypto;
 pub mod document;
 pub mod encoding;
 pub mod environment;
+mod error;
 pub mod files;
+pub mod flow;
+pub mod k8s;
+pub mod log;
 mod memo;
 pub mod path;
 mod pattern;
 pub mod quantity;
+mod readiness;
+pub mod secret;
 pub mod semantic_version;
 pub mod session;
+pub mod status;
 pub mod template;
 pub mod text;
 pub mod time;
@@ -45,6 +53,11 @@ pub fn modules() -> Vec<Shared<Module>> {
 /// The packages under the titles that the manual gives them, in its order.
 fn packages() -> Vec<(&'static str, Module)> {
     vec![
+        ("Cluster", k8s::module()),
+        ("Flow", flow::module()),
+        ("Status and Events", status::module()),
+        ("Log", log::module()),
+        ("Secrets", secret::module()),
         ("Templates", template::module()),
         ("Files", files::module()),
         ("Nested values", path::module()),

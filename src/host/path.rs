@@ -103,8 +103,13 @@ mod functions {
     /// ```
     #[rhai_fn(pure, return_raw)]
     pub fn jsonpath_one(value: &mut Dynamic, query: &str) -> Answer<Dynamic> {
-        Ok(select(value, query, 1)?.pop().unwrap_or_default())
+        first(value, query)
     }
+}
+
+/// The first value that a query finds, or `()`.
+pub(super) fn first(value: &Dynamic, query: &str) -> Answer<Dynamic> {
+    Ok(select(value, query, 1)?.pop().unwrap_or_default())
 }
 
 /// Two maps merged as `merge` promises.

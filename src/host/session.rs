@@ -9,14 +9,15 @@ use rhai::{Dynamic, NativeCallContext};
 use serde_json::{Map, Value};
 
 use super::Answer;
-use crate::apply::{Applied, Memory, Owner};
+use crate::apply::{self, Action, Applied, Memory, Owner};
 use crate::clock::{self, Instant};
 use crate::cluster::Cluster;
-use crate::cluster::request::ListQuery;
+use crate::cluster::request::{ListQuery, WriteOptions};
+use crate::model::condition::Condition;
 use crate::model::redact::Redactor;
 use crate::model::{Object, ObjectRef};
 use crate::role::{Role, Roles};
-use crate::script::{Run, Variables};
+use crate::script::{Run, Variables, value};
 
 /// What a session is made of.
 pub struct Setup {
@@ -76,13 +77,13 @@ pub struct Gathered {
     pub requeue_after: Option<Duration>,
     /// Writes that changed something.
     pub writes: Vec<Write>,
-    /// Applies that needed no request.
+    /// Writes that were not needed: nothing would have changed, or nothing did.
     pub skipped: usize,
     /// Existing objects that nobody controlled and that are ours now.
     pub adopted: Vec<ObjectRef>,
     /// Fields that were sent and that the server did not keep.
     pub dropped: Vec<(ObjectRef, String)>,
-    /// Objects that were read and cannot be watched.
+    /// Kinds of which objects were read or applied and that cannot be watched.
     pub unwatched: BTreeSet<String>,
     /// Each call, where [`Setup::trace`] asks for it.
     pub trace: Vec<Call>,
@@ -95,19 +96,6 @@ pub enum Read {
     Object(ObjectRef, Option<Box<str>>),
     /// Many, and [`crate::cluster::read::ReadList::version`].
     List(ListQuery, u64),
-}
-
-/// A condition that a role set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Condition {
-    /// Its type.
-    pub kind: String,
-    /// `True`, `False` or `Unknown`.
-    pub status: &'static str,
-    /// Its reason, `CamelCase`.
-    pub reason: String,
-    /// For people.
-    pub message: String,
 }
 
 /// An Event that a role asked for.
@@ -205,13 +193,21 @@ impl Session {
         self.gathered.lock()
     }
 
+    /// How the role's own writes are made.
+    pub(super) fn write_options(&self) -> WriteOptions {
+        WriteOptions {
+            manager: self.setup.owner.manager.to_string(),
+            ..WriteOptions::default()
+        }
+    }
+
     /// Notes a call that began at `since`, where calls are traced.
-    pub(super) fn trace(
+    pub(super) fn trace<O: ToString, R: ToString>(
         &self,
         function: &'static str,
         since: Instant,
-        object: impl ToString,
-        result: impl ToString,
+        object: impl FnOnce() -> O,
+        result: impl FnOnce() -> R,
     ) {
         if !self.setup.trace {
             return;
@@ -221,10 +217,50 @@ impl Session {
             at: since.duration_since(self.started),
             took: since.elapsed(),
             function,
-            object: redact(object.to_string()),
-            result: redact(result.to_string()),
+            object: redact(object().to_string()),
+            result: redact(result().to_string()),
         };
         self.gathered.lock().trace.push(call);
+    }
+
+    /// Notes that an object was read; what cannot be watched is no subscription.
+    pub(super) fn note_read(
+        &self,
+        object: ObjectRef,
+        found: Option<&Arc<Object>>,
+        subscribed: bool,
+    ) {
+        let mut gathered = self.gathered.lock();
+        if subscribed {
+            let version = found.map(|found| found.resource_version.clone());
+            gathered.reads.push(Read::Object(object, version));
+        } else {
+            gathered.unwatched.insert(object.gvk.kind_group());
+        }
+    }
+
+    /// The same for a list.
+    pub(super) fn note_list(&self, query: ListQuery, version: u64, subscribed: bool) {
+        let mut gathered = self.gathered.lock();
+        if subscribed {
+            gathered.reads.push(Read::List(query, version));
+        } else {
+            gathered.unwatched.insert(query.gvk.kind_group());
+        }
+    }
+
+    /// Notes a write that changed something.
+    pub(super) fn note_write(&self, write: Write) {
+        self.gathered.lock().writes.push(write);
+    }
+
+    /// Notes fields that the server named as dropped.
+    pub(super) fn note_warnings(&self, object: &ObjectRef, warnings: &[String]) {
+        let fields = warnings
+            .iter()
+            .filter_map(|warning| apply::unknown_field(warning));
+        let dropped = fields.map(|field| (object.clone(), field));
+        self.gathered.lock().dropped.extend(dropped);
     }
 
     /// Notes what an apply did.
@@ -238,16 +274,29 @@ impl Session {
         if applied.adopted {
             gathered.adopted.push(object.clone());
         }
-        gathered.unreachable |= applied.unreachable;
-        if applied.action.sent() {
-            gathered.writes.push(Write {
+        gathered.unreachable |= applied.ownership.is_unreachable();
+        match applied.action {
+            Action::Skipped | Action::Unchanged => gathered.skipped += 1,
+            Action::Created | Action::Changed | Action::Recreated => gathered.writes.push(Write {
                 object: object.clone(),
                 before: applied.before.clone(),
                 after: Some(Arc::clone(&applied.object)),
-            });
-        } else {
-            gathered.skipped += 1;
+            }),
+        }
+        if !applied.subscribed {
+            gathered.unwatched.insert(object.gvk.kind_group());
+        }
+        if !applied.ownership.is_owned() {
+            let version = applied.object.resource_version.clone();
+            gathered
+                .reads
+                .push(Read::Object(object.clone(), Some(version)));
         }
         gathered.applied.insert(object);
     }
+}
+
+/// A live object as scripts see it. Costs a parse.
+pub(super) fn live(object: &Arc<Object>) -> Dynamic {
+    value::from_json(object.json().as_bytes()).unwrap_or_default()
 }

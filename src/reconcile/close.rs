@@ -13,7 +13,7 @@ use super::report::{History, Report};
 use super::run::Run;
 use super::status::{self, Own, Wanted, Written};
 use super::{Mode, change, ownership};
-use crate::model::condition::{self, Condition, Stamp};
+use crate::model::condition::{Condition, Stamp};
 use crate::model::owner::field_manager;
 use crate::model::{Outcome, Reason};
 use crate::{clock, cluster};
@@ -196,10 +196,9 @@ impl Run<'_> {
         let conditions = self.gathered.conditions.iter();
         conditions
             .map(|condition| {
-                let status = condition::Status::parse(condition.status);
                 Condition::new(
                     condition.kind.clone(),
-                    status.unwrap_or(condition::Status::Unknown),
+                    condition.status,
                     self.redactor.text(&condition.reason),
                     self.redactor.text(&condition.message),
                 )

@@ -1,0 +1,90 @@
+//! Where a desired object lives, and how it can say whose it is.
+
+use std::sync::Arc;
+
+use super::{Desired, Error, Owner};
+use crate::cluster::{ApiKind, Cluster};
+use crate::model::{Object, ObjectRef};
+
+/// Where an object lives.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) kind: Arc<ApiKind>,
+    pub(super) object: ObjectRef,
+}
+
+/// How an object says who owns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// It does not.
+    None,
+    /// By an owner reference, which the garbage collector follows.
+    Reference,
+    /// By annotations, where the API allows no reference.
+    Annotations,
+}
+
+impl Ownership {
+    /// Whether it does at all.
+    pub fn is_owned(self) -> bool {
+        self != Self::None
+    }
+
+    /// Whether garbage collection cannot reach the object from its owner.
+    pub fn is_unreachable(self) -> bool {
+        self == Self::Annotations
+    }
+}
+
+impl Place {
+    /// Whose an object there will be. What a deletion run makes anew (no `live` one that is ours) must
+    /// outlive its owner, and so has none.
+    pub(super) fn ownership(
+        &self,
+        owner: &Owner,
+        wanted: bool,
+        live: Option<&Object>,
+    ) -> Ownership {
+        let ours = live.is_some_and(|live| live.owner_uid() == Some(&*owner.uid));
+        if !wanted || !owner.is_live() || (owner.finalizing && !ours) {
+            Ownership::None
+        } else if owner.can_be_referenced_from(self.object.namespace.as_deref()) {
+            Ownership::Reference
+        } else {
+            Ownership::Annotations
+        }
+    }
+}
+
+impl Desired {
+    /// Where it lives. A namespaced object goes to the owner's namespace where it names none; a
+    /// cluster-scoped one has none, whatever it names.
+    pub(super) async fn place(&self, cluster: &Cluster, owner: &Owner) -> Result<Place, Error> {
+        let kind = cluster.kind(&self.gvk).await?;
+        let absent = || Error::KindAbsent {
+            object: ObjectRef::new(self.gvk.clone(), self.namespace.as_deref(), &self.name),
+        };
+        self.place_in(kind.ok_or_else(absent)?, owner)
+    }
+
+    pub(super) fn place_in(&self, kind: Arc<ApiKind>, owner: &Owner) -> Result<Place, Error> {
+        let namespace = match (&self.namespace, &owner.cr.namespace) {
+            _ if !kind.namespaced => None,
+            (Some(namespace), _) | (None, Some(namespace)) => Some(Arc::clone(namespace)),
+            (None, None) => {
+                return Err(Error::Desired(format!(
+                    "{} {} needs metadata.namespace: {} has none",
+                    self.gvk.kind, self.name, owner.cr
+                )));
+            }
+        };
+        Ok(Place {
+            kind,
+            object: ObjectRef {
+                gvk: self.gvk.clone(),
+                namespace,
+                name: Arc::clone(&self.name),
+            },
+        })
+    }
+}

@@ -1,0 +1,40 @@
+//! Errors of the layers below as scripts catch them (product H5).
+
+use crate::script::HostError;
+use crate::{apply, cluster};
+
+impl From<cluster::Error> for HostError {
+    fn from(error: cluster::Error) -> Self {
+        Self {
+            kind: error.kind.as_str().into(),
+            code: error.code,
+            reason: error.reason.clone(),
+            message: error.to_string(),
+            retryable: error.retryable,
+            after: error.after,
+        }
+    }
+}
+
+impl From<apply::Error> for HostError {
+    fn from(error: apply::Error) -> Self {
+        let message = error.to_string();
+        match error {
+            apply::Error::Desired(_) => Self::new("invalid", message),
+            apply::Error::Controlled { .. } => Self::new("conflict", message),
+            apply::Error::KindAbsent { .. } => Self {
+                retryable: true,
+                ..Self::new("kind_absent", message)
+            },
+            // Both end the run before a script could catch them.
+            apply::Error::Recreating { .. } | apply::Error::OwnerGone { .. } => Self {
+                retryable: true,
+                ..Self::new("conflict", message)
+            },
+            apply::Error::Immutable { error } | apply::Error::Cluster(error) => Self {
+                message,
+                ..error.into()
+            },
+        }
+    }
+}

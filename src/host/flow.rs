@@ -1,0 +1,265 @@
+//! How a run goes on, waits, or ends.
+
+use std::sync::Arc;
+
+use rhai::plugin::{Module, export_module, exported_module};
+use rhai::{Dynamic, Map, NativeCallContext};
+use serde_json::Value;
+
+use super::arguments::{self, Reference};
+use super::session::{Ending, Included, Session, live};
+use super::{Answer, invalid, k8s, path, readiness};
+use crate::clock;
+use crate::model::{Object, ObjectRef};
+use crate::role;
+use crate::script::{self, HostError, value};
+
+/// The package.
+pub(super) fn module() -> Module {
+    exported_module!(functions)
+}
+
+#[export_module]
+mod functions {
+    /// Whether an object has become what its spec asks for.
+    ///
+    /// Built-in kinds are judged by the rules of kstatus (a Deployment by its replicas, a Job by its
+    /// completion, …), others by their condition `Ready` or `Available`; an object without conditions
+    /// is ready. `()` is not, nor is what is being deleted.
+    ///
+    /// - `object`: an object as `k8s_apply`, `k8s_get` and `k8s_list` return it.
+    ///
+    /// ```rhai
+    /// assert(ready(#{apiVersion: "v1", kind: "ConfigMap"}));
+    /// assert(!ready(#{apiVersion: "v1", kind: "Pod", status: #{phase: "Pending"}}));
+    /// assert(!ready(()));
+    /// ```
+    #[rhai_fn(name = "ready", return_raw)]
+    pub fn ready(object: Dynamic) -> Answer<bool> {
+        Ok(!object.is_unit() && readiness::not_ready(&arguments::json(&object)?).is_none())
+    }
+
+    /// Waits until an object is there and ready (see `ready`).
+    ///
+    /// Nothing sleeps: if it is not ready, the run ends here as *waiting*, with a condition that says
+    /// on what, and begins anew when the object changes.
+    ///
+    /// - `object`: any object, or a map `#{apiVersion, kind, name, namespace}` of one that may not
+    ///   exist yet, nor its kind.
+    ///
+    /// Returns the object as it is.
+    ///
+    /// ```rhai,no_run
+    /// wait_ready(k8s_apply(template_objects("deployment.yaml")[0]));
+    /// set_status(#{phase: "Running"});
+    /// ```
+    #[rhai_fn(name = "wait_ready", volatile, return_raw)]
+    pub fn wait_ready(cx: NativeCallContext, object: Dynamic) -> Answer<Dynamic> {
+        wait(&cx, "wait_ready", &Reference::of(&object)?, |found| {
+            let found = found.ok_or("it is not there yet")?;
+            match readiness::not_ready(&found.value()) {
+                Some(why) => Err(why.into()),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Waits until a value of an object is as it should be; see `wait_ready` for how.
+    ///
+    /// - `object`: as for `wait_ready`.
+    /// - `query`: a JSONPath query; its first result counts.
+    /// - `value`: what it should be.
+    ///
+    /// Returns the object as it is.
+    ///
+    /// ```rhai,no_run
+    /// let claim = #{apiVersion: "v1", kind: "PersistentVolumeClaim", name: `${meta.name}-data`};
+    /// wait_for(claim, "$.status.phase", "Bound");
+    /// ```
+    #[rhai_fn(name = "wait_for", volatile, return_raw)]
+    pub fn wait_for(
+        cx: NativeCallContext,
+        object: Dynamic,
+        query: &str,
+        value: Dynamic,
+    ) -> Answer<Dynamic> {
+        let wanted = arguments::json(&value)?;
+        let reference = Reference::of(&object)?;
+        wait(&cx, "wait_for", &reference, |found| {
+            let found = found.ok_or("it is not there yet")?;
+            let first = path::first(&value::to_dynamic(&found.value()), query)?;
+            match arguments::json(&first)? {
+                value if value == wanted => Ok(()),
+                Value::Null => Err(format!("{query} is not set, waiting for {wanted}").into()),
+                value => Err(format!("{query} is {value}, waiting for {wanted}").into()),
+            }
+        })
+    }
+
+    /// Waits until an object is gone; see `wait_ready` for how.
+    ///
+    /// - `object`: any object (then another of the same name does not count), or a map
+    ///   `#{apiVersion, kind, name, namespace}`.
+    ///
+    /// ```rhai,no_run
+    /// let old = #{apiVersion: "batch/v1", kind: "Job", name: "migration"};
+    /// k8s_delete(old);
+    /// wait_gone(old);
+    /// ```
+    #[rhai_fn(name = "wait_gone", volatile, return_raw)]
+    pub fn wait_gone(cx: NativeCallContext, object: Dynamic) -> Answer<()> {
+        let reference = Reference::of(&object)?;
+        wait(&cx, "wait_gone", &reference, |found| match found {
+            Some(found)
+                if reference
+                    .uid
+                    .as_deref()
+                    .is_none_or(|uid| uid == &*found.uid) =>
+            {
+                Err("it is still there".into())
+            }
+            _ => Ok(()),
+        })
+        .map(|_| ())
+    }
+
+    /// Ends the run as failed for good: it is not tried again until something changes that a run
+    /// depends on. For what only people can mend; use `throw` for what may pass.
+    ///
+    /// - `message`: what is wrong, for the condition and an Event.
+    ///
+    /// ```rhai,no_run
+    /// if spec.replicas > 1 && spec.storage == () {
+    ///     fail("more than one replica needs spec.storage");
+    /// }
+    /// ```
+    #[rhai_fn(name = "fail", volatile, return_raw)]
+    pub fn fail(cx: NativeCallContext, message: &str) -> Answer<()> {
+        let session = Session::of(&cx)?;
+        session.trace("fail", clock::now(), || "", || message);
+        Err(script::end(
+            &cx,
+            Arc::new(Ending::Failed(message.to_owned())),
+        ))
+    }
+
+    /// Asks for a further run after some time, whatever happens meanwhile. The run goes on; of
+    /// several calls the earliest counts.
+    ///
+    /// - `after`: a duration like `"1m30s"`, or seconds.
+    ///
+    /// ```rhai,no_run
+    /// requeue("10m");
+    /// ```
+    #[rhai_fn(name = "requeue", volatile, return_raw)]
+    pub fn requeue(cx: NativeCallContext, after: Dynamic) -> Answer<()> {
+        let session = Session::of(&cx)?;
+        let after = arguments::duration(&after)?;
+        let mut gathered = session.gathered();
+        let earlier = gathered.requeue_after.filter(|known| *known < after);
+        gathered.requeue_after = Some(earlier.unwrap_or(after));
+        Ok(())
+    }
+
+    /// Runs another role of the project within this run, on the same custom resource.
+    ///
+    /// It sees the same `cr`, `spec`, `status` and `meta`, its own files and templates, and as `vars`
+    /// its own defaults and variables with `vars` laid over them.
+    ///
+    /// - `name`: the role.
+    /// - `vars`: optional: a map.
+    ///
+    /// Returns the value of the role's last expression.
+    ///
+    /// Errors: `not_found` when there is no such role; and whatever the role fails with.
+    ///
+    /// ```rhai,no_run
+    /// include_role("certificates", #{host: spec.host});
+    /// ```
+    #[rhai_fn(name = "include_role", volatile, return_raw)]
+    pub fn include_role(cx: NativeCallContext, name: &str) -> Answer<Dynamic> {
+        include(&cx, name, &Map::new().into())
+    }
+
+    #[rhai_fn(name = "include_role", volatile, return_raw)]
+    pub fn include_role_with(cx: NativeCallContext, name: &str, vars: Map) -> Answer<Dynamic> {
+        include(&cx, name, &vars.into())
+    }
+}
+
+/// Why a wait goes on.
+enum NotYet {
+    /// What is the matter, for people.
+    Because(String),
+    /// It can never end well.
+    Error(Box<rhai::EvalAltResult>),
+}
+
+impl From<&str> for NotYet {
+    fn from(why: &str) -> Self {
+        Self::Because(why.to_owned())
+    }
+}
+
+impl From<String> for NotYet {
+    fn from(why: String) -> Self {
+        Self::Because(why)
+    }
+}
+
+impl From<Box<rhai::EvalAltResult>> for NotYet {
+    fn from(error: Box<rhai::EvalAltResult>) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Returns the object once a condition holds; else ends the run as waiting for it.
+fn wait(
+    cx: &NativeCallContext,
+    function: &'static str,
+    reference: &Reference,
+    holds: impl Fn(Option<&Object>) -> Result<(), NotYet>,
+) -> Answer<Dynamic> {
+    let session = Session::of(cx)?;
+    let since = clock::now();
+    let (object, found): (ObjectRef, Option<Arc<Object>>) =
+        script::block_on(cx, k8s::read(&session, reference))?;
+    match holds(found.as_deref()) {
+        Ok(()) => {
+            session.trace(function, since, || object, || "done");
+            Ok(found.as_ref().map(live).unwrap_or_default())
+        }
+        Err(NotYet::Error(error)) => Err(error),
+        Err(NotYet::Because(why)) => {
+            session.trace(
+                function,
+                since,
+                || object.clone(),
+                || format!("waiting: {why}"),
+            );
+            let on = format!("{object}: {why}");
+            Err(script::end(cx, Arc::new(Ending::Waiting { on, object })))
+        }
+    }
+}
+
+fn include(cx: &NativeCallContext, name: &str, vars: &Dynamic) -> Answer<Dynamic> {
+    let session = Session::of(cx)?;
+    let Some(role) = session.setup.roles.get(name) else {
+        let message = format!("there is no role {name} in this project");
+        return Err(HostError::new("not_found", message).into());
+    };
+    let Value::Object(over) = arguments::json(vars)? else {
+        return Err(invalid("vars: expected a map"));
+    };
+    let nothing = serde_json::Map::new();
+    let vars = role::variables(role, &nothing, &over, None, false);
+    let vars = value::to_dynamic(&Value::Object(vars));
+    session.included.lock().push(Included {
+        role: Arc::clone(role),
+        vars,
+    });
+    let result = script::include(cx, &role.program, session.variables());
+    session.included.lock().pop();
+    result
+}

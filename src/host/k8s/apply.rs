@@ -1,0 +1,291 @@
+//! `k8s_apply`, `k8s_ensure`, `k8s_create`.
+
+use std::sync::Arc;
+
+use rhai::plugin::{Module, export_module, exported_module};
+use rhai::{Array, Dynamic, Map, NativeCallContext};
+
+use super::super::arguments::{self, Reference};
+use super::super::session::{Ending, Session, Write, live};
+use super::super::{Answer, invalid};
+use super::write;
+use crate::apply::{self, Desired, Options};
+use crate::clock;
+use crate::cluster::request::Propagation;
+use crate::model::{Gvk, Object, yaml};
+use crate::script::{self, HostError, value};
+
+/// The package.
+pub(super) fn module() -> Module {
+    exported_module!(functions)
+}
+
+#[export_module]
+mod functions {
+    /// Makes objects as they are given: creates what is absent, changes what differs, and sends
+    /// nothing where nothing differs.
+    ///
+    /// The custom resource owns what is applied: it goes when the custom resource goes, is repaired
+    /// when somebody changes it, and is deleted when a later run no longer applies it. A namespaced
+    /// object without a namespace goes to the custom resource's. Keys whose value is `()` are left
+    /// out.
+    ///
+    /// - `object`: an object, an array of objects (applied in their order), or a YAML text of one or
+    ///   more documents.
+    /// - `options`: optional:
+    ///   `owner: false` (no owner, no pruning: for objects that are shared),
+    ///   `force` (whether fields are taken from other managers; by default from owned objects),
+    ///   `adopt: true` (takes an object over that another controls),
+    ///   `recreate: true` (deletes and makes anew what cannot be changed so).
+    ///
+    /// Returns the live object with its status, or an array of them for an array or a text.
+    ///
+    /// Errors: `invalid`, with a hint when a field cannot be changed; `conflict` when another manager
+    /// or controller has a claim; `kind_absent` when the cluster does not know the kind; `forbidden`.
+    ///
+    /// ```rhai,no_run
+    /// let config = k8s_apply(#{
+    ///     apiVersion: "v1", kind: "ConfigMap",
+    ///     metadata: #{name: meta.name},
+    ///     data: #{greeting: spec.greeting ?? "hello"},
+    /// });
+    /// log_info(`applied ${config.metadata.name}`);
+    /// ```
+    #[rhai_fn(name = "k8s_apply", volatile, return_raw)]
+    pub fn k8s_apply(cx: NativeCallContext, object: Dynamic) -> Answer<Dynamic> {
+        all(&cx, &object, Options::default())
+    }
+
+    #[rhai_fn(name = "k8s_apply", volatile, return_raw)]
+    pub fn k8s_apply_with(cx: NativeCallContext, object: Dynamic, options: Map) -> Answer<Dynamic> {
+        all(&cx, &object, options_of(options)?)
+    }
+
+    /// Applies an object, or deletes it: `if`, in the world of things that should exist.
+    ///
+    /// - `present`: whether the object shall exist.
+    /// - `object`: as for `k8s_apply`.
+    ///
+    /// Returns the live object, or `()` when it shall not exist.
+    ///
+    /// ```rhai,no_run
+    /// k8s_ensure(spec.metrics ?? false, #{
+    ///     apiVersion: "v1", kind: "Service",
+    ///     metadata: #{name: `${meta.name}-metrics`},
+    ///     spec: #{selector: #{app: meta.name}, ports: [#{port: 9090}]},
+    /// });
+    /// ```
+    #[rhai_fn(name = "k8s_ensure", volatile, return_raw)]
+    pub fn k8s_ensure(cx: NativeCallContext, present: bool, object: Dynamic) -> Answer<Dynamic> {
+        if present {
+            return all(&cx, &object, Options::default());
+        }
+        for object in objects(&object)? {
+            write::delete(&cx, &Reference::of(&object)?, Propagation::Background)?;
+        }
+        Ok(Dynamic::UNIT)
+    }
+
+    /// Makes an object if there is none of its name, and leaves it alone from then on: what it is
+    /// changed to stays, and it is not pruned. It goes when the custom resource goes.
+    ///
+    /// - `object`: an object; with `metadata.generateName` instead of a name, each call makes another.
+    ///
+    /// Returns the live object.
+    ///
+    /// Errors: as for `k8s_apply`, but that it exists is none.
+    ///
+    /// ```rhai,no_run
+    /// let pod = k8s_create(#{
+    ///     apiVersion: "v1", kind: "Pod",
+    ///     metadata: #{generateName: `${meta.name}-`, labels: #{app: meta.name}},
+    ///     spec: #{containers: [#{name: "main", image: "busybox", command: ["sleep", "60"]}]},
+    /// });
+    /// ```
+    #[rhai_fn(name = "k8s_create", volatile, return_raw)]
+    pub fn k8s_create(cx: NativeCallContext, object: Dynamic) -> Answer<Dynamic> {
+        create(&cx, &object).map(|created| live(&created))
+    }
+}
+
+/// The objects of an argument, in their order.
+fn objects(argument: &Dynamic) -> Answer<Vec<Dynamic>> {
+    if let Some(items) = argument.read_lock::<Array>() {
+        return Ok(items.clone());
+    }
+    if argument.is_string() {
+        let text = argument.to_string();
+        let documents = yaml::parse_all(&text).map_err(|error| invalid(error.to_string()))?;
+        return Ok(documents.iter().map(value::to_dynamic).collect());
+    }
+    Ok(vec![argument.clone()])
+}
+
+fn all(cx: &NativeCallContext, argument: &Dynamic, options: Options) -> Answer<Dynamic> {
+    let session = Session::of(cx)?;
+    if argument.is_map() {
+        return one(cx, &session, argument, options);
+    }
+    let applied = objects(argument).and_then(|objects| {
+        let objects = objects.iter();
+        objects
+            .map(|object| one(cx, &session, object, options))
+            .collect::<Answer<Array>>()
+    });
+    Ok(applied?.into())
+}
+
+fn one(
+    cx: &NativeCallContext,
+    session: &Session,
+    object: &Dynamic,
+    options: Options,
+) -> Answer<Dynamic> {
+    let since = clock::now();
+    let result = desired(session, object, false).and_then(|desired| {
+        let setup = &session.setup;
+        let call = async {
+            Ok(apply::apply(
+                &setup.cluster,
+                &setup.memory,
+                &setup.owner,
+                &desired,
+                options,
+            )
+            .await)
+        };
+        let applied = script::block_on(cx, call)?.map_err(|error| ended(cx, session, error))?;
+        session.setup.redactor.learn(&applied.object);
+        session.note(&applied);
+        session.trace(
+            "k8s_apply",
+            since,
+            || applied.object.object_ref(),
+            || applied.action.as_str(),
+        );
+        Ok(live(&applied.object))
+    });
+    if let Err(error) = &result {
+        session.gathered().failed_applies += 1;
+        session.trace("k8s_apply", since, || name_of(object), || error.to_string());
+    }
+    result
+}
+
+pub(crate) fn create(cx: &NativeCallContext, object: &Dynamic) -> Answer<Arc<Object>> {
+    let session = Session::of(cx)?;
+    let setup = &session.setup;
+    let since = clock::now();
+    let desired = desired(&session, object, true)?;
+    let call = async {
+        Ok(apply::create::create(&setup.cluster, &setup.memory, &setup.owner, &desired).await)
+    };
+    let created = script::block_on(cx, call)?.map_err(|error| ended(cx, &session, error))?;
+    setup.redactor.learn(&created.object);
+    let mut gathered = session.gathered();
+    gathered.unreachable |= created.unreachable;
+    if created.new {
+        gathered.writes.push(Write {
+            object: created.object.object_ref(),
+            before: None,
+            after: Some(Arc::clone(&created.object)),
+        });
+    } else {
+        gathered.skipped += 1;
+    }
+    drop(gathered);
+    if !desired.name.is_empty() {
+        session.note_read(created.object.object_ref(), Some(&created.object), true);
+    }
+    let result = if created.new { "created" } else { "exists" };
+    session.trace(
+        "k8s_create",
+        since,
+        || created.object.object_ref(),
+        || result,
+    );
+    Ok(created.object)
+}
+
+/// An error that a script can catch, or the end of the run.
+fn ended(
+    cx: &NativeCallContext,
+    session: &Session,
+    error: apply::Error,
+) -> Box<rhai::EvalAltResult> {
+    match error {
+        apply::Error::Recreating { object } => {
+            session.note_read(object.clone(), None, true);
+            let on = format!("{object}: it is being deleted, to be made anew");
+            script::end(cx, Arc::new(Ending::Waiting { on, object }))
+        }
+        apply::Error::OwnerGone { .. } => script::end(cx, Arc::new(Ending::Gone)),
+        error => HostError::from(error).into(),
+    }
+}
+
+/// What a script wants to exist.
+fn desired(session: &Session, object: &Dynamic, nameless: bool) -> Answer<Desired> {
+    let Some(map) = object.read_lock::<Map>() else {
+        return Err(invalid(format!(
+            "expected an object, found {}",
+            object.type_name()
+        )));
+    };
+    let text = |map: &Map, key: &str| -> Option<String> {
+        let text = map.get(key)?.clone().into_string().ok()?;
+        (!text.is_empty()).then_some(text)
+    };
+    let missing = |field: &str| invalid(format!("the object has no {field}"));
+    let api_version = text(&map, "apiVersion").ok_or_else(|| missing("apiVersion"))?;
+    let kind = text(&map, "kind").ok_or_else(|| missing("kind"))?;
+    let metadata = map.get("metadata").and_then(Dynamic::read_lock::<Map>);
+    let metadata = metadata.ok_or_else(|| missing("metadata"))?;
+    let name = text(&metadata, "name");
+    let generated = nameless && metadata.contains_key("generateName");
+    let mut json = Vec::with_capacity(1024);
+    value::write_json(object, &mut json).map_err(|error| {
+        invalid(format!(
+            "{kind} {}: {error}",
+            name.as_deref().unwrap_or_default()
+        ))
+    })?;
+    let gvk = Gvk::from_api_version(&api_version, &kind);
+    if gvk.group.is_empty() && &*gvk.kind == "Secret" {
+        session
+            .setup
+            .redactor
+            .learn_value(&serde_json::from_slice(&json).unwrap_or_default());
+    }
+    Ok(Desired {
+        gvk,
+        namespace: text(&metadata, "namespace").map(Into::into),
+        name: match name {
+            Some(name) => name.into(),
+            None if generated => "".into(),
+            None => return Err(missing("metadata.name")),
+        },
+        json,
+    })
+}
+
+fn options_of(options: Map) -> Answer<Options> {
+    let mut given = arguments::Options::new(options);
+    let default = Options::default();
+    let options = Options {
+        owner: given.take_bool("owner")?.unwrap_or(default.owner),
+        force: given.take_bool("force")?,
+        adopt: given.take_bool("adopt")?.unwrap_or(default.adopt),
+        recreate: given.take_bool("recreate")?.unwrap_or(default.recreate),
+    };
+    given.finish(&["owner", "force", "adopt", "recreate"])?;
+    Ok(options)
+}
+
+/// What a trace calls an object that was not applied.
+fn name_of(object: &Dynamic) -> String {
+    match Reference::of(object) {
+        Ok(reference) => format!("{} {}", reference.gvk.kind_group(), reference.name),
+        Err(_) => "?".to_owned(),
+    }
+}

@@ -1,0 +1,66 @@
+//! What the cluster serves: `has_api`, `api_groups`, `k8s_version`.
+
+use rhai::plugin::{Module, export_module, exported_module};
+use rhai::{Array, NativeCallContext};
+
+use super::super::Answer;
+use super::super::session::Session;
+use crate::model::Gvk;
+use crate::script;
+
+/// The package.
+pub(super) fn module() -> Module {
+    exported_module!(functions)
+}
+
+#[export_module]
+mod functions {
+    /// Whether the cluster knows a kind: a platform's own, or that of another operator.
+    ///
+    /// - `api_version`: e.g. `"route.openshift.io/v1"`.
+    /// - `kind`: e.g. `"Route"`.
+    ///
+    /// ```rhai,no_run
+    /// if has_api("monitoring.coreos.com/v1", "ServiceMonitor") {
+    ///     k8s_apply(template_objects("service-monitor.yaml"));
+    /// }
+    /// ```
+    #[rhai_fn(name = "has_api", volatile, return_raw)]
+    pub fn has_api(cx: NativeCallContext, api_version: &str, kind: &str) -> Answer<bool> {
+        let session = Session::of(&cx)?;
+        let gvk = Gvk::from_api_version(api_version, kind);
+        script::block_on(&cx, async {
+            Ok(session.setup.cluster.kind(&gvk).await?.is_some())
+        })
+    }
+
+    /// The names of the API groups that the cluster serves, the core group apart.
+    ///
+    /// ```rhai,no_run
+    /// let on_openshift = "config.openshift.io" in api_groups();
+    /// ```
+    #[rhai_fn(name = "api_groups", volatile, return_raw)]
+    pub fn api_groups(cx: NativeCallContext) -> Answer<Array> {
+        let session = Session::of(&cx)?;
+        let groups =
+            script::block_on(&cx, async { Ok(session.setup.cluster.api_groups().await?) })?;
+        let names = groups.into_iter().map(|group| group.name);
+        Ok(names
+            .filter(|name| !name.is_empty())
+            .map(Into::into)
+            .collect())
+    }
+
+    /// The version of the Kubernetes API server, e.g. `v1.36.3`.
+    ///
+    /// ```rhai,no_run
+    /// let sidecars = semver_matches(k8s_version(), ">=1.29");
+    /// ```
+    #[rhai_fn(name = "k8s_version", volatile, return_raw)]
+    pub fn k8s_version(cx: NativeCallContext) -> Answer<String> {
+        let session = Session::of(&cx)?;
+        script::block_on(&cx, async {
+            Ok(session.setup.cluster.k8s_version().await?)
+        })
+    }
+}

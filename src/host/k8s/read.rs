@@ -1,0 +1,213 @@
+//! `k8s_get`, `k8s_list`.
+
+use std::sync::Arc;
+
+use rhai::plugin::{Module, export_module, exported_module};
+use rhai::{Array, Dynamic, Map, NativeCallContext};
+
+use super::super::Answer;
+use super::super::arguments::{Options, Reference, field_selector, label_selector};
+use super::super::session::{Session, live};
+use crate::clock;
+use crate::cluster::ErrorKind;
+use crate::cluster::read::Read;
+use crate::cluster::request::ListQuery;
+use crate::model::{Gvk, Object, ObjectRef};
+use crate::script::{self, HostError};
+
+/// The package.
+pub(super) fn module() -> Module {
+    exported_module!(functions)
+}
+
+#[export_module]
+mod functions {
+    /// Reads an object. The custom resource is reconciled again when the object changes, comes or goes.
+    ///
+    /// - `api_version`: e.g. `"v1"`, `"apps/v1"`.
+    /// - `kind`: e.g. `"Secret"`.
+    /// - `name`: its name.
+    /// - `namespace`: optional, the custom resource's without it.
+    /// - `object`: instead of all these: any object, or a map `#{apiVersion, kind, name, namespace}`.
+    ///
+    /// Returns the object, or `()` when there is none.
+    ///
+    /// Errors: `kind_absent` when the cluster does not know the kind, `forbidden`.
+    ///
+    /// ```rhai,no_run
+    /// let secret = k8s_get("v1", "Secret", "database");
+    /// if secret == () {
+    ///     fail("there is no Secret database");
+    /// }
+    /// ```
+    #[rhai_fn(name = "k8s_get", volatile, return_raw)]
+    pub fn k8s_get(
+        cx: NativeCallContext,
+        api_version: &str,
+        kind: &str,
+        name: &str,
+    ) -> Answer<Dynamic> {
+        get(&cx, &reference(api_version, kind, name, None))
+    }
+
+    #[rhai_fn(name = "k8s_get", volatile, return_raw)]
+    pub fn k8s_get_in(
+        cx: NativeCallContext,
+        api_version: &str,
+        kind: &str,
+        name: &str,
+        namespace: &str,
+    ) -> Answer<Dynamic> {
+        get(&cx, &reference(api_version, kind, name, Some(namespace)))
+    }
+
+    #[rhai_fn(name = "k8s_get", volatile, return_raw)]
+    pub fn k8s_get_ref(cx: NativeCallContext, object: Dynamic) -> Answer<Dynamic> {
+        get(&cx, &Reference::of(&object)?)
+    }
+
+    /// Reads all objects of a kind that fit. The custom resource is reconciled again when the answer
+    /// changes.
+    ///
+    /// - `api_version`: e.g. `"v1"`.
+    /// - `kind`: e.g. `"Pod"`.
+    /// - `options`: optional: `namespace` (the custom resource's without it; `"*"` for all), `labels`
+    ///   (a selector as text or a map), `fields` (the same for fields).
+    ///
+    /// Returns an array, ordered by namespace and name.
+    ///
+    /// ```rhai,no_run
+    /// let pods = k8s_list("v1", "Pod", #{labels: #{app: meta.name}});
+    /// set_status(#{nodes: pods.filter(|pod| ready(pod)).map(|pod| pod.metadata.name)});
+    /// ```
+    #[rhai_fn(name = "k8s_list", volatile, return_raw)]
+    pub fn k8s_list(cx: NativeCallContext, api_version: &str, kind: &str) -> Answer<Array> {
+        list(&cx, &Gvk::from_api_version(api_version, kind), Map::new())
+    }
+
+    #[rhai_fn(name = "k8s_list", volatile, return_raw)]
+    pub fn k8s_list_with(
+        cx: NativeCallContext,
+        api_version: &str,
+        kind: &str,
+        options: Map,
+    ) -> Answer<Array> {
+        list(&cx, &Gvk::from_api_version(api_version, kind), options)
+    }
+}
+
+fn reference(api_version: &str, kind: &str, name: &str, namespace: Option<&str>) -> Reference {
+    Reference {
+        gvk: Gvk::from_api_version(api_version, kind),
+        namespace: namespace.filter(|n| !n.is_empty()).map(str::to_owned),
+        name: name.to_owned(),
+        uid: None,
+    }
+}
+
+fn get(cx: &NativeCallContext, reference: &Reference) -> Answer<Dynamic> {
+    let session = Session::of(cx)?;
+    let since = clock::now();
+    let (object, found) = script::block_on(cx, async {
+        let cluster = &session.setup.cluster;
+        if cluster.kind(&reference.gvk).await?.is_none() {
+            return Err(kind_absent(&reference.gvk));
+        }
+        read(&session, reference).await
+    })?;
+    let result = if found.is_some() { "found" } else { "absent" };
+    session.trace("k8s_get", since, || object, || result);
+    Ok(found.as_ref().map(live).unwrap_or_default())
+}
+
+/// Reads an object, and notes that the run did. What has no kind is absent.
+pub(crate) async fn read(
+    session: &Session,
+    reference: &Reference,
+) -> Result<(ObjectRef, Option<Arc<Object>>), HostError> {
+    let setup = &session.setup;
+    let object = reference.resolve(&setup.cluster, &setup.owner.cr).await?;
+    let read = match setup.cluster.read(&object).await {
+        // The watch that the read began waits for the kind, and for the object with it.
+        Err(error) if error.kind == ErrorKind::KindAbsent => Read {
+            object: None,
+            subscribed: true,
+        },
+        read => read?,
+    };
+    if let Some(found) = &read.object {
+        setup.redactor.learn(found);
+    }
+    session.note_read(object.clone(), read.object.as_ref(), read.subscribed);
+    Ok((object, read.object))
+}
+
+fn list(cx: &NativeCallContext, gvk: &Gvk, options: Map) -> Answer<Array> {
+    let session = Session::of(cx)?;
+    let setup = &session.setup;
+    let since = clock::now();
+    let mut options = Options::new(options);
+    let namespace = options.take_text("namespace")?;
+    let labels = label_selector(options.take("labels").as_ref())?;
+    let fields = field_selector(options.take("fields").as_ref())?;
+    options.finish(&["namespace", "labels", "fields"])?;
+    let (query, read) = script::block_on(cx, async {
+        let kind = setup
+            .cluster
+            .kind(gvk)
+            .await?
+            .ok_or_else(|| kind_absent(gvk))?;
+        let namespace = match namespace.as_deref() {
+            _ if !kind.namespaced => None,
+            Some("*") => None,
+            Some(namespace) => Some(namespace.into()),
+            None => setup.owner.cr.namespace.clone(),
+        };
+        let query = ListQuery {
+            gvk: gvk.clone(),
+            namespace,
+            labels,
+            fields,
+        };
+        let read = setup.cluster.read_list(&query).await?;
+        Ok((query, read))
+    })?;
+    for object in &read.objects {
+        setup.redactor.learn(object);
+    }
+    let items = read.objects.iter().map(live).collect();
+    let count = read.objects.len();
+    session.trace(
+        "k8s_list",
+        since,
+        || describe(&query),
+        || format!("{count} found"),
+    );
+    session.note_list(query, read.version, read.subscribed);
+    Ok(items)
+}
+
+fn describe(query: &ListQuery) -> String {
+    let mut text = query.gvk.kind_group();
+    if let Some(namespace) = &query.namespace {
+        text = format!("{text} {namespace}/*");
+    }
+    for selector in [query.labels.to_string(), query.fields.to_string()] {
+        if !selector.is_empty() {
+            text = format!("{text} {selector}");
+        }
+    }
+    text
+}
+
+fn kind_absent(gvk: &Gvk) -> HostError {
+    let message = format!(
+        "the cluster has no kind {} in {}",
+        gvk.kind,
+        gvk.api_version()
+    );
+    HostError {
+        retryable: true,
+        ..HostError::new("kind_absent", message)
+    }
+}

@@ -1,0 +1,312 @@
+//! `k8s_delete`, `k8s_patch`, `k8s_scale`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rhai::plugin::{Module, export_module, exported_module};
+use rhai::{Dynamic, Map, NativeCallContext};
+use serde_json::Value;
+
+use super::super::arguments::{self, Options, Reference};
+use super::super::session::{Session, Write, live};
+use super::super::{Answer, invalid};
+use super::json_patch;
+use super::read::read;
+use crate::apply::diff;
+use crate::clock;
+use crate::cluster::request::{DeleteOptions, Deleted, PatchKind, Propagation};
+use crate::model::{Object, ObjectRef};
+use crate::script::{self, HostError};
+
+/// The package.
+pub(super) fn module() -> Module {
+    exported_module!(functions)
+}
+
+#[export_module]
+mod functions {
+    /// Deletes an object; that it is absent, or being deleted already, is no error.
+    ///
+    /// - `object`: any object, or a map `#{apiVersion, kind, name, namespace}`.
+    /// - `options`: optional: `propagation`, what becomes of what the object owns: `"background"`
+    ///   (deleted afterwards, the default), `"foreground"` (deleted first), `"orphan"` (kept).
+    ///
+    /// ```rhai,no_run
+    /// k8s_delete(#{apiVersion: "v1", kind: "ConfigMap", name: "obsolete"});
+    /// ```
+    #[rhai_fn(name = "k8s_delete", volatile, return_raw)]
+    pub fn k8s_delete(cx: NativeCallContext, object: Dynamic) -> Answer<()> {
+        delete(&cx, &Reference::of(&object)?, Propagation::Background)
+    }
+
+    #[rhai_fn(name = "k8s_delete", volatile, return_raw)]
+    pub fn k8s_delete_with(cx: NativeCallContext, object: Dynamic, options: Map) -> Answer<()> {
+        let mut options = Options::new(options);
+        let propagation = match options.take_text("propagation")?.as_deref() {
+            None | Some("background" | "Background") => Propagation::Background,
+            Some("foreground" | "Foreground") => Propagation::Foreground,
+            Some("orphan" | "Orphan") => Propagation::Orphan,
+            Some(other) => {
+                let expected = "expected background, foreground or orphan";
+                return Err(invalid(format!("propagation: {expected}, found {other}")));
+            }
+        };
+        options.finish(&["propagation"])?;
+        delete(&cx, &Reference::of(&object)?, propagation)
+    }
+
+    /// Changes parts of an object that need not be the custom resource's; nothing is sent where
+    /// nothing would change. The object gets no owner.
+    ///
+    /// - `object`: any object, or a map `#{apiVersion, kind, name, namespace}`.
+    /// - `patch`: a map laid over the object, where `()` removes; for `"json"` an array of steps.
+    /// - `form`: optional: `"merge"` (the default), `"json"` (RFC 6902), `"strategic"` (lists of
+    ///   built-in kinds are merged by key).
+    ///
+    /// Returns the live object.
+    ///
+    /// Errors: `not_found`; `conflict` when the patch has a `resourceVersion` that is not current.
+    ///
+    /// ```rhai,no_run
+    /// k8s_patch(#{apiVersion: "v1", kind: "Namespace", name: meta.namespace},
+    ///           #{metadata: #{labels: #{team: spec.team}}});
+    /// ```
+    #[rhai_fn(name = "k8s_patch", volatile, return_raw)]
+    pub fn k8s_patch(cx: NativeCallContext, object: Dynamic, patch: Dynamic) -> Answer<Dynamic> {
+        change(&cx, &Reference::of(&object)?, &patch, PatchKind::Merge)
+    }
+
+    #[rhai_fn(name = "k8s_patch", volatile, return_raw)]
+    pub fn k8s_patch_as(
+        cx: NativeCallContext,
+        object: Dynamic,
+        patch: Dynamic,
+        form: &str,
+    ) -> Answer<Dynamic> {
+        let kind = match form {
+            "merge" => PatchKind::Merge,
+            "json" => PatchKind::Json,
+            "strategic" => PatchKind::Strategic,
+            other => {
+                let expected = "expected merge, json or strategic";
+                return Err(invalid(format!("form: {expected}, found {other}")));
+            }
+        };
+        change(&cx, &Reference::of(&object)?, &patch, kind)
+    }
+
+    /// Sets the number of replicas of a Deployment, a `StatefulSet`, or of any kind that can be scaled;
+    /// nothing is sent where it has that many.
+    ///
+    /// - `object`: any object, or a map `#{apiVersion, kind, name, namespace}`.
+    /// - `replicas`: how many.
+    ///
+    /// Errors: `not_found`; `invalid` for a negative number.
+    ///
+    /// ```rhai,no_run
+    /// k8s_scale(#{apiVersion: "apps/v1", kind: "Deployment", name: "worker"}, 0);
+    /// ```
+    #[rhai_fn(name = "k8s_scale", volatile, return_raw)]
+    pub fn k8s_scale(cx: NativeCallContext, object: Dynamic, replicas: i64) -> Answer<()> {
+        scale(&cx, &Reference::of(&object)?, replicas)
+    }
+}
+
+pub(super) fn delete(
+    cx: &NativeCallContext,
+    reference: &Reference,
+    propagation: Propagation,
+) -> Answer<()> {
+    let session = Session::of(cx)?;
+    let since = clock::now();
+    let (object, result) = script::block_on(cx, async {
+        let cluster = &session.setup.cluster;
+        if cluster.kind(&reference.gvk).await?.is_none() {
+            // What has no kind is absent.
+            return Ok((reference.name.clone(), "absent"));
+        }
+        let (object, found) = read(&session, reference).await?;
+        let Some(found) = found else {
+            return Ok((object.to_string(), "absent"));
+        };
+        if found.deleting {
+            return Ok((object.to_string(), "is being deleted"));
+        }
+        let options = DeleteOptions {
+            propagation,
+            uid: reference.uid.clone(),
+            ..DeleteOptions::default()
+        };
+        let result = match cluster.delete(&object, &options).await? {
+            Deleted::Absent => return Ok((object.to_string(), "absent")),
+            Deleted::Gone => "deleted",
+            Deleted::Marked(_) => "marked for deletion",
+        };
+        session.note_write(Write {
+            object: object.clone(),
+            before: Some(found),
+            after: None,
+        });
+        Ok((object.to_string(), result))
+    })?;
+    session.trace("k8s_delete", since, || object, || result);
+    Ok(())
+}
+
+fn change(
+    cx: &NativeCallContext,
+    reference: &Reference,
+    patch: &Dynamic,
+    kind: PatchKind,
+) -> Answer<Dynamic> {
+    let session = Session::of(cx)?;
+    let since = clock::now();
+    let patch = arguments::json(patch)?;
+    let (object, after, result) = script::block_on(cx, async {
+        let cluster = &session.setup.cluster;
+        let (object, found) = read(&session, reference).await?;
+        let before = found.ok_or_else(|| not_found(&object))?;
+        if changes_nothing(&before.value(), &patch, kind) {
+            session.gathered().skipped += 1;
+            return Ok((object, before, "skipped"));
+        }
+        let body = Bytes::from(patch.to_string());
+        let written = cluster
+            .patch(&object, kind, body, &session.write_options())
+            .await?;
+        if diff::same(&before, &written.object) {
+            session.gathered().skipped += 1;
+            return Ok((object, written.object, "unchanged"));
+        }
+        session.note_warnings(&object, &written.warnings);
+        session.note_write(Write {
+            object: object.clone(),
+            before: Some(before),
+            after: Some(Arc::clone(&written.object)),
+        });
+        Ok((object, written.object, "changed"))
+    })?;
+    session.trace("k8s_patch", since, || object, || result);
+    Ok(live(&after))
+}
+
+fn scale(cx: &NativeCallContext, reference: &Reference, replicas: i64) -> Answer<()> {
+    if replicas < 0 {
+        return Err(invalid(format!("replicas: {replicas} is negative")));
+    }
+    let session = Session::of(cx)?;
+    let since = clock::now();
+    let (object, result) = script::block_on(cx, async {
+        let cluster = &session.setup.cluster;
+        let (object, found) = read(&session, reference).await?;
+        let before = found.ok_or_else(|| not_found(&object))?;
+        if before.value()["spec"]["replicas"] == replicas {
+            session.gathered().skipped += 1;
+            return Ok((object, "skipped"));
+        }
+        cluster
+            .scale(&object, replicas, &session.write_options())
+            .await?;
+        session.note_write(Write {
+            object: object.clone(),
+            after: scaled(&before, replicas).or_else(|| Some(Arc::clone(&before))),
+            before: Some(before),
+        });
+        Ok((object, "changed"))
+    })?;
+    session.trace("k8s_scale", since, || object, || result);
+    Ok(())
+}
+
+/// The object with that many replicas: the server answers with a `Scale` only.
+fn scaled(before: &Object, replicas: i64) -> Option<Arc<Object>> {
+    let mut value = before.value();
+    value["spec"]["replicas"] = replicas.into();
+    Object::from_value(&before.gvk, &value).ok().map(Arc::new)
+}
+
+fn not_found(object: &ObjectRef) -> HostError {
+    HostError {
+        code: Some(404),
+        reason: "NotFound".to_owned(),
+        ..HostError::new("not_found", format!("{object} is not there"))
+    }
+}
+
+/// Whether a patch would leave an object as it is, as far as can be told without the server.
+fn changes_nothing(object: &Value, patch: &Value, kind: PatchKind) -> bool {
+    match kind {
+        PatchKind::Merge => merges_to_same(object, patch),
+        // Lists are merged by keys that only the server knows; directives are orders to it.
+        PatchKind::Strategic => !is_strategic(patch) && merges_to_same(object, patch),
+        PatchKind::Json => json_patch::patched(object, patch).is_some_and(|after| after == *object),
+    }
+}
+
+/// RFC 7386: whether the target would stay as it is. A resource version is a guard, not a change.
+fn merges_to_same(target: &Value, patch: &Value) -> bool {
+    let Value::Object(fields) = patch else {
+        return target == patch;
+    };
+    target.is_object()
+        && fields
+            .iter()
+            .all(|(name, value)| match (target.get(name), value) {
+                _ if name == "resourceVersion" => true,
+                (None, Value::Null) => true,
+                (None, _) | (Some(_), Value::Null) => false,
+                (Some(present), value) => merges_to_same(present, value),
+            })
+}
+
+fn is_strategic(patch: &Value) -> bool {
+    match patch {
+        Value::Array(items) => items.iter().any(Value::is_object),
+        Value::Object(fields) => {
+            fields.keys().any(|name| name.starts_with('$')) || fields.values().any(is_strategic)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_merge_that_changes_nothing_is_seen() {
+        let object = json!({"metadata": {"resourceVersion": "7", "labels": {"a": "1"}}, "spec": {"list": [1]}});
+        let same = |patch: Value| changes_nothing(&object, &patch, PatchKind::Merge);
+        assert!(same(json!({"metadata": {"labels": {"a": "1", "b": null}}})));
+        assert!(same(
+            json!({"metadata": {"resourceVersion": "6"}, "spec": {"list": [1]}})
+        ));
+        assert!(!same(json!({"metadata": {"labels": {"a": null}}})));
+        assert!(!same(json!({"spec": {"list": [1, 2]}})));
+        assert!(!same(json!({"status": {}})));
+    }
+
+    #[test]
+    fn a_strategic_patch_of_lists_is_left_to_the_server() {
+        let object = json!({"spec": {"containers": [{"name": "a"}], "replicas": 1}});
+        let same = |patch: Value| changes_nothing(&object, &patch, PatchKind::Strategic);
+        assert!(same(json!({"spec": {"replicas": 1}})));
+        assert!(!same(json!({"spec": {"containers": [{"name": "a"}]}})));
+        assert!(!same(json!({"spec": {"$patch": "replace", "replicas": 1}})));
+    }
+
+    #[test]
+    fn json_steps_without_effect_are_seen() {
+        let object = json!({"data": {"a": "1"}});
+        let same = |patch: Value| changes_nothing(&object, &patch, PatchKind::Json);
+        assert!(same(
+            json!([{"op": "replace", "path": "/data/a", "value": "1"}])
+        ));
+        assert!(!same(
+            json!([{"op": "replace", "path": "/data/a", "value": "2"}])
+        ));
+        assert!(!same(json!([{"op": "remove", "path": "/data/absent"}])));
+    }
+}

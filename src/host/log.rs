@@ -1,0 +1,161 @@
+//! The role's own words: `log_debug`, `log_info`, `log_warn`, `log_error`, `print`.
+
+use rhai::plugin::{Module, export_module, exported_module};
+use rhai::{
+    Array, Blob, Dynamic, FuncRegistration, ImmutableString, Map, NativeCallContext, Variant,
+};
+use tracing::Level;
+
+use super::session::Session;
+use super::{Answer, arguments};
+
+/// Target of what roles say, so that it can be let through or kept out apart from the runtime's.
+pub const TARGET: &str = "rhai_operator::role";
+
+/// The package.
+pub(super) fn module() -> Module {
+    let mut module = exported_module!(functions);
+    // The engine calls the function of the exact type before one that takes anything.
+    print::<ImmutableString>(&mut module);
+    print::<Dynamic>(&mut module);
+    print::<Array>(&mut module);
+    print::<Blob>(&mut module);
+    print::<Map>(&mut module);
+    print::<bool>(&mut module);
+    print::<char>(&mut module);
+    print::<f64>(&mut module);
+    print::<i64>(&mut module);
+    print::<()>(&mut module);
+    module
+}
+
+#[export_module]
+mod functions {
+    /// Writes to the role's log, with the custom resource's reference: details for its author.
+    ///
+    /// - `message`: what to say.
+    /// - `values`: optional: a map of values beside it.
+    ///
+    /// Values that came from Secrets are redacted.
+    ///
+    /// ```rhai,no_run
+    /// log_debug("parameters", vars);
+    /// ```
+    #[rhai_fn(name = "log_debug", volatile, return_raw)]
+    pub fn log_debug(cx: NativeCallContext, message: Dynamic) -> Answer<()> {
+        say(&cx, Level::DEBUG, &message, None)
+    }
+
+    #[rhai_fn(name = "log_debug", volatile, return_raw)]
+    pub fn log_debug_with(cx: NativeCallContext, message: Dynamic, values: Map) -> Answer<()> {
+        say(&cx, Level::DEBUG, &message, Some(values))
+    }
+
+    /// Writes to the role's log: what an operator of the cluster may want to know.
+    ///
+    /// - `message`: what to say.
+    /// - `values`: optional: a map of values beside it.
+    ///
+    /// ```rhai,no_run
+    /// log_info(`scaled to ${spec.replicas}`);
+    /// ```
+    #[rhai_fn(name = "log_info", volatile, return_raw)]
+    pub fn log_info(cx: NativeCallContext, message: Dynamic) -> Answer<()> {
+        say(&cx, Level::INFO, &message, None)
+    }
+
+    #[rhai_fn(name = "log_info", volatile, return_raw)]
+    pub fn log_info_with(cx: NativeCallContext, message: Dynamic, values: Map) -> Answer<()> {
+        say(&cx, Level::INFO, &message, Some(values))
+    }
+
+    /// Writes to the role's log: what works, but not as it should.
+    ///
+    /// - `message`: what to say.
+    /// - `values`: optional: a map of values beside it.
+    ///
+    /// ```rhai,no_run
+    /// log_warn("the image has no digest", #{image: spec.image});
+    /// ```
+    #[rhai_fn(name = "log_warn", volatile, return_raw)]
+    pub fn log_warn(cx: NativeCallContext, message: Dynamic) -> Answer<()> {
+        say(&cx, Level::WARN, &message, None)
+    }
+
+    #[rhai_fn(name = "log_warn", volatile, return_raw)]
+    pub fn log_warn_with(cx: NativeCallContext, message: Dynamic, values: Map) -> Answer<()> {
+        say(&cx, Level::WARN, &message, Some(values))
+    }
+
+    /// Writes to the role's log: what does not work. The run goes on; see `fail` for what ends it.
+    ///
+    /// - `message`: what to say.
+    /// - `values`: optional: a map of values beside it.
+    ///
+    /// ```rhai,no_run
+    /// log_error("the backup failed", #{job: "nightly"});
+    /// ```
+    #[rhai_fn(name = "log_error", volatile, return_raw)]
+    pub fn log_error(cx: NativeCallContext, message: Dynamic) -> Answer<()> {
+        say(&cx, Level::ERROR, &message, None)
+    }
+
+    #[rhai_fn(name = "log_error", volatile, return_raw)]
+    pub fn log_error_with(cx: NativeCallContext, message: Dynamic, values: Map) -> Answer<()> {
+        say(&cx, Level::ERROR, &message, Some(values))
+    }
+}
+
+/// Registers `print` for a type. The engine wants a text back, which it would write to stdout.
+fn print<T: Variant + Clone>(module: &mut Module) {
+    FuncRegistration::new("print")
+        .with_volatility(true)
+        .with_comments([
+            "/// Writes a value to the role's log: `log_info` under the name that every script knows.",
+            "///",
+            "/// - `value`: what to say.",
+            "///",
+            "/// ```rhai,no_run",
+            "/// print(spec);",
+            "/// ```",
+        ])
+        .with_params_info(["value: ?", "()"])
+        .set_into_module(
+            module,
+            |cx: NativeCallContext<'_>, value: T| -> Answer<ImmutableString> {
+                say(&cx, Level::INFO, &Dynamic::from(value), None)?;
+                Ok(ImmutableString::new())
+            },
+        );
+}
+
+fn say(cx: &NativeCallContext, level: Level, message: &Dynamic, values: Option<Map>) -> Answer<()> {
+    let session = Session::of(cx)?;
+    let setup = &session.setup;
+    let redact = |text: &str| setup.redactor.text(text).into_owned();
+    let message = redact(&message.to_string());
+    let values = match values {
+        None => None,
+        Some(values) => {
+            let mut values = arguments::json(&values.into())?;
+            setup.redactor.value(&mut values);
+            Some(values.to_string())
+        }
+    };
+    let values = values.as_deref();
+    let cr = setup.owner.cr.to_string();
+    let role = &*session.role().name.clone();
+    // The level of an event is part of its place in the code, hence one place per level.
+    macro_rules! event {
+        ($level:expr) => {
+            tracing::event!(target: TARGET, $level, object.r#ref = cr, role, values, "{message}")
+        };
+    }
+    match level {
+        Level::ERROR => event!(Level::ERROR),
+        Level::WARN => event!(Level::WARN),
+        Level::INFO => event!(Level::INFO),
+        _ => event!(Level::DEBUG),
+    }
+    Ok(())
+}

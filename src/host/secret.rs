@@ -1,0 +1,100 @@
+//! Secrets that a role makes once, and the way out of redaction: `ensure_secret`, `reveal`.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rhai::plugin::{Module, export_module, exported_module};
+use rhai::{Dynamic, FnPtr, Map, NativeCallContext};
+use serde_json::json;
+
+use super::arguments::Reference;
+use super::session::Session;
+use super::{Answer, arguments, invalid, k8s};
+use crate::model::{Gvk, Object};
+use crate::script::{self, value};
+
+/// The package.
+pub(super) fn module() -> Module {
+    exported_module!(functions)
+}
+
+#[export_module]
+mod functions {
+    /// Makes a Secret of generated values once, and reads it from then on.
+    ///
+    /// - `name`: of the Secret, in the custom resource's namespace.
+    /// - `make`: a function that returns a map of texts; called only if there is no such Secret.
+    ///
+    /// Returns the map of the Secret's values as texts. They are redacted wherever they turn up in
+    /// logs, Events and the status. The Secret goes when the custom resource goes; what people change
+    /// in it stays.
+    ///
+    /// ```rhai,no_run
+    /// let secret = ensure_secret(`${meta.name}-admin`, || #{password: random_password(24)});
+    /// k8s_apply(template_objects("config.yaml", #{password: secret.password}));
+    /// ```
+    #[rhai_fn(name = "ensure_secret", volatile, return_raw)]
+    pub fn ensure_secret(cx: NativeCallContext, name: &str, make: FnPtr) -> Answer<Map> {
+        let session = Session::of(&cx)?;
+        let reference = Reference {
+            gvk: Gvk::new("", "v1", "Secret"),
+            namespace: None,
+            name: name.to_owned(),
+            uid: None,
+        };
+        let (_, found) = script::block_on(&cx, k8s::read(&session, &reference))?;
+        let secret = match found {
+            Some(secret) => secret,
+            None => made(&cx, &session, name, &make)?,
+        };
+        Ok(texts(&secret))
+    }
+
+    /// Lets a value out of redaction, for what lies in a Secret and is none, e.g. a user's name.
+    ///
+    /// - `value`: a text that `k8s_get` or `ensure_secret` read.
+    ///
+    /// Returns it.
+    ///
+    /// ```rhai,no_run
+    /// let secret = ensure_secret("login", || #{user: "administrator", password: random_password(24)});
+    /// set_status(#{user: reveal(secret.user)});
+    /// ```
+    #[rhai_fn(name = "reveal", volatile, return_raw)]
+    pub fn reveal(cx: NativeCallContext, value: &str) -> Answer<String> {
+        Session::of(&cx)?.setup.redactor.reveal(value);
+        Ok(value.to_owned())
+    }
+}
+
+fn made(
+    cx: &NativeCallContext,
+    session: &Session,
+    name: &str,
+    make: &FnPtr,
+) -> Answer<Arc<Object>> {
+    let values: Dynamic = make.call_within_context(cx, ())?;
+    let values = arguments::json(&values)?;
+    let texts = values
+        .as_object()
+        .filter(|map| map.values().all(serde_json::Value::is_string));
+    let texts = texts.ok_or_else(|| invalid("ensure_secret: expected a map of texts"))?;
+    let redact = texts.values().filter_map(|value| value.as_str());
+    redact.for_each(|value| session.setup.redactor.add(value));
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": texts,
+    });
+    k8s::create(cx, &value::to_dynamic(&secret))
+}
+
+/// The values of a Secret that are texts; binary ones are left out.
+fn texts(secret: &Object) -> Map {
+    let secret = secret.value();
+    let data = secret["data"].as_object().into_iter().flatten();
+    data.filter_map(|(key, value)| {
+        let bytes = STANDARD.decode(value.as_str()?).ok()?;
+        Some((key.into(), String::from_utf8(bytes).ok()?.into()))
+    })
+    .collect()
+}

@@ -1,0 +1,206 @@
+//! What the custom resource shows: status, conditions, Events.
+
+use rhai::plugin::{Module, export_module, exported_module};
+use rhai::{Dynamic, Map, NativeCallContext};
+use serde_json::Value;
+
+use super::session::{Event, Session};
+use super::{Answer, arguments, invalid};
+use crate::model::condition::{Condition, Status};
+
+/// Longer words are cut by the server's own rules for conditions.
+const LONGEST_REASON: usize = 1024;
+
+/// The package.
+pub(super) fn module() -> Module {
+    exported_module!(functions)
+}
+
+#[export_module]
+mod functions {
+    /// Puts values into the custom resource's status. They are written once, at the end of the run,
+    /// and only if they change anything.
+    ///
+    /// - `values`: a map, laid deeply over what earlier calls of this run set; `()` removes a key. What
+    ///   former runs set and a complete run does not set again is removed.
+    ///
+    /// Errors: `invalid` for `conditions` (use `set_condition`) and `observedGeneration` (the
+    /// runtime's).
+    ///
+    /// ```rhai,no_run
+    /// set_status(#{phase: "Installing"});
+    /// set_status(#{phase: "Running", endpoints: #{web: `http://${meta.name}`}});
+    /// ```
+    #[rhai_fn(name = "set_status", volatile, return_raw)]
+    pub fn set_status(cx: NativeCallContext, values: Map) -> Answer<()> {
+        let session = Session::of(&cx)?;
+        for (key, hint) in [
+            ("conditions", "use `set_condition`"),
+            ("observedGeneration", "the runtime writes it"),
+        ] {
+            if values.contains_key(key) {
+                return Err(invalid(format!(
+                    "set_status: `{key}` cannot be set; {hint}"
+                )));
+            }
+        }
+        if let Value::Object(values) = arguments::json(&values.into())? {
+            merge(&mut session.gathered().status, values);
+        }
+        Ok(())
+    }
+
+    /// Sets a condition of the custom resource's status. Its times and generation are the runtime's.
+    ///
+    /// - `kind`: its name, e.g. `"DatabaseReady"`. `"Ready"` has the last word on a run that completes.
+    /// - `status`: true, false, `"True"`, `"False"` or `"Unknown"`.
+    /// - `reason`: one `CamelCase` word.
+    /// - `message`: a sentence for people.
+    ///
+    /// ```rhai,no_run
+    /// set_condition("BackedUp", false, "NoBackupYet", "the first backup is due at midnight");
+    /// ```
+    #[rhai_fn(name = "set_condition", volatile, return_raw)]
+    pub fn set_condition(
+        cx: NativeCallContext,
+        kind: &str,
+        status: Dynamic,
+        reason: &str,
+        message: &str,
+    ) -> Answer<()> {
+        let condition = Condition::new(
+            checked_type(kind)?,
+            status_of(&status)?,
+            checked_reason("set_condition", reason)?,
+            message,
+        );
+        let session = Session::of(&cx)?;
+        let mut gathered = session.gathered();
+        gathered
+            .conditions
+            .retain(|known| known.kind != condition.kind);
+        gathered.conditions.push(condition);
+        Ok(())
+    }
+
+    /// Writes an Event about the custom resource; the same Event again is counted.
+    ///
+    /// - `kind`: `"Normal"` or `"Warning"`.
+    /// - `reason`: one `CamelCase` word.
+    /// - `message`: a sentence for people.
+    ///
+    /// ```rhai,no_run
+    /// event("Normal", "ScaledDown", "nobody is there at night");
+    /// ```
+    #[rhai_fn(name = "event", volatile, return_raw)]
+    pub fn event(cx: NativeCallContext, kind: &str, reason: &str, message: &str) -> Answer<()> {
+        let warning = match kind {
+            "Normal" => false,
+            "Warning" => true,
+            other => {
+                return Err(invalid(format!(
+                    "event: expected Normal or Warning, found {other}"
+                )));
+            }
+        };
+        let event = Event {
+            warning,
+            reason: checked_reason("event", reason)?,
+            message: message.to_owned(),
+        };
+        Session::of(&cx)?.gathered().events.push(event);
+        Ok(())
+    }
+}
+
+/// Lays values over a merge patch: a null stays, because it removes what the cluster has.
+fn merge(base: &mut serde_json::Map<String, Value>, over: serde_json::Map<String, Value>) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Object(below)), Value::Object(above)) => merge(below, above),
+            (_, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+}
+
+fn status_of(status: &Dynamic) -> Answer<Status> {
+    if let Ok(holds) = status.as_bool() {
+        return Ok(holds.into());
+    }
+    let word = status.clone().into_string().unwrap_or_default();
+    Status::parse(&word).ok_or_else(|| {
+        let expected = "expected true, false, \"True\", \"False\" or \"Unknown\"";
+        invalid(format!("set_condition: status: {expected}, found {status}"))
+    })
+}
+
+fn checked_type(kind: &str) -> Answer<String> {
+    let name = kind.rsplit_once('/').map_or(kind, |(_, name)| name);
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if begins && name.chars().all(fits) {
+        Ok(kind.to_owned())
+    } else {
+        Err(invalid(format!(
+            "set_condition: {kind:?} is no type; expected a word like DatabaseReady"
+        )))
+    }
+}
+
+/// The server refuses other reasons, and with them the whole status.
+fn checked_reason(function: &str, reason: &str) -> Answer<String> {
+    let begins = reason.starts_with(|c: char| c.is_ascii_alphabetic());
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ',' | ':');
+    let ends = !reason.ends_with([',', ':']);
+    if begins && ends && reason.len() <= LONGEST_REASON && reason.chars().all(fits) {
+        Ok(reason.to_owned())
+    } else {
+        let expected = "expected one word like QuotaExceeded";
+        Err(invalid(format!(
+            "{function}: {reason:?} is no reason; {expected}"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_removal_stays_a_removal() {
+        let mut status = serde_json::Map::new();
+        for value in [
+            json!({"a": {"b": 1, "c": 2}}),
+            json!({"a": {"b": null}, "d": null}),
+        ] {
+            let Value::Object(map) = value else { continue };
+            merge(&mut status, map);
+        }
+        assert_eq!(
+            Value::Object(status),
+            json!({"a": {"b": null, "c": 2}, "d": null})
+        );
+    }
+
+    #[test]
+    fn a_status_is_a_bool_or_a_word() {
+        assert_eq!(status_of(&true.into()).unwrap(), Status::True);
+        assert_eq!(status_of(&"Unknown".into()).unwrap(), Status::Unknown);
+        assert!(status_of(&"maybe".into()).is_err());
+        assert!(status_of(&Dynamic::UNIT).is_err());
+    }
+
+    #[test]
+    fn words_that_the_server_would_refuse_are_refused_here() {
+        assert!(checked_reason("event", "QuotaExceeded").is_ok());
+        for reason in ["", "two words", "1st", "ends:"] {
+            assert!(checked_reason("event", reason).is_err(), "{reason}");
+        }
+        assert!(checked_type("example.com/Ready").is_ok());
+        assert!(checked_type("not ready").is_err());
+    }
+}
