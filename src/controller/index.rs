@@ -43,8 +43,17 @@ pub(super) struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct Fight {
     pub(super) detector: Detector,
-    /// The field that we lost last, and of which child.
-    pub(super) lost: Option<(ObjectRef, String)>,
+    /// What we lost last.
+    pub(super) loss: Option<Loss>,
+}
+
+/// A field of a child that another manager took.
+#[derive(Clone, Debug)]
+pub(super) struct Loss {
+    pub(super) child: ObjectRef,
+    pub(super) field: String,
+    /// The other managers of the child at that time, once looked up.
+    pub(super) rivals: Vec<String>,
 }
 
 /// What a version of a CR means for the queue.

@@ -14,6 +14,7 @@
 //! the queue grows, which is what makes a standby warm.
 
 mod child_change;
+mod fights;
 mod health;
 mod index;
 mod kinds;

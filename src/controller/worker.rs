@@ -4,13 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Shared;
-use super::index::Fight;
 use super::kinds::Served;
 use super::period;
 use super::queue::{Key, Slot, Then, Work};
 use super::seen::Seen;
-use crate::clock;
-use crate::model::{Object, ObjectRef, Outcome, Reason};
+use crate::model::{Object, Outcome, Reason};
 use crate::reconcile::{self, Input, Mode, Report, Subscription};
 use crate::telemetry::metrics::Ending;
 
@@ -162,55 +160,6 @@ impl Shared {
             None => Then::Nothing { ending },
         }
     }
-
-    /// Whether a child was written too often for anything but a fight.
-    fn fought_over(&self, key: &Key, report: &Report) -> Option<Outcome> {
-        let (child, lost) = {
-            let mut index = self.index.lock();
-            let entry = index.entry(key)?;
-            if report.writes.is_empty() && entry.fight.is_none() {
-                return None;
-            }
-            let fight = entry.fight.get_or_insert_default();
-            let limits = self.settings.fights;
-            let now = clock::now();
-            let child = fight
-                .detector
-                .record(&report.writes, cause(report), limits, now);
-            let lost = fight.lost.clone();
-            if fight.detector.is_empty() {
-                entry.fight = None;
-            }
-            (child?, lost)
-        };
-        let field = lost
-            .filter(|(object, _)| *object == child)
-            .map(|(_, field)| field);
-        let message = self.describe_fight(&child, field.as_deref());
-        Some(Outcome::Fighting { message })
-    }
-
-    fn describe_fight(&self, child: &ObjectRef, field: Option<&str>) -> String {
-        let field = field.map_or_else(String::new, |field| format!(" field {field}"));
-        let writes = self.settings.fights.writes;
-        let seconds = self.settings.fights.window.as_secs();
-        format!("{child}:{field} is written by another too, {writes} times in {seconds} s")
-    }
-}
-
-/// What writes may follow from besides a fight: the generation, and what was read but is no child.
-fn cause(report: &Report) -> u64 {
-    use std::hash::{Hash, Hasher};
-    let mut hasher = twox_hash::XxHash3_64::new();
-    report.cr.generation.hash(&mut hasher);
-    for read in &report.reads {
-        match read {
-            Subscription::Object(object, _) if report.applied.contains(object) => {}
-            Subscription::Object(object, version) => (object, version).hash(&mut hasher),
-            Subscription::List(_, version) => version.hash(&mut hasher),
-        }
-    }
-    hasher.finish()
 }
 
 fn log(report: &Report, reason: Reason) {
@@ -232,19 +181,5 @@ fn log(report: &Report, reason: Reason) {
     }
     for note in &report.notes {
         tracing::warn!(%object, note, "worth knowing");
-    }
-}
-
-impl Fight {
-    /// A field of ours that a change of a child took from us.
-    pub(super) fn note_loss(&mut self, child: &ObjectRef, change: &crate::cluster::watch::Change) {
-        if self.detector.count(child) == 0 {
-            return;
-        }
-        if let (Some(old), Some(new)) = (&change.old, &change.new)
-            && let Some(field) = super::child_change::lost_field(old, new)
-        {
-            self.lost = Some((child.clone(), field));
-        }
     }
 }

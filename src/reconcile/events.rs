@@ -118,6 +118,11 @@ impl Recorder {
         }
     }
 
+    /// Warns about a custom resource.
+    pub fn warn(&self, cr: &Object, reason: &'static str, note: impl Into<String>) {
+        self.send(Event::warning(cr, reason, note));
+    }
+
     /// Waits until everything that was handed over is sent, e.g. before a command ends.
     pub async fn flush(&self) {
         let (done, flushed) = oneshot::channel();

@@ -4,6 +4,7 @@
 
 mod delete;
 mod fetch;
+mod managers;
 mod write;
 
 use std::sync::Arc;
