@@ -35,10 +35,11 @@ impl FileWatch {
                 notify.notify_one();
             }
         })?;
-        watcher.watch(roles_dir, RecursiveMode::Recursive)?;
         for file in [watches_file, roles_dir] {
             watcher.watch(&folder_of(file), RecursiveMode::NonRecursive)?;
         }
+        // Last: watches.yaml may lie in the roles folder, which then must stay watched in depth.
+        watcher.watch(roles_dir, RecursiveMode::Recursive)?;
         Ok(Self {
             changed,
             _watcher: watcher,

@@ -313,6 +313,15 @@ async fn an_edited_a_new_and_a_removed_file_are_noticed() {
 }
 
 #[tokio::test]
+async fn watches_may_lie_among_the_roles() {
+    let folder = mk_folder(&[("watches.yaml", "[]"), ("web/tasks/main.rhai", "1")]);
+    let root = folder.path();
+    let watch = FileWatch::start(&root.join("watches.yaml"), root).unwrap();
+    changes(&watch, || write(root, &[("web/tasks/main.rhai", "2")])).await;
+    changes(&watch, || write(root, &[("watches.yaml", "[ ]")])).await;
+}
+
+#[tokio::test]
 async fn the_swap_of_a_mounted_config_map_is_noticed() {
     let folder = mk_folder(&[
         ("mount/..1/watches.yaml", "[]"),
