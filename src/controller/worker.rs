@@ -80,7 +80,6 @@ impl Shared {
         self.metrics.applied("written", report.writes.len());
         self.metrics.applied("skipped", report.skipped);
         self.metrics.pruned(report.pruned.len());
-        log(&report, work.reason);
         if report.gone {
             self.forget(key);
             return Then::Idle;
@@ -88,7 +87,6 @@ impl Shared {
         let report = match self.fought_over(key, &report) {
             Some(outcome) => {
                 let mut declared = reconcile::declare(&self.context, input, outcome).await;
-                log(&declared, work.reason);
                 declared.reads = report.reads;
                 declared.waits = report.waits;
                 declared
@@ -159,27 +157,5 @@ impl Shared {
             },
             None => Then::Nothing { ending },
         }
-    }
-}
-
-fn log(report: &Report, reason: Reason) {
-    let object = report.cr.object_ref();
-    let (took, writes, skipped) = (report.took, report.writes.len(), report.skipped);
-    match &report.outcome {
-        Outcome::Done if writes == 0 => {
-            tracing::debug!(%object, %reason, ?took, skipped, "done");
-        }
-        Outcome::Done => tracing::info!(%object, %reason, ?took, writes, skipped, "done"),
-        Outcome::Waiting { on } => tracing::info!(%object, %reason, ?took, writes, on, "waiting"),
-        Outcome::Failed { message, .. } => {
-            tracing::warn!(%object, %reason, ?took, writes, message, "failed");
-        }
-        Outcome::Stalled { message } | Outcome::Fighting { message } => {
-            tracing::warn!(%object, %reason, ?took, writes, message, "stalled");
-        }
-        Outcome::Cancelled => tracing::debug!(%object, %reason, ?took, writes, "cancelled"),
-    }
-    for note in &report.notes {
-        tracing::warn!(%object, note, "worth knowing");
     }
 }

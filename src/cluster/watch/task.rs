@@ -300,9 +300,10 @@ impl Task {
                 State::Starting => {}
             }
         }
+        // First, so that a listener that looks sees what it is told.
+        self.watch.state.send_replace(state.clone());
         if !same {
             self.listeners.state(&self.watch.spec, &state);
         }
-        self.watch.state.send_replace(state);
     }
 }
