@@ -7,7 +7,7 @@ fn check(project: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rhai-operator"));
     command.env_clear().current_dir(project);
     command.arg("check").args(arguments);
-    command.output().unwrap()
+    command.output().expect("the binary can be started")
 }
 
 fn shown(output: &Output) -> String {
@@ -16,7 +16,7 @@ fn shown(output: &Output) -> String {
         stdout,
         stderr,
     } = output;
-    let code = status.code().unwrap();
+    let code = status.code().expect("no signal ends it");
     let [stdout, stderr] = [stdout, stderr].map(|bytes| String::from_utf8_lossy(bytes));
     format!("exit code {code}\n--- stdout\n{stdout}--- stderr\n{stderr}")
 }
