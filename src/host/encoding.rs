@@ -150,3 +150,44 @@ fn url_parts(url: &Url) -> Map {
         .map(|(key, value)| (key.into(), value))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_decoded_to_text_only() {
+        assert_eq!(decode_base64("YWRt\naW4=\n").unwrap(), "admin");
+        assert_eq!(decode_base64("").unwrap(), "");
+        assert!(
+            decode_base64("YWRtaW4")
+                .unwrap_err()
+                .starts_with("not base64")
+        );
+        assert!(decode_base64("/w==").unwrap_err().contains("not text"));
+    }
+
+    #[test]
+    fn a_url_is_taken_apart() {
+        let url = Url::parse("http://me:secret@[::1]:8080/a%20b?x=1&x=2&y#end").unwrap();
+        let parts = url_parts(&url);
+        let text = |key: &str| parts[key].to_string();
+        assert_eq!(
+            (text("username"), text("password")),
+            ("me".into(), "secret".into())
+        );
+        assert_eq!(
+            (text("host"), text("port")),
+            ("[::1]".into(), "8080".into())
+        );
+        assert_eq!(
+            (text("path"), text("fragment")),
+            ("/a%20b".into(), "end".into())
+        );
+        let query = parts["query"].read_lock::<Map>().unwrap();
+        assert_eq!(
+            (query["x"].to_string(), query["y"].to_string()),
+            ("2".into(), String::new())
+        );
+    }
+}

@@ -191,3 +191,49 @@ fn not_a_query(query: &str, error: &str) -> String {
     };
     format!("`{query}` is not JSONPath{hint}: {error}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_that_are_nested_too_deeply_are_refused() {
+        let nested = |levels| {
+            (0..levels).fold(Map::new(), |inner, _| {
+                Map::from([("a".into(), inner.into())])
+            })
+        };
+        assert!(merged(Map::new(), nested(MAX_DEPTH)).is_ok());
+        assert!(merged(nested(5), nested(MAX_DEPTH + 2)).is_err());
+    }
+
+    #[test]
+    fn a_unit_removes_at_every_level() {
+        let inner =
+            |value: Dynamic| Map::from([("a".into(), Map::from([("b".into(), value)]).into())]);
+        for base in [inner(1_i64.into()), Map::new()] {
+            let merged = merged(base, inner(Dynamic::UNIT)).unwrap();
+            assert_eq!(merged["a"].read_lock::<Map>().unwrap().len(), 0);
+        }
+    }
+
+    #[test]
+    fn an_index_counts_from_the_end_where_it_is_negative() {
+        assert_eq!(
+            (index("0", 2), index("-1", 2), index("5", 2)),
+            (Some(0), Some(1), Some(5))
+        );
+        assert_eq!(
+            (index("-3", 2), index("x", 2), index("", 2)),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn kubectls_dialect_is_told_of_the_dollar() {
+        let message = select(&Dynamic::UNIT, ".status", 1)
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains("a query begins with `$`"), "{message}");
+    }
+}

@@ -65,3 +65,28 @@ fn version(text: &str) -> Answer<Version> {
     Version::parse(&format!("{numbers}{}{rest}", ".0".repeat(missing)))
         .map_err(|error| invalid(format!("`{text}` is not a version: {error}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_with_forgiveness() {
+        for (text, expected) in [
+            ("1", "1.0.0"),
+            ("v1.2", "1.2.0"),
+            (" 1.2.3 ", "1.2.3"),
+            ("1.2-rc.1", "1.2.0-rc.1"),
+            ("v1.36.1+k3s1", "1.36.1+k3s1"),
+        ] {
+            assert_eq!(version(text).expect(text).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_version_is_refused() {
+        for text in ["", "v", "latest", "1.2.3.4", "1..2", "01.2.3", "1.x"] {
+            assert!(version(text).is_err(), "{text}");
+        }
+    }
+}

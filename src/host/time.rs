@@ -124,3 +124,28 @@ fn write_moment(seconds: i64, format: &str) -> Result<String, String> {
         .to_zoned(TimeZone::UTC);
     strtime::format(format, &moment).map_err(|error| format!("the format `{format}`: {error}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_read_and_written() {
+        let read = |text, format| read_moment(text, format).map(Timestamp::as_second);
+        assert_eq!(read("1970-01-02", "%Y-%m-%d").unwrap(), 86400);
+        assert_eq!(
+            read("1970-01-02 01:00 +0100", "%Y-%m-%d %H:%M %z").unwrap(),
+            86400
+        );
+        assert!(read("yesterday", "%Y-%m-%d").is_err());
+        assert!(read("1970-01-02", "%").is_err());
+        assert_eq!(write_moment(0, "%H:%M").unwrap(), "00:00");
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_an_error_and_no_panic() {
+        assert!(write_moment(i64::MAX, "%Y").is_err());
+        assert!(write_moment(0, "%").is_err());
+        assert!(write_moment(0, "%!").is_err());
+    }
+}
