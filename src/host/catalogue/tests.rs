@@ -1,8 +1,18 @@
 //! The manual is what is registered, and its examples work.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
+use rhai::Dynamic;
+use rhai::plugin::export_module;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use super::super::VARIABLES;
 use super::*;
+use crate::clock;
+use crate::script::{Engine, Job, Limits, Pool, Program, Sources};
 
 #[test]
 fn every_function_is_explained_and_shown() {
@@ -43,4 +53,79 @@ fn the_manual_is_up_to_date() {
         manual == committed,
         "stale: UPDATE_DOCS=1 cargo test --lib host::catalogue"
     );
+}
+
+#[tokio::test]
+async fn every_example_of_the_guides_works() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let guides = std::fs::read_dir(root.join("docs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut failures = Vec::new();
+    for guide in guides.chain([root.join("README.md")]) {
+        if guide.extension().is_some_and(|extension| extension == "md") {
+            let text = std::fs::read_to_string(&guide).unwrap();
+            failures.extend(work(&text, &guide.display().to_string()).await);
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Compiles all examples of a text, and runs those that need no cluster; what fails.
+async fn work(text: &str, name: &str) -> Vec<String> {
+    let engine = engine();
+    let pool = Pool::new(engine.clone(), 1, Handle::current());
+    let mut failures = Vec::new();
+    for Example { line, script, runs } in examples(text) {
+        let mut sources = Sources::new("example", "");
+        sources.insert("main.rhai", script);
+        let outcome = match engine.compile(&sources, "main.rhai") {
+            Err(problems) => Err(problems
+                .iter()
+                .map(|problem| format!("{problem}\n"))
+                .collect()),
+            Ok(program) if runs => pool
+                .run(job(program))
+                .await
+                .map_err(|error| format!("{error:#}")),
+            Ok(_) => Ok(Dynamic::UNIT),
+        };
+        failures.extend(
+            outcome
+                .err()
+                .map(|error| format!("{name}:{line}:\n{error}\n")),
+        );
+    }
+    failures
+}
+
+fn engine() -> Engine {
+    let mut modules = super::super::modules();
+    modules.push(rhai::exported_module!(asserting).into());
+    Engine::new(modules, &VARIABLES)
+}
+
+fn job(program: Program) -> Job {
+    Job {
+        program: Arc::new(program),
+        variables: VARIABLES
+            .map(|name| (name, Dynamic::from_map(rhai::Map::new())))
+            .into(),
+        state: Arc::new(()),
+        limits: Limits::default(),
+        cancel: CancellationToken::new(),
+        deadline: clock::now() + Duration::from_secs(10),
+    }
+}
+
+#[export_module]
+mod asserting {
+    #[rhai_fn(return_raw)]
+    pub fn assert(holds: bool) -> Result<(), Box<rhai::EvalAltResult>> {
+        if holds {
+            Ok(())
+        } else {
+            Err("this does not hold".into())
+        }
+    }
 }
