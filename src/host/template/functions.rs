@@ -119,11 +119,8 @@ fn scope(session: &Session, over: Map) -> Answer<Value> {
     let vars = &named[0].1;
     let keys = vars.try_iter().into_iter().flatten();
     let own = keys.map(|key| (key.to_string(), vars.get_item(&key).unwrap_or_default()));
-    Ok(own
-        .chain(
-            named
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), value.clone())),
-        )
-        .collect())
+    let named = named
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone()));
+    Ok(Value::from_pairs(own.chain(named)))
 }
