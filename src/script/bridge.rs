@@ -72,8 +72,9 @@ pub(super) fn evaluate(
     };
     engine
         .eval_ast_with_scope(&mut Scope::new(), &file.ast)
-        .or_else(|error| match *error {
-            EvalAltResult::Exit(value, _) => Ok(value),
+        .or_else(|error| match error.unwrap_inner() {
+            // From within a closure that a native function called.
+            EvalAltResult::Exit(value, _) => Ok(value.clone()),
             _ => Err(error),
         })
 }

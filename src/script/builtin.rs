@@ -4,7 +4,9 @@
 use std::mem;
 
 use rhai::plugin::{Position, export_module};
-use rhai::{Array, Dynamic, EvalAltResult, FnPtr, Module, NativeCallContext, Shared};
+use rhai::{
+    Array, Dynamic, EvalAltResult, FnPtr, ImmutableString, Module, NativeCallContext, Shared,
+};
 
 type Answer<T> = Result<T, Box<EvalAltResult>>;
 
@@ -48,6 +50,30 @@ mod functions {
         Ok(())
     }
 
+    /// Replaces every occurrence of a text; refused where the result would be too long.
+    #[rhai_fn(name = "replace", return_raw)]
+    pub(crate) fn replace(
+        cx: NativeCallContext,
+        text: &mut ImmutableString,
+        find: &str,
+        substitute: &str,
+    ) -> Answer<()> {
+        *text = replaced(&cx, text, find, substitute)?;
+        Ok(())
+    }
+
+    /// Replaces every occurrence of a character; refused where the result would be too long.
+    #[rhai_fn(name = "replace", return_raw)]
+    pub(crate) fn replace_char(
+        cx: NativeCallContext,
+        text: &mut ImmutableString,
+        find: char,
+        substitute: &str,
+    ) -> Answer<()> {
+        *text = replaced(&cx, text, find.encode_utf8(&mut [0; 4]), substitute)?;
+        Ok(())
+    }
+
     #[rhai_fn(get = "tag", pure, return_raw)]
     pub(crate) fn get_tag(value: &mut Dynamic) -> Answer<i64> {
         Err(no_tag(value))
@@ -67,6 +93,21 @@ mod functions {
     pub(crate) fn set_tag(value: &mut Dynamic, _tag: i64) -> Answer<()> {
         Err(no_tag(value))
     }
+}
+
+/// The engine measures a text only when it is there, which may be too late for the process.
+fn replaced(
+    cx: &NativeCallContext,
+    text: &str,
+    find: &str,
+    substitute: &str,
+) -> Answer<ImmutableString> {
+    let added = text.matches(find).count().saturating_mul(substitute.len());
+    if text.len().saturating_add(added) > cx.engine().max_string_size() {
+        let what = "Length of string".to_owned();
+        return Err(EvalAltResult::ErrorDataTooLarge(what, Position::NONE).into());
+    }
+    Ok(text.replace(find, substitute).into())
 }
 
 fn no_sleep() -> Box<EvalAltResult> {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rhai::{AST, ASTNode, Expr, FnCallExpr, FnPtr, Position, Stmt};
+use rhai::{AST, ASTNode, Dynamic, Expr, FnCallExpr, FnPtr, Position, Stmt};
 
 use super::compile::{Loaded, problem};
 use super::engine::Engine;
@@ -60,6 +60,43 @@ pub(super) fn locals(ast: &AST) -> BTreeSet<String> {
             .map(str::to_owned),
     );
     locals
+}
+
+/// The names of variables that closures of a script capture.
+pub(super) fn captured(ast: &AST) -> BTreeSet<String> {
+    let mut captured = BTreeSet::new();
+    walk(ast, |node| {
+        if let ASTNode::Stmt(Stmt::Share(variables)) = node {
+            captured.extend(variables.iter().map(|(name, _)| name.as_str().to_owned()));
+        }
+    });
+    captured
+}
+
+/// Assignments to a variable of the run, or to a part of it: the engine lets a key be added to a
+/// constant map.
+pub(super) fn assigned(ast: &AST, variables: &[&str]) -> Vec<(String, Position)> {
+    let mut assigned = Vec::new();
+    walk(ast, |node| {
+        if let ASTNode::Stmt(Stmt::Assignment(parts)) = node
+            && let Some((name, position)) = root(&parts.1.lhs)
+            && variables.contains(&name)
+        {
+            assigned.push((name.to_owned(), position));
+        }
+    });
+    assigned
+}
+
+/// The variable that a chain of properties begins with, unless it is a local one.
+fn root(expression: &Expr) -> Option<(&str, Position)> {
+    match expression {
+        Expr::Dot(parts, ..) | Expr::Index(parts, ..) => root(&parts.lhs),
+        Expr::Variable(variable, None, position) if variable.0.is_none() => {
+            Some((variable.1.as_str(), *position))
+        }
+        _ => None,
+    }
 }
 
 fn walk(ast: &AST, mut visit: impl FnMut(&ASTNode)) {
@@ -127,12 +164,24 @@ fn collect_words(ast: &AST, words: &mut BTreeSet<String>) {
             words.insert(text.to_string());
         }
         ASTNode::Expr(Expr::DynamicConstant(value, _)) => {
-            if let Ok(map) = value.as_map_ref() {
-                words.extend(map.keys().map(ToString::to_string));
-            }
+            keys_within(value, words);
         }
         _ => {}
     });
+}
+
+/// The keys of a literal, nested ones too.
+fn keys_within(value: &Dynamic, words: &mut BTreeSet<String>) {
+    if let Ok(map) = value.as_map_ref() {
+        for (key, value) in map.iter() {
+            words.insert(key.to_string());
+            keys_within(value, words);
+        }
+    } else if let Ok(array) = value.as_array_ref() {
+        for value in array.iter() {
+            keys_within(value, words);
+        }
+    }
 }
 
 /// What one file can call.

@@ -51,11 +51,17 @@ pub(super) fn compile(
         problems.dedup();
         return Err(problems);
     }
-    let files = fixed_first(files);
+    let captured = files
+        .values()
+        .flatten()
+        .flat_map(|file| check::captured(&file.ast))
+        .collect();
+    let files = with_fixed(files);
     Ok(Program {
         name: sources.name.clone(),
         entry: entry.to_owned(),
         files,
+        captured,
     })
 }
 
@@ -172,10 +178,21 @@ impl Loading<'_> {
             }
         };
         self.tell_undefined(path, parsed.as_ref(), undefined);
+        if let Some(ast) = &parsed {
+            self.tell_assigned(path, ast);
+        }
         parsed.map(|mut ast| {
             ast.set_source(label(self.sources, path));
             ast
         })
+    }
+
+    fn tell_assigned(&mut self, path: &str, ast: &AST) {
+        for (name, position) in check::assigned(ast, self.engine.variables()) {
+            let mut problem = self.problem(path, position, format!("`{name}` cannot be changed"));
+            problem.hint = Some(format!("work on a copy: let mine = {name};"));
+            self.problems.push(problem);
+        }
     }
 
     fn tell_undefined(
@@ -250,7 +267,7 @@ fn wording(error: &ParseErrorType) -> (String, Option<String>) {
 }
 
 /// Marks the modules that need no run to be evaluated.
-fn fixed_first(files: BTreeMap<String, Option<Loaded>>) -> BTreeMap<String, File> {
+fn with_fixed(files: BTreeMap<String, Option<Loaded>>) -> BTreeMap<String, File> {
     let files: BTreeMap<_, _> = files
         .into_iter()
         .filter_map(|(path, file)| Some((path, file?)))

@@ -57,24 +57,35 @@ struct Running {
 }
 
 /// A variable as it is handed out: shared, so that reading one field of a large map copies that field
-/// only. There is a copy per level of calls, for a method of a shared value locks it while its closure
-/// runs: `spec.ports.filter(|p| p.number > spec.minimum)`.
+/// only.
+///
+/// A method of a shared value locks it while its closure runs. For a function that the closure calls
+/// there is therefore a copy per level of calls; a variable that closures of the program capture
+/// (`spec.ports.filter(|p| p.number > spec.least)`) is copied for each reader.
 struct Served {
     original: Dynamic,
+    captured: bool,
     shared: Vec<Option<Dynamic>>,
 }
+
+/// Tells a captured variable of the run from other captured values.
+const CAPTURED: i32 = -1;
 
 impl Served {
     fn get(&mut self, level: usize) -> Dynamic {
         if !(self.original.is_map() || self.original.is_array()) {
             return self.original.clone();
         }
+        let copy = || self.original.clone().into_read_only().into_shared();
+        if self.captured {
+            let mut copy = copy();
+            copy.set_tag(CAPTURED);
+            return copy;
+        }
         if self.shared.len() <= level {
             self.shared.resize(level + 1, None);
         }
-        self.shared[level]
-            .get_or_insert_with(|| self.original.clone().into_read_only().into_shared())
-            .clone()
+        self.shared[level].get_or_insert_with(copy).clone()
     }
 }
 
@@ -83,10 +94,12 @@ impl Running {
         let variables = variables
             .into_iter()
             .map(|(name, original)| {
+                let captured = program.captured.contains(name);
                 (
                     name,
                     Served {
                         original,
+                        captured,
                         shared: Vec::new(),
                     },
                 )
@@ -98,6 +111,13 @@ impl Running {
             modules: Vec::new(),
             memory: Meter::default(),
         }
+    }
+}
+
+impl Running {
+    fn serve(&mut self, name: &str, level: usize) -> Option<Dynamic> {
+        let served = self.variables.iter_mut().find(|(known, _)| *known == name);
+        served.map(|(_, served)| served.get(level))
     }
 }
 
@@ -257,17 +277,22 @@ fn on_variable(
         let Some(frame) = current.frames.last_mut() else {
             return Ok(None);
         };
-        if index == 0 {
-            let served = frame.variables.iter_mut().find(|(known, _)| *known == name);
-            return Ok(served.map(|(_, served)| served.get(level)));
+        let local = index
+            .checked_sub(1)
+            .and_then(|nth| context.scope().iter_raw().nth(nth));
+        let Some((.., local)) = local else {
+            return Ok(frame.serve(name, level));
+        };
+        if local.is_shared() && local.tag() == CAPTURED {
+            return Ok(frame.serve(name, level));
         }
-        if frame.memory.is_due(index, context, OPERATIONS.get()) {
+        if frame.memory.is_due(local, OPERATIONS.get()) {
             frame.memory.weigh(level, context.scope(), OPERATIONS.get());
             let held: usize = current
                 .frames
                 .iter()
                 .map(|frame| frame.memory.total())
-                .sum();
+                .fold(0, usize::saturating_add);
             if held > current.run.limits.memory {
                 return Err(current.run.stop(Stop::Limit(Limit::Memory), None));
             }

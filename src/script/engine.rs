@@ -8,7 +8,7 @@ use rhai::packages::{
 };
 use rhai::{Module, Shared};
 
-use super::limits::{MAX_DEPTH, MAX_ELEMENTS, MAX_TEXT, MAX_VARIABLES};
+use super::limits::{MAX_DEPTH, MAX_VARIABLES, Values};
 use super::modules::Modules;
 use super::names::Names;
 use super::program::Program;
@@ -29,6 +29,7 @@ pub struct Engine(Arc<Inner>);
 struct Inner {
     rhai: rhai::Engine,
     names: Names,
+    values: Values,
     variables: Vec<&'static str>,
 }
 
@@ -36,12 +37,21 @@ impl Engine {
     /// An engine with the functions of `modules`, for programs that see `variables`. A function of
     /// `modules` takes the place of the standard library's with the same name and types.
     pub fn new(modules: Vec<Shared<Module>>, variables: &[&'static str]) -> Self {
+        Self::with(modules, variables, Values::default())
+    }
+
+    /// The same with other bounds of values.
+    pub(super) fn with(
+        modules: Vec<Shared<Module>>,
+        variables: &[&'static str],
+        values: Values,
+    ) -> Self {
         let mut engine = rhai::Engine::new_raw();
         standard_library(&mut engine);
         for module in modules {
             engine.register_global_module(module);
         }
-        fence(&mut engine);
+        fence(&mut engine, values);
         syntax::hook(&mut engine);
         current::hook(&mut engine);
         engine.set_module_resolver(Modules);
@@ -49,6 +59,7 @@ impl Engine {
         Self(Arc::new(Inner {
             rhai: engine,
             names,
+            values,
             variables: variables.to_vec(),
         }))
     }
@@ -66,6 +77,10 @@ impl Engine {
 
     pub(super) fn names(&self) -> &Names {
         &self.0.names
+    }
+
+    pub(super) fn values(&self) -> Values {
+        self.0.values
     }
 
     pub(super) fn variables(&self) -> &[&'static str] {
@@ -87,7 +102,7 @@ fn standard_library(engine: &mut rhai::Engine) {
 }
 
 /// Every limit is set here: the engine's own defaults differ between debug and release builds.
-fn fence(engine: &mut rhai::Engine) {
+fn fence(engine: &mut rhai::Engine, values: Values) {
     engine
         // The interner is a lock that all threads share: without it two threads do twice as much.
         .set_max_strings_interned(0)
@@ -99,9 +114,9 @@ fn fence(engine: &mut rhai::Engine) {
         .set_max_modules(usize::MAX)
         // Counted by us, see `current`.
         .set_max_operations(0)
-        .set_max_string_size(MAX_TEXT)
-        .set_max_array_size(MAX_ELEMENTS)
-        .set_max_map_size(MAX_ELEMENTS)
+        .set_max_string_size(values.text)
+        .set_max_array_size(values.elements)
+        .set_max_map_size(values.entries)
         .disable_symbol("eval")
         // `print` and `debug` are the host's; the engine's own would write to stdout.
         .on_print(|_| {})

@@ -12,14 +12,31 @@ pub(super) const MAX_DEPTH: usize = 64;
 /// Programs within programs ([`super::include`]), each of which may use [`MAX_DEPTH`].
 pub(super) const MAX_INCLUDES: usize = 8;
 
-/// Bytes of text in one value, nested strings included: ten times what etcd takes for one object.
-pub(super) const MAX_TEXT: usize = 16 << 20;
-
-/// Elements of one array and entries of one map, nested ones included: at some 100 bytes each, 40 MB.
-pub(super) const MAX_ELEMENTS: usize = 400_000;
-
 /// Variables of one function.
 pub(super) const MAX_VARIABLES: usize = 1_000;
+
+/// Bounds of a single value, for all runs of an engine. The engine measures a value whenever a function
+/// answers with it or changes it, so an array that grows one by one takes time by the square of its size:
+/// these bounds end that within seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Values {
+    /// Bytes of text in one value, nested strings included: ten times what etcd takes for one object.
+    pub(super) text: usize,
+    /// Elements of one array and of the arrays in it, bytes of a blob.
+    pub(super) elements: usize,
+    /// Entries of one map and of the maps in it: at some 100 bytes each, 40 MB, a thousand large Pods.
+    pub(super) entries: usize,
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Self {
+            text: 16 << 20,
+            elements: 100_000,
+            entries: 400_000,
+        }
+    }
+}
 
 /// Bounds of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +68,8 @@ impl Default for Limits {
 pub enum Limit {
     /// [`Limits::operations`].
     Operations,
-    /// [`Limits::memory`], or the largest value: 16 MiB of text, 400,000 elements.
+    /// [`Limits::memory`], or the largest value: 16 MiB of text, 100,000 elements of arrays, 400,000
+    /// entries of maps.
     Memory,
     /// [`Limits::depth`], or programs that include one another.
     Depth,

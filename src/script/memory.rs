@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use rhai::{Dynamic, EvalContext, FnPtr, Scope};
+use rhai::{Dynamic, FnPtr, Scope};
 
 use crate::clock;
 
@@ -31,17 +31,11 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Is it time, now that the variable `index` places from the end of the scope is read?
-    pub(super) fn is_due(&mut self, index: usize, context: &EvalContext, operations: u64) -> bool {
-        let value = context
-            .scope()
-            .iter_raw()
-            .nth(index - 1)
-            .map(|(.., value)| value);
-        if !value.is_some_and(|v| v.is_shared() || v.is_array() || v.is_map()) {
-            return false;
-        }
-        operations >= self.next_operations || self.next.is_none_or(|next| clock::now() >= next)
+    /// Is it time, now that this local variable is read?
+    pub(super) fn is_due(&mut self, local: &Dynamic, operations: u64) -> bool {
+        (local.is_shared() || local.is_array() || local.is_map())
+            && (operations >= self.next_operations
+                || self.next.is_none_or(|next| clock::now() >= next))
     }
 
     /// Weighs the variables of the function at work, at this level of calls.
@@ -57,7 +51,8 @@ impl Meter {
         let now = clock::now();
         // A weighing may take a fifth of the time, not more.
         self.next = Some(now + INTERVAL.max((now - begun) * 4));
-        self.next_operations = operations + OPERATIONS;
+        self.next_operations =
+            operations + OPERATIONS.max(u64::try_from(weight / 256).unwrap_or(0));
     }
 
     /// Bytes held, by the last weighings.

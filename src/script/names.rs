@@ -71,7 +71,7 @@ pub(super) fn nearest<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let tolerated = name.chars().count().div_ceil(3);
+    let tolerated = (name.chars().count() / 3).max(1);
     candidates
         .into_iter()
         .filter(|candidate| candidate.starts_with(|c: char| c.is_alphabetic()))

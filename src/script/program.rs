@@ -1,6 +1,6 @@
 //! A compiled script with all modules that it reaches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -12,6 +12,8 @@ pub struct Program {
     /// The path of the entry among the files.
     pub(super) entry: String,
     pub(super) files: BTreeMap<String, File>,
+    /// Names of variables that closures capture.
+    pub(super) captured: BTreeSet<String>,
 }
 
 /// One script of a program.

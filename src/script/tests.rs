@@ -15,6 +15,7 @@ use rhai::{Dynamic, EvalAltResult, NativeCallContext};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use super::limits::Values;
 use super::{Engine, Error, HostError, Job, Limits, Pool, Program, Run, Sources, Variables, end};
 use crate::clock;
 
@@ -88,7 +89,17 @@ struct State {
 }
 
 fn engine() -> Engine {
-    Engine::new(vec![rhai::exported_module!(host).into()], &VARIABLES)
+    // Small values, so that scripts which grow them end soon.
+    let values = Values {
+        text: 1 << 20,
+        elements: 10_000,
+        entries: 10_000,
+    };
+    Engine::with(
+        vec![rhai::exported_module!(host).into()],
+        &VARIABLES,
+        values,
+    )
 }
 
 fn sources(files: &[(&str, &str)]) -> Sources {
@@ -151,10 +162,18 @@ async fn run(script: &str) -> Result<Dynamic, Error> {
     run_files(&[("tasks/main.rhai", script)]).await
 }
 
+/// Runs one script that fails.
+async fn failure(script: &str) -> Error {
+    match run(script).await {
+        Ok(value) => panic!("{script} ended with {value}"),
+        Err(error) => error,
+    }
+}
+
 /// Runs one script, whose value is told as JSON.
 async fn json(script: &str) -> String {
     match run(script).await {
         Ok(value) => super::value::to_value(&value).unwrap().to_string(),
-        Err(error) => panic!("{error:#}"),
+        Err(error) => panic!("{script}: {error:#}"),
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn run(
         Ok(answer) => answer,
         Err(_) => return Err(panicked(run, &programs, &panics::take_message())),
     };
-    let failed = |error: Option<&EvalAltResult>| report(run, &programs, engine.names(), error);
+    let failed = |error: Option<&EvalAltResult>| report(run, &programs, engine, error);
     match answer {
         // A script that caught the error that ended it has still ended.
         Ok(_) if run.stopped().is_some() => Err(failed(None)),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rhai::{Dynamic, EvalAltResult};
 
 use super::{Error, Frame, Kind, Place};
-use crate::script::limits::{Limit, MAX_ELEMENTS, MAX_TEXT, MAX_VARIABLES};
-use crate::script::names::Names;
+use crate::script::engine::Engine;
+use crate::script::limits::{Limit, MAX_VARIABLES};
 use crate::script::program::Program;
 use crate::script::run::{Run, Stop, Stopped};
 use crate::script::value;
@@ -19,7 +19,7 @@ type Said = (Kind, String, Option<String>);
 pub(in crate::script) fn report(
     run: &Run,
     programs: &[Arc<Program>],
-    names: &Names,
+    engine: &Engine,
     error: Option<&EvalAltResult>,
 ) -> Error {
     let mut trace = error
@@ -33,7 +33,7 @@ pub(in crate::script) fn report(
             }
             stopped(run, why)
         }
-        (None, Some(error)) => describe(run, names, error.unwrap_inner()),
+        (None, Some(error)) => describe(run, engine, error.unwrap_inner()),
         (None, None) => (
             Kind::Runtime,
             "the run ended for no known reason".to_owned(),
@@ -58,7 +58,8 @@ pub(in crate::script) fn panicked(run: &Run, programs: &[Arc<Program>], panic: &
         .into_iter()
         .collect();
     let message = format!("a host function panicked: {panic}");
-    finish(programs, Kind::Panic, message, None, trace)
+    let hint = "this is the last call of a host function that is known of".to_owned();
+    finish(programs, Kind::Panic, message, Some(hint), trace)
 }
 
 fn finish(
@@ -116,6 +117,14 @@ fn trace(programs: &[Arc<Program>], error: &EvalAltResult) -> Vec<Frame> {
         }
     }
     frames.reverse();
+    // A native function that calls a closure stands where it is itself called.
+    frames.dedup_by(|outer, inner| {
+        let is_same = inner.place() == outer.place() && inner.function != outer.function;
+        if is_same {
+            inner.function = outer.function.take();
+        }
+        is_same
+    });
     frames
 }
 
@@ -143,6 +152,7 @@ fn frame(programs: &[Arc<Program>], function: Option<String>, place: &Place) -> 
 fn arose_at(trace: &[Frame], place: &Place) -> bool {
     trace.first().is_some_and(|frame| {
         place.position.line() == Some(frame.line)
+            && place.position.position() == Some(frame.column)
             && place.file.as_ref().is_none_or(|file| *file == frame.file)
     })
 }
@@ -181,9 +191,13 @@ fn stopped(run: &Run, why: Stop) -> Said {
     }
 }
 
-fn describe(run: &Run, names: &Names, error: &EvalAltResult) -> Said {
+fn describe(run: &Run, engine: &Engine, error: &EvalAltResult) -> Said {
     use EvalAltResult as E;
-    let limit = |limit, message: String| (Kind::Limit(limit), message, None);
+    // The engine tells of these only the outermost call.
+    let limit = |limit, message: String| {
+        let hint = "it happened here or in a function that is called here".to_owned();
+        (Kind::Limit(limit), message, Some(hint))
+    };
     match error {
         E::ErrorRuntime(thrown, _) => thrown_value(run, thrown),
         E::ErrorStackOverflow(_) => limit(Limit::Depth, "calls are nested too deeply".to_owned()),
@@ -195,20 +209,26 @@ fn describe(run: &Run, names: &Names, error: &EvalAltResult) -> Said {
             Limit::Memory,
             format!("more than {MAX_VARIABLES} variables in one function"),
         ),
-        E::ErrorDataTooLarge(what, _) => limit(Limit::Memory, too_large(what)),
+        E::ErrorDataTooLarge(what, _) => limit(Limit::Memory, too_large(engine, what)),
         E::ErrorTerminated(..) => (Kind::Cancelled, "stopped".to_owned(), None),
         other => {
-            let (message, hint) = super::wording::runtime(names, other);
+            let (message, hint) = super::wording::runtime(engine.names(), other);
             (Kind::Runtime, message, hint)
         }
     }
 }
 
-fn too_large(what: &str) -> String {
+fn too_large(engine: &Engine, what: &str) -> String {
+    let values = engine.values();
     if what.contains("string") {
-        format!("a value with more than {} MiB of text", MAX_TEXT >> 20)
+        format!("a value with more than {} MiB of text", values.text >> 20)
+    } else if what.contains("map") {
+        format!("a value with more than {} entries of maps", values.entries)
     } else {
-        format!("a value with more than {MAX_ELEMENTS} elements")
+        format!(
+            "a value with more than {} elements of arrays",
+            values.elements
+        )
     }
 }
 

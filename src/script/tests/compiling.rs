@@ -30,18 +30,54 @@ fn everything_wrong_is_told_at_once() {
         ),
         ("tasks/broken.rhai", "fn f( {"),
     ]);
-    insta::assert_snapshot!(told, @r"");
+    insta::assert_snapshot!(told, @r#"
+roles/web/tasks/broken.rhai:1:7: error: expecting ')' to close the parameters list of function 'f'
+roles/web/tasks/helpers.rhai:1:19: error: undefined variable `two`
+roles/web/tasks/helpers.rhai:2:23: error: unknown function `undefined_fn`
+roles/web/tasks/main.rhai:1:8: error: no module "instal": there is no tasks/instal.rhai
+  hint: did you mean "install"?
+roles/web/tasks/main.rhai:4:9: error: undefined variable `spc`
+  hint: did you mean `spec`?
+roles/web/tasks/main.rhai:5:1: error: unknown function `k8s_gett`
+  hint: did you mean `k8s_get`?
+roles/web/tasks/main.rhai:6:9: error: undefined variable `nam`
+roles/web/tasks/main.rhai:7:10: error: unknown function `nothing` in module `helpers`
+roles/web/tasks/main.rhai:8:10: error: `twice` takes 1 argument, not 2 in module `helpers`
+roles/web/tasks/main.rhai:9:1: error: `refuse` takes 1 argument, not 0
+roles/web/tasks/main.rhai:10:16: error: unknown function `f`
+  hint: call the closure in variable `f` as `f.call(…)`
+roles/web/tasks/main.rhai:11:5: error: unknown function `mapp`
+  hint: did you mean `map`?
+roles/web/tasks/main.rhai:12:10: error: undefined variable `a`
+  hint: functions do not see the variables of their file: pass it as an argument
+roles/web/tasks/main.rhai:13:1: error: unknown function `nope`
+"#);
 }
 
 #[test]
 fn syntax_errors_have_a_place() {
-    insta::assert_snapshot!(problem("let x = 1;\nlet y = ;\n"), @r"");
-    insta::assert_snapshot!(problem("let x = \"open"), @r"");
-    insta::assert_snapshot!(problem("if x {"), @r"");
-    insta::assert_snapshot!(problem("let default = 1;"), @r"");
-    insta::assert_snapshot!(problem("a === b"), @r"");
-    insta::assert_snapshot!(problem("let x = eval(\"1\");"), @r"");
-    insta::assert_snapshot!(problem("missing::f()"), @r"");
+    insta::assert_snapshot!(problem("let x = 1;\nlet y = ;\n"), @r#"roles/web/tasks/main.rhai:2:9: error: unexpected ';'"#);
+    insta::assert_snapshot!(problem("let x = \"open"), @r#"roles/web/tasks/main.rhai:1:9: error: open string is not terminated"#);
+    insta::assert_snapshot!(problem("if x {"), @r#"
+roles/web/tasks/main.rhai:1:4: error: undefined variable `x`
+roles/web/tasks/main.rhai:1:7: error: expecting '}' to terminate this block
+"#);
+    insta::assert_snapshot!(problem("let default = 1;"), @r#"
+roles/web/tasks/main.rhai:1:5: error: `default` is a reserved word
+  hint: it may follow a dot or be a map's key, but cannot name a variable
+"#);
+    insta::assert_snapshot!(problem("a === b"), @r#"
+roles/web/tasks/main.rhai:1:1: error: undefined variable `a`
+roles/web/tasks/main.rhai:1:3: error: '===' is not a valid operator. This is not JavaScript! Should it be '=='?
+"#);
+    insta::assert_snapshot!(problem("let x = eval(\"1\");"), @r#"
+roles/web/tasks/main.rhai:1:9: error: `eval` is not available
+  hint: write the code itself, or a function or closure that is called
+"#);
+    insta::assert_snapshot!(problem("missing::f()"), @r#"
+roles/web/tasks/main.rhai:1:1: error: undefined module `missing`
+  hint: import it: import "missing" as missing;
+"#);
 }
 
 #[test]
@@ -54,7 +90,11 @@ fn import_cycles_are_found() {
             "import \"a\" as a;\nimport \"b\" as b; import \"main\" as main;",
         ),
     ]);
-    insta::assert_snapshot!(told, @r"");
+    insta::assert_snapshot!(told, @r#"
+roles/web/tasks/b.rhai:1:8: error: import cycle: tasks/a.rhai → tasks/b.rhai → tasks/a.rhai
+roles/web/tasks/b.rhai:2:8: error: import cycle: tasks/b.rhai → tasks/b.rhai
+roles/web/tasks/b.rhai:2:25: error: import cycle: tasks/main.rhai → tasks/a.rhai → tasks/b.rhai → tasks/main.rhai
+"#);
 }
 
 #[test]
@@ -75,7 +115,7 @@ fn imports_cannot_leave_the_role() {
 
 #[test]
 fn a_missing_entry_is_told() {
-    insta::assert_snapshot!(problems(&[("tasks/other.rhai", "")]), @r"");
+    insta::assert_snapshot!(problems(&[("tasks/other.rhai", "")]), @r#"roles/web/tasks/main.rhai: error: there is no such file"#);
 }
 
 #[test]
@@ -100,7 +140,7 @@ fn what_is_right_is_not_complained_about() {
         print("x"); debug(x); x.print(); x.type_of();
         is_def_fn("double", 1); is_def_var("x");
         for (item, i) in [1, 2] { item + i; }
-        switch x { 1 | 2 => 3, _ if x > 2 => 4, _ => () };
+        switch x { 1 | 2 => 3, 3 if x > 2 => 4, _ => () };
         let s = `a${double(x)}b${ let y = 1; y }`;
         x in [1]; !true; -x; x ** 2; x ?? 1; x..3; x != 1 && x < 2 || x >= 3;
         do { x += 1; } while x < 3;
@@ -119,4 +159,19 @@ fn what_is_right_is_not_complained_about() {
                 .collect::<String>()
         });
     assert!(told.is_ok(), "{}", told.unwrap_err());
+}
+
+#[test]
+fn variables_of_the_run_cannot_be_assigned_to() {
+    for script in [
+        "spec.size = 4",
+        "spec.ports[0].name = \"x\"",
+        "cr.metadata.labels.a = 1",
+        "fn f() { spec.size += 1 } f()",
+        "finalizing = true",
+        "[1].map(|x| { spec.size = x })",
+    ] {
+        let told = problem(script);
+        assert!(told.contains("cannot be changed"), "{script}: {told}");
+    }
 }

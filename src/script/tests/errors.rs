@@ -1,6 +1,6 @@
 //! How errors look, and what scripts catch.
 
-use super::{json, run, run_files};
+use super::{failure, json, run_files};
 use crate::script::Kind;
 
 #[test]
@@ -48,7 +48,7 @@ async fn a_host_error_that_is_thrown_again_is_still_the_hosts() {
         "fn f() { try { k8s_get(\"pod\") } catch (e) { if e.kind == \"not_found\" { throw e } } } f()",
         "let kept = (); try { k8s_get(\"pod\") } catch (e) { kept = e; } throw kept;",
     ] {
-        let error = run(script).await.unwrap_err();
+        let error = failure(script).await;
         let Kind::Host(host) = &error.kind else {
             panic!("{script}: {error}")
         };
@@ -62,23 +62,16 @@ async fn a_host_error_that_is_thrown_again_is_still_the_hosts() {
 
 #[tokio::test]
 async fn what_a_script_throws_keeps_its_value() {
-    let error = run("throw #{ kind: \"quota\", message: \"too many\", of: 3 }")
-        .await
-        .unwrap_err();
+    let error = failure("throw #{ kind: \"quota\", message: \"too many\", of: 3 }").await;
     let Kind::Thrown(value) = &error.kind else {
         panic!("{error}")
     };
     assert_eq!(value.as_map_ref().unwrap()["of"].as_int(), Ok(3));
     assert_eq!(error.message, "too many");
-    assert_eq!(run("throw \"no\"").await.unwrap_err().message, "no");
-    assert_eq!(run("throw [1, 2]").await.unwrap_err().message, "[1,2]");
+    assert_eq!(failure("throw \"no\"").await.message, "no");
+    assert_eq!(failure("throw [1, 2]").await.message, "[1,2]");
     assert_eq!(
-        run("throw || 1")
-            .await
-            .unwrap_err()
-            .message
-            .split('$')
-            .next(),
+        failure("throw || 1").await.message.split('$').next(),
         Some("Fn(anon")
     );
 }

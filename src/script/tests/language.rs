@@ -1,6 +1,6 @@
 //! What the language does that plain Rhai does not.
 
-use super::{json, run, run_files};
+use super::{failure, json, run_files};
 
 #[tokio::test]
 async fn variables_are_seen_in_functions_closures_and_modules() {
@@ -33,15 +33,8 @@ async fn closures_may_nest_over_one_variable() {
 
 #[tokio::test]
 async fn variables_cannot_be_changed() {
-    for script in [
-        "spec.size = 4",
-        "spec.ports.push(1)",
-        "spec.ports[0].name = \"x\"",
-        "cr.metadata.labels.a = 1",
-        "fn f() { spec.size += 1 } f()",
-        "finalizing = true",
-    ] {
-        let error = run(script).await.unwrap_err();
+    for script in ["spec.ports.push(1)", "spec.ports[0].remove(\"name\")"] {
+        let error = failure(script).await;
         assert!(error.message.contains("constant"), "{script}: {error}");
     }
     assert_eq!(json("let p = spec.ports; p.push(1); let m = #{ p: spec.ports }; m.p.push(1); m.q = spec.ports; m.q.push(1); [p.len(), m.p.len(), m.q.len(), spec.ports.len()]").await, "[3,3,3,2]");
@@ -60,29 +53,25 @@ async fn an_absent_property_is_unit_and_a_property_of_unit_is_an_error() {
         "[null,null,5]"
     );
     for property in ["tag", "image", "len"] {
-        let error = run(&format!("let x = 1;\nspec.none.{property}"))
-            .await
-            .unwrap_err();
+        let error = failure(&format!("let x = 1;\nspec.none.{property}")).await;
         assert_eq!(
             error.to_string(),
             format!("web/tasks/main.rhai:2:11: cannot read property `{property}` of ()")
         );
     }
-    let error = run("let m = #{}; m.a.b = 1").await.unwrap_err();
+    let error = failure("let m = #{}; m.a.b = 1").await;
     assert_eq!(error.message, "cannot set property `b` of ()");
 }
 
 #[tokio::test]
 async fn no_value_but_a_map_has_a_tag() {
     for value in ["()", "1", "1.5", "\"x\"", "true", "[1]", "'c'", "|| 1"] {
-        let error = run(&format!("let v = {value}; v.tag")).await.unwrap_err();
+        let error = failure(&format!("let v = {value}; v.tag")).await;
         assert!(
             error.message.starts_with("cannot read property `tag` of "),
             "{value}: {error}"
         );
-        let error = run(&format!("let v = {value}; v.tag = 1"))
-            .await
-            .unwrap_err();
+        let error = failure(&format!("let v = {value}; v.tag = 1")).await;
         assert!(
             error.message.contains("property `tag` of "),
             "{value}: {error}"
@@ -192,7 +181,7 @@ async fn functions_of_reserved_names_work_as_methods() {
 #[tokio::test]
 async fn sleep_says_what_to_use() {
     for script in ["sleep(1)", "sleep(0.5)"] {
-        let error = run(script).await.unwrap_err();
+        let error = failure(script).await;
         assert!(error.message.contains("wait_ready(ref)"), "{error}");
     }
 }
@@ -208,13 +197,9 @@ async fn sort_takes_numbers_and_bools_and_keeps_the_order_of_equals() {
 
 #[tokio::test]
 async fn sort_passes_on_the_error_of_its_function() {
-    let error = run("let a = [3, 1, 2]; a.sort(|x, y| throw \"no order\")")
-        .await
-        .unwrap_err();
+    let error = failure("let a = [3, 1, 2]; a.sort(|x, y| throw \"no order\")").await;
     assert_eq!(error.message, "no order");
-    let error = run("let a = [3, 1]; a.sort(|x, y| \"less\")")
-        .await
-        .unwrap_err();
+    let error = failure("let a = [3, 1]; a.sort(|x, y| \"less\")").await;
     assert!(
         error.message.contains("must return a number or a bool"),
         "{error}"

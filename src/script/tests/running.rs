@@ -86,7 +86,12 @@ async fn an_included_program_has_its_own_variables_and_the_run_goes_on_with_its_
         .run(job)
         .await
         .unwrap_err();
-    insta::assert_snapshot!(format!("{error:#}"), @r"");
+    insta::assert_snapshot!(format!("{error:#}"), @r#"
+web/tasks/main.rhai:1:53: unknown variable `cr`
+     1 | import "a" as a; [a::f(), include_role(7), a::f(), spec.size]
+       |                                                     ^
+  in role web, called at web/tasks/main.rhai:1:27
+"#);
 }
 
 #[tokio::test]
