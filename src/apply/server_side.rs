@@ -266,7 +266,7 @@ pub(super) async fn child(cluster: &Cluster, object: &ObjectRef) -> Result<Read,
 /// A child that vanished right after we made it may have been made for a custom resource that is gone,
 /// and collected: the cache of custom resources would be behind.
 pub(super) async fn check_owner(cluster: &Cluster, owner: &Owner) -> Result<(), Error> {
-    let live = cluster.get(&owner.cr).await?;
+    let live = cluster.unfenced().get(&owner.cr).await?;
     match live {
         Some(live) if live.uid == owner.uid => Ok(()),
         _ => Err(Error::OwnerGone {

@@ -172,8 +172,9 @@ impl Cluster {
         }
     }
 
-    /// The same caches without the layers of this clone, for what a fence has let through.
-    fn unfenced(&self) -> Self {
+    /// The same caches without the layers of this clone: for what a fence has let through, and for what
+    /// the runtime itself has to know.
+    pub(crate) fn unfenced(&self) -> Self {
         Self {
             transport: self.shared.transport.clone(),
             fence: None,

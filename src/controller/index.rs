@@ -35,8 +35,6 @@ pub(super) struct Entry {
     waits: Box<[ObjectRef]>,
     /// Only while there are recent writes: a steady CR has none.
     pub(super) fight: Option<Box<Fight>>,
-    /// A child vanished: the CR may be another than the one in the cache.
-    suspect: bool,
 }
 
 /// What may become a fight over a child.
@@ -67,12 +65,6 @@ pub(super) enum News {
     Changed(Reason),
     /// Nothing that counts changed.
     Nothing,
-}
-
-/// What a run starts from.
-pub(super) struct Start {
-    pub(super) history: Arc<History>,
-    pub(super) suspect: bool,
 }
 
 impl Index {
@@ -113,7 +105,6 @@ impl Index {
             reads: Box::default(),
             waits: Box::default(),
             fight: None,
-            suspect: false,
         };
         self.entries.insert(key.clone(), entry);
     }
@@ -126,14 +117,11 @@ impl Index {
         }
     }
 
-    /// A run of the version `cr` begins.
-    pub(super) fn start(&mut self, key: &Key, seen: Seen) -> Option<Start> {
+    /// A run of a version begins; what the last one left.
+    pub(super) fn start(&mut self, key: &Key, seen: Seen) -> Option<Arc<History>> {
         let entry = self.entries.get_mut(key)?;
         entry.seen = seen;
-        Some(Start {
-            history: Arc::clone(&entry.history),
-            suspect: std::mem::take(&mut entry.suspect),
-        })
+        Some(Arc::clone(&entry.history))
     }
 
     /// A run is over: what it read is subscribed to.
@@ -168,13 +156,6 @@ impl Index {
             .filter(|key| select(key))
             .cloned()
             .collect()
-    }
-
-    /// A child of this CR vanished.
-    pub(super) fn suspect(&mut self, key: &Key) {
-        if let Some(entry) = self.entries.get_mut(key) {
-            entry.suspect = true;
-        }
     }
 
     /// Why a CR hears of a change of an object: it waits for it, or else `otherwise`.

@@ -139,9 +139,6 @@ impl Shared {
         if !follows {
             return;
         }
-        if change.new.is_none() {
-            index.suspect(&key);
-        }
         if let Some(fight) = index.entry(&key).and_then(|entry| entry.fight.as_mut()) {
             fight.note_loss(child, change);
         }

@@ -8,15 +8,12 @@ use super::kinds::Served;
 use super::period;
 use super::queue::{Key, Slot, Then, Work};
 use super::seen::Seen;
-use crate::model::{Object, Outcome, Reason};
+use crate::model::{Outcome, Reason};
 use crate::reconcile::{self, Input, Mode, Report, Subscription};
 use crate::telemetry::metrics::Ending;
 
 /// How much longer than its timeout a run may take (status, events) before it counts as stuck.
 const GRACE: Duration = Duration::from_mins(1);
-
-/// How long to wait for the cache when it and the server disagree on whether a CR exists.
-const CATCH_UP: Duration = Duration::from_secs(1);
 
 impl Shared {
     /// Works one piece off.
@@ -37,17 +34,9 @@ impl Shared {
             return Then::Idle;
         };
         let seen = Seen::of(&cr, served.watch.watch_annotations);
-        let Some(start) = self.index.lock().start(key, seen) else {
+        let Some(history) = self.index.lock().start(key, seen) else {
             return Then::Idle;
         };
-        if start.suspect && !self.is_alive(&cr).await {
-            let reason = work.reason;
-            return Then::At {
-                delay: CATCH_UP,
-                reason,
-                ending: Ending::RequeueAfter,
-            };
-        }
         let input = Input {
             cr: Arc::clone(&cr),
             watch: Arc::clone(&served.watch),
@@ -55,7 +44,7 @@ impl Shared {
             reason: work.reason,
             mode: Mode::Operator,
             cancel: work.cancel.clone(),
-            history: start.history,
+            history,
         };
         let beat = self
             .watchdog
@@ -63,15 +52,6 @@ impl Shared {
         beat.arm(served.watch.timeout + GRACE);
         let report = reconcile::reconcile(&self.context, input.clone()).await;
         self.conclude(served, work, input, report).await
-    }
-
-    /// Whether the server has this very object.
-    async fn is_alive(&self, cr: &Object) -> bool {
-        match self.context.cluster.get(&cr.object_ref()).await {
-            Ok(live) => live.is_some_and(|live| live.uid == cr.uid),
-            // The run will tell what is wrong with the server.
-            Err(_) => true,
-        }
     }
 
     async fn conclude(&self, served: &Served, work: &Work, input: Input, report: Report) -> Then {
