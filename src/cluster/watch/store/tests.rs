@@ -1,0 +1,396 @@
+//! The cache against every order in which events, answers and lists can come.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::cluster::watch::Purpose;
+use crate::model::Gvk;
+use crate::model::annotations::OWNER_LABEL;
+use crate::model::selector::LabelSelector;
+
+fn spec() -> Spec {
+    Spec {
+        gvk: Gvk::new("", "v1", "ConfigMap"),
+        namespace: None,
+        labels: LabelSelector::exists(OWNER_LABEL),
+        content: Content::Full,
+        purpose: Purpose::Children,
+    }
+}
+
+fn mk(name: &str, uid: u64, version: u64) -> Arc<Object> {
+    let object = json!({"metadata": {
+        "name": name, "namespace": "n", "uid": uid.to_string(),
+        "resourceVersion": version.to_string(), "labels": {OWNER_LABEL: "cr"},
+    }});
+    Arc::new(Object::from_value(&spec().gvk, &object).unwrap())
+}
+
+fn key(name: &str) -> Key {
+    ("n".into(), name.into())
+}
+
+fn ours(object: &Arc<Object>) -> Answer {
+    Answer::Object {
+        object: Arc::clone(object),
+        own: true,
+    }
+}
+
+fn versions(change: &Change) -> (Option<&str>, Option<&str>) {
+    (
+        change.old.as_ref().map(|object| &*object.resource_version),
+        change.new.as_ref().map(|object| &*object.resource_version),
+    )
+}
+
+#[test]
+fn versions_compare_as_numbers_of_any_length() {
+    assert_eq!(compare("10", "9"), Ordering::Greater);
+    assert_eq!(compare("9", "10"), Ordering::Less);
+    assert_eq!(compare("7", "7"), Ordering::Equal);
+    let long = "123456789012345678901234567890";
+    assert_eq!(compare(long, "9"), Ordering::Greater);
+    assert_eq!(compare("b", "a"), Ordering::Greater);
+    assert_eq!(compare("a", "b"), Ordering::Greater);
+    assert_eq!(compare("a", "a"), Ordering::Equal);
+}
+
+#[test]
+fn an_event_before_the_answer_is_held_back_and_dropped() {
+    let mut store = Store::default();
+    store.applied(mk("a", 1, 1));
+    store.write_begins(&key("a"));
+    assert!(store.applied(mk("a", 1, 2)).is_none());
+    assert!(
+        store
+            .write_ends(&key("a"), &spec(), &ours(&mk("a", 1, 2)))
+            .is_empty()
+    );
+    let told = store.applied(mk("a", 1, 3)).unwrap();
+    assert_eq!(versions(&told), (Some("2"), Some("3")));
+}
+
+#[test]
+fn an_event_after_the_answer_is_dropped() {
+    let mut store = Store::default();
+    store.applied(mk("a", 1, 1));
+    store.write_begins(&key("a"));
+    assert!(
+        store
+            .write_ends(&key("a"), &spec(), &ours(&mk("a", 1, 2)))
+            .is_empty()
+    );
+    assert_eq!(&*store.get("n", "a").unwrap().resource_version, "2");
+    assert!(store.applied(mk("a", 1, 2)).is_none());
+}
+
+#[test]
+fn a_foreign_change_that_our_write_overtook_is_told() {
+    let mut store = Store::default();
+    store.applied(mk("a", 1, 1));
+    store.write_begins(&key("a"));
+    store.write_ends(&key("a"), &spec(), &ours(&mk("a", 1, 3)));
+    let told = store.applied(mk("a", 1, 2)).unwrap();
+    assert_eq!(versions(&told), (Some("1"), Some("2")));
+    assert_eq!(&*store.get("n", "a").unwrap().resource_version, "3");
+    assert!(store.applied(mk("a", 1, 3)).is_none());
+}
+
+#[test]
+fn a_write_without_an_answer_is_told() {
+    let mut store = Store::default();
+    store.applied(mk("a", 1, 1));
+    store.write_begins(&key("a"));
+    assert!(store.applied(mk("a", 1, 2)).is_none());
+    let told = store.write_ends(&key("a"), &spec(), &Answer::Nothing);
+    assert_eq!(told.len(), 1);
+}
+
+#[test]
+fn a_write_that_changed_nothing_leaves_the_news_to_the_watch() {
+    let mut store = Store::default();
+    store.applied(mk("a", 1, 1));
+    store.write_begins(&key("a"));
+    let answer = Answer::Object {
+        object: mk("a", 1, 2),
+        own: false,
+    };
+    assert!(store.write_ends(&key("a"), &spec(), &answer).is_empty());
+    assert!(store.applied(mk("a", 1, 2)).is_some());
+}
+
+#[test]
+fn a_version_without_an_object_is_ours_all_the_same() {
+    let mut store = Store::default();
+    store.applied(mk("a", 1, 1));
+    store.write_begins(&key("a"));
+    store.write_ends(&key("a"), &spec(), &Answer::Version("2".into()));
+    assert!(store.applied(mk("a", 1, 2)).is_none());
+    assert_eq!(&*store.get("n", "a").unwrap().resource_version, "2");
+}
+
+#[test]
+fn what_we_deleted_and_made_again_stays() {
+    let mut store = Store::default();
+    store.applied(mk("a", 1, 1));
+    store.write_begins(&key("a"));
+    store.write_ends(&key("a"), &spec(), &Answer::Deleted("1".into()));
+    assert!(store.get("n", "a").is_none());
+    store.write_begins(&key("a"));
+    store.write_ends(&key("a"), &spec(), &ours(&mk("a", 2, 4)));
+    // The events of the first come late.
+    assert!(store.applied(mk("a", 1, 2)).is_none());
+    assert!(store.deleted(&mk("a", 1, 3)).is_none());
+    assert!(store.applied(mk("a", 2, 4)).is_none());
+    assert_eq!(&*store.get("n", "a").unwrap().uid, "2");
+    assert_eq!(store.owned_by("cr").count(), 1);
+}
+
+#[test]
+fn a_relist_finds_what_went_and_keeps_what_was_written_since() {
+    let mut store = Store::default();
+    for name in ["a", "b"] {
+        store.applied(mk(name, 1, 1));
+    }
+    let floor = store.newest();
+    store.list_begins("5", &floor);
+    assert!(store.listed(mk("a", 1, 1)).is_none());
+    store.write_begins(&key("c"));
+    store.write_ends(&key("c"), &spec(), &ours(&mk("c", 2, 6)));
+    let told = store.list_ends("5");
+    let gone: Vec<_> = told
+        .iter()
+        .map(|change| &*change.old.as_ref().unwrap().name)
+        .collect();
+    assert_eq!(gone, ["b"]);
+    assert!(store.complete() && store.get("n", "c").is_some());
+    assert_eq!(store.len(), 2);
+}
+
+#[test]
+fn a_restored_cluster_may_go_back_in_time() {
+    let mut store = Store::default();
+    store.applied(mk("a", 1, 100));
+    let floor = store.newest();
+    store.list_begins("50", &floor);
+    assert!(store.listed(mk("a", 1, 40)).is_some());
+    store.list_ends("50");
+    assert_eq!(&*store.get("n", "a").unwrap().resource_version, "40");
+}
+
+#[test]
+fn a_record_goes_with_its_object() {
+    let mut store = Store::default();
+    let record = || -> Option<Record> { Some(Arc::new(7)) };
+    store.set_record("n", "a", &mut record());
+    assert!(store.record("n", "a").is_none());
+    store.applied(mk("a", 1, 1));
+    store.set_record("n", "a", &mut record());
+    store.applied(mk("a", 1, 2));
+    assert!(store.record("n", "a").is_some());
+    store.applied(mk("a", 2, 3));
+    assert!(store.record("n", "a").is_none());
+}
+
+#[test]
+fn what_leaves_the_selection_by_our_own_hand_is_forgotten() {
+    let mut store = Store::default();
+    store.applied(mk("a", 1, 1));
+    store.write_begins(&key("a"));
+    let unlabelled = json!({"metadata":
+        {"name": "a", "namespace": "n", "uid": "1", "resourceVersion": "2"}});
+    let unlabelled = Arc::new(Object::from_value(&spec().gvk, &unlabelled).unwrap());
+    assert!(
+        store
+            .write_ends(&key("a"), &spec(), &ours(&unlabelled))
+            .is_empty()
+    );
+    assert!(store.get("n", "a").is_none());
+    assert!(store.deleted(&mk("a", 1, 2)).is_none());
+    assert_eq!((store.len(), store.bytes()), (0, 0));
+}
+
+/// What can happen to one object.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    ForeignWrite,
+    ForeignDelete,
+    /// Our write reaches the server, whose answer waits for `Answer`.
+    OwnWrite,
+    OwnDelete,
+    Answer,
+    LoseAnswer,
+    /// The watch shows the next event.
+    Show,
+    /// All events are lost, and a list is taken.
+    Relist,
+}
+
+#[derive(Default)]
+struct World {
+    store: Store,
+    live: Option<Arc<Object>>,
+    version: u64,
+    events: VecDeque<(bool, Arc<Object>)>,
+    answer: Option<Answer>,
+    /// A foreign change that nobody has been told of.
+    untold: bool,
+    told: usize,
+}
+
+impl World {
+    fn write(&mut self) -> Arc<Object> {
+        self.version += 1;
+        let uid = self
+            .live
+            .as_ref()
+            .map_or(self.version, |live| live.uid.parse().unwrap());
+        let object = mk("a", uid, self.version);
+        self.live = Some(Arc::clone(&object));
+        self.events.push_back((true, Arc::clone(&object)));
+        object
+    }
+
+    fn delete(&mut self) -> Option<Arc<Object>> {
+        let gone = self.live.take()?;
+        self.version += 1;
+        let gone = mk("a", gone.uid.parse().unwrap(), self.version);
+        self.events.push_back((false, Arc::clone(&gone)));
+        Some(gone)
+    }
+
+    fn tell(&mut self, changes: impl IntoIterator<Item = Change>) {
+        let told = changes.into_iter().count();
+        self.told += told;
+        if told > 0 {
+            self.untold = false;
+        }
+    }
+
+    fn answer(&mut self, answer: &Answer) {
+        let changes = self.store.write_ends(&key("a"), &spec(), answer);
+        self.tell(changes);
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::ForeignWrite => {
+                self.write();
+                self.untold = true;
+            }
+            Step::ForeignDelete => self.untold |= self.delete().is_some(),
+            Step::OwnWrite if self.answer.is_none() => {
+                self.store.write_begins(&key("a"));
+                self.answer = Some(ours(&self.write()));
+            }
+            Step::OwnDelete if self.answer.is_none() && self.live.is_some() => {
+                self.store.write_begins(&key("a"));
+                let gone = self.delete().unwrap();
+                self.answer = Some(Answer::Deleted(gone.uid.clone()));
+                // What it was like before does not matter any more.
+                self.untold = false;
+            }
+            Step::Answer => {
+                if let Some(answer) = self.answer.take() {
+                    self.answer(&answer);
+                }
+            }
+            Step::LoseAnswer => {
+                if self.answer.take().is_some() {
+                    self.answer(&Answer::Nothing);
+                }
+            }
+            Step::Show => {
+                let Some((there, object)) = self.events.pop_front() else {
+                    return;
+                };
+                let change = if there {
+                    self.store.applied(object)
+                } else {
+                    self.store.deleted(&object)
+                };
+                self.tell(change);
+            }
+            Step::Relist => {
+                self.events.clear();
+                // What came and went unseen is nobody's business.
+                let held = self.store.get("n", "a").is_some();
+                self.untold &= held || self.live.is_some();
+                let floor = self.store.newest();
+                let version = self.version.to_string();
+                self.store.list_begins(&version, &floor);
+                let listed = self.live.clone().and_then(|live| self.store.listed(live));
+                self.tell(listed);
+                let swept = self.store.list_ends(&version);
+                self.tell(swept);
+            }
+            Step::OwnWrite | Step::OwnDelete => {}
+        }
+    }
+}
+
+fn steps(foreign: bool) -> impl Strategy<Value = Vec<Step>> {
+    let own = [
+        Step::OwnWrite,
+        Step::OwnDelete,
+        Step::Answer,
+        Step::Show,
+        Step::Show,
+    ];
+    let mixed = [
+        Step::ForeignWrite,
+        Step::ForeignDelete,
+        Step::LoseAnswer,
+        Step::Relist,
+        Step::OwnWrite,
+        Step::OwnDelete,
+        Step::Answer,
+        Step::Show,
+        Step::Show,
+    ];
+    let kinds = if foreign {
+        mixed.to_vec()
+    } else {
+        own.to_vec()
+    };
+    proptest::collection::vec(proptest::sample::select(kinds), 0..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn in_the_end_the_cache_is_the_server_and_every_foreign_change_was_told(
+        steps in steps(true)
+    ) {
+        let mut world = World::default();
+        for step in steps {
+            world.step(step);
+        }
+        world.step(Step::Answer);
+        while !world.events.is_empty() {
+            world.step(Step::Show);
+        }
+        prop_assert_eq!(world.store.get("n", "a"), world.live.as_ref());
+        prop_assert_eq!(world.store.len(), usize::from(world.live.is_some()));
+        prop_assert!(!world.untold);
+    }
+
+    #[test]
+    fn own_writes_alone_are_never_told(steps in steps(false)) {
+        let mut world = World::default();
+        for step in steps {
+            world.step(step);
+        }
+        world.step(Step::Answer);
+        while !world.events.is_empty() {
+            world.step(Step::Show);
+        }
+        prop_assert_eq!(world.told, 0);
+        prop_assert_eq!(world.store.get("n", "a"), world.live.as_ref());
+    }
+}
