@@ -73,13 +73,13 @@ pub async fn sweep(
                     .iter()
                     .all(|verb| rules.allow(kind, verb))
             });
-        let present: Vec<Gvk> = stream::iter(candidates)
-            .map(|kind| has_children(cluster, &kind.gvk, scope.clone()))
-            .buffered(LISTS_AT_ONCE)
-            .try_filter_map(async |gvk| Ok(gvk))
-            .try_collect()
-            .await?;
-        for gvk in present {
+        // Owned, because what is borrowed inside a stream makes its future impossible to spawn.
+        let lists: Vec<_> = candidates
+            .map(|kind| has_children(cluster.clone(), kind.gvk.clone(), scope.clone()))
+            .collect();
+        let lists = stream::iter(lists).buffered(LISTS_AT_ONCE);
+        let present: Vec<Option<Gvk>> = lists.try_collect().await?;
+        for gvk in present.into_iter().flatten() {
             // Whether the watch works is said where its state is; here its cache is only filled.
             let _ = cluster.children(&gvk, scope.as_deref()).synced().await;
             found.insert(gvk);
@@ -89,8 +89,8 @@ pub async fn sweep(
 }
 
 async fn has_children(
-    cluster: &Cluster,
-    gvk: &Gvk,
+    cluster: Cluster,
+    gvk: Gvk,
     namespace: Option<Arc<str>>,
 ) -> Result<Option<Gvk>, cluster::Error> {
     let query = ListQuery {
@@ -109,7 +109,7 @@ async fn has_children(
         let mut managers = object.managed.iter().map(|entry| &entry.manager);
         managers.any(|manager| manager.starts_with(FIELD_MANAGER_PREFIX))
     };
-    Ok(objects.iter().any(ours).then(|| gvk.clone()))
+    Ok(objects.iter().any(ours).then_some(gvk))
 }
 
 /// What we may do, as the server says.

@@ -37,16 +37,17 @@ impl<'a> Apply<'a> {
         options: Options,
     ) -> Result<Self, Error> {
         let place = desired.place(cluster, owner).await?;
-        let read = if options.owner && owner.is_live() {
-            child(cluster, &place.object).await?
-        } else {
-            cluster.read(&place.object).await?
+        let mut read = Read {
+            object: None,
+            subscribed: false,
         };
-        let Read {
-            object: live,
-            subscribed,
-        } = read;
-        let ownership = place.ownership(owner, options.owner, live.as_deref());
+        if options.owner && owner.is_live() {
+            read = child(cluster, &place.object).await?;
+        }
+        let ownership = place.ownership(owner, options.owner, read.object.as_deref());
+        if !ownership.is_owned() {
+            read = cluster.read(&place.object).await?;
+        }
         Ok(Self {
             cluster,
             memory,
@@ -55,8 +56,8 @@ impl<'a> Apply<'a> {
             options,
             place,
             ownership,
-            live,
-            subscribed,
+            live: read.object,
+            subscribed: read.subscribed,
         })
     }
 

@@ -8,6 +8,7 @@
     reason = "a test that panics is a test that fails"
 )]
 
+mod apply;
 mod cluster;
 mod deploy;
 mod harness;
@@ -16,5 +17,10 @@ mod harness_works;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    harness::main([cluster::tests(), deploy::tests(), harness_works::tests()])
+    harness::main([
+        apply::tests(),
+        cluster::tests(),
+        deploy::tests(),
+        harness_works::tests(),
+    ])
 }

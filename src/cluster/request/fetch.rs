@@ -27,7 +27,7 @@ impl Cluster {
         self.list_as(query, Content::Full).await
     }
 
-    /// As [`Cluster::list`], but metadata only: the objects have no body.
+    /// As [`Cluster::list`], but metadata only: the objects have nothing else.
     pub async fn list_metadata(&self, query: &ListQuery) -> Result<Vec<Arc<Object>>, Error> {
         self.list_as(query, Content::Metadata).await
     }
@@ -56,7 +56,8 @@ impl Cluster {
                 }
                 answer => answer.map_err(|error| self.doubting(error, &query.gvk))?,
             };
-            let part = parse_page(&query.gvk, content, &answer.body, &call.target)?;
+            // All that was answered: who manages an object is part of its metadata.
+            let part = parse_page(&query.gvk, Content::Full, &answer.body, &call.target)?;
             objects.extend(part.objects);
             page = part.next;
             if page.is_none() {
