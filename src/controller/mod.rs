@@ -26,6 +26,7 @@ mod serve;
 mod triggers;
 mod worker;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +41,7 @@ use self::kinds::Kinds;
 use self::queue::{Key, Queue};
 use self::triggers::Triggers;
 use crate::backoff::Backoff;
+use crate::cluster::watch::Spec;
 use crate::model::owner::field_manager;
 use crate::reconcile;
 use crate::telemetry::{Metrics, Readiness, Watchdog};
@@ -83,6 +85,8 @@ struct Shared {
     kinds: Kinds,
     index: Mutex<Index>,
     health: Health,
+    /// Watches whose first list is whole.
+    listed: Mutex<HashSet<Spec>>,
     metrics: Metrics,
     watchdog: Watchdog,
     /// Work beside the runs: finalizers of CRs that are no longer ours.
@@ -106,6 +110,7 @@ impl Controller {
             kinds: Kinds::default(),
             index: Mutex::default(),
             health: Health::new(readiness),
+            listed: Mutex::default(),
             metrics,
             watchdog,
             chores: Mutex::default(),

@@ -68,10 +68,6 @@ impl Seen {
             None
         }
     }
-
-    pub(super) fn generation(&self) -> i64 {
-        self.generation
-    }
 }
 
 /// The annotations that set a period, the first that is there wins.

@@ -28,6 +28,9 @@ impl Listener for Triggers {
         let reference = object.object_ref();
         match spec.purpose {
             Purpose::Primary => shared.primary_changed(change),
+            // A child that was there before its watch: the run that started the watch waits for the
+            // list and looks for itself.
+            Purpose::Children if !shared.listed.lock().contains(spec) => {}
             Purpose::Children => shared.child_changed(&reference, change),
             Purpose::Reference => {}
         }
@@ -37,6 +40,15 @@ impl Listener for Triggers {
     fn state_changed(&self, spec: &Spec, state: &State) {
         if let Some(shared) = self.0.upgrade() {
             shared.health.watch(spec, state);
+            match state {
+                State::Synced => {
+                    shared.listed.lock().insert(spec.clone());
+                }
+                State::KindAbsent => {
+                    shared.listed.lock().remove(spec);
+                }
+                _ => {}
+            }
             if spec.purpose == Purpose::Primary
                 && let Some(served) = shared.kinds.of(&spec.gvk)
             {

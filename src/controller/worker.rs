@@ -46,6 +46,7 @@ impl Shared {
             cancel: work.cancel.clone(),
             history,
         };
+        self.look_for_rivals(key).await;
         let beat = self
             .watchdog
             .beat(&format!("run of {}", served.object_ref(key)));
@@ -121,11 +122,11 @@ impl Shared {
         };
         let (every, bad) = period::of(&report.cr, &served.watch, self.settings.period);
         if let Some(bad) = bad {
-            tracing::warn!(
-                annotation = bad.key,
-                value = bad.value,
-                "not a duration, ignored"
+            let note = format!(
+                "{}: {:?} is no duration like 1m30s: ignored",
+                bad.key, bad.value
             );
+            self.context.events.warn(&report.cr, "BadAnnotation", note);
         }
         let period = every.map(|every| (period::spread(every), Reason::Period));
         let requeue = report.requeue_after.map(|after| (after, Reason::Requeue));

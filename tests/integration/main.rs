@@ -13,6 +13,9 @@ mod cluster;
 mod deploy;
 mod harness;
 mod harness_works;
+mod leader;
+mod operator;
+mod widgets;
 
 use std::process::ExitCode;
 
@@ -22,5 +25,7 @@ fn main() -> ExitCode {
         cluster::tests(),
         deploy::tests(),
         harness_works::tests(),
+        leader::tests(),
+        operator::tests(),
     ])
 }

@@ -55,7 +55,7 @@ impl Crd {
     }
 
     /// How the API calls it.
-    pub(super) fn resource(&self, group: &str) -> ApiResource {
+    pub(crate) fn resource(&self, group: &str) -> ApiResource {
         ApiResource {
             group: group.to_owned(),
             version: "v1".to_owned(),

@@ -1,0 +1,140 @@
+//! Several replicas, one of which works.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use libtest_mimic::Trial;
+use rhai_operator::clock;
+use serde_json::json;
+
+use crate::harness::{Case, Operator, Project, eventually, throughout, trials};
+use crate::widgets::{MAKE_MAP, SOON, Widgets};
+
+pub(crate) fn tests() -> Vec<Trial> {
+    trials![
+        a_standby_takes_over_from_a_killed_leader,
+        a_leader_that_ends_hands_over_at_once,
+        a_leader_that_was_stopped_writes_nothing_when_it_continues,
+    ]
+}
+
+async fn replica(case: &Case, project: &Project) -> anyhow::Result<Operator> {
+    let namespace = &case.namespace;
+    let flags = ["--leader-elect", "--leader-election-namespace", namespace];
+    Operator::of(case, project).flags(flags).start().await
+}
+
+async fn holder(case: &Case) -> anyhow::Result<String> {
+    let lease = case.objects::<Lease>().get("rhai-operator").await?;
+    let holder = lease
+        .spec
+        .and_then(|spec| spec.holder_identity)
+        .unwrap_or_default();
+    anyhow::ensure!(!holder.is_empty(), "nobody leads");
+    Ok(holder)
+}
+
+async fn leads(case: &Case, operator: &Operator) -> anyhow::Result<()> {
+    eventually(SOON, "a leader", || async {
+        holder(case).await?;
+        let metrics = operator.metrics().await?;
+        let line = r#"leader_election_master_status{name="rhai-operator"} 1"#;
+        anyhow::ensure!(metrics.contains(line), "a standby");
+        Ok(())
+    })
+    .await
+}
+
+/// Sees from the audit log that the writes of two replicas do not interleave.
+async fn one_after_the_other(
+    case: &Case,
+    mark: crate::harness::Mark,
+    first: &Operator,
+    second: &Operator,
+) -> anyhow::Result<()> {
+    let all = case.cluster.audit.since(mark).await?;
+    let work = |operator: &Operator| {
+        let writes = all.clone().by(&operator.user.name).writes();
+        writes.filter(|request| request.object_ref.resource != "leases")
+    };
+    let (first, second) = (work(first), work(second));
+    anyhow::ensure!(
+        !first.0.is_empty() && !second.0.is_empty(),
+        "both have worked"
+    );
+    let last = first.0.iter().map(|request| &request.answered).max();
+    let next = second.0.iter().map(|request| &request.received).min();
+    anyhow::ensure!(last < next, "{last:?} {next:?}");
+    Ok(())
+}
+
+async fn a_standby_takes_over_from_a_killed_leader(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let project = widgets.project(MAKE_MAP)?;
+    let mark = case.cluster.audit.mark().await?;
+    let mut leader = replica(&case, &project).await?;
+    leads(&case, &leader).await?;
+    let standby = replica(&case, &project).await?;
+    standby.ready().await?;
+    widgets.make("a", "one").await?;
+    widgets.is_done("a").await?;
+    leader.kill().await?;
+    let killed = clock::now();
+    widgets.make("b", "two").await?;
+    widgets.is_done("b").await?;
+    // The lease's 15 s, and at most one spread retry period of the standby.
+    assert!(clock::now() - killed < Duration::from_secs(22));
+    one_after_the_other(&case, mark, &leader, &standby).await
+}
+
+async fn a_leader_that_ends_hands_over_at_once(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let project = widgets.project(MAKE_MAP)?;
+    let mut leader = replica(&case, &project).await?;
+    leads(&case, &leader).await?;
+    let standby = replica(&case, &project).await?;
+    standby.ready().await?;
+    assert!(leader.terminate().await?.success());
+    let ended = clock::now();
+    leads(&case, &standby).await?;
+    assert!(clock::now() - ended < Duration::from_secs(8));
+    widgets.make("a", "one").await?;
+    widgets.is_done("a").await
+}
+
+async fn a_leader_that_was_stopped_writes_nothing_when_it_continues(
+    case: Case,
+) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let project = widgets.project(MAKE_MAP)?;
+    let mark = case.cluster.audit.mark().await?;
+    let mut leader = replica(&case, &project).await?;
+    leads(&case, &leader).await?;
+    let first = holder(&case).await?;
+    widgets.make("a", "one").await?;
+    widgets.is_done("a").await?;
+    leader.signal("STOP").await?;
+    let standby = replica(&case, &project).await?;
+    eventually(Duration::from_secs(40), "the standby to lead", || async {
+        let now = holder(&case).await?;
+        anyhow::ensure!(now != first, "the stopped one holds it");
+        Ok(())
+    })
+    .await?;
+    leads(&case, &standby).await?;
+    widgets.merge("a", json!({"spec": {"text": "two"}})).await?;
+    widgets.has_text("a", "two").await?;
+    leader.signal("CONT").await?;
+    assert_eq!(
+        leader.exited().await?.code(),
+        Some(1),
+        "it has lost the lease"
+    );
+    throughout(Duration::from_secs(1), "the map to stay", || async {
+        let text = widgets.text("a").await?;
+        anyhow::ensure!(text == "two", "{text}");
+        Ok(())
+    })
+    .await?;
+    one_after_the_other(&case, mark, &leader, &standby).await
+}

@@ -1,0 +1,545 @@
+//! The operator as a process: from a project and a custom resource to children and a status, what
+//! triggers a run, what does not, changes of the project, start and end.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
+use libtest_mimic::Trial;
+use serde_json::{Value, json};
+
+use crate::harness::{Case, Crd, Operator, Project, eventually, throughout, trials};
+use crate::widgets::{MAKE_MAP, SOON, WATCHES, Widgets, is_idle};
+
+pub(crate) fn tests() -> Vec<Trial> {
+    trials![
+        a_widget_gets_its_map_and_status,
+        drift_of_a_child_is_repaired,
+        an_edit_of_our_status_is_repaired,
+        a_steady_operator_asks_nothing_and_a_restart_writes_nothing,
+        what_a_run_read_triggers_its_reader_alone,
+        a_new_value_of_reconcile_at_asks_for_a_run,
+        a_paused_widget_is_left_alone,
+        a_period_makes_runs,
+        a_wrong_period_is_told_and_ignored,
+        a_fight_over_a_child_is_named_and_ends,
+        a_project_with_errors_does_not_start,
+        a_changed_role_runs_and_a_broken_one_does_not,
+        a_watch_that_is_removed_gives_its_finalizers_back,
+        a_widget_that_leaves_the_selector_gets_its_finalizer_back,
+        a_kind_that_is_not_installed_is_waited_for,
+        other_namespaces_are_none_of_our_business,
+        a_newer_generation_cancels_a_run,
+        a_shutdown_lets_runs_end,
+        metrics_have_the_names_that_dashboards_know,
+    ]
+}
+
+async fn a_widget_gets_its_map_and_status(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let _operator = widgets.operator(MAKE_MAP).await?;
+    widgets.make("a", "one").await?;
+    widgets.is_done("a").await?;
+    widgets.has_text("a", "one").await?;
+    assert_eq!(
+        widgets.api.get("a").await?.data["status"]["reason"],
+        "created"
+    );
+    widgets.merge("a", json!({"spec": {"text": "two"}})).await?;
+    widgets.has_text("a", "two").await?;
+    widgets.is_done("a").await?;
+    let map = widgets.maps().get("a").await?;
+    let widget = widgets.api.get("a").await?;
+    assert_eq!(
+        Some(&map.owner_references()[0].uid),
+        widget.metadata.uid.as_ref()
+    );
+    widgets.delete("a").await?;
+    widgets.is_gone("a").await
+}
+
+async fn drift_of_a_child_is_repaired(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let _operator = widgets.operator(MAKE_MAP).await?;
+    widgets.make("a", "one").await?;
+    widgets.is_done("a").await?;
+    let maps = widgets.maps();
+    let edit = |patch: Value| {
+        let maps = maps.clone();
+        async move {
+            maps.patch("a", &PatchParams::default(), &Patch::Merge(patch))
+                .await
+        }
+    };
+    edit(json!({"data": {"text": "edited", "theirs": "kept"}})).await?;
+    widgets.has_text("a", "one").await?;
+    assert_eq!(maps.get("a").await?.data.unwrap()["theirs"], "kept");
+    edit(json!({"metadata": {"labels": {"rhai.operator/owner": null}}})).await?;
+    eventually(SOON, "the owner label", || async {
+        let labelled = maps
+            .get("a")
+            .await?
+            .labels()
+            .contains_key("rhai.operator/owner");
+        anyhow::ensure!(labelled, "it is gone");
+        Ok(())
+    })
+    .await?;
+    maps.delete("a", &DeleteParams::default()).await?;
+    widgets.has_text("a", "one").await
+}
+
+async fn an_edit_of_our_status_is_repaired(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let _operator = widgets.operator(MAKE_MAP).await?;
+    widgets.make("a", "one").await?;
+    widgets.is_done("a").await?;
+    let edit = json!({"status": {"text": "edited", "theirs": "kept"}});
+    let parameters = PatchParams::default();
+    widgets
+        .api
+        .patch_status("a", &parameters, &Patch::Merge(edit))
+        .await?;
+    eventually(SOON, "the status to be ours again", || async {
+        let status = widgets.api.get("a").await?.data["status"].clone();
+        anyhow::ensure!(
+            status["text"] == "one" && status["theirs"] == "kept",
+            "{status}"
+        );
+        Ok(())
+    })
+    .await
+}
+
+async fn a_steady_operator_asks_nothing_and_a_restart_writes_nothing(
+    case: Case,
+) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let project = widgets.project(
+        r#"
+        for part in ["a", "b", "c"] {
+            k8s_apply(#{
+                apiVersion: "v1", kind: "ConfigMap", metadata: #{name: `${meta.name}-${part}`},
+                data: #{text: spec.text},
+            });
+        }
+        set_status(#{text: spec.text});
+        "#,
+    )?;
+    let mut operator = Operator::of(&case, &project).start().await?;
+    let mark = case.cluster.audit.mark().await?;
+    let names: Vec<String> = (0..20).map(|index| format!("w{index}")).collect();
+    for name in &names {
+        widgets.make(name, "x").await?;
+    }
+    for name in &names {
+        widgets.is_done(name).await?;
+    }
+    let writes = case
+        .cluster
+        .audit
+        .since(mark)
+        .await?
+        .by(&operator.user.name)
+        .writes();
+    assert_eq!(writes.0.len(), names.len() * 4, "{:?}", writes.counted());
+    is_idle(&case, &operator, Duration::from_secs(5)).await?;
+    assert!(operator.terminate().await?.success());
+    let mark = case.cluster.audit.mark().await?;
+    let operator = Operator::of(&case, &project).start().await?;
+    operator.ready().await?;
+    eventually(SOON, "each to be run once", || async {
+        let metrics = operator.metrics().await?;
+        let line = r#"reconcile_total{controller="widget-controller",result="success"} 20"#;
+        anyhow::ensure!(metrics.contains(line), "{metrics}");
+        Ok(())
+    })
+    .await?;
+    let writes = case
+        .cluster
+        .audit
+        .since(mark)
+        .await?
+        .by(&operator.user.name)
+        .writes();
+    assert!(writes.0.is_empty(), "{:?}", writes.counted());
+    Ok(())
+}
+
+async fn what_a_run_read_triggers_its_reader_alone(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let _operator = widgets
+        .operator(
+            r#"
+            let secret = k8s_get("v1", "Secret", spec.text);
+            let version = if secret == () { "none" } else { secret.metadata.resourceVersion };
+            set_status(#{version: version, reason: reason});
+            "#,
+        )
+        .await?;
+    for name in ["a", "b"] {
+        widgets.make(name, name).await?;
+        widgets.is_done(name).await?;
+    }
+    let secrets = case.objects::<Secret>();
+    let status = |name: &'static str| {
+        let api = widgets.api.clone();
+        async move { anyhow::Ok(api.get(name).await?.data["status"].clone()) }
+    };
+    let neighbour = status("b").await?;
+    let made: Secret = serde_json::from_value(json!({"metadata": {"name": "a"}}))?;
+    let made = secrets.create(&PostParams::default(), &made).await?;
+    let follows = async |version: Option<String>| {
+        eventually(Duration::from_secs(1), "a run within a second", || async {
+            let seen = status("a").await?;
+            anyhow::ensure!(seen["version"].as_str() == version.as_deref(), "{seen}");
+            anyhow::ensure!(seen["reason"] == "read", "{seen}");
+            Ok(())
+        })
+        .await
+    };
+    follows(made.resource_version()).await?;
+    let change = json!({"stringData": {"key": "value"}});
+    let changed = secrets
+        .patch("a", &PatchParams::default(), &Patch::Merge(change))
+        .await?;
+    follows(changed.resource_version()).await?;
+    secrets.delete("a", &DeleteParams::default()).await?;
+    follows(Some("none".to_owned())).await?;
+    assert_eq!(status("b").await?, neighbour);
+    Ok(())
+}
+
+async fn a_new_value_of_reconcile_at_asks_for_a_run(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let _operator = widgets.operator("set_status(#{reason: reason});").await?;
+    widgets.make("a", "").await?;
+    widgets.is_done("a").await?;
+    let annotations = json!({"rhai.operator/reconcile-at": "now", "other": "none of our business"});
+    widgets
+        .merge("a", json!({"metadata": {"annotations": annotations}}))
+        .await?;
+    eventually(SOON, "the run", || async {
+        let status = widgets.api.get("a").await?.data["status"].clone();
+        anyhow::ensure!(status["reason"] == "requested", "{status}");
+        Ok(())
+    })
+    .await
+}
+
+async fn a_paused_widget_is_left_alone(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let _operator = widgets.operator(MAKE_MAP).await?;
+    widgets.make("a", "one").await?;
+    widgets.is_done("a").await?;
+    let pause =
+        |value: Value| json!({"metadata": {"annotations": {"rhai.operator/paused": value}}});
+    widgets.merge("a", pause(json!("true"))).await?;
+    widgets.has_condition("a", "Reconciling", "Paused").await?;
+    widgets.merge("a", json!({"spec": {"text": "two"}})).await?;
+    throughout(Duration::from_secs(2), "the map to stay", || async {
+        let text = widgets.text("a").await?;
+        anyhow::ensure!(text == "one", "{text}");
+        Ok(())
+    })
+    .await?;
+    widgets.merge("a", pause(Value::Null)).await?;
+    widgets.has_text("a", "two").await?;
+    widgets.is_done("a").await
+}
+
+async fn a_period_makes_runs(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let _operator = widgets
+        .operator(r#"set_status(#{reason: reason});"#)
+        .await?;
+    let often = json!({"rhai.operator/reconcile-period": "200ms"});
+    widgets
+        .make_with("a", json!({"metadata": {"annotations": often}}))
+        .await?;
+    eventually(SOON, "a periodic run", || async {
+        let status = widgets.api.get("a").await?.data["status"].clone();
+        anyhow::ensure!(status["reason"] == "period", "{status}");
+        Ok(())
+    })
+    .await
+}
+
+async fn a_wrong_period_is_told_and_ignored(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let _operator = widgets.operator(MAKE_MAP).await?;
+    let wrong = json!({"rhai.operator/reconcile-period": "soon"});
+    let widget = json!({"metadata": {"annotations": wrong}, "spec": {"text": "one"}});
+    widgets.make_with("a", widget).await?;
+    widgets.is_done("a").await?;
+    eventually(SOON, "the Event", || async {
+        let events = case
+            .cluster
+            .kubectl(["-n", &case.namespace, "get", "events"])
+            .await?;
+        anyhow::ensure!(events.contains("\"soon\" is no duration"), "{events}");
+        Ok(())
+    })
+    .await
+}
+
+async fn a_fight_over_a_child_is_named_and_ends(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let operator = widgets.operator(MAKE_MAP).await?;
+    widgets.make("a", "ours").await?;
+    widgets.is_done("a").await?;
+    let maps = widgets.maps();
+    let rival = PatchParams {
+        field_manager: Some("rival".to_owned()),
+        ..PatchParams::default()
+    };
+    let stalled = eventually(SOON, "the verdict", || async {
+        let theirs = json!({"data": {"text": "theirs"}});
+        maps.patch("a", &rival, &Patch::Merge(theirs)).await?;
+        let condition = widgets.condition("a", "Stalled").await?;
+        anyhow::ensure!(condition["reason"] == "Fighting", "{condition}");
+        Ok(condition)
+    })
+    .await?;
+    let message = stalled["message"].as_str().unwrap_or_default();
+    for part in ["ConfigMap", "data.text", "rival"] {
+        assert!(message.contains(part), "{message}");
+    }
+    is_idle(&case, &operator, Duration::from_secs(2)).await?;
+    widgets.merge("a", json!({"spec": {"text": "new"}})).await?;
+    widgets.has_text("a", "new").await?;
+    widgets.is_done("a").await
+}
+
+async fn a_project_with_errors_does_not_start(case: Case) -> anyhow::Result<()> {
+    let project = Project::new(
+        &case,
+        "- {group: g, version: v1, kind: A, role: one, vras: {}}\n",
+    )?
+    .with_role(&case, "one", "let x = ;")?;
+    let mut operator = Operator::of(&case, &project).spawn().await?;
+    assert_eq!(operator.exited().await?.code(), Some(1));
+    let log = operator.log()?;
+    assert!(log.contains("watches.yaml:1:47: error"), "{log}");
+    assert!(log.contains("tasks/main.rhai:1:9: error"), "{log}");
+    assert!(!log.contains("listening"), "{log}");
+    Ok(())
+}
+
+async fn a_changed_role_runs_and_a_broken_one_does_not(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let project = widgets.project(MAKE_MAP)?;
+    let operator = Operator::of(&case, &project).start().await?;
+    widgets.make("a", "one").await?;
+    widgets.has_text("a", "one").await?;
+    let script = "roles/widget/tasks/main.rhai";
+    project.write(
+        script,
+        &MAKE_MAP.replace("text: spec.text}", "text: spec.text + `!`}"),
+    )?;
+    widgets.has_text("a", "one!").await?;
+    project.write(script, "let x = ;")?;
+    eventually(SOON, "the errors in the log", || async {
+        let log = operator.log()?;
+        anyhow::ensure!(log.contains("refused"), "{log}");
+        anyhow::ensure!(log.contains("main.rhai:1:9"), "{log}");
+        Ok(())
+    })
+    .await?;
+    widgets.make("b", "two").await?;
+    widgets.has_text("b", "two!").await
+}
+
+const FINALIZED: &str = "
+- group: '{group}'
+  version: v1
+  kind: Widget
+  role: widget
+  finalizer: {name: '{group}/finalizer', role: widget}
+";
+
+async fn a_watch_that_is_removed_gives_its_finalizers_back(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let project = Project::new(&case, FINALIZED)?.with_role(&case, "widget", MAKE_MAP)?;
+    let operator = Operator::of(&case, &project).start().await?;
+    widgets.make("a", "one").await?;
+    widgets.is_done("a").await?;
+    assert_eq!(widgets.api.get("a").await?.finalizers().len(), 1);
+    let other = WATCHES
+        .replace("{group}", &case.group)
+        .replace("Widget", "Gadget");
+    project.write("watches.yaml", &other)?;
+    eventually(SOON, "the finalizer to be gone", || async {
+        let finalizers = widgets.api.get("a").await?.finalizers().to_vec();
+        anyhow::ensure!(finalizers.is_empty(), "{finalizers:?}");
+        Ok(())
+    })
+    .await?;
+    widgets.merge("a", json!({"spec": {"text": "two"}})).await?;
+    let (_, readiness) = operator.readiness().await?;
+    assert!(!readiness.contains("Widget"), "{readiness}");
+    assert!(readiness.contains("Gadget"), "{readiness}");
+    throughout(Duration::from_secs(1), "the map to stay", || async {
+        let text = widgets.text("a").await?;
+        anyhow::ensure!(text == "one", "{text}");
+        Ok(())
+    })
+    .await
+}
+
+async fn a_widget_that_leaves_the_selector_gets_its_finalizer_back(
+    case: Case,
+) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let watches = format!("{FINALIZED}  selector: {{matchLabels: {{ours: 'yes'}}}}\n");
+    let project = Project::new(&case, &watches)?.with_role(&case, "widget", MAKE_MAP)?;
+    let _operator = Operator::of(&case, &project).start().await?;
+    let labelled = json!({"metadata": {"labels": {"ours": "yes"}}, "spec": {"text": "one"}});
+    widgets.make_with("a", labelled).await?;
+    widgets.is_done("a").await?;
+    assert_eq!(widgets.api.get("a").await?.finalizers().len(), 1);
+    widgets
+        .merge("a", json!({"metadata": {"labels": {"ours": "no"}}}))
+        .await?;
+    eventually(SOON, "the finalizer to be gone", || async {
+        let finalizers = widgets.api.get("a").await?.finalizers().to_vec();
+        anyhow::ensure!(finalizers.is_empty(), "{finalizers:?}");
+        Ok(())
+    })
+    .await?;
+    widgets.text("a").await.map(drop)
+}
+
+async fn a_kind_that_is_not_installed_is_waited_for(case: Case) -> anyhow::Result<()> {
+    let project = Project::new(&case, WATCHES)?.with_role(&case, "widget", MAKE_MAP)?;
+    let operator = Operator::of(&case, &project).start().await?;
+    let named_and_ready = async || {
+        eventually(SOON, "the kind to be named", || async {
+            let (status, body) = operator.readiness().await?;
+            anyhow::ensure!(body.contains("the kind is not installed"), "{body}");
+            anyhow::ensure!(status == 200, "{body}");
+            Ok(())
+        })
+        .await
+    };
+    named_and_ready().await?;
+    let widgets = Widgets::define(&case).await?;
+    widgets.make("a", "one").await?;
+    widgets.is_done("a").await?;
+    let definitions = Api::<CustomResourceDefinition>::all(case.cluster.client.clone());
+    let name = format!("widgets.{}", case.group);
+    definitions.delete(&name, &DeleteParams::default()).await?;
+    eventually(SOON, "the kind to be gone", || async {
+        anyhow::ensure!(definitions.get_opt(&name).await?.is_none(), "it is there");
+        Ok(())
+    })
+    .await?;
+    named_and_ready().await?;
+    let widgets = Widgets::define(&case).await?;
+    widgets.make("b", "two").await?;
+    widgets.is_done("b").await?;
+    widgets.has_text("b", "two").await
+}
+
+async fn other_namespaces_are_none_of_our_business(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let elsewhere = format!("{}-other", case.namespace);
+    case.make_namespace(&elsewhere).await?;
+    let project = widgets.project(MAKE_MAP)?;
+    let operator = Operator::of(&case, &project).variable("WATCH_NAMESPACE", &case.namespace);
+    let operator = operator.start().await?;
+    let foreign = Api::namespaced_with(
+        case.cluster.client.clone(),
+        &elsewhere,
+        &Crd::new("Widget").resource(&case.group),
+    );
+    let widget = widgets.make("a", "one").await?;
+    let mut copy = widget.clone();
+    copy.metadata = kube::api::ObjectMeta {
+        name: Some("a".to_owned()),
+        ..Default::default()
+    };
+    foreign.create(&PostParams::default(), &copy).await?;
+    widgets.is_done("a").await?;
+    throughout(
+        Duration::from_secs(1),
+        "the other to be left alone",
+        || async {
+            let status = foreign.get("a").await?.data["status"].clone();
+            anyhow::ensure!(status.is_null(), "{status}");
+            Ok(())
+        },
+    )
+    .await?;
+    let (_, readiness) = operator.readiness().await?;
+    assert!(
+        readiness.contains(&format!("in {}", case.namespace)),
+        "{readiness}"
+    );
+    Ok(())
+}
+
+async fn a_newer_generation_cancels_a_run(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let _operator = widgets
+        .operator(
+            r#"
+            set_status(#{started: spec.text});
+            if spec.text == "slow" { loop { k8s_get("v1", "ConfigMap", "none"); } }
+            "#,
+        )
+        .await?;
+    widgets.make("a", "slow").await?;
+    widgets
+        .merge("a", json!({"spec": {"text": "quick"}}))
+        .await?;
+    widgets.is_done("a").await?;
+    assert_eq!(
+        widgets.api.get("a").await?.data["status"]["started"],
+        "quick"
+    );
+    Ok(())
+}
+
+async fn a_shutdown_lets_runs_end(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let project = widgets.project(
+        r#"
+        for index in 0..20 {
+            k8s_apply(#{apiVersion: "v1", kind: "ConfigMap", metadata: #{name: `m${index}`}});
+        }
+        "#,
+    )?;
+    let mut operator = Operator::of(&case, &project).start().await?;
+    operator.ready().await?;
+    widgets.make("a", "one").await?;
+    eventually(SOON, "the run to have begun", || async {
+        widgets.maps().get("m0").await.map(drop)
+    })
+    .await?;
+    assert!(operator.terminate().await?.success());
+    widgets.maps().get("m19").await?;
+    widgets.is_done("a").await
+}
+
+async fn metrics_have_the_names_that_dashboards_know(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let operator = widgets.operator(MAKE_MAP).await?;
+    widgets.make("a", "one").await?;
+    widgets.is_done("a").await?;
+    let metrics = operator.metrics().await?;
+    for part in [
+        r#"controller_runtime_reconcile_total{controller="widget-controller",result="success"} "#,
+        r#"workqueue_adds_total{name="widget-controller",controller="widget-controller"} "#,
+        r#"rest_client_requests_total{code="201",method="#,
+        r#"rhai_operator_applies_total{action="written"} 1"#,
+        r#"rhai_operator_cache_objects{kind="ConfigMap"} "#,
+        r#"state="synced""#,
+        "process_resident_memory_bytes ",
+    ] {
+        assert!(metrics.contains(part), "{part}\n{metrics}");
+    }
+    Ok(())
+}
