@@ -229,3 +229,120 @@ fn warnings(headers: &HeaderMap) -> Vec<String> {
         .filter_map(text)
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::cluster::transport;
+
+    /// Answers the first requests with these codes (0: the connection is cut, 1: never), then 200.
+    fn server(codes: &'static [u16]) -> (Transport, Arc<AtomicUsize>) {
+        let sent = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&sent);
+        let service = tower::service_fn(move |_request: Request<Body>| {
+            let code = codes
+                .get(count.fetch_add(1, Ordering::SeqCst))
+                .copied()
+                .unwrap_or(200);
+            async move {
+                match code {
+                    0 => Err(BoxError::from("cut")),
+                    1 => std::future::pending().await,
+                    _ => Ok(Response::builder()
+                        .status(code)
+                        .header("retry-after", if code == 429 { "7" } else { "" })
+                        .header("warning", r#"299 - "unknown field \"spec.x\"""#)
+                        .body(Body::from(b"{}".to_vec()))?),
+                }
+            }
+        });
+        (transport::boxed(service), sent)
+    }
+
+    fn call(attempts: Attempts) -> Call {
+        Call {
+            method: Method::POST,
+            attempts,
+            ..Call::get(Target::default(), "/x".to_owned())
+        }
+    }
+
+    async fn send(attempts: Attempts, codes: &'static [u16]) -> (Result<Answer, Error>, usize) {
+        let (transport, sent) = server(codes);
+        let settings = Settings::default();
+        let answer = call(attempts)
+            .send(&transport, &settings, &Bounds::default())
+            .await;
+        (answer, sent.load(Ordering::SeqCst))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_passes_is_asked_again() {
+        let started = clock::now();
+        let (answer, sent) = send(Attempts::Any, &[500, 0, 503, 504, 1, 429]).await;
+        assert_eq!(answer.unwrap().warnings, [r#"unknown field "spec.x""#]);
+        assert_eq!(sent, 7);
+        // The silent attempt and the server's wish make the time.
+        assert!(started.elapsed() > Duration::from_secs(14 + 7));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_may_have_happened_is_not_done_twice() {
+        for codes in [&[500][..], &[0], &[504], &[1]] {
+            let (answer, sent) = send(Attempts::Refused, codes).await;
+            assert!(answer.is_err());
+            assert_eq!(sent, 1, "{codes:?}");
+        }
+        let (answer, sent) = send(Attempts::Refused, &[429, 503]).await;
+        assert!(answer.is_ok());
+        assert_eq!(sent, 3);
+        assert_eq!(send(Attempts::One, &[503]).await.1, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_stands() {
+        let (answer, sent) = send(Attempts::Any, &[422]).await;
+        assert_eq!(answer.err().unwrap().kind, ErrorKind::Invalid);
+        assert_eq!(sent, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_deadline_holds() {
+        let started = clock::now();
+        let (answer, sent) = send(Attempts::Any, &[1; 99]).await;
+        let error = answer.err().unwrap();
+        assert_eq!(error.kind, ErrorKind::Timeout);
+        assert!(error.retryable && error.repeated);
+        assert!(sent > 1 && started.elapsed() <= Settings::default().call_timeout);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_asks_for_leave_each_time() {
+        let (transport, sent) = server(&[503; 99]);
+        let end = clock::now() + Duration::from_secs(3);
+        let bounds = Bounds {
+            write_deadline: Some(Arc::new(move || Some(end))),
+            ..Bounds::default()
+        };
+        let settings = Settings::default();
+        let refused = call(Attempts::Any)
+            .send(&transport, &settings, &bounds)
+            .await;
+        assert!(refused.is_err() && clock::now() <= end);
+        let before = sent.load(Ordering::SeqCst);
+        clock::sleep(Duration::from_secs(3)).await;
+        let refused = call(Attempts::Any)
+            .send(&transport, &settings, &bounds)
+            .await;
+        assert_eq!(refused.err().unwrap().kind, ErrorKind::Cancelled);
+        assert_eq!(sent.load(Ordering::SeqCst), before);
+        let read = Call::get(Target::default(), "/x".to_owned());
+        let Err(read) = read.send(&transport, &settings, &bounds).await else {
+            panic!("the server answers 503 only");
+        };
+        assert_eq!(read.kind, ErrorKind::ServerError);
+    }
+}

@@ -143,7 +143,7 @@ fn object(case: &Case, gvk: Gvk, name: &str) -> ObjectRef {
     ObjectRef::new(gvk, Some(&case.namespace), name)
 }
 
-fn child(name: &str, data: Value) -> bytes::Bytes {
+fn child(name: &str, data: &Value) -> bytes::Bytes {
     let metadata = json!({"name": name, "labels": {OWNER_LABEL: "uid-of-cr"}});
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
     map.to_string().into()
@@ -174,13 +174,13 @@ async fn own_writes_are_cached_and_not_heard(case: Case) -> anyhow::Result<()> {
     let a = object(&case, config_map(), "a");
     for value in ["1", "2", "3"] {
         let written = cluster
-            .apply(&a, child("a", json!({"x": value})), &ours())
+            .apply(&a, child("a", &json!({"x": value})), &ours())
             .await?;
         let held = watch.get(Some(&case.namespace), "a").unwrap();
         assert_eq!(held.resource_version, written.object.resource_version);
     }
     let again = cluster
-        .apply(&a, child("a", json!({"x": "3"})), &ours())
+        .apply(&a, child("a", &json!({"x": "3"})), &ours())
         .await?;
     assert_eq!(again.effect, Effect::Unchanged);
     heard.nothing_more(&[]).await?;
@@ -207,19 +207,20 @@ async fn a_foreign_change_before_our_write_is_heard(case: Case) -> anyhow::Resul
     synced_children(&cluster, &case).await?;
     let a = object(&case, config_map(), "a");
     cluster
-        .apply(&a, child("a", json!({"x": "1"})), &ours())
+        .apply(&a, child("a", &json!({"x": "1"})), &ours())
         .await?;
     // The event is on its way while we write: neither the change nor our own write may be lost.
     let slow = proxy.inject(Rule::on(Method::PATCH, "configmaps").delay(A_WHILE));
     let options = ours();
-    let write = cluster.apply(&a, child("a", json!({"x": "2"})), &options);
+    let write = cluster.apply(&a, child("a", &json!({"x": "2"})), &options);
     let maps = case.objects::<ConfigMap>();
     let change = async {
         let patch = Patch::Merge(json!({"data": {"y": "1"}}));
         maps.patch("a", &PatchParams::default(), &patch).await
     };
     let (written, changed) = tokio::join!(write, change);
-    (written?, changed?);
+    written?;
+    changed?;
     slow.clear();
     heard.exactly(&["~a"]).await?;
     heard.nothing_more(&["~a"]).await
@@ -230,14 +231,14 @@ async fn own_deletions_are_not_heard(case: Case) -> anyhow::Result<()> {
     let heard = Heard::by(&cluster);
     let watch = synced_children(&cluster, &case).await?;
     let a = object(&case, config_map(), "a");
-    cluster.apply(&a, child("a", json!({})), &ours()).await?;
+    cluster.apply(&a, child("a", &json!({})), &ours()).await?;
     let deleted = cluster.delete(&a, &DeleteOptions::default()).await?;
     assert!(matches!(deleted, Deleted::Gone), "{deleted:?}");
     assert!(watch.is_empty());
     let deleted = cluster.delete(&a, &DeleteOptions::default()).await?;
     assert!(matches!(deleted, Deleted::Absent), "{deleted:?}");
     // Made again under its name at once: the new one stays, whatever events come late.
-    cluster.apply(&a, child("a", json!({})), &ours()).await?;
+    cluster.apply(&a, child("a", &json!({})), &ours()).await?;
     heard.nothing_more(&[]).await?;
     assert_eq!(watch.len(), 1);
     Ok(())
@@ -468,14 +469,14 @@ async fn behind(case: &Case, proxy: &Proxy, timeout: u64) -> anyhow::Result<(Clu
     let cluster = door_through(proxy, settings)?;
     let watch = synced_children(&cluster, case).await?;
     let a = object(case, config_map(), "a");
-    cluster.apply(&a, child("a", json!({})), &ours()).await?;
+    cluster.apply(&a, child("a", &json!({})), &ours()).await?;
     Ok((cluster, watch))
 }
 
 /// Waits until the watch is open: events come through it.
 async fn opened(case: &Case, watch: &Watch) -> anyhow::Result<()> {
     let maps = case.objects::<ConfigMap>();
-    let sign: ConfigMap = serde_json::from_slice(&child("sign", json!({})))?;
+    let sign: ConfigMap = serde_json::from_slice(&child("sign", &json!({})))?;
     maps.create(&PostParams::default(), &sign).await?;
     eventually(SOON, "an event", || async {
         anyhow::ensure!(watch.get(Some(&case.namespace), "sign").is_some(), "none");
@@ -505,7 +506,7 @@ async fn a_deletion_before_a_relist_is_heard(case: Case) -> anyhow::Result<()> {
     let (cluster, watch) = behind(&case, &proxy, 60).await?;
     opened(&case, &watch).await?;
     let b = object(&case, config_map(), "b");
-    cluster.apply(&b, child("b", json!({})), &ours()).await?;
+    cluster.apply(&b, child("b", &json!({})), &ours()).await?;
     let heard = Heard::by(&cluster);
     let away = proxy.inject(Rule::any("configmaps.*watch").answer(503));
     assert_eq!(proxy.cut_watches("configmaps"), 1);
@@ -552,7 +553,7 @@ async fn refusals_that_pass_are_asked_again(case: Case) -> anyhow::Result<()> {
         let rule = Rule::on(Method::PATCH, "configmaps/a").times(2);
         let fault = proxy.inject(rule.answer(status));
         cluster
-            .apply(&a, child("a", json!({"x": status.to_string()})), &ours())
+            .apply(&a, child("a", &json!({"x": status.to_string()})), &ours())
             .await?;
         assert_eq!(fault.hits(), 2, "{status}");
     }
@@ -582,7 +583,7 @@ async fn a_create_whose_answer_is_lost_is_ours(case: Case) -> anyhow::Result<()>
     let create = |options: WriteOptions| {
         let (cluster, gvk, namespace) = (&cluster, &gvk, &case.namespace);
         async move {
-            let body = child("a", json!({}));
+            let body = child("a", &json!({}));
             cluster.create(gvk, Some(namespace), body, &options).await
         }
     };
@@ -635,12 +636,12 @@ async fn a_dry_run_writes_nothing(case: Case) -> anyhow::Result<()> {
     let plan = cluster.with_dry_run();
     let a = object(&case, config_map(), "a");
     let written = plan
-        .apply(&a, child("a", json!({"x": "1"})), &ours())
+        .apply(&a, child("a", &json!({"x": "1"})), &ours())
         .await?;
     assert_eq!(written.object.value()["data"]["x"], "1");
     assert!(watch.is_empty() && plan.is_dry_run());
     assert!(cluster.get(&a).await?.is_none());
-    cluster.apply(&a, child("a", json!({})), &ours()).await?;
+    cluster.apply(&a, child("a", &json!({})), &ours()).await?;
     plan.delete(&a, &DeleteOptions::default()).await?;
     assert!(cluster.get(&a).await?.is_some());
     Ok(())
@@ -654,7 +655,7 @@ async fn a_fence_holds_without_a_request(case: Case) -> anyhow::Result<()> {
         (group, resource, verb) == ("", "configmaps", "patch")
     });
     let fenced = cluster.with_fence(Arc::new(fence));
-    fenced.apply(&a, child("a", json!({})), &ours()).await?;
+    fenced.apply(&a, child("a", &json!({})), &ours()).await?;
     let refused = fenced.read(&a).await.unwrap_err();
     let words = "role \"web\" may not get resource \"configmaps\"";
     assert!(refused.to_string().contains(words), "{refused}");
@@ -719,7 +720,7 @@ async fn an_absent_kind_is_told_from_an_absent_object(case: Case) -> anyhow::Res
     );
     let nowhere = ObjectRef::new(config_map(), Some("no-such-namespace"), "a");
     let error = cluster
-        .apply(&nowhere, child("a", json!({})), &ours())
+        .apply(&nowhere, child("a", &json!({})), &ours())
         .await
         .unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotFound);
@@ -745,7 +746,7 @@ async fn the_api_server_restarts_under_watches(case: Case) -> anyhow::Result<()>
     case.cluster.start_process("kube-apiserver").await?;
     state(&watch, |state| matches!(state, State::Synced)).await?;
     let maps = case.objects::<ConfigMap>();
-    let map: ConfigMap = serde_json::from_slice(&child("a", json!({})))?;
+    let map: ConfigMap = serde_json::from_slice(&child("a", &json!({})))?;
     eventually(SOON, "a new object", || async {
         maps.patch("a", &foreign(), &Patch::Apply(&map)).await
     })

@@ -156,7 +156,7 @@ impl Task {
                     Purpose::Reference => FORBIDDEN_REFERENCE,
                     Purpose::Primary | Purpose::Children => FORBIDDEN,
                 };
-                self.enter(State::Forbidden(error));
+                self.enter(&State::Forbidden(error));
                 clock::sleep(backoff.delay(failures)).await;
             }
             // A cut connection is taken up again at once, before anybody is alarmed.
@@ -208,7 +208,7 @@ impl Task {
                 let changes = self.watch.store.lock().list_ends(version);
                 self.listeners.tell(&self.watch.spec, changes);
                 let version = version.clone();
-                self.enter(State::Synced);
+                self.enter(&State::Synced);
                 return Ok(version);
             }
         }
@@ -223,7 +223,7 @@ impl Task {
             Ok(body) => body,
             Err(error) => return End::Failed(error),
         };
-        self.enter(State::Synced);
+        self.enter(&State::Synced);
         let mut events = Events::new(
             &self.watch.spec,
             call.target.clone(),
@@ -258,7 +258,7 @@ impl Task {
         let (change, version) = match event {
             Event::Applied(object) => {
                 let version = object.resource_version.clone();
-                (self.watch.store.lock().applied(object), version)
+                (self.watch.store.lock().applied(&object), version)
             }
             Event::Deleted(object) => {
                 let change = self.watch.store.lock().deleted(&object);
@@ -273,7 +273,7 @@ impl Task {
     /// The kind is not served (any more).
     fn gone(&self) {
         let changes = self.watch.store.lock().clear();
-        self.enter(State::KindAbsent);
+        self.enter(&State::KindAbsent);
         self.listeners.tell(&self.watch.spec, changes);
     }
 
@@ -282,17 +282,17 @@ impl Task {
             State::Failing { since, .. } => *since,
             _ => clock::now(),
         };
-        self.enter(State::Failing { since, error });
+        self.enter(&State::Failing { since, error });
     }
 
     /// Enters a state; told where it is another than before.
-    fn enter(&self, state: State) {
+    fn enter(&self, state: &State) {
         let same = {
             let before = self.watch.state.borrow();
-            std::mem::discriminant(&*before) == std::mem::discriminant(&state)
+            std::mem::discriminant(&*before) == std::mem::discriminant(state)
         };
         if !same {
-            match &state {
+            match state {
                 State::Synced => tracing::debug!(objects = self.watch.len(), "synced"),
                 State::Forbidden(error) => tracing::warn!(%error, "may not be watched"),
                 State::KindAbsent => tracing::warn!("the cluster does not serve this kind (yet)"),
@@ -303,7 +303,7 @@ impl Task {
         // First, so that a listener that looks sees what it is told.
         self.watch.state.send_replace(state.clone());
         if !same {
-            self.listeners.state(&self.watch.spec, &state);
+            self.listeners.state(&self.watch.spec, state);
         }
     }
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::cluster::watch::Purpose;
+use crate::cluster::watch::{Content, Purpose, Spec};
 use crate::model::Gvk;
 use crate::model::annotations::OWNER_LABEL;
 use crate::model::selector::LabelSelector;
@@ -62,22 +62,22 @@ fn versions_compare_as_numbers_of_any_length() {
 #[test]
 fn an_event_before_the_answer_is_held_back_and_dropped() {
     let mut store = Store::default();
-    store.applied(mk("a", 1, 1));
+    store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
-    assert!(store.applied(mk("a", 1, 2)).is_none());
+    assert!(store.applied(&mk("a", 1, 2)).is_none());
     assert!(
         store
             .write_ends(&key("a"), &spec(), &ours(&mk("a", 1, 2)))
             .is_empty()
     );
-    let told = store.applied(mk("a", 1, 3)).unwrap();
+    let told = store.applied(&mk("a", 1, 3)).unwrap();
     assert_eq!(versions(&told), (Some("2"), Some("3")));
 }
 
 #[test]
 fn an_event_after_the_answer_is_dropped() {
     let mut store = Store::default();
-    store.applied(mk("a", 1, 1));
+    store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
     assert!(
         store
@@ -85,27 +85,27 @@ fn an_event_after_the_answer_is_dropped() {
             .is_empty()
     );
     assert_eq!(&*store.get("n", "a").unwrap().resource_version, "2");
-    assert!(store.applied(mk("a", 1, 2)).is_none());
+    assert!(store.applied(&mk("a", 1, 2)).is_none());
 }
 
 #[test]
 fn a_foreign_change_that_our_write_overtook_is_told() {
     let mut store = Store::default();
-    store.applied(mk("a", 1, 1));
+    store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
     store.write_ends(&key("a"), &spec(), &ours(&mk("a", 1, 3)));
-    let told = store.applied(mk("a", 1, 2)).unwrap();
+    let told = store.applied(&mk("a", 1, 2)).unwrap();
     assert_eq!(versions(&told), (Some("1"), Some("2")));
     assert_eq!(&*store.get("n", "a").unwrap().resource_version, "3");
-    assert!(store.applied(mk("a", 1, 3)).is_none());
+    assert!(store.applied(&mk("a", 1, 3)).is_none());
 }
 
 #[test]
 fn a_write_without_an_answer_is_told() {
     let mut store = Store::default();
-    store.applied(mk("a", 1, 1));
+    store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
-    assert!(store.applied(mk("a", 1, 2)).is_none());
+    assert!(store.applied(&mk("a", 1, 2)).is_none());
     let told = store.write_ends(&key("a"), &spec(), &Answer::Nothing);
     assert_eq!(told.len(), 1);
 }
@@ -113,39 +113,39 @@ fn a_write_without_an_answer_is_told() {
 #[test]
 fn a_write_that_changed_nothing_leaves_the_news_to_the_watch() {
     let mut store = Store::default();
-    store.applied(mk("a", 1, 1));
+    store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
     let answer = Answer::Object {
         object: mk("a", 1, 2),
         own: false,
     };
     assert!(store.write_ends(&key("a"), &spec(), &answer).is_empty());
-    assert!(store.applied(mk("a", 1, 2)).is_some());
+    assert!(store.applied(&mk("a", 1, 2)).is_some());
 }
 
 #[test]
 fn a_version_without_an_object_is_ours_all_the_same() {
     let mut store = Store::default();
-    store.applied(mk("a", 1, 1));
+    store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
     store.write_ends(&key("a"), &spec(), &Answer::Version("2".into()));
-    assert!(store.applied(mk("a", 1, 2)).is_none());
+    assert!(store.applied(&mk("a", 1, 2)).is_none());
     assert_eq!(&*store.get("n", "a").unwrap().resource_version, "2");
 }
 
 #[test]
 fn what_we_deleted_and_made_again_stays() {
     let mut store = Store::default();
-    store.applied(mk("a", 1, 1));
+    store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
     store.write_ends(&key("a"), &spec(), &Answer::Deleted("1".into()));
     assert!(store.get("n", "a").is_none());
     store.write_begins(&key("a"));
     store.write_ends(&key("a"), &spec(), &ours(&mk("a", 2, 4)));
     // The events of the first come late.
-    assert!(store.applied(mk("a", 1, 2)).is_none());
+    assert!(store.applied(&mk("a", 1, 2)).is_none());
     assert!(store.deleted(&mk("a", 1, 3)).is_none());
-    assert!(store.applied(mk("a", 2, 4)).is_none());
+    assert!(store.applied(&mk("a", 2, 4)).is_none());
     assert_eq!(&*store.get("n", "a").unwrap().uid, "2");
     assert_eq!(store.owned_by("cr").count(), 1);
 }
@@ -154,7 +154,7 @@ fn what_we_deleted_and_made_again_stays() {
 fn a_relist_finds_what_went_and_keeps_what_was_written_since() {
     let mut store = Store::default();
     for name in ["a", "b"] {
-        store.applied(mk(name, 1, 1));
+        store.applied(&mk(name, 1, 1));
     }
     let floor = store.newest();
     store.list_begins("5", &floor);
@@ -174,7 +174,7 @@ fn a_relist_finds_what_went_and_keeps_what_was_written_since() {
 #[test]
 fn a_restored_cluster_may_go_back_in_time() {
     let mut store = Store::default();
-    store.applied(mk("a", 1, 100));
+    store.applied(&mk("a", 1, 100));
     let floor = store.newest();
     store.list_begins("50", &floor);
     assert!(store.listed(mk("a", 1, 40)).is_some());
@@ -188,18 +188,18 @@ fn a_record_goes_with_its_object() {
     let record = || -> Option<Record> { Some(Arc::new(7)) };
     store.set_record("n", "a", &mut record());
     assert!(store.record("n", "a").is_none());
-    store.applied(mk("a", 1, 1));
+    store.applied(&mk("a", 1, 1));
     store.set_record("n", "a", &mut record());
-    store.applied(mk("a", 1, 2));
+    store.applied(&mk("a", 1, 2));
     assert!(store.record("n", "a").is_some());
-    store.applied(mk("a", 2, 3));
+    store.applied(&mk("a", 2, 3));
     assert!(store.record("n", "a").is_none());
 }
 
 #[test]
 fn what_leaves_the_selection_by_our_own_hand_is_forgotten() {
     let mut store = Store::default();
-    store.applied(mk("a", 1, 1));
+    store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
     let unlabelled = json!({"metadata":
         {"name": "a", "namespace": "n", "uid": "1", "resourceVersion": "2"}});
@@ -309,7 +309,7 @@ impl World {
                     return;
                 };
                 let change = if there {
-                    self.store.applied(object)
+                    self.store.applied(&object)
                 } else {
                     self.store.deleted(&object)
                 };

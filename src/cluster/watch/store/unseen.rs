@@ -1,0 +1,37 @@
+//! How far the watch of an object lags behind our own writes to it.
+
+use std::sync::Arc;
+
+use crate::model::Object;
+
+/// How the watch lags behind our own writes.
+#[derive(Default)]
+pub(super) struct Unseen {
+    /// The object as the watch last showed it.
+    pub(super) base: Option<Arc<Object>>,
+    /// Versions of our making that it has yet to show.
+    pub(super) own: Vec<Box<str>>,
+    /// Uids of what we deleted, whose end it has yet to show.
+    pub(super) deleted: Vec<Box<str>>,
+}
+
+impl Unseen {
+    pub(super) fn after(base: Option<Arc<Object>>) -> Self {
+        Self {
+            base,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn made(&self, version: &str) -> bool {
+        self.own.iter().any(|own| **own == *version)
+    }
+
+    pub(super) fn deletes(&self, uid: &str) -> bool {
+        self.deleted.iter().any(|deleted| **deleted == *uid)
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        self.own.is_empty() && self.deleted.is_empty()
+    }
+}

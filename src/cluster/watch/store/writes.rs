@@ -1,0 +1,170 @@
+//! Our own writes: held back while in flight, taken with their answer, known again in events.
+
+use std::sync::Arc;
+
+use super::{Key, Store, Unseen, compare};
+use crate::cluster::watch::{Change, Content, Spec};
+use crate::model::Object;
+
+/// The answer to a write of ours.
+pub(in crate::cluster) enum Answer {
+    /// The object as it now is; `own` unless the write changed nothing.
+    Object {
+        /// As the server told it.
+        object: Arc<Object>,
+        /// Whether this version is of our making.
+        own: bool,
+    },
+    /// The object of this uid is gone.
+    Deleted(Box<str>),
+    /// The object has this version now; a subresource answers with no more.
+    Version(Box<str>),
+    /// None came, or a refusal.
+    Nothing,
+}
+
+/// Writes of ours that have no answer yet.
+#[derive(Default)]
+pub(super) struct InFlight {
+    pub(super) writers: u32,
+    pub(super) held: Vec<Held>,
+    pub(super) own: Vec<Box<str>>,
+    pub(super) deleted: Vec<Box<str>>,
+}
+
+/// A change that is not told before an answer is known.
+pub(super) struct Held {
+    pub(super) change: Change,
+    /// A relist may have skipped foreign changes: told whatever the answer.
+    pub(super) skipped: bool,
+}
+
+impl Store {
+    /// A write of ours is on its way.
+    pub(in crate::cluster::watch) fn write_begins(&mut self, key: &Key) {
+        self.writes.entry(key.clone()).or_default().writers += 1;
+    }
+
+    /// The write has its answer; the changes are those that were held back and are not our own.
+    pub(in crate::cluster::watch) fn write_ends(
+        &mut self,
+        key: &Key,
+        spec: &Spec,
+        answer: &Answer,
+    ) -> Vec<Change> {
+        let write = self.writes.entry(key.clone()).or_default();
+        match answer {
+            Answer::Object { object, own: true } => {
+                write.own.push(object.resource_version.clone());
+                self.observe(key, spec, object);
+            }
+            Answer::Deleted(uid) => {
+                write.deleted.push(uid.clone());
+                self.forget(key, uid);
+            }
+            Answer::Version(version) => {
+                write.own.push(version.clone());
+                self.expect(key, version);
+            }
+            // What changed nothing, but shows a version that the watch has not shown yet, is left to
+            // the watch: the change is a foreign one, and must be told.
+            Answer::Object { own: false, .. } | Answer::Nothing => {}
+        }
+        let write = self.writes.entry(key.clone()).or_default();
+        write.writers = write.writers.saturating_sub(1);
+        if write.writers > 0 {
+            return Vec::new();
+        }
+        let InFlight {
+            held, own, deleted, ..
+        } = self.writes.remove(key).unwrap_or_default();
+        let foreign = |held: &Held| {
+            let by_us = match (&held.change.new, &held.change.old) {
+                (Some(new), _) => own.contains(&new.resource_version),
+                (None, Some(old)) => deleted.contains(&old.uid),
+                (None, None) => true,
+            };
+            !by_us || held.skipped
+        };
+        held.into_iter()
+            .filter(foreign)
+            .map(|held| held.change)
+            .collect()
+    }
+
+    /// Takes the answer to a write of ours, if the watch has not come as far yet.
+    fn observe(&mut self, key: &Key, spec: &Spec, object: &Arc<Object>) {
+        if !spec.labels.matches(|key| object.label(key)) {
+            // It left the selection by our own hand; the event that says so is ours.
+            self.forget(key, &object.uid);
+            return;
+        }
+        if !compare(&object.resource_version, &self.shown).is_gt() {
+            self.miss(key, object);
+            return;
+        }
+        let entry = self.entry_mut(&key.0, &key.1);
+        let (held, unseen) = entry.map_or((None, None), |entry| {
+            (entry.object.clone(), entry.unseen.take())
+        });
+        let mut unseen = unseen.unwrap_or_else(|| Box::new(Unseen::after(held.clone())));
+        unseen.own.push(object.resource_version.clone());
+        let is_newer = held
+            .as_ref()
+            .is_none_or(|held| compare(&object.resource_version, &held.resource_version).is_gt());
+        let kept = match spec.content {
+            _ if !is_newer => held,
+            Content::Full => Some(Arc::clone(object)),
+            Content::Metadata => Some(Arc::new(object.metadata_only())),
+        };
+        self.set(key, kept, Some(unseen));
+    }
+
+    /// The watch is past the version that we wrote; if it is past the object too, that is told.
+    fn miss(&mut self, key: &Key, object: &Arc<Object>) {
+        let write = self.writes.entry(key.clone()).or_default();
+        let told = write.held.iter().any(|held| held.change.new.is_none());
+        if !told && self.get(&key.0, &key.1).is_none() {
+            let change = Change {
+                old: Some(Arc::clone(object)),
+                new: None,
+            };
+            let held = Held {
+                change,
+                skipped: true,
+            };
+            self.writes.entry(key.clone()).or_default().held.push(held);
+        }
+    }
+
+    /// Remembers that a version which the watch has yet to show is ours.
+    fn expect(&mut self, key: &Key, version: &str) {
+        if !compare(version, &self.shown).is_gt() {
+            return;
+        }
+        if let Some(entry) = self.entry_mut(&key.0, &key.1) {
+            let held = entry.object.clone();
+            let unseen = entry
+                .unseen
+                .get_or_insert_with(|| Box::new(Unseen::after(held)));
+            unseen.own.push(version.into());
+        }
+    }
+
+    /// Forgets an object that we deleted, and remembers that we did.
+    fn forget(&mut self, key: &Key, uid: &str) {
+        let Some(entry) = self.entry_mut(&key.0, &key.1) else {
+            return;
+        };
+        let held = entry.object.clone();
+        if held.as_ref().is_none_or(|held| *held.uid != *uid) {
+            return;
+        }
+        let mut unseen = entry
+            .unseen
+            .take()
+            .unwrap_or_else(|| Box::new(Unseen::after(held)));
+        unseen.deleted.push(uid.into());
+        self.set(key, None, Some(unseen));
+    }
+}
