@@ -182,7 +182,7 @@ mod tests {
     fn a_servers_delay_is_kept() {
         let mut host = HostError::new("too_many_requests", "slow down");
         host.after = Some(Duration::from_secs(7));
-        let Outcome::Failed { after, .. } = end(Kind::Host(host), false).outcome else {
+        let Outcome::Failed { after, .. } = end(Kind::Host(Box::new(host)), false).outcome else {
             panic!("a failed host call is a failure");
         };
         assert_eq!(after, Some(Duration::from_secs(7)));
@@ -234,7 +234,12 @@ mod tests {
 
     #[test]
     fn a_namespace_that_goes_ends_a_deletion_run_well() {
-        let host = || Kind::Host(HostError::new("namespace_terminating", "forbidden"));
+        let host = || {
+            Kind::Host(Box::new(HostError::new(
+                "namespace_terminating",
+                "forbidden",
+            )))
+        };
         assert_eq!(end(host(), true).outcome, Outcome::Done);
         assert!(matches!(
             end(host(), false).outcome,

@@ -124,10 +124,10 @@ pub(super) fn functions(
     let mut problems = Vec::new();
     for (path, file) in files {
         let Some(file) = file else { continue };
-        let mut known = engine.names().clone();
-        known.include(&exported[path.as_str()]);
+        let mut names = engine.names().clone();
+        names.include(&exported[path.as_str()]);
         let scope = Known {
-            known,
+            names,
             words: &words,
             exported: &exported,
             file,
@@ -186,7 +186,7 @@ fn keys_within(value: &Dynamic, words: &mut BTreeSet<String>) {
 
 /// What one file can call.
 struct Known<'a> {
-    known: Names,
+    names: Names,
     words: &'a BTreeSet<String>,
     exported: &'a BTreeMap<&'a str, Names>,
     file: &'a Loaded,
@@ -218,7 +218,7 @@ impl Known<'_> {
         if let ("Fn", [Expr::StringConstant(name, at)]) = (call.name.as_str(), &*call.args) {
             return self.wrong_pointer(name, *at);
         }
-        self.wrong(&self.known, &call.name, &[call.args.len()], position)
+        self.wrong(&self.names, &call.name, &[call.args.len()], position)
     }
 
     /// `x.f(a)` is `f(x, a)`, or a function `f(a)` of the script with `x` as `this`.
@@ -227,17 +227,17 @@ impl Known<'_> {
             return None;
         }
         let arity = call.args.len();
-        self.wrong(&self.known, &call.name, &[arity + 1, arity], position)
+        self.wrong(&self.names, &call.name, &[arity + 1, arity], position)
     }
 
     fn wrong_pointer(&self, name: &str, position: Position) -> Option<Wrong> {
-        if name.starts_with("anon$") || self.known.arities(name).is_some() {
+        if name.starts_with("anon$") || self.names.arities(name).is_some() {
             return None;
         }
         Some((
             position,
             format!("unknown function `{name}`"),
-            self.known.suggest(name),
+            self.names.suggest(name),
         ))
     }
 

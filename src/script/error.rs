@@ -38,7 +38,7 @@ pub enum Kind {
     /// A `throw` of the script with this value.
     Thrown(Dynamic),
     /// A host function failed and the script did not catch it, or threw it again.
-    Host(HostError),
+    Host(Box<HostError>),
     /// A limit of the run was reached.
     Limit(Limit),
     /// The run was not done in time.

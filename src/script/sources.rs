@@ -56,11 +56,7 @@ pub(super) fn resolve<'a>(
             Some("import files of this role, e.g. \"install\" for tasks/install.rhai".to_owned()),
         ));
     }
-    let script = if import.ends_with(".rhai") {
-        import.to_owned()
-    } else {
-        format!("{import}.rhai")
-    };
+    let script = format!("{}.rhai", import.strip_suffix(".rhai").unwrap_or(import));
     let candidates = match script.strip_prefix("./") {
         Some(beside) => vec![beside_of(importer, beside)],
         None => vec![beside_of(entry, &script), script],

@@ -118,7 +118,7 @@ fn compile(engine: &Engine, files: &[(&str, &str)]) -> Arc<Program> {
                 "{}",
                 problems
                     .iter()
-                    .map(|p| format!("{p}\n"))
+                    .map(|p| p.to_string() + "\n")
                     .collect::<String>()
             )
         }
@@ -144,7 +144,7 @@ fn job(program: &Arc<Program>) -> Job {
         state: Arc::new(State::default()),
         limits: Limits::default(),
         cancel: CancellationToken::new(),
-        deadline: clock::now() + Duration::from_secs(600),
+        deadline: clock::now() + Duration::from_mins(10),
     }
 }
 

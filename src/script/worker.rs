@@ -39,9 +39,8 @@ pub(super) fn run(
         }))
     });
     let programs = current::programs();
-    let answer = match guarded {
-        Ok(answer) => answer,
-        Err(_) => return Err(panicked(run, &programs, &panics::take_message())),
+    let Ok(answer) = guarded else {
+        return Err(panicked(run, &programs, &panics::take_message()));
     };
     let failed = |error: Option<&EvalAltResult>| report(run, &programs, engine, error);
     match answer {

@@ -7,6 +7,7 @@ use rhai::{Dynamic, EvalAltResult};
 use super::{Error, Frame, Kind, Place};
 use crate::script::engine::Engine;
 use crate::script::limits::{Limit, MAX_VARIABLES};
+use crate::script::memory;
 use crate::script::program::Program;
 use crate::script::run::{Run, Stop, Stopped};
 use crate::script::value;
@@ -234,13 +235,17 @@ fn too_large(engine: &Engine, what: &str) -> String {
 
 /// What a script threw, or a host function that it did not catch.
 fn thrown_value(run: &Run, thrown: &Dynamic) -> Said {
+    // What is nested without bounds must not leave the thread of the run: only there is the stack large.
+    if memory::estimate(thrown) > run.limits.memory {
+        return stopped(run, Stop::Limit(Limit::Memory));
+    }
     let own_message = thrown.as_map_ref().ok().and_then(|map| {
         let message = map.get("message")?;
         Some(message.as_immutable_string_ref().ok()?.to_string())
     });
     if let Some(failure) = run.failure(thrown) {
         let message = own_message.unwrap_or_else(|| failure.error.message.clone());
-        return (Kind::Host(failure.error), message, None);
+        return (Kind::Host(Box::new(failure.error)), message, None);
     }
     let message = own_message.unwrap_or_else(|| match thrown.as_immutable_string_ref() {
         Ok(text) => text.to_string(),

@@ -8,7 +8,7 @@ fn problems(files: &[(&str, &str)]) -> String {
         .unwrap_err();
     problems
         .iter()
-        .map(|problem| format!("{problem}\n"))
+        .map(|problem| problem.to_string() + "\n")
         .collect()
 }
 
@@ -155,7 +155,7 @@ fn what_is_right_is_not_complained_about() {
         .map_err(|problems| {
             problems
                 .iter()
-                .map(|problem| format!("{problem}\n"))
+                .map(|problem| problem.to_string() + "\n")
                 .collect::<String>()
         });
     assert!(told.is_ok(), "{}", told.unwrap_err());

@@ -258,6 +258,7 @@ async fn endless_allocation_is_stopped() {
         "let b = blob(10, 1); loop { b += b }",
         "let acc = []; loop { [1].for_each(|x| acc.push(#{ a: 1, b: 2 })) }",
         "fn grow() { loop { this.push([1, 2, 3, 4]) } } let a = []; a.grow()",
+        "fn grow() { loop { this.push(this) } } let a = []; a.grow()",
         "let a = []; for x in 0..1000000000 { a.push(x) }",
     ] {
         let error = with_operations(script, 50_000_000).await;

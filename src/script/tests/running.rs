@@ -24,10 +24,7 @@ async fn threads_are_made_as_they_are_needed() {
     for _ in 0..20 {
         assert_eq!(pool.run(job(&quick)).await.unwrap().as_int(), Ok(1));
     }
-    assert!(
-        pool.threads() <= 2,
-        "one that was still on its way to the queue may have been missed"
-    );
+    assert_eq!(pool.threads(), 1);
     let state = Arc::new(State::default());
     let mut blocked = job(&hang);
     blocked.state = state.clone();

@@ -82,7 +82,7 @@ impl<'de> Visitor<'de> for Any {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Dynamic, A::Error> {
         let mut array = Array::with_capacity(items.size_hint().unwrap_or(0).min(1024));
-        while let Some(item) = items.next_element_seed(Any)? {
+        while let Some(item) = items.next_element_seed(Self)? {
             array.push(item);
         }
         Ok(array.into())
@@ -91,7 +91,7 @@ impl<'de> Visitor<'de> for Any {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Dynamic, A::Error> {
         let mut map = Map::new();
         while let Some(key) = entries.next_key_seed(Key)? {
-            let value = entries.next_value_seed(Any)?;
+            let value = entries.next_value_seed(Self)?;
             if let Some(_earlier) = map.insert(key, value) {
                 return Err(A::Error::custom("a key occurs twice"));
             }
