@@ -272,76 +272,28 @@ mod tests {
 
     #[test]
     fn standard_is_what_kstatus_reads() {
-        let stalled = Outcome::Stalled {
-            message: "no".into(),
-        };
-        let fighting = Outcome::Fighting {
-            message: "no".into(),
-        };
+        let no = || String::from("no");
+        let stalled = Outcome::Stalled { message: no() };
+        let fighting = Outcome::Fighting { message: no() };
+        let waits = "Ready=False Waiting, Reconciling=True Waiting, -Stalled";
+        let fails = "Ready=False Failed, Reconciling=True Retrying, -Stalled";
+        let ends = "Ready=False Finalizing, Reconciling=True Finalizing, -Stalled";
+        let gives_up = "Ready=False Failed, -Reconciling, Stalled=True Failed";
+        let fights = "Ready=False Fighting, -Reconciling, Stalled=True Fighting";
+        let done = "Ready=True Reconciled, -Reconciling, -Stalled";
         for (outcome, finalizing, expected) in [
-            (
-                Outcome::Done,
-                false,
-                ["Ready=True Reconciled", "-Reconciling", "-Stalled"],
-            ),
-            (
-                waiting(),
-                false,
-                [
-                    "Ready=False Waiting",
-                    "Reconciling=True Waiting",
-                    "-Stalled",
-                ],
-            ),
-            (
-                failed(),
-                false,
-                [
-                    "Ready=False Failed",
-                    "Reconciling=True Retrying",
-                    "-Stalled",
-                ],
-            ),
-            (
-                stalled,
-                false,
-                ["Ready=False Failed", "-Reconciling", "Stalled=True Failed"],
-            ),
-            (
-                fighting,
-                false,
-                [
-                    "Ready=False Fighting",
-                    "-Reconciling",
-                    "Stalled=True Fighting",
-                ],
-            ),
-            (
-                waiting(),
-                true,
-                [
-                    "Ready=False Finalizing",
-                    "Reconciling=True Finalizing",
-                    "-Stalled",
-                ],
-            ),
-            (
-                failed(),
-                true,
-                [
-                    "Ready=False Failed",
-                    "Reconciling=True Retrying",
-                    "-Stalled",
-                ],
-            ),
+            (Outcome::Done, false, done),
+            (waiting(), false, waits),
+            (failed(), false, fails),
+            (stalled, false, gives_up),
+            (fighting, false, fights),
+            (waiting(), true, ends),
+            (failed(), true, fails),
+            (Outcome::Cancelled, false, ""),
         ] {
-            assert_eq!(
-                table(Conditions::Standard, &outcome, finalizing),
-                expected,
-                "{outcome:?}"
-            );
+            let row = table(Conditions::Standard, &outcome, finalizing).join(", ");
+            assert_eq!(row, expected, "{outcome:?}");
         }
-        assert!(table(Conditions::Standard, &Outcome::Cancelled, false).is_empty());
     }
 
     #[test]

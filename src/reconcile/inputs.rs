@@ -27,9 +27,9 @@ pub(super) fn variables(scene: &Scene<'_>) -> Variables {
         finalizing,
         reason,
     } = *scene;
-    let mut whole = cr.value();
-    let spec = map_of(&mut whole, "spec");
-    let status = map_of(&mut whole, "status");
+    let whole = cr.value();
+    let spec = map_of(&whole, "spec");
+    let status = map_of(&whole, "status");
     let meta = meta(&whole["metadata"]);
     let finalizer = watch.finalizer.as_ref().filter(|_| finalizing);
     let finalizer = finalizer.map(|finalizer| &finalizer.vars);
@@ -48,7 +48,7 @@ pub(super) fn variables(scene: &Scene<'_>) -> Variables {
 }
 
 /// A part of the CR; an empty map where it has none, or something that is no map.
-fn map_of(whole: &mut Value, key: &str) -> Map<String, Value> {
+fn map_of(whole: &Value, key: &str) -> Map<String, Value> {
     whole[key].as_object().cloned().unwrap_or_default()
 }
 
@@ -67,4 +67,26 @@ fn meta(metadata: &Value) -> Value {
         "creationTimestamp": scalar("creationTimestamp"),
         "deletionTimestamp": scalar("deletionTimestamp"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_metadata_lacks_is_empty_and_never_absent() {
+        let meta = meta(&json!({"name": "x", "uid": "u", "labels": {"a": "b"}}));
+        assert_eq!(meta["labels"], json!({"a": "b"}));
+        assert_eq!(meta["annotations"], json!({}));
+        assert_eq!(meta["finalizers"], json!([]));
+        for absent in ["namespace", "generation", "deletionTimestamp"] {
+            assert_eq!(meta.get(absent), Some(&Value::Null), "{absent}");
+        }
+    }
+
+    #[test]
+    fn a_spec_that_is_no_map_is_an_empty_one() {
+        assert!(map_of(&json!({"spec": [1]}), "spec").is_empty());
+        assert!(map_of(&json!({}), "spec").is_empty());
+    }
 }

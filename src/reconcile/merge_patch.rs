@@ -64,22 +64,22 @@ fn same(a: &Value, b: &Value) -> bool {
 
 /// Paths of what a patch sets and an answer lacks: what the server dropped. The topmost path of a part
 /// that is missing as a whole.
-pub(super) fn missing(patch: &Value, answer: &Value, path: &str) -> BTreeSet<String> {
+pub(super) fn missing(sent: &Value, answer: &Value, path: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    collect_missing(patch, answer, path, &mut found);
+    collect_missing(sent, answer, path, &mut found);
     found
 }
 
-fn collect_missing(patch: &Value, answer: &Value, path: &str, found: &mut BTreeSet<String>) {
-    match (patch, answer) {
+fn collect_missing(sent: &Value, answer: &Value, path: &str, found: &mut BTreeSet<String>) {
+    match (sent, answer) {
         (Value::Null, _) => {}
         // An empty map may be left out on the wire.
-        (Value::Object(patch), Value::Null) if patch.values().all(Value::is_null) => {}
+        (Value::Object(sent), Value::Null) if sent.values().all(Value::is_null) => {}
         (_, Value::Null) => {
             found.insert(path.to_owned());
         }
-        (Value::Object(patch), answer) => {
-            for (key, value) in patch {
+        (Value::Object(sent), answer) => {
+            for (key, value) in sent {
                 collect_missing(value, &answer[key.as_str()], &join(path, key), found);
             }
         }
@@ -93,12 +93,12 @@ fn collect_missing(patch: &Value, answer: &Value, path: &str, found: &mut BTreeS
 }
 
 /// Whether a patch sets nothing beyond these paths.
-pub(super) fn is_within(patch: &Value, paths: &BTreeSet<String>, path: &str) -> bool {
+pub(super) fn is_within(sent: &Value, paths: &BTreeSet<String>, path: &str) -> bool {
     if paths.contains(path) {
         return true;
     }
-    match patch {
-        Value::Object(patch) if !patch.is_empty() => patch
+    match sent {
+        Value::Object(sent) if !sent.is_empty() => sent
             .iter()
             .all(|(key, value)| is_within(value, paths, &join(path, key))),
         _ => false,

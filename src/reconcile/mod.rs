@@ -26,7 +26,7 @@ mod told;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 pub use self::change::Change;
 pub use self::events::Recorder;
@@ -131,19 +131,27 @@ impl Context {
 /// # Assumptions
 /// One run at a time per custom resource.
 pub async fn reconcile(context: &Context, input: Input) -> Report {
-    let span = tracing::info_span!(
-        "reconcile",
-        "object.ref" = %input.cr.object_ref(),
-        "object.reason" = %input.reason,
-        role = %input.watch.role,
-    );
+    let span = span(&input);
     Run::new(context, &input).go().instrument(span).await
 }
 
 /// Writes an outcome that no script came to, e.g. that of the loop detector, into the status and an
 /// Event, without a run.
 pub async fn declare(context: &Context, input: Input, outcome: Outcome) -> Report {
-    Run::new(context, &input).close(outcome.into()).await
+    let span = span(&input);
+    Run::new(context, &input)
+        .close(outcome.into())
+        .instrument(span)
+        .await
+}
+
+fn span(input: &Input) -> Span {
+    tracing::info_span!(
+        "reconcile",
+        "object.ref" = %input.cr.object_ref(),
+        "object.reason" = %input.reason,
+        role = %input.watch.role,
+    )
 }
 
 /// Takes our finalizers off a custom resource that is no longer ours to serve: it left the selector,

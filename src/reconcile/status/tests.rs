@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::Gvk;
+use crate::model::{Gvk, ObjectRef};
 use crate::reconcile::conditions::Tally;
 
 const NOW: &str = "2026-01-02T00:00:00Z";
@@ -12,7 +12,7 @@ const THEN: &str = "2026-01-01T00:00:00Z";
 /// A run's end as tests write it down.
 struct End {
     outcome: Outcome,
-    role: Value,
+    role: Map<String, Value>,
     conditions: Vec<Condition>,
     manage: bool,
     dropped: BTreeSet<String>,
@@ -22,7 +22,7 @@ impl Default for End {
     fn default() -> Self {
         Self {
             outcome: Outcome::Done,
-            role: json!({}),
+            role: Map::new(),
             conditions: Vec::new(),
             manage: true,
             dropped: BTreeSet::new(),
@@ -33,15 +33,8 @@ impl Default for End {
 impl End {
     /// The patch that it makes of a status of which our manager owns `fields`.
     fn patch(&self, status: &Value, fields: &Value) -> Option<Value> {
-        let gvk = Gvk::new("g", "v1", "K");
-        let mut cr = json!({"metadata": {"name": "x", "generation": 2}, "status": status});
-        let cr_ref = Object::from_value(&gvk, &cr).unwrap().object_ref();
-        let manager = field_manager(&cr_ref);
-        cr["metadata"]["managedFields"] = json!([{
-            "manager": manager, "operation": "Update", "subresource": "status",
-            "fieldsV1": {"f:status": fields},
-        }]);
-        let cr = Object::from_value(&gvk, &cr).unwrap();
+        let cr = cr(status, fields);
+        let manager = field_manager(&cr.object_ref());
         let tally = Tally::default();
         let situation = Situation {
             outcome: &self.outcome,
@@ -57,7 +50,7 @@ impl End {
             }
         };
         let wanted = Wanted {
-            role: self.role.as_object().unwrap(),
+            role: &self.role,
             conditions: &self.conditions,
             style: Conditions::Standard,
             own,
@@ -68,6 +61,27 @@ impl End {
             dropped: &self.dropped,
         };
         patch(&cr, &manager, &wanted)
+    }
+}
+
+/// A custom resource with a status of which our manager owns `fields`.
+fn cr(status: &Value, fields: &Value) -> Object {
+    let gvk = Gvk::new("g", "v1", "K");
+    let manager = field_manager(&ObjectRef::new(gvk.clone(), None, "x"));
+    let whole = json!({
+        "metadata": {"name": "x", "generation": 2, "managedFields": [{
+            "manager": manager, "operation": "Update", "subresource": "status",
+            "fieldsV1": {"f:status": fields},
+        }]},
+        "status": status,
+    });
+    Object::from_value(&gvk, &whole).unwrap()
+}
+
+fn map(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        other => panic!("{other} is no map"),
     }
 }
 
@@ -86,7 +100,7 @@ fn waiting() -> Outcome {
 #[test]
 fn a_first_run_writes_what_the_role_set_and_ready() {
     let end = End {
-        role: json!({"nodes": ["a"]}),
+        role: map(json!({"nodes": ["a"]})),
         ..End::default()
     };
     let patch = end.patch(&Value::Null, &json!({})).unwrap();
@@ -99,7 +113,7 @@ fn a_first_run_writes_what_the_role_set_and_ready() {
 #[test]
 fn a_second_run_writes_nothing() {
     let end = End {
-        role: json!({"nodes": ["a"]}),
+        role: map(json!({"nodes": ["a"]})),
         ..End::default()
     };
     let status = json!({"nodes": ["a"], "observedGeneration": 2, "conditions": [ready()]});
@@ -142,7 +156,7 @@ fn an_early_end_only_adds() {
     let fields = json!({"f:old": {}, "f:observedGeneration": {}, "f:conditions": {}});
     let end = End {
         outcome: waiting(),
-        role: json!({"new": 1}),
+        role: map(json!({"new": 1})),
         ..End::default()
     };
     let patch = end.patch(&status, &fields).unwrap();
@@ -192,7 +206,7 @@ fn progress_that_is_over_is_taken_away_in_atomic_lists_too() {
 fn without_managed_status_only_the_roles_words_are_written() {
     let end = End {
         manage: false,
-        role: json!({"phase": "up", "gone": null}),
+        role: map(json!({"phase": "up", "gone": null})),
         ..End::default()
     };
     let status = json!({"gone": 1});
@@ -214,7 +228,7 @@ fn without_managed_status_only_the_roles_words_are_written() {
 #[test]
 fn a_field_that_the_server_drops_is_not_sent_for_its_own_sake() {
     let mut end = End {
-        role: json!({"consumers": 1}),
+        role: map(json!({"consumers": 1})),
         ..End::default()
     };
     let status = json!({"observedGeneration": 2, "conditions": [ready()]});
