@@ -11,10 +11,13 @@
 mod apply;
 mod cluster;
 mod deploy;
+mod finalizer;
 mod harness;
 mod harness_works;
 mod leader;
 mod operator;
+mod role_run;
+mod status;
 mod widgets;
 
 use std::process::ExitCode;
@@ -24,8 +27,11 @@ fn main() -> ExitCode {
         apply::tests(),
         cluster::tests(),
         deploy::tests(),
+        finalizer::tests(),
         harness_works::tests(),
         leader::tests(),
         operator::tests(),
+        role_run::tests(),
+        status::tests(),
     ])
 }

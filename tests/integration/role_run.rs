@@ -1,0 +1,246 @@
+//! `rhai-operator role run` on a real API server, and that no secret leaves a run by any way out.
+
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use anyhow::ensure;
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::events::v1::Event;
+use kube::Api;
+use kube::api::{DynamicObject, ListParams, PostParams};
+use libtest_mimic::Trial;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::harness::{Case, Crd, Operator, Project, eventually, trials};
+
+const SOON: Duration = Duration::from_secs(30);
+
+pub(crate) fn tests() -> Vec<Trial> {
+    trials![
+        a_run_shows_what_it_did_and_does_it,
+        a_plan_shows_the_changes_and_makes_none,
+        a_resource_that_the_cluster_lacks_owns_nothing,
+        the_exit_code_says_how_it_ended,
+        no_secret_leaves_a_run,
+        no_secret_leaves_the_operator,
+    ]
+}
+
+const WATCHES: &str = "- {group: '{group}', version: v1, kind: Web, role: web}";
+
+/// The text that must not be seen, and the same in base64.
+const SECRET: &str = "hunter22-hunter22";
+const SECRET_BASE64: &str = "aHVudGVyMjItaHVudGVyMjI=";
+
+async fn scene(case: &Case, script: &str) -> anyhow::Result<(Api<DynamicObject>, Project)> {
+    let webs = case.api(&case.define(&Crd::new("Web")).await?);
+    let project = Project::new(case, WATCHES)?
+        .with_role(case, "web", script)?
+        .with(case, "cr.yaml", &web(case).to_string())?;
+    Ok((webs, project))
+}
+
+fn web(case: &Case) -> Value {
+    json!({
+        "apiVersion": format!("{}/v1", case.group), "kind": "Web",
+        "metadata": {"name": "a", "namespace": case.namespace}, "spec": {"size": 1},
+    })
+}
+
+async fn make(case: &Case, webs: &Api<DynamicObject>) -> anyhow::Result<DynamicObject> {
+    Ok(webs
+        .create(&PostParams::default(), &serde_json::from_value(web(case))?)
+        .await?)
+}
+
+async fn role_run(case: &Case, project: &Project, flags: &[&str]) -> anyhow::Result<Output> {
+    let output = Command::new(env!("CARGO_BIN_EXE_rhai-operator"))
+        .args(["role", "run", "web"])
+        .arg("--watches-file")
+        .arg(project.watches_file())
+        .arg("--roles-dir")
+        .arg(project.roles_dir())
+        .arg("--kubeconfig")
+        .arg(case.cluster.kubeconfig())
+        .args(["-n", &case.namespace])
+        .args(flags)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await?;
+    Ok(output)
+}
+
+fn cr_file(project: &Project) -> String {
+    project
+        .watches_file()
+        .with_file_name("cr.yaml")
+        .display()
+        .to_string()
+}
+
+fn said(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!("{}{}", text(&output.stdout), text(&output.stderr))
+}
+
+const APPLIES: &str = r#"
+    let map = k8s_apply(#{apiVersion: "v1", kind: "ConfigMap", metadata: #{name: meta.name},
+                          data: #{size: `${spec.size}`}});
+    set_status(#{map: map.metadata.name});
+"#;
+
+async fn a_run_shows_what_it_did_and_does_it(case: Case) -> anyhow::Result<()> {
+    let (webs, project) = scene(&case, APPLIES).await?;
+    let made = make(&case, &webs).await?;
+    let output = role_run(&case, &project, &["--cr", "web/a", "--set", "spec.size=3"]).await?;
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    for part in [
+        "k8s_apply",
+        "ConfigMap",
+        "created",
+        "+  size: \"3\"",
+        "map: a",
+        "done",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    let map = case.objects::<ConfigMap>().get("a").await?;
+    let owners = map.metadata.owner_references.unwrap_or_default();
+    assert_eq!(Some(&owners[0].uid), made.metadata.uid.as_ref());
+    let web = webs.get("a").await?;
+    assert_eq!(web.data["status"]["map"], "a");
+    assert!(web.metadata.finalizers.is_none());
+    Ok(())
+}
+
+async fn a_plan_shows_the_changes_and_makes_none(case: Case) -> anyhow::Result<()> {
+    let (webs, project) = scene(&case, APPLIES).await?;
+    make(&case, &webs).await?;
+    let output = role_run(&case, &project, &["--cr", "web/a", "--plan", "-o", "json"]).await?;
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    let document: Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(document["outcome"]["kind"], "done");
+    assert_eq!(document["changes"][0]["verb"], "create");
+    assert_eq!(document["changes"][0]["object"]["kind"], "ConfigMap");
+    assert_eq!(document["calls"][0]["function"], "k8s_apply");
+    assert!(case.objects::<ConfigMap>().get_opt("a").await?.is_none());
+    assert!(webs.get("a").await?.data.get("status").is_none());
+    role_run(&case, &project, &["--cr", "web/a"]).await?;
+    let output = role_run(&case, &project, &["--cr", "web/a", "--plan"]).await?;
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    Ok(())
+}
+
+async fn a_resource_that_the_cluster_lacks_owns_nothing(case: Case) -> anyhow::Result<()> {
+    let (_, project) = scene(&case, APPLIES).await?;
+    let output = role_run(&case, &project, &["--cr", &cr_file(&project)]).await?;
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("not in the cluster"), "{text}");
+    assert!(text.contains("map: a"), "{text}");
+    let map = case.objects::<ConfigMap>().get("a").await?;
+    assert!(map.metadata.owner_references.is_none());
+    Ok(())
+}
+
+async fn the_exit_code_says_how_it_ended(case: Case) -> anyhow::Result<()> {
+    let script = r#"
+        switch spec.size {
+            1 => (),
+            2 => wait_ready(#{apiVersion: "apps/v1", kind: "Deployment", name: "none"}),
+            3 => fail("never"),
+            _ => throw "again",
+        }
+    "#;
+    let (webs, project) = scene(&case, script).await?;
+    make(&case, &webs).await?;
+    for (size, code) in [(1, 0), (2, 3), (3, 1), (4, 1)] {
+        let set = format!("spec.size={size}");
+        let output = role_run(&case, &project, &["--cr", "web/a", "--set", &set]).await?;
+        assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+    }
+    let output = role_run(&case, &project, &["--cr", "web/absent"]).await?;
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let output = role_run(&case, &project, &["--no-such-flag"]).await?;
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    Ok(())
+}
+
+/// A role that tries every way out.
+const LEAKS: &str = r#"
+    let secret = k8s_get("v1", "Secret", "s");
+    let encoded = secret.data.password;
+    let plain = base64_decode(encoded);
+    print(plain);
+    log_info("seen", #{value: plain, encoded: encoded});
+    event("Normal", "Leaked", "it is " + plain);
+    set_status(#{plain: plain, nested: [#{url: `http://u:${plain}@host`}], encoded: encoded});
+    set_condition("Leaked", true, "Leaked", plain);
+    k8s_apply(#{apiVersion: "v1", kind: "Secret", metadata: #{name: "copy"},
+                stringData: #{password: plain}});
+    try { k8s_get("v1", "ConfigMap", plain + "!") } catch(e) { log_warn(e.message) }
+    throw "cannot go on with " + plain + " or " + encoded;
+"#;
+
+const GIVEN: &str = "
+apiVersion: v1
+kind: Secret
+metadata: {name: s}
+stringData: {password: hunter22-hunter22}
+";
+
+fn clean(what: &str, text: &str) {
+    let leaked = text.contains(SECRET) || text.contains(SECRET_BASE64.trim_end_matches('='));
+    assert!(!leaked, "{what} gives the secret away: {text}");
+}
+
+async fn no_secret_leaves_a_run(case: Case) -> anyhow::Result<()> {
+    let (webs, project) = scene(&case, LEAKS).await?;
+    case.apply(GIVEN).await?;
+    make(&case, &webs).await?;
+    for flags in [&["--cr", "web/a"][..], &["--cr", "web/a", "-o", "json"]] {
+        let output = role_run(&case, &project, flags).await?;
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains("[redacted]"), "{text}");
+        clean("role run", &text);
+    }
+    clean(
+        "the status",
+        &webs.get("a").await?.data["status"].to_string(),
+    );
+    Ok(())
+}
+
+async fn no_secret_leaves_the_operator(case: Case) -> anyhow::Result<()> {
+    let (webs, project) = scene(&case, LEAKS).await?;
+    case.apply(GIVEN).await?;
+    let operator = Operator::of(&case, &project)
+        .flags(["--log-level", "debug"])
+        .start()
+        .await?;
+    make(&case, &webs).await?;
+    let events = case.objects::<Event>();
+    let seen = eventually(SOON, "the Events of the run", || async {
+        let list = events.list(&ListParams::default()).await?.items;
+        let has = |reason: &str| list.iter().any(|e| e.reason.as_deref() == Some(reason));
+        ensure!(has("Failed") && has("Leaked"), "{} events", list.len());
+        Ok(list)
+    })
+    .await?;
+    clean("an Event", &serde_json::to_string(&seen)?);
+    let status = eventually(SOON, "the status", || async {
+        let status = webs.get("a").await?.data["status"].clone();
+        ensure!(status.get("plain").is_some(), "{status}");
+        Ok(status)
+    })
+    .await?;
+    assert_eq!(status["plain"], "[redacted]");
+    clean("the status", &status.to_string());
+    clean("the log", &operator.log()?);
+    clean("the metrics", &operator.metrics().await?);
+    Ok(())
+}
