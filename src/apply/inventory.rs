@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Deserialize;
 use serde_json::json;
+use tokio::sync::OnceCell;
 
 use super::Owner;
 use crate::cluster::request::{ListQuery, WriteOptions};
@@ -43,6 +44,22 @@ pub(super) fn is_referenced(owner: &Owner, object: &Object) -> bool {
     references
         .iter()
         .any(|reference| reference.uid == *owner.uid)
+}
+
+/// The sweep of a process: done once, before anything is pruned or cleaned up. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Sweep(Arc<OnceCell<()>>);
+
+impl Sweep {
+    /// Returns when the caches hold all kinds of children; whoever comes first does the work.
+    pub async fn done(&self, cluster: &Cluster) -> Result<(), cluster::Error> {
+        let work = || async {
+            let found = sweep(cluster, cluster.namespaces()).await?;
+            tracing::debug!(kinds = found.len(), "looked for children of all kinds");
+            Ok(())
+        };
+        self.0.get_or_try_init(work).await.copied()
+    }
 }
 
 /// Starts a watch over every kind of which there are children, also those that no role applies any

@@ -11,7 +11,6 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +19,6 @@ use super::Exit;
 use super::connection::Connection;
 use super::logging::Logging;
 use super::project::Project;
-use crate::apply::inventory;
 use crate::clock::Clock;
 use crate::cluster::connect::{self, connect};
 use crate::model::{Outcome, Reason};
@@ -126,12 +124,7 @@ impl Options {
             watches: &project.watches,
         };
         let Found { cr, live } = resource::find(&cluster, &selection).await?;
-        if live {
-            // What no role applies any more is pruned too, of whatever kind it is.
-            inventory::sweep(&cluster, None)
-                .await
-                .context("cannot look for children")?;
-        } else {
+        if !live {
             let object = cr.object_ref();
             writeln!(
                 io::stderr(),

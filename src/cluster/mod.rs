@@ -269,6 +269,11 @@ impl Cluster {
         self.shared.watches.release(spec);
     }
 
+    /// The namespaces that children are watched in; `None` for all.
+    pub fn namespaces(&self) -> Option<&BTreeSet<Arc<str>>> {
+        self.shared.settings.namespaces.as_ref()
+    }
+
     /// Calls the listener for every change that any watch sees from now on.
     pub fn listen(&self, listener: Arc<dyn Listener>) {
         self.shared.watches.listen(listener);

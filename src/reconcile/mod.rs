@@ -35,6 +35,7 @@ pub use self::report::{History, Report};
 use self::run::Run;
 pub use self::told::Told;
 use crate::apply::Memory;
+use crate::apply::inventory::Sweep;
 use crate::clock::Clock;
 use crate::cluster::{self, Cluster};
 pub use crate::host::session::{Call, Read as Subscription};
@@ -50,6 +51,8 @@ pub struct Context {
     pub cluster: Cluster,
     /// What earlier runs left in memory about what they applied.
     pub memory: Memory,
+    /// Whether children of all kinds were looked for.
+    pub sweep: Sweep,
     /// The threads that scripts run on.
     pub pool: Arc<Pool>,
     /// What one script may use up.
@@ -101,6 +104,7 @@ impl Context {
             events: Recorder::spawn(cluster.clone(), clock.clone()),
             cluster,
             memory: Memory::default(),
+            sweep: Sweep::default(),
             pool,
             limits: Limits::default(),
             allow_env: Vec::new(),

@@ -12,6 +12,9 @@ const NAMED: usize = 5;
 
 /// Prunes; how the run ends if that failed.
 pub(super) async fn prune(run: &mut Run<'_>) -> Option<End> {
+    if let Err(end) = sweep(run).await {
+        return end;
+    }
     let Pruned { deleted, failed } =
         children::prune(&run.cluster, &run.owner(), &run.gathered.applied).await;
     run.report.pruned = deleted.iter().map(|child| child.object_ref()).collect();
@@ -30,6 +33,29 @@ pub(super) async fn prune(run: &mut Run<'_>) -> Option<End> {
     let (object, error) = failed.first()?;
     let end = End::of_apply(&format!("cannot prune {object}"), error, false);
     (end.outcome != Outcome::Done).then_some(end)
+}
+
+/// Sees to it that children of kinds that no role applies any more are known too.
+async fn sweep(run: &Run<'_>) -> Result<(), Option<End>> {
+    if run.cr.uid.is_empty() {
+        return Ok(());
+    }
+    let error = match run.context.sweep.done(&run.context.cluster).await {
+        Ok(()) => return Ok(()),
+        Err(error) => error,
+    };
+    if error.retryable {
+        return Err(Some(End::of_cluster(
+            "cannot look for children",
+            &error,
+            false,
+        )));
+    }
+    // Trying again would not help, and a role that has done its work is not to fail for it.
+    if run.context.told.first("cannot look for children") {
+        tracing::warn!(%error, "nothing is pruned: cannot look for children");
+    }
+    Err(None)
 }
 
 /// Some objects in a sentence.

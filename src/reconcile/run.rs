@@ -187,6 +187,10 @@ impl<'a> Run<'a> {
         if self.input.watch.on_delete == OnDelete::Orphan {
             return Outcome::Done.into();
         }
+        let swept = self.context.sweep.done(&self.context.cluster).await;
+        if let Err(error) = swept {
+            return End::of_cluster("cannot look for children", &error, true);
+        }
         match cleanup::clean_up(&self.cluster, &self.owner()).await {
             Ok(left) => match left.first() {
                 None => Outcome::Done.into(),
