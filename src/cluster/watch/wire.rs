@@ -24,6 +24,8 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'_')
     .remove(b'/');
+/// What is kept of the buffer between events.
+const QUIET: usize = 4096;
 /// A page of 500 Pods is 3 MB: no visible peak, few requests.
 const PAGE: usize = 500;
 
@@ -178,7 +180,9 @@ pub(super) struct Events<'a> {
     target: Target,
     body: Body,
     buffer: Vec<u8>,
-    /// How far the buffer is searched for the end of a line.
+    /// Where the next line begins.
+    start: usize,
+    /// How far the buffer is searched for its end.
     searched: usize,
     /// A connection that says nothing until then is dead: the server ends a watch before.
     until: Instant,
@@ -191,6 +195,7 @@ impl<'a> Events<'a> {
             target,
             body,
             buffer: Vec::new(),
+            start: 0,
             searched: 0,
             until,
         }
@@ -199,16 +204,13 @@ impl<'a> Events<'a> {
     /// The next event; `None` when the server ended the watch in good order.
     pub(super) async fn next(&mut self) -> Result<Option<Event>, Error> {
         loop {
-            if let Some(length) = self.line_length() {
-                let event = self.parse(length);
-                self.buffer.drain(..=length);
-                self.searched = 0;
+            if let Some(end) = self.line_end() {
+                let event = self.parse(&self.buffer[self.start..end]);
+                self.start = end + 1;
+                self.searched = self.start;
                 return event.map(Some);
             }
-            // What the last event needed is not kept for the next.
-            if self.buffer.is_empty() {
-                self.buffer.shrink_to(4096);
-            }
+            self.compact();
             match tokio::time::timeout_at(self.until, self.body.frame()).await {
                 Ok(Some(Ok(frame))) => {
                     if let Ok(data) = frame.into_data() {
@@ -227,21 +229,30 @@ impl<'a> Events<'a> {
         }
     }
 
-    fn line_length(&mut self) -> Option<usize> {
+    fn line_end(&mut self) -> Option<usize> {
         let found = self.buffer[self.searched..]
             .iter()
             .position(|byte| *byte == b'\n');
-        let length = found.map(|offset| self.searched + offset);
-        self.searched = length.unwrap_or(self.buffer.len());
-        length
+        let end = found.map(|offset| self.searched + offset);
+        self.searched = end.unwrap_or(self.buffer.len());
+        end
     }
 
-    fn parse(&self, length: usize) -> Result<Event, Error> {
+    /// Drops what has been read; what a burst needed is not kept for quiet times.
+    fn compact(&mut self) {
+        self.buffer.drain(..self.start);
+        self.searched -= self.start;
+        self.start = 0;
+        if self.buffer.is_empty() {
+            self.buffer.shrink_to(QUIET);
+        }
+    }
+
+    fn parse(&self, line: &[u8]) -> Result<Event, Error> {
         let malformed = |cause: &dyn std::error::Error| {
             Error::local(ErrorKind::Malformed, cause.to_string(), self.target.clone())
         };
-        let line: Line<'_> =
-            serde_json::from_slice(&self.buffer[..length]).map_err(|cause| malformed(&cause))?;
+        let line: Line<'_> = serde_json::from_slice(line).map_err(|cause| malformed(&cause))?;
         let text = line.object.get();
         if line.r#type == "ERROR" {
             return Err(self.refused(text));
@@ -268,5 +279,114 @@ impl<'a> Events<'a> {
         let code = serde_json::from_str::<Code>(status).map_or(500, |status| status.code);
         let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         error::classify(code, status.as_bytes(), None, self.target.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use bytes::Bytes;
+    use futures::StreamExt;
+    use http::{Request, Response};
+    use http_body_util::StreamBody;
+    use hyper::body::Frame;
+
+    use super::*;
+    use crate::clock;
+    use crate::cluster::watch::Purpose;
+    use crate::model::selector::LabelSelector;
+
+    const TEXT: &str = concat!(
+        r#"{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"1"}}}"#,
+        "\n",
+        r#"{"type":"BOOKMARK","object":{"kind":"ConfigMap","metadata":{"resourceVersion":"5"}}}"#,
+        "\n",
+        r#"{"type":"DELETED","object":{"metadata":{"name":"a","resourceVersion":"7"}}}"#,
+        "\n",
+    );
+
+    /// A body that comes in pieces of some size, and then ends or hangs.
+    async fn body(text: &str, piece: usize, ends: bool) -> Body {
+        let chunks = text.as_bytes().chunks(piece);
+        let pieces: Vec<_> = chunks.map(Bytes::copy_from_slice).collect();
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let frames = futures::stream::iter(pieces.clone());
+            let frames = frames.map(|piece| Ok::<_, Infallible>(Frame::data(piece)));
+            let rest = futures::stream::pending().take(usize::from(!ends));
+            let body = StreamBody::new(frames.chain(rest));
+            async move { Ok::<_, Infallible>(Response::new(body)) }
+        });
+        let client = kube::Client::new(service, "default");
+        client
+            .send(Request::new(Body::empty()))
+            .await
+            .unwrap()
+            .into_body()
+    }
+
+    /// What is read, up to the end or an error.
+    async fn read(text: &str, piece: usize, ends: bool) -> (Vec<String>, Result<(), ErrorKind>) {
+        let spec = Spec {
+            gvk: Gvk::new("", "v1", "ConfigMap"),
+            namespace: None,
+            labels: LabelSelector::default(),
+            content: Content::Full,
+            purpose: Purpose::Primary,
+        };
+        let until = clock::now() + Duration::from_secs(5);
+        let body = body(text, piece, ends).await;
+        let mut events = Events::new(&spec, Target::default(), body, until);
+        let mut seen = Vec::new();
+        loop {
+            match events.next().await {
+                Ok(Some(Event::Applied(object))) => seen.push(format!("+{}", object.name)),
+                Ok(Some(Event::Deleted(object))) => seen.push(format!("-{}", object.name)),
+                Ok(Some(Event::Bookmark(version))) => seen.push(format!("={version}")),
+                Ok(None) => return (seen, Ok(())),
+                Err(error) => return (seen, Err(error.kind)),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn events_are_read_however_they_are_cut() {
+        for piece in [1, 7, 80, 1000] {
+            let (seen, end) = read(TEXT, piece, true).await;
+            assert_eq!(seen, ["+a", "=5", "-a"], "{piece}");
+            assert_eq!(end, Ok(()));
+        }
+    }
+
+    #[tokio::test]
+    async fn half_an_event_is_none() {
+        let (seen, end) = read(&TEXT[..TEXT.len() - 9], 50, true).await;
+        assert_eq!((seen.len(), end), (2, Ok(())));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_beyond_the_time_is_an_error() {
+        let (seen, end) = read(TEXT, 1000, false).await;
+        assert_eq!((seen.len(), end), (3, Err(ErrorKind::Timeout)));
+    }
+
+    #[tokio::test]
+    async fn an_error_event_has_its_class() {
+        let gone = r#"{"type":"ERROR","object":{"code":410,"reason":"Expired"}}"#;
+        let (_, end) = read(&format!("{gone}\n"), 1000, true).await;
+        assert_eq!(end, Err(ErrorKind::Gone));
+        let (_, end) = read("<html>\n", 1000, true).await;
+        assert_eq!(end, Err(ErrorKind::Malformed));
+    }
+
+    #[test]
+    fn parameters_are_escaped() {
+        let mut uri = "/x".to_owned();
+        push_parameter(&mut uri, "labelSelector", "a in (b,c),d/e=f g");
+        push_parameter(&mut uri, "limit", "5");
+        assert_eq!(
+            uri,
+            "/x?labelSelector=a%20in%20%28b%2Cc%29%2Cd/e%3Df%20g&limit=5"
+        );
     }
 }
