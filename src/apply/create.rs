@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::server_side::{check_owner, child};
-use super::{Desired, Error, Memory, Owner};
+use super::{Desired, Error, Memory, Owner, refusal};
 use crate::cluster::request::WriteOptions;
 use crate::cluster::{Cluster, ErrorKind};
 use crate::model::annotations::PRUNE_LABEL;
@@ -83,7 +83,7 @@ pub async fn create(
                 None => Err(error.into()),
             }
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(refusal::explain(cluster, owner, error).await),
     }
 }
 

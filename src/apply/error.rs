@@ -29,6 +29,14 @@ pub enum Error {
         /// What the server said.
         error: cluster::Error,
     },
+    /// The server lets a child name its owner only for who may set the owner's finalizers.
+    #[error("{error}; the operator cannot update resource \"{resource}\"")]
+    OwnerFinalizers {
+        /// What the server said.
+        error: cluster::Error,
+        /// The subresource that the right to `update` is missing on: `widgets/finalizers`.
+        resource: String,
+    },
     /// The object has to be gone before it can be made anew.
     #[error("{object} is being deleted, to be made anew")]
     Recreating {

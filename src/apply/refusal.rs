@@ -50,6 +50,20 @@ pub(super) fn is_immutable(error: &cluster::Error) -> bool {
     error.kind == ErrorKind::Invalid && WORDS.iter().any(|words| error.message.contains(words))
 }
 
+/// An error as it is to be told: the server does not say which right it wants for owner references.
+pub(super) async fn explain(cluster: &Cluster, owner: &Owner, error: cluster::Error) -> Error {
+    if error.kind != ErrorKind::Forbidden || !error.message.contains("blockOwnerDeletion") {
+        return error.into();
+    }
+    match cluster.kind(&owner.cr.gvk).await {
+        Ok(Some(kind)) => Error::OwnerFinalizers {
+            resource: format!("{}/finalizers", kind.plural),
+            error,
+        },
+        _ => error.into(),
+    }
+}
+
 /// Makes every controller of an object a mere owner, so that there can be another.
 pub(super) async fn demote_controllers(
     cluster: &Cluster,

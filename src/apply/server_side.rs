@@ -138,7 +138,7 @@ impl<'a> Apply<'a> {
             return Ok((self.patch(bytes).await?, false));
         }
         if !refusal::is_immutable(&error) {
-            return Err(error.into());
+            return Err(refusal::explain(self.cluster, self.owner, error).await);
         }
         if !self.options.recreate {
             return Err(Error::Immutable { error });

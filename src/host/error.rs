@@ -31,7 +31,9 @@ impl From<apply::Error> for HostError {
                 retryable: true,
                 ..Self::new("conflict", message)
             },
-            apply::Error::Immutable { error } | apply::Error::Cluster(error) => Self {
+            apply::Error::Immutable { error }
+            | apply::Error::OwnerFinalizers { error, .. }
+            | apply::Error::Cluster(error) => Self {
                 message,
                 ..error.into()
             },

@@ -22,8 +22,9 @@ pub struct Lost {
 
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("the API server refused")]
-    Api(#[source] Box<kube::Error>),
+    // Not wrapped: a JSON log line holds an error's own words, and not those of its sources.
+    #[error(transparent)]
+    Api(Box<kube::Error>),
     #[error("no answer in time")]
     Timeout,
 }

@@ -45,4 +45,15 @@ impl Outcome {
             Self::Cancelled => "cancelled",
         }
     }
+
+    /// What a run waits for, or why it failed; nothing where nothing is wrong.
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            Self::Waiting { on: message }
+            | Self::Failed { message, .. }
+            | Self::Stalled { message }
+            | Self::Fighting { message } => Some(message),
+            Self::Done | Self::Cancelled => None,
+        }
+    }
 }

@@ -299,6 +299,7 @@ impl Run<'_> {
         report.took = clock::now() - self.started;
         tracing::info!(
             outcome = report.outcome.as_str(),
+            why = report.outcome.message(),
             writes = report.writes.len(),
             took = ?report.took,
             "ran"
