@@ -147,7 +147,9 @@ impl Case {
             .await;
     }
 
+    /// What the operators logged last: the newest ones, where a test started many.
     fn logs(&self) -> String {
+        const OPERATORS: usize = 3;
         let mut logs: Vec<PathBuf> = std::fs::read_dir(&self.folder)
             .into_iter()
             .flatten()
@@ -155,18 +157,24 @@ impl Case {
             .map(|entry| entry.path())
             .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
             .collect();
-        logs.sort();
-        logs.iter().map(|path| last_lines(path)).collect()
+        logs.sort_by_key(|path| std::fs::metadata(path).and_then(|log| log.created()).ok());
+        let newest = logs.len().saturating_sub(OPERATORS);
+        logs[newest..].iter().map(|path| last_lines(path)).collect()
     }
 }
 
 /// Enough to see what led to a failure; the whole is in the file that is named.
 fn last_lines(path: &Path) -> String {
-    const LINES: usize = 60;
+    const LINES: usize = 40;
+    const CHARACTERS: usize = 500;
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
-    let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
-    format!("--- {} (last lines)\n{last}\n", path.display())
+    let mut last = format!("--- {} (last lines)\n", path.display());
+    for line in &lines[lines.len().saturating_sub(LINES)..] {
+        last.extend(line.chars().take(CHARACTERS));
+        last.push('\n');
+    }
+    last
 }
 
 fn message(panic: &(dyn Any + Send)) -> String {
