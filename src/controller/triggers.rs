@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use super::index::News;
 use super::kinds::Served;
+use super::queue::Patience;
 use super::seen::Seen;
 use super::{Shared, child_change};
 use crate::cluster::watch::{Change, Listener, Purpose, Spec, State};
@@ -103,11 +104,10 @@ impl Shared {
             News::New => Reason::Startup,
         };
         let reason = if cr.deleting { Reason::Deleted } else { reason };
-        self.queue.add(&key, reason, rank(cr));
         match reason {
-            Reason::Deleted => self.queue.interrupt(&key),
-            Reason::Changed => self.queue.supersede(&key),
-            _ => {}
+            Reason::Deleted => self.queue.supersede(&key, reason, rank(cr), Patience::None),
+            Reason::Changed => self.queue.supersede(&key, reason, rank(cr), Patience::Some),
+            _ => self.queue.add(&key, reason, rank(cr)),
         }
     }
 

@@ -11,6 +11,7 @@
 mod apply;
 mod cluster;
 mod deploy;
+mod faults;
 mod finalizer;
 mod harness;
 mod harness_works;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         apply::tests(),
         cluster::tests(),
         deploy::tests(),
+        faults::tests(),
         finalizer::tests(),
         harness_works::tests(),
         leader::tests(),

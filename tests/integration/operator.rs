@@ -11,7 +11,7 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
 use crate::harness::{Case, Crd, Operator, Project, eventually, throughout, trials};
-use crate::widgets::{MAKE_MAP, SOON, WATCHES, Widgets, is_idle};
+use crate::widgets::{MAKE_MAP, SOON, WATCHES, Widgets, comes_to_rest};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -145,7 +145,7 @@ async fn a_steady_operator_asks_nothing_and_a_restart_writes_nothing(
         .by(&operator.user.name)
         .writes();
     assert_eq!(writes.0.len(), names.len() * 4, "{:?}", writes.counted());
-    is_idle(&case, &operator, Duration::from_secs(5)).await?;
+    comes_to_rest(&case, &operator, Duration::from_secs(5)).await?;
     assert!(operator.terminate().await?.success());
     let mark = case.cluster.audit.mark().await?;
     let operator = Operator::of(&case, &project).start().await?;
@@ -307,7 +307,7 @@ async fn a_fight_over_a_child_is_named_and_ends(case: Case) -> anyhow::Result<()
     for part in ["ConfigMap", "data.text", "rival"] {
         assert!(message.contains(part), "{message}");
     }
-    is_idle(&case, &operator, Duration::from_secs(2)).await?;
+    comes_to_rest(&case, &operator, Duration::from_secs(2)).await?;
     widgets.merge("a", json!({"spec": {"text": "new"}})).await?;
     widgets.has_text("a", "new").await?;
     widgets.is_done("a").await

@@ -157,24 +157,27 @@ impl Widgets {
     }
 }
 
-/// For a while the operator asks nothing but watches.
-pub(crate) async fn is_idle(
+/// The operator comes to rest: for a while it asks nothing but watches.
+pub(crate) async fn comes_to_rest(
     case: &Case,
     operator: &Operator,
     period: Duration,
 ) -> anyhow::Result<()> {
-    let mark = case.cluster.audit.mark().await?;
-    throughout(period, "the operator to run", || async {
-        operator.health_address().map(drop)
+    eventually(SOON, "the operator to rest", || async {
+        let mark = case.cluster.audit.mark().await?;
+        throughout(period, "a running operator", || async {
+            operator.health_address().map(drop)
+        })
+        .await?;
+        let requests = case
+            .cluster
+            .audit
+            .since(mark)
+            .await?
+            .by(&operator.user.name);
+        let counted = requests.without_watches().counted();
+        anyhow::ensure!(counted.is_empty(), "{counted:?}");
+        Ok(())
     })
-    .await?;
-    let requests = case
-        .cluster
-        .audit
-        .since(mark)
-        .await?
-        .by(&operator.user.name);
-    let counted = requests.without_watches().counted();
-    anyhow::ensure!(counted.is_empty(), "{counted:?}");
-    Ok(())
+    .await
 }

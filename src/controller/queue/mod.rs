@@ -57,6 +57,15 @@ pub struct Work {
     pub cancel: CancellationToken,
 }
 
+/// Whether a run may be cancelled though the one before it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Not twice in a row: a CR that changes all the time gets done, too.
+    Some,
+    /// At once, always.
+    None,
+}
+
 /// What follows a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Then {
@@ -138,15 +147,14 @@ impl Queue {
         self.0.changed.notify_one();
     }
 
-    /// Cancels a run of the key because there is a newer generation. Not twice in a row: a CR that
-    /// changes all the time gets done, too.
-    pub fn supersede(&self, key: &Key) {
-        self.0.state.lock().interrupt(key, false);
-    }
-
-    /// Cancels a run of the key at once.
-    pub fn interrupt(&self, key: &Key) {
-        self.0.state.lock().interrupt(key, true);
+    /// Takes up a trigger, and cancels a run of the key that it makes useless.
+    pub fn supersede(&self, key: &Key, reason: Reason, rank: u64, patience: Patience) {
+        let mut state = self.0.state.lock();
+        // First, lest it hits the run that this very trigger starts.
+        state.interrupt(key, patience);
+        state.add(key, reason, rank, clock::now());
+        drop(state);
+        self.0.changed.notify_one();
     }
 
     /// Cancels all runs.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::lanes::{Lane, Lanes, Ticket};
-use super::{Key, KindId, Then, Work};
+use super::{Key, KindId, Patience, Then, Work};
 use crate::backoff::Backoff;
 use crate::clock::Instant;
 use crate::model::reason::Reason;
@@ -158,10 +158,10 @@ impl State {
     }
 
     /// Cancels the run of a key, if it has one: a newer generation, or the object is gone.
-    pub(super) fn interrupt(&mut self, key: &Key, urgent: bool) {
+    pub(super) fn interrupt(&mut self, key: &Key, patience: Patience) {
         if let Some(item) = self.items.get_mut(key)
             && let Phase::Running { cancel, .. } = &item.phase
-            && (urgent || !item.interrupted)
+            && (patience == Patience::None || !item.interrupted)
         {
             cancel.cancel();
             item.interrupted = true;

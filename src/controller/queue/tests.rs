@@ -299,8 +299,7 @@ async fn a_newer_generation_cancels_a_run_but_not_two_in_a_row() {
     let mut cancelled = Vec::new();
     for _ in 0..4 {
         let slot = take(&queue).unwrap();
-        queue.add(&key, Reason::Changed, 0);
-        queue.supersede(&key);
+        queue.supersede(&key, Reason::Changed, 0, Patience::Some);
         let is_cancelled = slot.work().cancel.is_cancelled();
         cancelled.push(is_cancelled);
         slot.finish(if is_cancelled {
@@ -311,12 +310,19 @@ async fn a_newer_generation_cancels_a_run_but_not_two_in_a_row() {
     }
     assert_eq!(cancelled, [true, false, true, false]);
     let slot = take(&queue).unwrap();
-    queue.supersede(&key);
+    queue.supersede(&key, Reason::Changed, 0, Patience::Some);
     slot.finish(Then::Again);
-    queue.add(&key, Reason::Changed, 0);
     let slot = take(&queue).unwrap();
-    queue.interrupt(&key);
+    queue.supersede(&key, Reason::Deleted, 0, Patience::None);
     assert!(slot.work().cancel.is_cancelled(), "a deletion always does");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_newer_generation_does_not_cancel_the_run_that_it_starts() {
+    let (queue, kinds) = mk_queue(&[4]);
+    let key = mk_key(kinds[0], "a");
+    queue.supersede(&key, Reason::Changed, 0, Patience::None);
+    assert!(!take(&queue).unwrap().work().cancel.is_cancelled());
 }
 
 #[tokio::test(start_paused = true)]
@@ -446,7 +452,7 @@ proptest! {
                     state.forget(&key(n));
                     wanted.remove(&key(n));
                 }
-                Step::Supersede(n) => state.interrupt(&key(n), false),
+                Step::Supersede(n) => state.interrupt(&key(n), Patience::Some),
             }
             prop_assert!(out.len() <= 3);
             for kind in &kinds {

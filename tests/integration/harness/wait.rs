@@ -22,12 +22,14 @@ where
     E: Display,
 {
     let until = clock::now() + deadline;
+    let mut seen = "no answer".to_owned();
     loop {
-        let seen = match tokio::time::timeout_at(until, look()).await {
+        match tokio::time::timeout_at(until, look()).await {
             Ok(Ok(value)) => return Ok(value),
-            Ok(Err(seen)) => format!("{seen:#}"),
-            Err(_) => "no answer".to_owned(),
-        };
+            Ok(Err(now)) => seen = format!("{now:#}"),
+            // The deadline cut this look short: the one before is what there is to tell.
+            Err(_) => {}
+        }
         anyhow::ensure!(
             clock::now() < until,
             "waited {deadline:?} for {what}; last seen: {seen}"
