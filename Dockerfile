@@ -13,6 +13,7 @@ COPY Cargo.toml Cargo.lock ./
 COPY src src
 # Cargo wants to see every target of the manifest.
 COPY tests tests
+COPY benches benches
 RUN cargo build --release --locked --bin rhai-operator \
  && cp target/release/rhai-operator /rhai-operator
 
