@@ -161,9 +161,10 @@ impl Request {
         self.response_status.code
     }
 
-    /// Whether it asks to change something.
+    /// Whether it asks to change something. A review is created, but it is a question.
     pub(crate) fn is_write(&self) -> bool {
-        !matches!(self.verb.as_str(), "get" | "list" | "watch" | "head")
+        let asks = matches!(self.verb.as_str(), "get" | "list" | "watch" | "head");
+        !asks && !self.object_ref.resource.ends_with("reviews")
     }
 
     fn summary(&self) -> String {
