@@ -4,5 +4,5 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    rhai_operator::cli::main()
+    rhai_operator::cli::main(rhai_operator::host::toolchain())
 }

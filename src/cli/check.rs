@@ -9,10 +9,9 @@ use serde_json::json;
 
 use super::Exit;
 use super::project::Project;
-use crate::host;
 use crate::model::Problem;
 use crate::model::problem::Severity;
-use crate::role;
+use crate::role::{self, Toolchain};
 use crate::watches::Environment;
 
 /// What to check.
@@ -35,7 +34,7 @@ enum Output {
 }
 
 impl Options {
-    pub(super) fn run(self) -> anyhow::Result<Exit> {
+    pub(super) fn run(self, toolchain: &Toolchain) -> anyhow::Result<Exit> {
         let Self { project, output } = self;
         let Project {
             watches_file,
@@ -44,8 +43,7 @@ impl Options {
             allow_http: _,
         } = project;
         let environment = Environment::of_process();
-        let loaded =
-            role::Project::load(&watches_file, &roles_dir, &environment, &host::toolchain());
+        let loaded = role::Project::load(&watches_file, &roles_dir, &environment, toolchain);
         let (exit, problems) = match loaded {
             Ok(project) => (Exit::Done, project.notes),
             Err(problems) => (Exit::Failed, problems),

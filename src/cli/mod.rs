@@ -16,6 +16,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::role::Toolchain;
+
 /// A Kubernetes operator runtime: custom resources are reconciled by roles written in Rhai.
 #[derive(Debug, Parser)]
 #[command(name = "rhai-operator", version, max_term_width = 100)]
@@ -65,8 +67,9 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Parses the arguments, runs the command and prints the error that it ends with.
-pub fn main() -> ExitCode {
+/// Parses the arguments, runs the command and prints the error that it ends with. Roles are compiled
+/// with `toolchain`: [`crate::host::toolchain`], or one that has more functions.
+pub fn main(toolchain: Toolchain) -> ExitCode {
     let Arguments { command } = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -76,9 +79,9 @@ pub fn main() -> ExitCode {
         }
     };
     let result = match command {
-        Command::Run(options) => options.run(),
-        Command::Check(options) => options.run(),
-        Command::Role(RoleCommand::Run(options)) => options.run(),
+        Command::Run(options) => options.run(toolchain),
+        Command::Check(options) => options.run(&toolchain),
+        Command::Role(RoleCommand::Run(options)) => options.run(toolchain),
         Command::Version(options) => options.run(),
     };
     result.unwrap_or_else(|error| report(&error)).into()

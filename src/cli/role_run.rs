@@ -19,14 +19,13 @@ use super::Exit;
 use super::connection::Connection;
 use super::logging::Logging;
 use super::project::Project;
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::cluster::connect::{self, connect};
 use crate::model::{Outcome, Reason};
 use crate::reconcile::{self, Context, Input, Mode, Report};
-use crate::role::{self, Roles};
+use crate::role::{self, Roles, Toolchain};
 use crate::script::Pool;
 use crate::watches::{Environment, Watch};
-use crate::{clock, host};
 
 /// Events are a courtesy: a server that does not take them in this time does not hold the command up.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -69,10 +68,9 @@ enum Output {
 }
 
 impl Options {
-    pub(super) fn run(self) -> anyhow::Result<Exit> {
+    pub(super) fn run(self, toolchain: Toolchain) -> anyhow::Result<Exit> {
         self.logging.init()?;
         let environment = Environment::of_process();
-        let toolchain = host::toolchain();
         let Project {
             watches_file,
             roles_dir,

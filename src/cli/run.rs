@@ -9,6 +9,7 @@ use super::Exit;
 use super::connection::Connection;
 use super::logging::Logging;
 use super::project::Project;
+use crate::role::Toolchain;
 use crate::server::Address;
 use crate::watches::Environment;
 use crate::{model, operator};
@@ -75,7 +76,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    pub(super) fn run(self) -> anyhow::Result<Exit> {
+    pub(super) fn run(self, toolchain: Toolchain) -> anyhow::Result<Exit> {
         let Self {
             project:
                 Project {
@@ -126,7 +127,7 @@ impl Options {
             period: reconcile_period,
             drain: graceful_shutdown_timeout,
         };
-        match super::runtime()?.block_on(operator::run(options)) {
+        match super::runtime()?.block_on(operator::run(options, toolchain)) {
             Err(operator::Error::Project(problems)) => {
                 let mut stderr = std::io::stderr().lock();
                 for problem in problems {

@@ -30,13 +30,13 @@ use crate::clock::Clock;
 use crate::cluster::connect::{self, Connection};
 use crate::cluster::{Cluster, Settings};
 use crate::controller::{self, Controller, LoopLimits, Telemetry};
+use crate::lease;
 use crate::model::Problem;
 use crate::reconcile::Context;
 use crate::role::{Project, Toolchain};
 use crate::script::Pool;
 use crate::server::{self, Address, Server};
 use crate::watches::{Environment, Namespaces};
-use crate::{host, lease};
 
 /// Everything that an operator can be told from outside.
 #[derive(Clone, Debug)]
@@ -102,10 +102,10 @@ pub enum Error {
 /// The most runs at a time, whatever the number of kinds; each occupies a thread while its script runs.
 const MOST_RUNS: usize = 64;
 
-/// Runs an operator until a signal ends it.
-pub async fn run(options: Options) -> Result<(), Error> {
+/// Runs an operator until a signal ends it. Roles are compiled with `toolchain`.
+pub async fn run(options: Options, toolchain: Toolchain) -> Result<(), Error> {
     let shutdown = signals::shutdown().map_err(Error::Signals)?;
-    let loader = Loader::new(&options, host::toolchain());
+    let loader = Loader::new(&options, toolchain);
     let project = loader.load().await.map_err(Error::Project)?;
     for note in &project.notes {
         tracing::warn!("{note}");

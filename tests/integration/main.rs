@@ -10,12 +10,14 @@
 
 mod apply;
 mod cluster;
+mod crash;
 mod deploy;
 mod faults;
 mod finalizer;
 mod harness;
 mod harness_works;
 mod leader;
+mod misbehaving;
 mod operator;
 mod role_run;
 mod status;
@@ -24,14 +26,19 @@ mod widgets;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if harness::acts_as_operator() {
+        return misbehaving::operator();
+    }
     harness::main([
         apply::tests(),
         cluster::tests(),
+        crash::tests(),
         deploy::tests(),
         faults::tests(),
         finalizer::tests(),
         harness_works::tests(),
         leader::tests(),
+        misbehaving::tests(),
         operator::tests(),
         role_run::tests(),
         status::tests(),

@@ -35,7 +35,7 @@ pub(crate) use audit::{Mark, Requests};
 pub(crate) use case::Case;
 pub(crate) use cluster::Cluster;
 pub(crate) use crd::Crd;
-pub(crate) use operator::Operator;
+pub(crate) use operator::{Operator, acts_as_operator};
 pub(crate) use project::Project;
 pub(crate) use proxy::{Fault, Proxy, Rule};
 pub(crate) use user::User;

@@ -26,8 +26,17 @@ pub(crate) struct Start<'a> {
     project: &'a Project,
     user: Option<User>,
     proxy: Option<&'a Proxy>,
+    program: PathBuf,
     flags: Vec<OsString>,
     environment: Vec<(String, String)>,
+}
+
+/// Says to this program that it is an operator.
+const AS_OPERATOR: &str = "RHAI_OPERATOR_TESTS_AS_OPERATOR";
+
+/// Whether this process was started to be an operator, not to run tests.
+pub(crate) fn acts_as_operator() -> bool {
+    std::env::var_os(AS_OPERATOR).is_some()
 }
 
 /// A running `rhai-operator run`. It is killed when this is dropped.
@@ -48,6 +57,7 @@ impl Operator {
             project,
             user: None,
             proxy: None,
+            program: env!("CARGO_BIN_EXE_rhai-operator").into(),
             flags: Vec::new(),
             environment: Vec::new(),
         }
@@ -65,6 +75,13 @@ impl<'a> Start<'a> {
     pub(crate) fn through(mut self, proxy: &'a Proxy) -> Self {
         self.proxy = Some(proxy);
         self
+    }
+
+    /// Is this very program in another part ([`acts_as_operator`]): the operator with functions that
+    /// only tests have.
+    pub(crate) fn with_functions_of_tests(mut self) -> anyhow::Result<Self> {
+        self.program = std::env::current_exe()?;
+        Ok(self.variable(AS_OPERATOR, "true"))
     }
 
     /// Further arguments of `run`.
@@ -100,6 +117,7 @@ impl<'a> Start<'a> {
             project,
             user,
             proxy,
+            program,
             flags,
             environment,
         } = self;
@@ -113,7 +131,7 @@ impl<'a> Start<'a> {
         };
         let log = case.path(&format!("{}.log", case.unique("operator")));
         let output = File::create(&log)?;
-        let child = Command::new(env!("CARGO_BIN_EXE_rhai-operator"))
+        let child = Command::new(program)
             .arg("run")
             .arg("--watches-file")
             .arg(project.watches_file())
@@ -191,6 +209,16 @@ impl Operator {
         let status = answer.status().as_u16();
         let body = answer.into_body().collect().await?.to_bytes();
         Ok((status, String::from_utf8_lossy(&body).into_owned()))
+    }
+
+    /// What `/healthz` says: 200 from a process that is alive.
+    pub(crate) async fn health(&self) -> anyhow::Result<(u16, String)> {
+        self.get(self.health_address()?, "/healthz").await
+    }
+
+    /// Whether the process that was started is still there.
+    pub(crate) fn is_running(&mut self) -> anyhow::Result<bool> {
+        Ok(self.child.try_wait()?.is_none())
     }
 
     /// What `/metrics` says.

@@ -41,6 +41,7 @@ type Body = UnsyncBoxBody<Bytes, io::Error>;
 pub(crate) struct Rule {
     method: Option<Method>,
     uri: Regex,
+    skip: usize,
     times: usize,
     effect: Effect,
 }
@@ -52,7 +53,9 @@ pub(crate) struct Fault(Arc<Active>);
 struct Active {
     rule: Rule,
     hits: AtomicUsize,
+    skip: AtomicUsize,
     left: AtomicUsize,
+    held: Mutex<Vec<String>>,
 }
 
 /// A running proxy; it ends when this is dropped.
@@ -83,9 +86,16 @@ impl Rule {
         Self {
             method: None,
             uri: Regex::new(uri).expect("a regular expression"),
+            skip: 0,
             times: usize::MAX,
             effect: Effect::Cut,
         }
+    }
+
+    /// Lets so many requests through first.
+    pub(crate) fn after(mut self, requests: usize) -> Self {
+        self.skip = requests;
+        self
     }
 
     /// For the first so many requests; else for all until [`Fault::clear`].
@@ -126,6 +136,18 @@ impl Rule {
         self
     }
 
+    /// Keeps the request for ever; it is not passed on.
+    pub(crate) fn hold(mut self) -> Self {
+        self.effect = Effect::Hold;
+        self
+    }
+
+    /// Passes the request on, waits for its answer, and keeps that for ever.
+    pub(crate) fn hold_answer(mut self) -> Self {
+        self.effect = Effect::HoldAnswer;
+        self
+    }
+
     /// Tells a watch at once that its resourceVersion is too old (an ERROR event with code 410).
     pub(crate) fn expire(mut self) -> Self {
         self.effect = Effect::Expire;
@@ -145,6 +167,11 @@ impl Fault {
         self.0.hits.load(Ordering::SeqCst)
     }
 
+    /// The requests that are kept, or their answers: method, path and query.
+    pub(crate) fn held(&self) -> Vec<String> {
+        self.0.held.lock().clone()
+    }
+
     /// Ends it.
     pub(crate) fn clear(&self) {
         self.0.left.store(0, Ordering::SeqCst);
@@ -162,15 +189,19 @@ impl Active {
         if wanted.as_ref().is_some_and(|wanted| wanted != method) || !pattern.is_match(uri) {
             return false;
         }
-        let one_less = |left: usize| left.checked_sub(1);
-        let taken = self
-            .left
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less);
-        if taken.is_ok() {
+        let taken = !take_one(&self.skip) && take_one(&self.left);
+        if taken {
             self.hits.fetch_add(1, Ordering::SeqCst);
         }
-        taken.is_ok()
+        taken
     }
+}
+
+/// Whether there was one left.
+fn take_one(left: &AtomicUsize) -> bool {
+    let one_less = |left: usize| left.checked_sub(1);
+    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less)
+        .is_ok()
 }
 
 impl Proxy {
@@ -207,8 +238,10 @@ impl Proxy {
     /// Puts a rule into force, before those that are there.
     pub(crate) fn inject(&self, rule: Rule) -> Fault {
         let active = Arc::new(Active {
+            skip: AtomicUsize::new(rule.skip),
             left: AtomicUsize::new(rule.times),
             hits: AtomicUsize::new(0),
+            held: Mutex::default(),
             rule,
         });
         self.state.faults.lock().insert(0, active.clone());
@@ -265,17 +298,25 @@ impl State {
             .uri()
             .path_and_query()
             .map_or_else(String::new, ToString::to_string);
-        let effect = self.effect_on(request.method(), &uri);
+        let fault = self.fault_on(request.method(), &uri);
+        let what = format!("{} {uri}", request.method());
+        let effect = fault.as_ref().map(|fault| fault.rule.effect.clone());
         let silent = matches!(effect, Some(Effect::Silence));
         match effect {
             Some(Effect::Answer(status, headers)) => return effect::refusal(status, &headers),
             Some(Effect::Expire) => return effect::expiry(),
             Some(Effect::Cut) => anyhow::bail!("cut"),
+            Some(Effect::Hold) => return hold(fault, what).await,
             Some(Effect::Delay(delay)) => clock::sleep(delay).await,
             Some(Effect::LoseAnswer) => {
                 let answer = self.pass_on(request, &uri).await?;
                 answer.into_body().collect().await?;
                 anyhow::bail!("the answer was lost");
+            }
+            Some(Effect::HoldAnswer) => {
+                let answer = self.pass_on(request, &uri).await?;
+                answer.into_body().collect().await?;
+                return hold(fault, what).await;
             }
             Some(Effect::Silence) | None => {}
         }
@@ -290,10 +331,9 @@ impl State {
         }))
     }
 
-    fn effect_on(&self, method: &Method, uri: &str) -> Option<Effect> {
+    fn fault_on(&self, method: &Method, uri: &str) -> Option<Arc<Active>> {
         let faults = self.faults.lock();
-        let fault = faults.iter().find(|fault| fault.hit(method, uri))?;
-        Some(fault.rule.effect.clone())
+        faults.iter().find(|fault| fault.hit(method, uri)).cloned()
     }
 
     async fn pass_on(
@@ -312,6 +352,14 @@ impl State {
         let request = Request::from_parts(parts, Full::new(body));
         Ok((self.send)(request).await?)
     }
+}
+
+/// Notes what is kept, and keeps it.
+async fn hold(fault: Option<Arc<Active>>, what: String) -> anyhow::Result<Response<Body>> {
+    if let Some(fault) = fault {
+        fault.held.lock().push(what);
+    }
+    std::future::pending().await
 }
 
 /// A body that is there already.

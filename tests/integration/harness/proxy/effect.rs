@@ -20,6 +20,8 @@ pub(super) enum Effect {
     Delay(Duration),
     Cut,
     LoseAnswer,
+    Hold,
+    HoldAnswer,
     Expire,
     Silence,
 }

@@ -1,0 +1,253 @@
+//! The operator is killed in the middle of a run, at each request of it in turn, before the server gets
+//! the request or after it has done what was asked: in the end it is as if nothing had happened.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
+use k8s_openapi::api::events::v1::Event;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt};
+use libtest_mimic::Trial;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::harness::{Case, Fault, Operator, Project, Proxy, Rule, eventually, trials};
+use crate::widgets::{SOON, Widgets};
+
+pub(crate) fn tests() -> Vec<Trial> {
+    trials![
+        a_kill_before_any_request_of_a_run_changes_nothing,
+        a_kill_after_any_request_of_a_run_changes_nothing,
+    ]
+}
+
+/// A name that is generated, behind a guard; a child here and one elsewhere; reads and a status.
+const ROLE: &str = r#"
+    let settings = k8s_get("v1", "ConfigMap", "settings");
+    let labels = #{"for": meta.name};
+    k8s_apply(#{
+        apiVersion: "v1", kind: "ConfigMap", metadata: #{name: `${meta.name}-near`, labels: labels},
+        data: #{text: spec.text, settings: settings.data.text},
+    });
+    let accounts = k8s_list("v1", "ServiceAccount", #{labels: labels});
+    if accounts.is_empty() {
+        k8s_create(#{
+            apiVersion: "v1", kind: "ServiceAccount",
+            metadata: #{generateName: `${meta.name}-`, labels: labels},
+        });
+    }
+    let login = ensure_secret(`${meta.name}-login`, || #{password: random_password(24)});
+    k8s_apply(#{
+        apiVersion: "v1", kind: "ConfigMap",
+        metadata: #{name: `${meta.name}-far`, namespace: "{namespace}-other", labels: labels},
+        data: #{text: spec.text},
+    });
+    set_status(#{text: spec.text, password: login.password.len()});
+"#;
+
+/// Near and far, an account, a Secret.
+const CHILDREN: usize = 4;
+/// Writes of a run: a child, an account, a Secret, a finalizer, a child elsewhere, a status.
+const WRITES: usize = 6;
+
+/// The garbage collector may take half a minute to hear of a new kind.
+const GARBAGE_COLLECTED: Duration = Duration::from_mins(2);
+
+fn name(number: usize) -> String {
+    format!("widget-{number}")
+}
+
+/// The stage: an operator behind a proxy, two namespaces.
+struct Scene {
+    case: Case,
+    widgets: Widgets,
+    project: Project,
+    proxy: Proxy,
+}
+
+async fn a_kill_before_any_request_of_a_run_changes_nothing(case: Case) -> anyhow::Result<()> {
+    kill_at_each(case, Rule::hold).await
+}
+
+async fn a_kill_after_any_request_of_a_run_changes_nothing(case: Case) -> anyhow::Result<()> {
+    kill_at_each(case, Rule::hold_answer).await
+}
+
+async fn kill_at_each(case: Case, hold: fn(Rule) -> Rule) -> anyhow::Result<()> {
+    let scene = Scene::set(case).await?;
+    let mut operator = scene.start().await?;
+    scene.make("whole").await?;
+    scene.widgets.is_done("whole").await?;
+    let expected = scene.outcome("whole").await?;
+    let children = expected["children"].as_array().map(Vec::len);
+    ensure!(children == Some(CHILDREN), "{expected:#}");
+    let mut held = Vec::new();
+    loop {
+        let name = name(held.len());
+        let fault = scene.proxy.inject(hold(scene.request(held.len())));
+        scene.make(&name).await?;
+        let Some(request) = scene.held_or_done(&name, &fault).await? else {
+            fault.clear();
+            break;
+        };
+        operator.kill().await?;
+        operator = scene.start().await?;
+        let same = scene.is_as_if_nothing_had_happened(&name, &expected).await;
+        same.with_context(|| format!("killed at {request}"))?;
+        held.push(request);
+    }
+    for number in 0..held.len() {
+        scene.widgets.delete(&name(number)).await?;
+    }
+    for (number, request) in held.iter().enumerate() {
+        let gone = scene.is_gone(&name(number)).await;
+        gone.with_context(|| format!("killed at {request}"))?;
+    }
+    let writes = held.iter().filter(|request| !request.starts_with("GET"));
+    ensure!(writes.count() >= WRITES, "killed at {held:#?}");
+    Ok(())
+}
+
+impl Scene {
+    async fn set(case: Case) -> anyhow::Result<Self> {
+        let widgets = Widgets::define(&case).await?;
+        case.make_namespace(&format!("{}-other", case.namespace))
+            .await?;
+        case.apply(
+            "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {text: x}}",
+        )
+        .await?;
+        Ok(Self {
+            project: widgets.project(ROLE)?,
+            proxy: Proxy::start(&case).await?,
+            widgets,
+            case,
+        })
+    }
+
+    async fn start(&self) -> anyhow::Result<Operator> {
+        let operator = Operator::of(&self.case, &self.project).through(&self.proxy);
+        let operator = operator.start().await?;
+        operator.ready().await?;
+        Ok(operator)
+    }
+
+    /// A request by its place in a run. Caches are for the whole cluster, Events come when they like:
+    /// both are left alone.
+    fn request(&self, number: usize) -> Rule {
+        let kinds = "(configmaps|secrets|serviceaccounts|widgets)";
+        let uri = format!("/namespaces/{}(-other)?/{kinds}", self.case.namespace);
+        Rule::any(&uri).after(number).times(1)
+    }
+
+    async fn make(&self, name: &str) -> anyhow::Result<()> {
+        self.widgets.make(name, "text").await.map(drop)
+    }
+
+    /// The request that is kept; none if the run came to its end before that.
+    async fn held_or_done(&self, name: &str, fault: &Fault) -> anyhow::Result<Option<String>> {
+        eventually(SOON, "a request to be held", || async {
+            if let Some(request) = fault.held().pop() {
+                return Ok(Some(request));
+            }
+            let ready = self.widgets.condition(name, "Ready").await?;
+            ensure!(ready["status"] == "True", "{ready}");
+            Ok(None)
+        })
+        .await
+    }
+
+    async fn is_as_if_nothing_had_happened(
+        &self,
+        name: &str,
+        expected: &Value,
+    ) -> anyhow::Result<()> {
+        self.widgets.is_done(name).await?;
+        eventually(SOON, "the same outcome", || async {
+            let outcome = self.outcome(name).await?;
+            ensure!(outcome == *expected, "{outcome:#}\ninstead of {expected:#}");
+            Ok(())
+        })
+        .await
+    }
+
+    /// What there is of a widget, in words that are the same for each widget.
+    async fn outcome(&self, name: &str) -> anyhow::Result<Value> {
+        let widget = self.widgets.api.get(name).await?;
+        let uid = widget.uid().context("no uid")?;
+        let mut status = widget.data["status"].clone();
+        for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+            condition["lastTransitionTime"].take();
+        }
+        let outcome = json!({
+            "finalizers": widget.finalizers(),
+            "status": status,
+            "children": self.children(name).await?,
+            "warnings": self.warnings(name).await?,
+        });
+        let text = outcome.to_string().replace(&uid, "UID");
+        Ok(serde_json::from_str(&text.replace(name, "NAME"))?)
+    }
+
+    /// All objects that a widget's name begins the name of.
+    async fn children(&self, name: &str) -> anyhow::Result<Vec<Value>> {
+        let other = format!("{}-other", self.case.namespace);
+        let far = Api::<ConfigMap>::namespaced(self.case.cluster.client.clone(), &other);
+        let prefix = format!("{name}-");
+        let mut all = of(&self.widgets.maps(), &prefix).await?;
+        all.extend(of(&far, &prefix).await?);
+        all.extend(of(&self.case.objects::<Secret>(), &prefix).await?);
+        all.extend(of(&self.case.objects::<ServiceAccount>(), &prefix).await?);
+        Ok(all)
+    }
+
+    async fn warnings(&self, name: &str) -> anyhow::Result<Vec<Event>> {
+        let events = self.case.objects::<Event>();
+        let mut warnings = events.list(&ListParams::default()).await?.items;
+        warnings.retain(|event| {
+            let regarding = event.regarding.as_ref();
+            regarding.and_then(|it| it.name.as_deref()) == Some(name)
+                && event.type_.as_deref() == Some("Warning")
+        });
+        Ok(warnings)
+    }
+
+    /// A deleted widget is gone, and all that it had.
+    async fn is_gone(&self, name: &str) -> anyhow::Result<()> {
+        self.widgets.is_gone(name).await?;
+        eventually(GARBAGE_COLLECTED, "the children to be gone", || async {
+            let children = self.children(name).await?;
+            ensure!(children.is_empty(), "{children:#?}");
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// What matters of the objects whose names begin so: not their versions, nor what is random.
+async fn of<K>(api: &Api<K>, prefix: &str) -> anyhow::Result<Vec<Value>>
+where
+    K: kube::Resource + Clone + Debug + DeserializeOwned + Serialize,
+{
+    let mut objects = api.list(&ListParams::default()).await?.items;
+    objects.retain(|object| object.name_any().starts_with(prefix));
+    objects.iter().map(essence).collect()
+}
+
+fn essence<K: kube::Resource + Serialize>(object: &K) -> anyhow::Result<Value> {
+    let meta = object.meta();
+    let generated = meta.generate_name.clone();
+    let content = serde_json::to_value(object)?;
+    let is_secret = content["kind"] == "Secret" || content["type"] == "Opaque";
+    Ok(json!({
+        "name": generated.or(meta.name.clone()),
+        "namespace": meta.namespace,
+        "labels": meta.labels,
+        "owners": meta.owner_references,
+        "finalizers": meta.finalizers,
+        "data": if is_secret { Value::Null } else { content["data"].clone() },
+    }))
+}
