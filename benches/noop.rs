@@ -64,6 +64,10 @@ for n in 0..5 {
 set_status(#{size: spec.size});
 "#;
 
+/// As in the product's binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     divan::main();
 }
