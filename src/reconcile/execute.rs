@@ -40,8 +40,12 @@ impl Run<'_> {
         match result {
             Ok(_) => Outcome::Done.into(),
             Err(error) => {
-                log(&error, &self.redactor);
-                End::of_script(&error, self.finalizing)
+                let end = End::of_script(&error, self.finalizing);
+                // Nothing is wrong with what waits, e.g. with what is in a namespace that goes.
+                if !matches!(end.outcome, Outcome::Waiting { .. }) {
+                    log(&error, &self.redactor);
+                }
+                end
             }
         }
     }

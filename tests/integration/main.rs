@@ -12,6 +12,7 @@ mod apply;
 mod cluster;
 mod crash;
 mod deploy;
+mod examples;
 mod faults;
 mod finalizer;
 mod harness;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         cluster::tests(),
         crash::tests(),
         deploy::tests(),
+        examples::tests(),
         faults::tests(),
         finalizer::tests(),
         harness_works::tests(),

@@ -31,7 +31,7 @@ use std::sync::OnceLock;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use tokio::runtime::Runtime;
 
-pub(crate) use audit::{Mark, Requests};
+pub(crate) use audit::{Mark, Requests, Target};
 pub(crate) use case::Case;
 pub(crate) use cluster::Cluster;
 pub(crate) use crd::Crd;

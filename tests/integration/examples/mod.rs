@@ -1,0 +1,30 @@
+//! The example operators on a real cluster, each by what it promises: this repository's watches.yaml
+//! and roles, with the CRDs and the rights of `deploy/`. One operator serves them all.
+
+mod experimental;
+mod memcached;
+mod minimart;
+mod myownshell;
+mod permissions;
+mod podset;
+mod ptemplate;
+mod release;
+mod stage;
+
+use libtest_mimic::Trial;
+
+pub(crate) fn tests() -> Vec<Trial> {
+    [
+        memcached::tests(),
+        myownshell::tests(),
+        ptemplate::tests(),
+        minimart::tests(),
+        experimental::tests(),
+        podset::tests(),
+        release::tests(),
+        permissions::tests(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
