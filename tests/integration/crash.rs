@@ -21,6 +21,7 @@ pub(crate) fn tests() -> Vec<Trial> {
     trials![
         a_kill_before_any_request_of_a_run_changes_nothing,
         a_kill_after_any_request_of_a_run_changes_nothing,
+        a_kill_at_any_request_of_a_deletion_leaves_nothing,
     ]
 }
 
@@ -76,7 +77,7 @@ async fn a_kill_after_any_request_of_a_run_changes_nothing(case: Case) -> anyhow
     kill_at_each(case, Rule::hold_answer).await
 }
 
-async fn kill_at_each(case: Case, hold: fn(Rule) -> Rule) -> anyhow::Result<()> {
+async fn kill_at_each(case: Case, keep: fn(Rule) -> Rule) -> anyhow::Result<()> {
     let scene = Scene::set(case).await?;
     let mut operator = scene.start().await?;
     scene.make("whole").await?;
@@ -84,10 +85,10 @@ async fn kill_at_each(case: Case, hold: fn(Rule) -> Rule) -> anyhow::Result<()> 
     let expected = scene.outcome("whole").await?;
     let children = expected["children"].as_array().map(Vec::len);
     ensure!(children == Some(CHILDREN), "{expected:#}");
-    let mut held = Vec::new();
+    let mut kills = Vec::new();
     loop {
-        let name = name(held.len());
-        let fault = scene.proxy.inject(hold(scene.request(held.len())));
+        let name = name(kills.len());
+        let fault = scene.proxy.inject(keep(scene.request(kills.len())));
         scene.make(&name).await?;
         let Some(request) = scene.held_or_done(&name, &fault).await? else {
             fault.clear();
@@ -97,17 +98,49 @@ async fn kill_at_each(case: Case, hold: fn(Rule) -> Rule) -> anyhow::Result<()> 
         operator = scene.start().await?;
         let same = scene.is_as_if_nothing_had_happened(&name, &expected).await;
         same.with_context(|| format!("killed at {request}"))?;
-        held.push(request);
+        kills.push(request);
     }
-    for number in 0..held.len() {
+    for number in 0..kills.len() {
         scene.widgets.delete(&name(number)).await?;
     }
-    for (number, request) in held.iter().enumerate() {
+    for (number, request) in kills.iter().enumerate() {
         let gone = scene.is_gone(&name(number)).await;
         gone.with_context(|| format!("killed at {request}"))?;
     }
-    let writes = held.iter().filter(|request| !request.starts_with("GET"));
-    ensure!(writes.count() >= WRITES, "killed at {held:#?}");
+    let writes = kills.iter().filter(|request| !request.starts_with("GET"));
+    ensure!(writes.count() >= WRITES, "killed at {kills:#?}");
+    Ok(())
+}
+
+/// The same for the run that a deletion asks for, before and after each request of it.
+async fn a_kill_at_any_request_of_a_deletion_leaves_nothing(case: Case) -> anyhow::Result<()> {
+    let scene = Scene::set(case).await?;
+    let mut operator = scene.start().await?;
+    let mut kills = Vec::new();
+    for keep in [Rule::hold, Rule::hold_answer] {
+        let before = kills.len();
+        loop {
+            let name = format!("widget-{}-{}", before, kills.len());
+            scene.make(&name).await?;
+            scene.widgets.is_done(&name).await?;
+            let rule = scene.request(kills.len() - before);
+            let fault = scene.proxy.inject(keep(rule));
+            scene.widgets.delete(&name).await?;
+            let Some(request) = scene.held_or_gone(&name, &fault).await? else {
+                fault.clear();
+                break;
+            };
+            operator.kill().await?;
+            operator = scene.start().await?;
+            let gone = scene.is_gone(&name).await;
+            gone.with_context(|| format!("killed at {request}"))?;
+            kills.push(request);
+        }
+    }
+    for write in ["DELETE", "PATCH"] {
+        let count = kills.iter().filter(|kill| kill.starts_with(write)).count();
+        ensure!(count >= 2, "killed at {kills:#?}");
+    }
     Ok(())
 }
 
@@ -155,6 +188,19 @@ impl Scene {
             }
             let ready = self.widgets.condition(name, "Ready").await?;
             ensure!(ready["status"] == "True", "{ready}");
+            Ok(None)
+        })
+        .await
+    }
+
+    /// The request that is kept; none if the widget was gone before that.
+    async fn held_or_gone(&self, name: &str, fault: &Fault) -> anyhow::Result<Option<String>> {
+        eventually(SOON, "a request to be held", || async {
+            if let Some(request) = fault.held().pop() {
+                return Ok(Some(request));
+            }
+            let left = self.widgets.api.get_opt(name).await?;
+            ensure!(left.is_none(), "{left:?}");
             Ok(None)
         })
         .await
@@ -243,7 +289,7 @@ fn essence<K: kube::Resource + Serialize>(object: &K) -> anyhow::Result<Value> {
     let content = serde_json::to_value(object)?;
     let is_secret = content["kind"] == "Secret" || content["type"] == "Opaque";
     Ok(json!({
-        "name": generated.or(meta.name.clone()),
+        "name": generated.or_else(|| meta.name.clone()),
         "namespace": meta.namespace,
         "labels": meta.labels,
         "owners": meta.owner_references,

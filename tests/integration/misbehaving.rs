@@ -36,6 +36,10 @@ pub(crate) fn operator() -> ExitCode {
     })
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the signature of a host function"
+)]
 fn crash(cx: NativeCallContext) -> Result<(), Box<EvalAltResult>> {
     let _run = Run::of(&cx)?;
     panic!("the host is broken")
