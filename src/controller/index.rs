@@ -250,3 +250,143 @@ fn selects(query: &ListQuery, object: &Object) -> bool {
             .matches(namespace.unwrap_or_default(), &object.name)
             .unwrap_or(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::field_selector::FieldSelector;
+    use serde_json::{Value, json};
+
+    fn mk_object(kind: &str, metadata: &Value) -> Object {
+        let whole = json!({"metadata": metadata, "spec": {}});
+        Object::from_value(&Gvk::new("g", "v1", kind), &whole).unwrap()
+    }
+
+    fn mk_cr(name: &str, uid: &str, generation: i64) -> Object {
+        let metadata =
+            json!({"name": name, "namespace": "ns", "uid": uid, "generation": generation});
+        mk_object("Cr", &metadata)
+    }
+
+    fn mk_key(name: &str) -> Key {
+        use crate::backoff::Backoff;
+        use crate::telemetry::Metrics;
+        let queue = super::super::Queue::new(1, Backoff::RECONCILE);
+        Key {
+            kind: queue.add_kind(1, Metrics::default().controller("cr")),
+            namespace: Some("ns".into()),
+            name: name.into(),
+        }
+    }
+
+    fn observe(index: &mut Index, cr: &Object, digest: u64) -> News {
+        index.observe(&mk_key(&cr.name), cr, Seen::of(cr, false), || digest)
+    }
+
+    fn mk_index(names: &[&str]) -> Index {
+        let mut index = Index::default();
+        for name in names {
+            assert_eq!(observe(&mut index, &mk_cr(name, name, 1), 0), News::New);
+        }
+        index
+    }
+
+    fn reads(index: &mut Index, name: &str, reads: Vec<Subscription>) {
+        let mut report = Report::new(crate::model::Outcome::Done, &Arc::new(mk_cr(name, name, 1)));
+        report.reads = reads;
+        report.status_digest = 7;
+        index.finish(&mk_key(name), &report);
+    }
+
+    fn mk_list(labels: &str) -> Subscription {
+        let query = ListQuery {
+            gvk: Gvk::new("g", "v1", "Pod"),
+            namespace: Some("ns".into()),
+            labels: labels.parse().unwrap(),
+            fields: FieldSelector::default(),
+        };
+        Subscription::List(query, 0)
+    }
+
+    fn mk_pod(name: &str, labels: &Value) -> Arc<Object> {
+        let metadata = json!({"name": name, "namespace": "ns", "labels": labels});
+        Arc::new(mk_object("Pod", &metadata))
+    }
+
+    fn readers(index: &Index, old: Option<&Arc<Object>>, new: Option<&Arc<Object>>) -> Vec<String> {
+        let change = Change {
+            old: old.cloned(),
+            new: new.cloned(),
+        };
+        let object = old.or(new).unwrap().object_ref();
+        let keys = index.readers(&object, &change);
+        keys.iter().map(|key| key.name.to_string()).collect()
+    }
+
+    #[test]
+    fn a_version_is_new_changed_or_another_object() {
+        let mut index = mk_index(&["a"]);
+        assert_eq!(observe(&mut index, &mk_cr("a", "a", 1), 0), News::Nothing);
+        let changed = News::Changed(Reason::Changed);
+        assert_eq!(observe(&mut index, &mk_cr("a", "a", 2), 0), changed);
+        assert_eq!(
+            observe(&mut index, &mk_cr("a", "other", 2), 0),
+            News::Replaced
+        );
+        assert!(index.owner("a").is_none(), "the former object owns nothing");
+        assert_eq!(index.owner("other"), Some(&mk_key("a")));
+    }
+
+    #[test]
+    fn a_status_is_drift_once_a_run_has_left_one() {
+        let mut index = mk_index(&["a"]);
+        let cr = mk_cr("a", "a", 1);
+        assert_eq!(observe(&mut index, &cr, 1), News::Nothing);
+        reads(&mut index, "a", Vec::new());
+        assert_eq!(observe(&mut index, &cr, 7), News::Nothing);
+        assert_eq!(observe(&mut index, &cr, 8), News::Changed(Reason::Child));
+    }
+
+    #[test]
+    fn readers_of_an_object_hear_of_it_until_they_read_something_else() {
+        let mut index = mk_index(&["a", "b"]);
+        let pod = mk_pod("p", &json!({}));
+        let read = Subscription::Object(pod.object_ref(), None);
+        reads(&mut index, "a", vec![read.clone()]);
+        reads(&mut index, "b", vec![read]);
+        assert_eq!(readers(&index, None, Some(&pod)), ["a", "b"]);
+        reads(&mut index, "a", Vec::new());
+        assert_eq!(readers(&index, Some(&pod), None), ["b"]);
+        index.remove(&mk_key("b"));
+        assert!(readers(&index, Some(&pod), None).is_empty());
+        assert!(index.readers.is_empty(), "nothing is left behind");
+    }
+
+    #[test]
+    fn readers_of_a_list_hear_of_members_that_come_change_and_go() {
+        let mut index = mk_index(&["a"]);
+        reads(&mut index, "a", vec![mk_list("app=x")]);
+        let (member, other) = (mk_pod("p", &json!({"app": "x"})), mk_pod("p", &json!({})));
+        assert_eq!(readers(&index, None, Some(&member)), ["a"]);
+        assert_eq!(readers(&index, Some(&member), Some(&other)), ["a"]);
+        assert!(readers(&index, Some(&other), None).is_empty());
+    }
+
+    #[test]
+    fn what_a_run_waits_for_resumes_it() {
+        let mut index = mk_index(&["a"]);
+        let pod = mk_pod("p", &json!({})).object_ref();
+        let mut report = Report::new(crate::model::Outcome::Done, &Arc::new(mk_cr("a", "a", 1)));
+        report.waits = [pod.clone()].into();
+        index.finish(&mk_key("a"), &report);
+        assert_eq!(
+            index.reason(&mk_key("a"), &pod, Reason::Child),
+            Reason::Resumed
+        );
+        let other = mk_pod("q", &json!({})).object_ref();
+        assert_eq!(
+            index.reason(&mk_key("a"), &other, Reason::Child),
+            Reason::Child
+        );
+    }
+}

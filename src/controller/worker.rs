@@ -94,7 +94,9 @@ impl Shared {
         if is_stale {
             self.queue.add(key, Reason::Read, 0);
         }
-        if let Some(cr) = served.get(key) {
+        if let Some(cr) = served.get(key)
+            && cr.resource_version != report.cr.resource_version
+        {
             self.observe(served, &cr);
         }
     }

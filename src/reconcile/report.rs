@@ -66,7 +66,7 @@ pub struct History {
 
 impl Report {
     /// A report of a run that did nothing yet.
-    pub(super) fn new(outcome: Outcome, cr: &Arc<Object>) -> Self {
+    pub(crate) fn new(outcome: Outcome, cr: &Arc<Object>) -> Self {
         Self {
             outcome,
             cr: Arc::clone(cr),
