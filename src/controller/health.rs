@@ -89,23 +89,23 @@ fn state(state: &State) -> &'static str {
 
 /// Has the metrics and the watchdog look at a cluster's watches and caches.
 pub(super) fn observe(cluster: &Cluster, metrics: &Metrics, watchdog: &Watchdog) {
-    let watched = cluster.clone();
+    let of = cluster.clone();
     metrics.before_scrape(move |metrics| {
-        let watches = watched.watches();
+        let watches = of.watches();
         let mut objects: HashMap<String, usize> = HashMap::new();
         for watch in &watches {
             *objects.entry(watch.spec().gvk.kind_group()).or_default() += watch.len();
         }
-        metrics.cached(objects, watched.cached_bytes());
+        metrics.cached(objects, of.cached_bytes());
         metrics.watch_states(watches.iter().map(|watch| WatchState {
             kind: watch.spec().gvk.kind_group().into(),
             purpose: purpose(watch.spec().purpose),
             state: state(&watch.state()),
         }));
     });
-    let watched = cluster.clone();
+    let of = cluster.clone();
     watchdog.probe(move || {
-        let watches = watched.watches();
+        let watches = of.watches();
         let stuck = watches
             .iter()
             .filter(|watch| watch.idle() > watch.silence_bound());

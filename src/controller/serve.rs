@@ -172,7 +172,7 @@ impl Shared {
 
 fn same_but_for_position(old: &Watch, new: &Watch) -> bool {
     let moved = Watch {
-        position: old.position.clone(),
+        position: old.position,
         ..new.clone()
     };
     *old == moved

@@ -72,13 +72,11 @@ impl Elector {
     pub async fn run(mut self, shutdown: CancellationToken) -> Result<(), Lost> {
         let result = shutdown.run_until_cancelled(self.lead()).await;
         self.leadership.end();
-        match result {
-            Some(lost) => Err(lost),
-            None => {
-                self.release().await;
-                Ok(())
-            }
+        if let Some(lost) = result {
+            return Err(lost);
         }
+        self.release().await;
+        Ok(())
     }
 
     async fn lead(&mut self) -> Lost {
@@ -169,7 +167,7 @@ impl Elector {
             Ok(Ok(())) => {}
             // The next replica waits for its end then.
             Ok(Err(error)) => {
-                tracing::warn!(%error, lease = self.config.name, "lease not released")
+                tracing::warn!(%error, lease = self.config.name, "lease not released");
             }
             Err(_) => tracing::warn!(lease = self.config.name, "lease not released in time"),
         }

@@ -1,6 +1,6 @@
 //! The project on disk: loaded at start, and again whenever its files change.
 //!
-//! A folder that a ConfigMap is mounted at changes by a link that is swapped, so that what is watched is
+//! A folder that a `ConfigMap` is mounted at changes by a link that is swapped, so that what is watched is
 //! the folders, and they are watched anew after each change.
 
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Loader {
     /// Reads and compiles everything, beside the tasks that serve.
     pub(super) async fn load(&self) -> Result<Project, Vec<Problem>> {
         let loader = self.clone();
-        let loaded = tokio::task::spawn_blocking(move || {
+        let project = tokio::task::spawn_blocking(move || {
             Project::load(
                 &loader.watches_file,
                 &loader.roles_dir,
@@ -53,7 +53,7 @@ impl Loader {
                 &loader.toolchain,
             )
         });
-        loaded.await.unwrap_or_else(|error| {
+        project.await.unwrap_or_else(|error| {
             let message = format!("loading it failed: {error}");
             Err(vec![Problem::error(&self.watches_file, 0, 0, message)])
         })
@@ -110,7 +110,7 @@ impl Loader {
     }
 
     /// Reading a file is no change of it. Beside watches.yaml there may be anything; the links that a
-    /// mounted ConfigMap swaps begin with two dots.
+    /// mounted `ConfigMap` swaps begin with two dots.
     fn is_concerned(&self, event: &Event) -> bool {
         !event.kind.is_access()
             && event.paths.iter().any(|path| {

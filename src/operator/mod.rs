@@ -117,12 +117,12 @@ pub async fn run(options: Options, toolchain: Toolchain) -> Result<(), Error> {
     for server in bind(&options, &telemetry).await? {
         servers.spawn(server.run(serving.clone()));
     }
-    let leader = options
+    let replica = options
         .election
         .as_ref()
         .map(|election| Leader::start(election, &connection, &telemetry.metrics));
-    let cluster = match &leader {
-        Some(leader) => leader.gate(&connection.cluster),
+    let cluster = match &replica {
+        Some(replica) => replica.gate(&connection.cluster),
         None => connection.cluster.clone(),
     };
     let controller = build(&options, cluster, &loader, telemetry);
@@ -135,7 +135,7 @@ pub async fn run(options: Options, toolchain: Toolchain) -> Result<(), Error> {
         }
     });
     let result = tokio::select! {
-        result = work(&controller, leader, &shutdown, options.drain) => result,
+        result = work(&controller, replica, &shutdown, options.drain) => result,
         () = reloading => Ok(()),
     };
     serving.cancel();

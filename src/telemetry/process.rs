@@ -53,14 +53,14 @@ impl Collector for Process {
             stat.virtual_bytes,
         )?;
         if let Some(boot) = boot_time() {
-            let start = ConstGauge::new(boot + stat.start_seconds_after_boot);
+            let since = ConstGauge::new(boot + stat.start_seconds_after_boot);
             let metric = encoder.encode_descriptor(
                 "process_start_time_seconds",
                 "Start time of the process since the Unix epoch in seconds",
                 None,
-                start.metric_type(),
+                since.metric_type(),
             )?;
-            start.encode(metric)?;
+            since.encode(metric)?;
         }
         if let Ok(open) = fs::read_dir("/proc/self/fd") {
             let open = i64::try_from(open.count()).unwrap_or(i64::MAX);

@@ -5,6 +5,7 @@
 //! over [`PATIENCE`] times has its turn, so that nothing starves. A key that moves to a better lane
 //! leaves a stale entry behind, known by its ticket and dropped when its turn comes.
 
+use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::Key;
@@ -38,13 +39,13 @@ struct Ranked {
 }
 
 impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+    fn cmp(&self, other: &Self) -> Ordering {
         (self.rank, other.ticket).cmp(&(other.rank, self.ticket))
     }
 }
 
 impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
@@ -87,12 +88,10 @@ impl Lanes {
             .into_iter()
             .find_map(|lane| Some((lane, self.pop_from(lane, &counts)?)))?;
         for (lower, passed) in [1, 2].into_iter().zip(&mut self.passed) {
-            *passed = if lower > lane {
-                *passed + 1
-            } else if lower == lane {
-                0
-            } else {
-                *passed
+            *passed = match lower.cmp(&lane) {
+                Ordering::Greater => *passed + 1,
+                Ordering::Equal => 0,
+                Ordering::Less => *passed,
             };
         }
         Some(key)

@@ -382,6 +382,7 @@ impl State {
 }
 
 /// What becomes of a key after a run.
+#[derive(Clone, Copy)]
 enum Next {
     Nothing,
     Ready(Reason),

@@ -262,7 +262,7 @@ async fn an_event_overrides_a_delay_and_the_delay_is_gone() {
     queue.add(&key, Reason::Created, 0);
     take(&queue)
         .unwrap()
-        .finish(after(Duration::from_secs(60), Reason::Period));
+        .finish(after(Duration::from_mins(1), Reason::Period));
     queue.add(&key, Reason::Child, 0);
     take(&queue)
         .unwrap()
@@ -413,7 +413,7 @@ fn then(choice: u8) -> Then {
         2 => failed(),
         3 => Then::Again,
         _ => Then::Hold {
-            delay: Duration::from_secs(300),
+            delay: Duration::from_mins(5),
         },
     }
 }
