@@ -36,9 +36,10 @@ async fn a_lacking_right_is_named_in_log_condition_and_event(case: Case) -> anyh
         verb && text.contains("configmaps") && text.contains(&case.namespace)
     };
     eventually(SOON, "the condition", || async {
-        let ready = widgets.condition("a", "Ready").await?;
-        let message = ready["message"].as_str().unwrap_or_default();
-        anyhow::ensure!(ready["status"] == "False" && names_it(message), "{ready}");
+        let condition = widgets.condition("a", "Ready").await?;
+        let message = condition["message"].as_str().unwrap_or_default();
+        anyhow::ensure!(condition["status"] == "False", "{condition}");
+        anyhow::ensure!(names_it(message), "{condition}");
         Ok(())
     })
     .await?;
