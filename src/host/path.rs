@@ -18,6 +18,10 @@ pub(super) fn module() -> Module {
     exported_module!(functions)
 }
 
+#[expect(
+    clippy::unwrap_used,
+    reason = "in the wrappers that the macro makes of functions with a `&mut` value"
+)]
 #[export_module]
 mod functions {
     /// Merges two maps deeply; where both have a key, `over` wins.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use anyhow::Context;
 use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service};
 use kube::Api;
@@ -286,9 +287,7 @@ async fn a_field_that_is_no_longer_wanted_goes(case: Case) -> anyhow::Result<()>
 
 async fn cr_of(process: &Process) -> anyhow::Result<Object> {
     let cr = process.cluster.get(&process.owner.cr).await?;
-    Ok(cr
-        .map(|cr| (*cr).clone())
-        .ok_or_else(|| anyhow::anyhow!("gone"))?)
+    cr.map(|cr| (*cr).clone()).context("gone")
 }
 
 async fn conflicts_name_manager_and_field(case: Case) -> anyhow::Result<()> {

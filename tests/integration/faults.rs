@@ -7,7 +7,7 @@ use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, ListParams};
 use libtest_mimic::Trial;
 use serde_json::json;
 
@@ -332,7 +332,7 @@ async fn killed_at_any_write_the_next_life_finishes(case: Case) -> anyhow::Resul
         widgets.is_done(&name).await?;
         let maps = case
             .objects::<ConfigMap>()
-            .list(&Default::default())
+            .list(&ListParams::default())
             .await?;
         let ours = maps.items.iter().filter(|map| {
             map.metadata

@@ -252,9 +252,7 @@ async fn a_paused_widget_is_left_alone(case: Case) -> anyhow::Result<()> {
 
 async fn a_period_makes_runs(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
-    let _operator = widgets
-        .operator(r#"set_status(#{reason: reason});"#)
-        .await?;
+    let _operator = widgets.operator("set_status(#{reason: reason});").await?;
     let often = json!({"rhai.operator/reconcile-period": "200ms"});
     widgets
         .make_with("a", json!({"metadata": {"annotations": often}}))

@@ -80,10 +80,10 @@ async fn work(text: &str, name: &str) -> Vec<String> {
         let mut sources = Sources::new("example", "");
         sources.insert("main.rhai", script);
         let outcome = match engine.compile(&sources, "main.rhai") {
-            Err(problems) => Err(problems
-                .iter()
-                .map(|problem| format!("{problem}\n"))
-                .collect()),
+            Err(problems) => {
+                let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                Err(problems.join("\n"))
+            }
             Ok(program) if runs => pool
                 .run(job(program))
                 .await
