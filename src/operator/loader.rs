@@ -1,23 +1,15 @@
 //! The project on disk: loaded at start, and again whenever its files change.
 //!
-//! A folder that a `ConfigMap` is mounted at changes by a link that is swapped, so that what is watched is
-//! the folders, and they are watched anew after each change.
+//! A folder that is moved away or a link that is swapped takes its watch along, so that the files are
+//! watched anew after each change.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-
-use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
-use tokio::sync::Notify;
 
 use super::Options;
-use crate::clock;
 use crate::model::Problem;
-use crate::role::{Project, Toolchain};
+use crate::role::{FileWatch, Project, Toolchain};
 use crate::watches::Environment;
-
-/// An editor or a mount changes several files in a row; one load is enough.
-const SETTLE: Duration = Duration::from_millis(200);
 
 /// Loads a project.
 #[derive(Clone)]
@@ -59,18 +51,28 @@ impl Loader {
         })
     }
 
-    /// Hands over each new version that is right; does not end.
-    pub(super) async fn follow<F>(&self, serve: impl Fn(Arc<Project>) -> F)
-    where
+    /// Watches the files, from now on.
+    pub(super) fn watch(&self) -> Option<FileWatch> {
+        FileWatch::start(&self.watches_file, &self.roles_dir)
+            .inspect_err(|error| {
+                tracing::warn!(%error, "changes of files are seen after a restart only");
+            })
+            .ok()
+    }
+
+    /// Hands over each version that is right and newer than what was there when the watch began; does
+    /// not end.
+    pub(super) async fn follow<F>(
+        &self,
+        mut watch: Option<FileWatch>,
+        serve: impl Fn(Arc<Project>) -> F,
+    ) where
         F: Future<Output = ()>,
     {
-        let changed = Arc::new(Notify::new());
-        let mut watcher = self.watch_files(&changed);
-        loop {
-            changed.notified().await;
-            clock::sleep(SETTLE).await;
+        while let Some(current) = watch {
+            current.changed().await;
             // Before the files are read, so that no change falls in between.
-            drop(std::mem::replace(&mut watcher, self.watch_files(&changed)));
+            watch = self.watch();
             match self.load().await {
                 Ok(project) => {
                     tracing::info!(watches = project.watches.len(), "project loaded anew");
@@ -84,41 +86,7 @@ impl Loader {
                 }
             }
         }
-    }
-
-    fn watch_files(&self, changed: &Arc<Notify>) -> Option<RecommendedWatcher> {
-        let watcher = self.try_watch_files(changed);
-        let report =
-            |error| tracing::warn!(%error, "changes of files are seen after a restart only");
-        watcher.map_err(report).ok()
-    }
-
-    fn try_watch_files(&self, changed: &Arc<Notify>) -> notify::Result<RecommendedWatcher> {
-        let (changed, loader) = (Arc::clone(changed), self.clone());
-        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            if event.is_ok_and(|event| loader.is_concerned(&event)) {
-                changed.notify_one();
-            }
-        })?;
-        let folder = match self.watches_file.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        watcher.watch(folder, RecursiveMode::NonRecursive)?;
-        watcher.watch(&self.roles_dir, RecursiveMode::Recursive)?;
-        Ok(watcher)
-    }
-
-    /// Reading a file is no change of it. Beside watches.yaml there may be anything; the links that a
-    /// mounted `ConfigMap` swaps begin with two dots.
-    fn is_concerned(&self, event: &Event) -> bool {
-        !event.kind.is_access()
-            && event.paths.iter().any(|path| {
-                let name = path.file_name().unwrap_or_default();
-                Some(name) == self.watches_file.file_name()
-                    || name.as_encoded_bytes().starts_with(b"..")
-                    || path.starts_with(&self.roles_dir)
-            })
+        std::future::pending::<()>().await;
     }
 }
 
@@ -126,6 +94,7 @@ impl Loader {
 mod tests {
     use super::*;
     use std::fs;
+    use std::path::Path;
 
     use crate::host;
 
@@ -151,7 +120,7 @@ mod tests {
     /// Makes changes while a project is followed; returns the kinds that were served, one per change.
     async fn served(loader: &Loader, changes: &[&dyn Fn()]) -> Vec<String> {
         let (sender, mut projects) = tokio::sync::mpsc::unbounded_channel();
-        let following = loader.follow(|project| {
+        let following = loader.follow(loader.watch(), |project| {
             sender.send(project).unwrap();
             std::future::ready(())
         });

@@ -106,6 +106,7 @@ const MOST_RUNS: usize = 64;
 pub async fn run(options: Options, toolchain: Toolchain) -> Result<(), Error> {
     let shutdown = signals::shutdown().map_err(Error::Signals)?;
     let loader = Loader::new(&options, toolchain);
+    let files = loader.watch();
     let project = loader.load().await.map_err(Error::Project)?;
     for note in &project.notes {
         tracing::warn!("{note}");
@@ -127,7 +128,7 @@ pub async fn run(options: Options, toolchain: Toolchain) -> Result<(), Error> {
     };
     let controller = build(&options, cluster, &loader, telemetry);
     controller.serve(&project).await;
-    let reloading = loader.follow({
+    let reloading = loader.follow(files, {
         let controller = controller.clone();
         move |project| {
             let controller = controller.clone();
