@@ -90,7 +90,7 @@ async fn kill_at_each(case: Case, keep: fn(Rule) -> Rule) -> anyhow::Result<()> 
         let name = name(kills.len());
         let fault = scene.proxy.inject(keep(scene.request(kills.len())));
         scene.make(&name).await?;
-        let Some(request) = scene.held_or_done(&name, &fault).await? else {
+        let Some(request) = scene.held_or_done(&operator, &name, &fault).await? else {
             fault.clear();
             break;
         };
@@ -126,7 +126,7 @@ async fn a_kill_at_any_request_of_a_deletion_leaves_nothing(case: Case) -> anyho
             let rule = scene.request(kills.len() - before);
             let fault = scene.proxy.inject(keep(rule));
             scene.widgets.delete(&name).await?;
-            let Some(request) = scene.held_or_gone(&name, &fault).await? else {
+            let Some(request) = scene.held_or_gone(&operator, &name, &fault).await? else {
                 fault.clear();
                 break;
             };
@@ -181,26 +181,38 @@ impl Scene {
     }
 
     /// The request that is kept; none if the run came to its end before that.
-    async fn held_or_done(&self, name: &str, fault: &Fault) -> anyhow::Result<Option<String>> {
+    async fn held_or_done(
+        &self,
+        operator: &Operator,
+        name: &str,
+        fault: &Fault,
+    ) -> anyhow::Result<Option<String>> {
         eventually(SOON, "a request to be held", || async {
             if let Some(request) = fault.held().pop() {
                 return Ok(Some(request));
             }
             let ready = self.widgets.condition(name, "Ready").await?;
             ensure!(ready["status"] == "True", "{ready}");
+            is_idle(operator).await?;
             Ok(None)
         })
         .await
     }
 
     /// The request that is kept; none if the widget was gone before that.
-    async fn held_or_gone(&self, name: &str, fault: &Fault) -> anyhow::Result<Option<String>> {
+    async fn held_or_gone(
+        &self,
+        operator: &Operator,
+        name: &str,
+        fault: &Fault,
+    ) -> anyhow::Result<Option<String>> {
         eventually(SOON, "a request to be held", || async {
             if let Some(request) = fault.held().pop() {
                 return Ok(Some(request));
             }
             let left = self.widgets.api.get_opt(name).await?;
             ensure!(left.is_none(), "{left:?}");
+            is_idle(operator).await?;
             Ok(None)
         })
         .await
@@ -271,6 +283,15 @@ impl Scene {
         })
         .await
     }
+}
+
+/// No run is on its way. What the last request of a run did is seen before its answer is held, and while
+/// it is held the run goes on.
+async fn is_idle(operator: &Operator) -> anyhow::Result<()> {
+    let metrics = operator.metrics().await?;
+    let idle = r#"active_workers{controller="widget-controller"} 0"#;
+    ensure!(metrics.contains(idle), "{metrics}");
+    Ok(())
 }
 
 /// What matters of the objects whose names begin so: not their versions, nor what is random.
