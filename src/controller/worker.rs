@@ -57,7 +57,10 @@ impl Shared {
 
     async fn conclude(&self, served: &Served, work: &Work, input: Input, report: Report) -> Then {
         let key = &work.key;
-        served.metrics.script_ran(report.took);
+        served.metrics.script_ran(report.script_took);
+        for (function, calls) in &report.calls {
+            self.metrics.host_calls(function, *calls);
+        }
         self.metrics.applied("written", report.writes.len());
         self.metrics.applied("skipped", report.skipped);
         self.metrics.pruned(report.pruned.len());

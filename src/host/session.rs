@@ -1,6 +1,6 @@
 //! What one run carries for its host functions, and what they gather for its report.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,6 +85,8 @@ pub struct Gathered {
     pub dropped: Vec<(ObjectRef, String)>,
     /// Kinds of which objects were read or applied and that cannot be watched.
     pub unwatched: BTreeSet<String>,
+    /// How often each function was called.
+    pub calls: BTreeMap<&'static str, usize>,
     /// Each call, where [`Setup::trace`] asks for it.
     pub trace: Vec<Call>,
 }
@@ -201,7 +203,7 @@ impl Session {
         }
     }
 
-    /// Notes a call that began at `since`, where calls are traced.
+    /// Counts a call that began at `since`, and notes it where calls are traced.
     pub(super) fn trace<O: ToString, R: ToString>(
         &self,
         function: &'static str,
@@ -209,6 +211,7 @@ impl Session {
         object: impl FnOnce() -> O,
         result: impl FnOnce() -> R,
     ) {
+        *self.gathered.lock().calls.entry(function).or_default() += 1;
         if !self.setup.trace {
             return;
         }

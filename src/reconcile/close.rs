@@ -295,6 +295,7 @@ impl Run<'_> {
             .map(|write| write.object)
             .collect();
         report.skipped = gathered.skipped;
+        report.calls = gathered.calls;
         report.trace = gathered.trace;
         report.took = clock::now() - self.started;
         tracing::info!(

@@ -35,7 +35,9 @@ impl Run<'_> {
             cancel: self.input.cancel.clone(),
             deadline: clock::now() + timeout,
         };
+        let started = clock::now();
         let result = self.context.pool.run(job).await;
+        self.report.script_took = started.elapsed();
         self.gathered = std::mem::take(&mut *session.gathered());
         match result {
             Ok(_) => Outcome::Done.into(),

@@ -1,6 +1,6 @@
 //! What a run came to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +40,10 @@ pub struct Report {
     pub skipped: usize,
     /// How long the run took.
     pub took: Duration,
+    /// How long its script took, host calls included.
+    pub script_took: Duration,
+    /// How often the script called each host function that reaches out.
+    pub calls: BTreeMap<&'static str, usize>,
     /// What people should know, e.g. fields that the server dropped.
     pub notes: Vec<String>,
     /// Each host call; empty for the operator's runs.
@@ -82,6 +86,8 @@ impl Report {
             writes: Vec::new(),
             skipped: 0,
             took: Duration::ZERO,
+            script_took: Duration::ZERO,
+            calls: BTreeMap::new(),
             notes: Vec::new(),
             trace: Vec::new(),
             changes: Vec::new(),

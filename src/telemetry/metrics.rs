@@ -341,13 +341,13 @@ impl Metrics {
             .set(leads.into());
     }
 
-    /// Counts a call of a host function.
-    pub fn host_call(&self, function: &'static str) {
+    /// Counts calls of a host function.
+    pub fn host_calls(&self, function: &'static str, calls: usize) {
         self.0
             .families
             .host_calls
             .get_or_create(&FunctionLabel { function })
-            .inc();
+            .inc_by(u64::try_from(calls).unwrap_or(u64::MAX));
     }
 
     /// Counts applied objects: `written`, or `skipped` because nothing had changed.

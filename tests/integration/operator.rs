@@ -533,6 +533,7 @@ async fn metrics_have_the_names_that_dashboards_know(case: Case) -> anyhow::Resu
         r#"workqueue_adds_total{name="widget-controller",controller="widget-controller"} "#,
         r#"rest_client_requests_total{code="201",method="#,
         r#"rhai_operator_applies_total{action="written"} 1"#,
+        r#"rhai_operator_host_calls_total{function="k8s_apply"} 1"#,
         r#"rhai_operator_cache_objects{kind="ConfigMap"} "#,
         r#"state="synced""#,
         "process_resident_memory_bytes ",
