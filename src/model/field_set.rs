@@ -152,7 +152,7 @@ impl FieldSet {
             let wanted = desired.and_then(|v| step.of_desired(v));
             match step.of(live) {
                 None => hasher.write_u8(0),
-                Some(value) if !below.is_empty() => {
+                Some(value) if below.leads_into(value) => {
                     hasher.write_u8(1);
                     below.digest_into(hasher, value, wanted);
                 }
@@ -164,6 +164,15 @@ impl FieldSet {
                     hash_value(hasher, value);
                 }
             }
+        }
+    }
+
+    /// Whether the steps below are steps into a value of this type.
+    fn leads_into(&self, value: &Value) -> bool {
+        match self.children.first() {
+            Some((Element::Field(_), _)) => value.is_object(),
+            Some(_) => value.is_array(),
+            None => false,
         }
     }
 
@@ -180,7 +189,8 @@ impl FieldSet {
             return leaf_matches(desired, live, name);
         }
         match desired {
-            Value::Object(fields) => {
+            // Empty content may be gone, and its place with it; another type is another value.
+            Value::Object(fields) if live.is_object() || live.is_null() => {
                 let owned = |(name, wanted): (&String, &Value)| {
                     let present = live.get(name).unwrap_or(&Value::Null);
                     below_matches(self.field(name), wanted, present, name)
