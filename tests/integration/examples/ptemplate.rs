@@ -94,6 +94,7 @@ async fn a_daemon_set_leads_to_runs_of_its_own_ptemplate_alone(case: Case) -> an
             .until_status(name, "its consumers", |status| status["consumers"] == all)
             .await?;
     }
+    ptemplates.is_idle("ptemplate-controller").await?;
     let before = ptemplates.reasons("b")?;
     let consumers = case.objects::<DaemonSet>();
     let image = |image: &str| json!({"spec": {"template": {"spec": {"containers": [{"name": "consumer", "image": image}]}}}});

@@ -184,6 +184,17 @@ impl Example {
             .collect())
     }
 
+    /// Waits until no run of a controller is on its way: then all that ran are in the log.
+    pub(super) async fn is_idle(&self, controller: &str) -> anyhow::Result<()> {
+        let idle = format!(r#"active_workers{{controller="{controller}"}} 0"#);
+        eventually(SOON, "the end of all runs", || async {
+            let metrics = self.operator.metrics().await?;
+            anyhow::ensure!(metrics.contains(&idle), "{metrics}");
+            Ok(())
+        })
+        .await
+    }
+
     /// How many runs there were, by what led to them.
     pub(super) fn reasons(&self, name: &str) -> anyhow::Result<BTreeMap<String, usize>> {
         let mut reasons = BTreeMap::new();
