@@ -7,7 +7,7 @@
 //! | layer | modules |
 //! |---|---|
 //! | 0 | `model`, `clock`, `backoff` |
-//! | 1 | `telemetry`, `watches`, `script` |
+//! | 1 | `telemetry`, `watches`, `script`, `apiserver` |
 //! | 2 | `cluster`, `role`, `server` |
 //! | 3 | `apply`, `lease` |
 //! | 4 | `host` |
@@ -16,6 +16,7 @@
 //! | 7 | `operator` |
 //! | 8 | `cli` |
 
+pub mod apiserver;
 pub mod apply;
 pub mod backoff;
 pub mod cli;

@@ -1,0 +1,286 @@
+//! What a request is refused with: Kubernetes' `Status`, and the field errors within.
+//!
+//! Texts are the real server's: clients and people read them.
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+/// A refusal: what becomes a `Status` of the API.
+///
+/// <https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/>
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApiError {
+    /// The HTTP status code.
+    pub code: u16,
+    /// A machine-readable reason such as `NotFound`; none where the server gives none.
+    pub reason: Option<&'static str>,
+    /// What a person reads.
+    pub message: String,
+    /// The `details` of the `Status`: name, group, kind (the plural), causes and so on.
+    pub details: Option<Map<String, Value>>,
+}
+
+/// One wrong field, as apimachinery's `field.Error`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldError {
+    /// What kind of error it is.
+    pub kind: FieldErrorKind,
+    /// Path as apimachinery writes it: `spec.ports[0].name`, `metadata.labels[a b]`.
+    pub path: String,
+    /// The offending value as it is shown in the message; none for those that show none.
+    pub value: Option<Value>,
+    /// What was expected.
+    pub detail: String,
+}
+
+/// The kinds of [`FieldError`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldErrorKind {
+    /// `FieldValueNotFound`
+    NotFound,
+    /// `FieldValueRequired`
+    Required,
+    /// `FieldValueDuplicate`
+    Duplicate,
+    /// `FieldValueInvalid`
+    Invalid,
+    /// `FieldValueTypeInvalid`
+    TypeInvalid,
+    /// `FieldValueNotSupported`
+    NotSupported,
+    /// `FieldValueForbidden`
+    Forbidden,
+    /// `FieldValueTooLong`
+    TooLong,
+    /// `FieldValueTooMany`
+    TooMany,
+}
+
+impl FieldErrorKind {
+    /// The `reason` of a cause.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::NotFound => "FieldValueNotFound",
+            Self::Required => "FieldValueRequired",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::Invalid => "FieldValueInvalid",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::NotFound => "Not found",
+            Self::Required => "Required value",
+            Self::Duplicate => "Duplicate value",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::NotSupported => "Unsupported value",
+            Self::Forbidden => "Forbidden",
+            Self::TooLong => "Too long",
+            Self::TooMany => "Too many",
+        }
+    }
+}
+
+impl FieldError {
+    /// An error that shows the offending value.
+    pub fn new(
+        kind: FieldErrorKind,
+        path: impl Into<String>,
+        value: impl Into<Value>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self {
+            kind,
+            path: path.into(),
+            value: Some(value.into()),
+            detail: detail.into(),
+        }
+    }
+
+    /// `Invalid value: <value>: <detail>`
+    pub fn invalid(
+        path: impl Into<String>,
+        value: impl Into<Value>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::new(FieldErrorKind::Invalid, path, value, detail)
+    }
+
+    /// `Required value[: <detail>]`
+    pub fn required(path: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self {
+            kind: FieldErrorKind::Required,
+            path: path.into(),
+            value: None,
+            detail: detail.into(),
+        }
+    }
+
+    /// `Forbidden: <detail>`
+    pub fn forbidden(path: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self {
+            kind: FieldErrorKind::Forbidden,
+            path: path.into(),
+            value: None,
+            detail: detail.into(),
+        }
+    }
+
+    /// `Duplicate value: <value>`
+    pub fn duplicate(path: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self::new(FieldErrorKind::Duplicate, path, value, "")
+    }
+
+    /// `Unsupported value: <value>: supported values: "a", "b"`
+    pub fn not_supported(
+        path: impl Into<String>,
+        value: impl Into<Value>,
+        supported: &[&str],
+    ) -> Self {
+        let supported: Vec<String> = supported.iter().map(|one| format!("{one:?}")).collect();
+        let detail = format!("supported values: {}", supported.join(", "));
+        Self::new(FieldErrorKind::NotSupported, path, value, detail)
+    }
+
+    /// The message without the path, as in the `message` of a cause.
+    pub fn body(&self) -> String {
+        let mut body = self.kind.text().to_owned();
+        if let Some(value) = &self.value
+            && !matches!(self.kind, FieldErrorKind::TooLong | FieldErrorKind::TooMany)
+        {
+            body = format!("{body}: {value}");
+        }
+        if !self.detail.is_empty() {
+            body = format!("{body}: {}", self.detail);
+        }
+        body
+    }
+
+    fn cause(&self) -> Value {
+        json!({"reason": self.kind.reason(), "message": self.body(), "field": self.path})
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.body())
+    }
+}
+
+impl ApiError {
+    /// A refusal without details.
+    pub fn new(code: u16, reason: Option<&'static str>, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+        }
+    }
+
+    /// 400 `BadRequest`
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, Some("BadRequest"), message)
+    }
+
+    /// 404 `NotFound`: `widgets.ex.io "a" not found`
+    pub fn not_found(group: &str, plural: &str, name: &str) -> Self {
+        let message = format!("{} {name:?} not found", qualified(plural, group));
+        Self::new(404, Some("NotFound"), message).about(group, plural, name)
+    }
+
+    /// 409 `AlreadyExists`: `widgets.ex.io "a" already exists`
+    pub fn already_exists(group: &str, plural: &str, name: &str) -> Self {
+        let message = format!("{} {name:?} already exists", qualified(plural, group));
+        Self::new(409, Some("AlreadyExists"), message).about(group, plural, name)
+    }
+
+    /// 409 `Conflict`: `Operation cannot be fulfilled on widgets.ex.io "a": <why>`
+    pub fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on {} {name:?}: {why}",
+            qualified(plural, group)
+        );
+        Self::new(409, Some("Conflict"), message).about(group, plural, name)
+    }
+
+    /// 422 `Invalid`: `Widget.ex.io "a" is invalid: <one error, or a list of them>`
+    pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+        let mut texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let mut seen = std::collections::HashSet::new();
+        texts.retain(|text| seen.insert(text.clone()));
+        let list = match texts.as_slice() {
+            [one] => one.clone(),
+            several => format!("[{}]", several.join(", ")),
+        };
+        let message = format!("{} {name:?} is invalid: {list}", qualified(kind, group));
+        let mut error = Self::new(422, Some("Invalid"), message).about(group, kind, name);
+        let causes: Vec<Value> = errors.iter().map(FieldError::cause).collect();
+        if !causes.is_empty() {
+            error = error.with_detail("causes", Value::Array(causes));
+        }
+        error
+    }
+
+    /// Adds name, group and kind to the details; empty ones are left out.
+    #[must_use]
+    pub fn about(mut self, group: &str, kind: &str, name: &str) -> Self {
+        for (key, value) in [("name", name), ("group", group), ("kind", kind)] {
+            if !value.is_empty() {
+                self = self.with_detail(key, value.into());
+            }
+        }
+        self
+    }
+
+    /// Adds one key to the details.
+    #[must_use]
+    pub fn with_detail(mut self, key: &str, value: Value) -> Self {
+        self.details
+            .get_or_insert_default()
+            .insert(key.to_owned(), value);
+        self
+    }
+
+    /// The `Status` object as it goes over the wire.
+    pub fn status(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "code": self.code,
+        });
+        if let Some(reason) = self.reason {
+            status["reason"] = reason.into();
+        }
+        if let Some(details) = &self.details {
+            status["details"] = Value::Object(details.clone());
+        }
+        status
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+/// A plural or kind with its group as the server writes it: `widgets.ex.io`, `pods`.
+fn qualified(name: &str, group: &str) -> String {
+    if group.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{name}.{group}")
+    }
+}
