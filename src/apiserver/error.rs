@@ -19,6 +19,8 @@ pub struct ApiError {
     pub message: String,
     /// The `details` of the `Status`: name, group, kind (the plural), causes and so on.
     pub details: Option<Map<String, Value>>,
+    /// Where an expired list may go on: `metadata.continue`.
+    pub continue_token: Option<String>,
 }
 
 /// One wrong field, as apimachinery's `field.Error`.
@@ -181,6 +183,7 @@ impl ApiError {
             reason,
             message: message.into(),
             details: None,
+            continue_token: None,
         }
     }
 
@@ -239,6 +242,13 @@ impl ApiError {
         self
     }
 
+    /// Says where an expired list may go on.
+    #[must_use]
+    pub fn with_continue(mut self, token: String) -> Self {
+        self.continue_token = Some(token);
+        self
+    }
+
     /// Adds one key to the details.
     #[must_use]
     pub fn with_detail(mut self, key: &str, value: Value) -> Self {
@@ -260,6 +270,9 @@ impl ApiError {
         });
         if let Some(reason) = self.reason {
             status["reason"] = reason.into();
+        }
+        if let Some(token) = &self.continue_token {
+            status["metadata"]["continue"] = token.as_str().into();
         }
         if let Some(details) = &self.details {
             status["details"] = Value::Object(details.clone());

@@ -4,5 +4,144 @@
 //! controller manager does beside an API server (garbage collection, namespaces, workloads that
 //! become ready) runs in the drain loop of each commit, so that a test that has settled has settled.
 //! Imports `model` and `clock` only: a bug must not sit on both sides of a test.
+//!
+//! # Layout
+//!
+//! | module | what |
+//! |---|---|
+//! | `store` | the objects, their revisions, their past |
+//! | `resource` | what is served: groups, versions, kinds |
+//! | `select` | label and field selectors |
+//! | `registry` | the rules: what a write does, and what follows from it |
+//! | `table`, `discovery` | views of both |
+//! | `http` | requests and answers, over sockets and in process |
 
+pub mod bootstrap;
+pub mod discovery;
 pub mod error;
+pub mod http;
+pub mod registry;
+pub mod resource;
+pub mod select;
+pub mod store;
+pub mod table;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+
+pub use self::http::{Anonymous, Listening, Service};
+pub use self::registry::User;
+
+use self::http::Users;
+use self::registry::{Controller, Registry};
+use crate::clock::{self, Clock};
+
+/// How many events of each resource are remembered: a watch that has fallen further behind begins
+/// anew. The real server's watch cache holds between 100 and 102,400.
+const HISTORY: usize = 4096;
+
+/// What an [`ApiServer`] is made of.
+pub struct Options {
+    /// Its time.
+    pub clock: Clock,
+    /// What becomes of requests without credentials.
+    pub anonymous: Anonymous,
+    /// How many events of each resource are remembered.
+    pub history: usize,
+    /// Controllers beside the server's own.
+    pub controllers: Vec<Box<dyn Controller>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            clock: Clock::system(),
+            anonymous: Anonymous::default(),
+            history: HISTORY,
+            controllers: Vec::new(),
+        }
+    }
+}
+
+/// A Kubernetes API server in this process. Clones are handles of one server.
+///
+/// # Guarantees
+///
+/// Every write is followed, before it is answered, by all that controllers do because of it; what
+/// they do later (a Pod that becomes ready after a second) is done by [`ApiServer::drive`], or by
+/// [`ApiServer::settle`] once the clock has advanced.
+#[derive(Clone, Debug)]
+pub struct ApiServer {
+    registry: Arc<Registry>,
+    users: Arc<Users>,
+}
+
+impl ApiServer {
+    /// A server with the objects that every cluster has.
+    pub fn new(options: Options) -> Self {
+        let Options {
+            clock,
+            anonymous,
+            history,
+            controllers,
+        } = options;
+        let server = Self {
+            registry: Arc::new(Registry::new(clock, history, controllers)),
+            users: Arc::new(Users::new(anonymous)),
+        };
+        server.registry.write(bootstrap::create);
+        server
+    }
+
+    /// The service for a client in this process, as a user of its own: what
+    /// `kube::Client::new` takes.
+    pub fn client(&self, user: User) -> Service {
+        self.service().for_user(user)
+    }
+
+    /// The service for requests that say who sends them.
+    pub fn service(&self) -> Service {
+        Service::new(Arc::clone(&self.registry), Arc::clone(&self.users))
+    }
+
+    /// Serves plain HTTP on a listener until the value is dropped.
+    pub fn serve(&self, listener: TcpListener) -> std::io::Result<Listening> {
+        http::serve(&self.service(), listener, None)
+    }
+
+    /// A bearer token is a user's from now on.
+    pub fn add_token(&self, token: &str, user: User) {
+        self.users.insert(token, user);
+    }
+
+    /// Runs all that is due now. Afterwards no controller has anything to do until the clock
+    /// advances.
+    pub fn settle(&self) {
+        self.registry.settle();
+    }
+
+    /// Runs what controllers do later, when its time comes. Never ends.
+    pub async fn drive(self) {
+        loop {
+            let now = self.registry.now();
+            let wait = match self.registry.next_due() {
+                Some(due) if due <= now => {
+                    self.settle();
+                    Duration::ZERO
+                }
+                Some(due) => due.duration_since(now).unsigned_abs(),
+                // Woken when there is something.
+                None => Duration::from_hours(1),
+            };
+            tokio::select! {
+                () = clock::sleep(wait) => {}
+                () = self.registry.rescheduled() => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Who sends a request: by token, by certificate, or nobody in particular.
+//!
+//! <https://kubernetes.io/docs/reference/access-authn-authz/authentication/>
+
+use std::collections::HashMap;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use parking_lot::RwLock;
+
+use crate::apiserver::error::ApiError;
+use crate::apiserver::registry::User;
+
+/// What becomes of requests without credentials.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Anonymous {
+    /// They are `system:anonymous`'s.
+    #[default]
+    Unauthenticated,
+    /// They are the administrator's: for a server that only its user can reach.
+    Administrator,
+}
+
+/// The users by their tokens.
+#[derive(Debug, Default)]
+pub struct Users {
+    anonymous: Anonymous,
+    tokens: RwLock<HashMap<String, User>>,
+}
+
+impl Users {
+    /// No users yet.
+    pub fn new(anonymous: Anonymous) -> Self {
+        Self {
+            anonymous,
+            tokens: RwLock::default(),
+        }
+    }
+
+    /// A bearer token is a user's from now on.
+    pub fn insert(&self, token: &str, user: User) {
+        self.tokens.write().insert(token.to_owned(), user);
+    }
+
+    /// Who sends a request with these headers over a connection of this user.
+    pub(super) fn identify(
+        &self,
+        connection: Option<&User>,
+        headers: &HeaderMap,
+    ) -> Result<User, ApiError> {
+        let user = self.authenticated(connection, headers)?;
+        Ok(impersonated(user, headers))
+    }
+
+    fn authenticated(
+        &self,
+        connection: Option<&User>,
+        headers: &HeaderMap,
+    ) -> Result<User, ApiError> {
+        if let Some(user) = connection {
+            return Ok(user.clone());
+        }
+        let header = headers
+            .get(AUTHORIZATION)
+            .and_then(|value| value.to_str().ok());
+        let Some(header) = header else {
+            return Ok(self.nobody());
+        };
+        let token = header
+            .split_once(' ')
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map(|(_, token)| token.trim());
+        let known = token.and_then(|token| self.tokens.read().get(token).cloned());
+        known.ok_or_else(|| ApiError::new(401, Some("Unauthorized"), "Unauthorized"))
+    }
+
+    fn nobody(&self) -> User {
+        match self.anonymous {
+            Anonymous::Administrator => User::admin(),
+            Anonymous::Unauthenticated => User {
+                name: "system:anonymous".to_owned(),
+                groups: vec!["system:unauthenticated".to_owned()],
+                ..User::default()
+            },
+        }
+    }
+}
+
+/// The user that a request acts as, if it says so.
+fn impersonated(user: User, headers: &HeaderMap) -> User {
+    let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let Some(name) = value("impersonate-user") else {
+        return user;
+    };
+    let groups = headers.get_all("impersonate-group").iter();
+    let mut groups: Vec<String> = groups
+        .filter_map(|value| value.to_str().ok())
+        .map(str::to_owned)
+        .collect();
+    let authenticated = "system:authenticated".to_owned();
+    if name != "system:anonymous" && !groups.contains(&authenticated) {
+        groups.push(authenticated);
+    }
+    User {
+        name: name.to_owned(),
+        uid: value("impersonate-uid").unwrap_or_default().to_owned(),
+        groups,
+    }
+}

@@ -1,0 +1,97 @@
+//! The options of a deletion, from the body or the query.
+
+use serde_json::Value;
+
+use super::Incoming;
+use super::negotiate;
+use super::query::check_dry_run;
+use crate::apiserver::error::{ApiError, FieldError};
+use crate::apiserver::registry::{DeleteOptions, Media, Preconditions, Propagation};
+
+/// What a deletion asks for, and whether it is a dry run.
+pub(super) fn options(incoming: &Incoming) -> Result<(DeleteOptions, bool), ApiError> {
+    let body = body(incoming)?;
+    let query = &incoming.query;
+    let text = |field: &str| -> Option<String> {
+        let given = if body.is_object() {
+            body[field].as_str()
+        } else {
+            query.first(field)
+        };
+        given.map(str::to_owned).filter(|value| !value.is_empty())
+    };
+    let mut errors = Vec::new();
+    let dry_run: Vec<&str> = match body["dryRun"].as_array() {
+        Some(list) => list.iter().filter_map(Value::as_str).collect(),
+        None => query.all("dryRun").filter(|one| !one.is_empty()).collect(),
+    };
+    check_dry_run(&dry_run, &mut errors);
+    let orphan = body["orphanDependents"]
+        .as_bool()
+        .or_else(|| query.flag("orphanDependents"));
+    let policy = text("propagationPolicy");
+    let propagation = propagation(policy.as_deref(), orphan, &mut errors);
+    if !errors.is_empty() {
+        let kind = "DeleteOptions";
+        return Err(ApiError::invalid("meta.k8s.io", kind, "", &errors));
+    }
+    let grace = body["gracePeriodSeconds"]
+        .as_i64()
+        .or_else(|| query.get("gracePeriodSeconds").parse().ok());
+    let precondition = |field: &str| {
+        let value = body["preconditions"][field].as_str();
+        value.map(str::to_owned)
+    };
+    let options = DeleteOptions {
+        grace_period: grace,
+        propagation,
+        preconditions: Preconditions {
+            uid: precondition("uid"),
+            resource_version: precondition("resourceVersion"),
+        },
+    };
+    Ok((options, !dry_run.is_empty()))
+}
+
+/// The body as an object; null where there is none.
+fn body(incoming: &Incoming) -> Result<Value, ApiError> {
+    if incoming.body.is_empty() {
+        return Ok(Value::Null);
+    }
+    let value = match negotiate::body_media(&incoming.headers, false)? {
+        Media::Json => serde_json::from_slice(&incoming.body).map_err(|why| why.to_string()),
+        Media::Yaml => serde_yaml::from_slice(&incoming.body).map_err(|why| why.to_string()),
+        Media::Protobuf => return crate::apiserver::registry::protobuf(&incoming.body),
+    };
+    value.map_err(ApiError::bad_request)
+}
+
+fn propagation(
+    policy: Option<&str>,
+    orphan: Option<bool>,
+    errors: &mut Vec<FieldError>,
+) -> Option<Propagation> {
+    if orphan.is_some() && policy.is_some() {
+        let text = "orphanDependents and deletionPropagation cannot be both set";
+        errors.push(FieldError::invalid(
+            "propagationPolicy",
+            policy.unwrap_or_default(),
+            text,
+        ));
+    }
+    match (policy, orphan) {
+        (Some("Background"), _) | (None, Some(false)) => Some(Propagation::Background),
+        (Some("Foreground"), _) => Some(Propagation::Foreground),
+        (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
+        (None, None) => None,
+        (Some(other), _) => {
+            let supported = &["Foreground", "Background", "Orphan", ""];
+            errors.push(FieldError::not_supported(
+                "propagationPolicy",
+                other,
+                supported,
+            ));
+            None
+        }
+    }
+}

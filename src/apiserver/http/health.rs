@@ -1,0 +1,43 @@
+//! Whether the server lives, and which it is.
+
+use http::Response;
+use serde_json::json;
+
+use super::respond::{self, Body};
+
+/// The answer to one of the paths that are no objects, if there is such a path.
+pub(super) fn answer(path: &str) -> Option<Response<Body>> {
+    match path {
+        "version" => Some(version()),
+        "healthz" | "livez" | "readyz" => Some(respond::text(200, "ok")),
+        _ if path.starts_with("healthz/")
+            || path.starts_with("livez/")
+            || path.starts_with("readyz/") =>
+        {
+            Some(respond::text(200, "ok"))
+        }
+        _ => None,
+    }
+}
+
+/// The version whose behaviour the server has.
+fn version() -> Response<Body> {
+    respond::json(
+        200,
+        &json!({
+            "major": "1",
+            "minor": "36",
+            "emulationMajor": "1",
+            "emulationMinor": "36",
+            "minCompatibilityMajor": "1",
+            "minCompatibilityMinor": "35",
+            "gitVersion": "v1.36.3",
+            "gitCommit": "",
+            "gitTreeState": "",
+            "buildDate": "1970-01-01T00:00:00Z",
+            "goVersion": "",
+            "compiler": "rustc",
+            "platform": "linux/amd64",
+        }),
+    )
+}

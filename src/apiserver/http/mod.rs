@@ -1,0 +1,137 @@
+//! The API over HTTP: one service for sockets and for clients in the same process.
+
+mod authenticate;
+mod deletion;
+mod handle;
+mod health;
+mod negotiate;
+mod path;
+mod query;
+mod respond;
+mod serve;
+mod show;
+mod stream;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+
+pub use authenticate::{Anonymous, Users};
+pub use respond::Body;
+pub use serve::{CertificateUser, Listening, Tls, serve};
+
+use super::error::ApiError;
+use super::registry::{Registry, User};
+
+/// The largest body that is read: <https://github.com/kubernetes/kubernetes/pull/73805>
+const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// The API as a [`tower::Service`]. Clones are handles of one server.
+#[derive(Clone, Debug)]
+pub struct Service {
+    registry: Arc<Registry>,
+    users: Arc<Users>,
+    /// Who sends the requests, where the connection says it.
+    user: Option<Arc<User>>,
+}
+
+/// A request whose body is read.
+struct Incoming {
+    method: Method,
+    path: String,
+    query: query::Query,
+    headers: http::HeaderMap,
+    body: Bytes,
+    user: User,
+}
+
+impl Service {
+    /// Of the objects and the users.
+    pub fn new(registry: Arc<Registry>, users: Arc<Users>) -> Self {
+        Self {
+            registry,
+            users,
+            user: None,
+        }
+    }
+
+    /// The same for requests that are all of one user, whatever they say.
+    #[must_use]
+    pub fn for_user(&self, user: User) -> Self {
+        Self {
+            user: Some(Arc::new(user)),
+            ..self.clone()
+        }
+    }
+
+    async fn answer<B>(self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        let user = self.users.identify(self.user.as_deref(), &parts.headers);
+        let read = async { Ok((user?, collected(body).await?)) };
+        let (mut response, warnings) = match read.await {
+            Ok((user, body)) => {
+                let incoming = Incoming {
+                    method: parts.method.clone(),
+                    path: parts.uri.path().to_owned(),
+                    query: query::Query::parse(parts.uri.query().unwrap_or_default()),
+                    headers: parts.headers,
+                    body,
+                    user,
+                };
+                handle::handle(&self.registry, &incoming)
+            }
+            Err(error) => (respond::error(&error, None), Vec::new()),
+        };
+        respond::finish(&mut response, &warnings);
+        if parts.method == Method::HEAD {
+            *response.body_mut() = http_body_util::Empty::new().boxed_unsync();
+        }
+        response
+    }
+}
+
+/// The whole body.
+async fn collected<B>(body: B) -> Result<Bytes, ApiError>
+where
+    B: http_body::Body,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(why) if why.is::<LengthLimitError>() => {
+            let message = format!("Request entity too large: limit is {BODY_LIMIT}");
+            Err(ApiError::new(413, Some("RequestEntityTooLarge"), message))
+        }
+        Err(why) => Err(ApiError::bad_request(why.to_string())),
+    }
+}
+
+impl<B> tower::Service<Request<B>> for Service
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.answer(request).await) })
+    }
+}

@@ -1,0 +1,100 @@
+//! The service on a socket: HTTP/1.1 and HTTP/2, plain or with TLS.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+use tokio_rustls::TlsAcceptor;
+
+use super::Service;
+use crate::apiserver::registry::User;
+
+/// A server on a socket, for as long as this value lives.
+#[derive(Debug)]
+pub struct Listening {
+    /// Where it listens.
+    pub address: SocketAddr,
+    accepting: AbortHandle,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+/// Finds the user of a certificate in DER.
+pub type CertificateUser = Arc<dyn Fn(&[u8]) -> Option<User> + Send + Sync>;
+
+/// What TLS needs: the acceptor, and who a client certificate stands for.
+#[derive(Clone)]
+pub struct Tls {
+    /// With the server's certificate.
+    pub acceptor: TlsAcceptor,
+    /// The user of a client's certificate, in DER.
+    pub user: CertificateUser,
+}
+
+/// Serves connections of a listener until the value is dropped.
+pub fn serve(
+    service: &Service,
+    listener: TcpListener,
+    tls: Option<Tls>,
+) -> std::io::Result<Listening> {
+    let address = listener.local_addr()?;
+    let service = service.clone();
+    let accepting = tokio::spawn(async move {
+        // Dropped with the task: connections end with the server.
+        let mut connections = tokio::task::JoinSet::new();
+        loop {
+            let Ok((stream, _)) = listener.accept().await else {
+                continue;
+            };
+            // An answer is one write; it is not to wait for another.
+            let _ = stream.set_nodelay(true);
+            let (service, tls) = (service.clone(), tls.clone());
+            connections.spawn(async move {
+                match tls {
+                    None => connection(service, stream).await,
+                    Some(tls) => secured(service, tls, stream).await,
+                }
+            });
+            while connections.try_join_next().is_some() {}
+        }
+    });
+    Ok(Listening {
+        address,
+        accepting: accepting.abort_handle(),
+    })
+}
+
+async fn secured(service: Service, tls: Tls, stream: tokio::net::TcpStream) {
+    let Ok(stream) = tls.acceptor.accept(stream).await else {
+        return;
+    };
+    let (_, session) = stream.get_ref();
+    let certificate = session.peer_certificates().and_then(<[_]>::first);
+    let service = match certificate.and_then(|certificate| (tls.user)(certificate)) {
+        Some(user) => service.for_user(user),
+        None => service,
+    };
+    connection(service, stream).await;
+}
+
+async fn connection<S>(service: Service, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let answer = service_fn(move |request| tower::Service::call(&mut service.clone(), request));
+    let served = auto::Builder::new(TokioExecutor::new())
+        .serve_connection_with_upgrades(TokioIo::new(stream), answer)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(error, "a connection ended");
+    }
+}

@@ -1,0 +1,102 @@
+//! Creation.
+
+use serde_json::Value;
+
+use super::call::{Answer, Call};
+use super::{Transaction, admission, encode, identity, metadata, rules};
+use crate::apiserver::error::ApiError;
+use crate::apiserver::resource::Generation;
+use crate::apiserver::store::Key;
+
+/// How often a generated name is made anew before its clash is the client's.
+const GENERATED_NAME_ATTEMPTS: usize = 8;
+
+/// Creates an object that has been decoded.
+pub fn create(
+    tx: &mut Transaction<'_>,
+    call: &Call,
+    mut object: Value,
+) -> Result<Answer, ApiError> {
+    identity::shape(&mut object)?;
+    identity::namespace(call, &mut object)?;
+    admission::create(tx, call)?;
+    let version = metadata::text(&object, "resourceVersion");
+    if !matches!(version, "" | "0") {
+        let message = "resourceVersion should not be set on objects to be created";
+        return Err(ApiError::new(500, None, message));
+    }
+    if !call.name.is_empty() && metadata::name(&object).is_empty() {
+        metadata::of_mut(&mut object).insert("name".to_owned(), call.name.as_str().into());
+    }
+    let object = named(tx, call, object);
+    let object = prepared(tx, call, object);
+    let errors = rules::validate(call, &object, None);
+    if !errors.is_empty() {
+        let (group, kind) = (&*call.resource.group, &*call.resource.kind);
+        return Err(ApiError::invalid(
+            group,
+            kind,
+            metadata::name(&object),
+            &errors,
+        ));
+    }
+    insert(tx, call, object)
+}
+
+/// A name of its own for an object that only says how it begins.
+fn named(tx: &Transaction<'_>, call: &Call, mut object: Value) -> Value {
+    let base = metadata::text(&object, "generateName").to_owned();
+    if base.is_empty() || !metadata::name(&object).is_empty() {
+        return object;
+    }
+    let mut name = metadata::generated_name(&base);
+    for _ in 1..GENERATED_NAME_ATTEMPTS {
+        if tx
+            .get(call.resource.storage(), &call.namespace, &name)
+            .is_none()
+        {
+            break;
+        }
+        name = metadata::generated_name(&base);
+    }
+    metadata::of_mut(&mut object).insert("name".to_owned(), name.into());
+    object
+}
+
+fn prepared(tx: &Transaction<'_>, call: &Call, mut object: Value) -> Value {
+    metadata::fill_system_fields(&mut object, tx.now());
+    rules::prepare_for_create(call, &mut object);
+    match call.resource.strategy.generation {
+        Generation::None if !call.resource.is_custom() => {}
+        _ => {
+            metadata::of_mut(&mut object).insert("generation".to_owned(), 1.into());
+        }
+    }
+    rules::track(call, None, object, &tx.now_rfc3339())
+}
+
+fn insert(tx: &mut Transaction<'_>, call: &Call, object: Value) -> Result<Answer, ApiError> {
+    let (group, plural) = (&*call.resource.group, &*call.resource.plural);
+    let name = metadata::name(&object).to_owned();
+    let key = Key::new(&call.namespace, &name);
+    let live = tx
+        .store
+        .table(call.resource.storage())
+        .and_then(|t| t.get(&key));
+    if let Some(live) = live {
+        let mut error = ApiError::already_exists(group, plural, &name);
+        if metadata::is_terminating(live) {
+            error.message = format!("object is being deleted: {}", error.message);
+        }
+        return Err(error);
+    }
+    if call.options.dry_run {
+        return Ok(Answer::with_code(201, object));
+    }
+    let owner = tx.owner(&call.resource);
+    let stored = tx
+        .store
+        .put(&owner, key, encode::to_storage(&call.resource, object));
+    let object = encode::presented(&call.resource, &call.version, &stored);
+    Ok(Answer::with_code(201, object))
+}

@@ -1,0 +1,137 @@
+//! The metadata that the server itself sets.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+/// Of `generateName`: at most this much of it is kept before the suffix.
+const GENERATED_BASE: usize = 58;
+
+/// Letters of generated suffixes: no vowels and nothing that is misread.
+const SUFFIX_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// A field of the metadata that is a string; empty where it is not there.
+pub(super) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object["metadata"][field].as_str().unwrap_or_default()
+}
+
+/// `metadata.name`
+pub(super) fn name(object: &Value) -> &str {
+    text(object, "name")
+}
+
+/// `metadata.namespace`
+pub(super) fn namespace(object: &Value) -> &str {
+    text(object, "namespace")
+}
+
+/// Whether the object waits for its finalizers or its grace period.
+pub(super) fn is_terminating(object: &Value) -> bool {
+    object["metadata"]["deletionTimestamp"].is_string()
+}
+
+/// `metadata.finalizers`
+pub(super) fn finalizers(object: &Value) -> Vec<&str> {
+    let list = object["metadata"]["finalizers"].as_array();
+    list.map(|list| list.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default()
+}
+
+/// The metadata, made where it is missing.
+pub(super) fn of_mut(object: &mut Value) -> &mut Map<String, Value> {
+    if !object.is_object() {
+        *object = Value::Object(Map::new());
+    }
+    let metadata = &mut object["metadata"];
+    if !metadata.is_object() {
+        *metadata = Value::Object(Map::new());
+    }
+    metadata.as_object_mut().expect("was made an object above")
+}
+
+/// Sets a field, or removes it where the other object has none.
+pub(super) fn copy(field: &str, from: &Value, to: &mut Value) {
+    match from["metadata"].get(field) {
+        Some(value) => of_mut(to).insert(field.to_owned(), value.clone()),
+        None => of_mut(to).remove(field),
+    };
+}
+
+/// The fields that the server fills at creation; what a client says of them is dropped.
+pub(super) fn fill_system_fields(object: &mut Value, now: Timestamp) {
+    let metadata = of_mut(object);
+    for field in [
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+        "resourceVersion",
+    ] {
+        metadata.remove(field);
+    }
+    metadata.insert("uid".to_owned(), uid().into());
+    metadata.insert("creationTimestamp".to_owned(), rfc3339(now).into());
+}
+
+/// A random uid, as RFC 9562 has version 4.
+pub(super) fn uid() -> String {
+    let bits: u128 = rand::random();
+    let bits = bits & !(0xf << 76) | (0x4 << 76);
+    let bits = bits & !(0x3 << 62) | (0x2 << 62);
+    let hex = format!("{bits:032x}");
+    [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ]
+    .join("-")
+}
+
+/// A name made of `generateName`.
+pub(super) fn generated_name(base: &str) -> String {
+    let mut end = base.len().min(GENERATED_BASE);
+    while !base.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut name = base[..end].to_owned();
+    for _ in 0..5 {
+        let at = rand::random_range(0..SUFFIX_LETTERS.len());
+        name.push(char::from(SUFFIX_LETTERS[at]));
+    }
+    name
+}
+
+/// As `metav1.Time` writes it.
+pub(super) fn rfc3339(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_uid_is_of_version_four() {
+        let uid = uid();
+        assert_eq!(uid.len(), 36);
+        assert_eq!(&uid[14..15], "4");
+        assert!(matches!(&uid[19..20], "8" | "9" | "a" | "b"));
+    }
+
+    #[test]
+    fn a_generated_name_keeps_63_characters() {
+        let name = generated_name(&"a".repeat(80));
+        assert_eq!(name.len(), 63);
+        assert!(generated_name("é".repeat(40).as_str()).len() <= 63);
+    }
+
+    #[test]
+    fn system_fields_are_the_servers() {
+        let mut object = json!({"metadata": {"uid": "mine", "deletionTimestamp": "x"}});
+        fill_system_fields(&mut object, Timestamp::UNIX_EPOCH);
+        assert_ne!(object["metadata"]["uid"], "mine");
+        assert!(!is_terminating(&object));
+        assert_eq!(text(&object, "creationTimestamp"), "1970-01-01T00:00:00Z");
+    }
+}

@@ -1,0 +1,221 @@
+//! Replacement of an object or of a part of it: the end of every PUT and PATCH.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::call::{Answer, Call};
+use super::{Transaction, admission, create, encode, identity, metadata, rules};
+use crate::apiserver::error::{ApiError, FieldError};
+use crate::apiserver::resource::Generation;
+use crate::apiserver::store::Key;
+
+const STALE: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+/// Replaces what is at the call's path by an object that has been decoded.
+pub fn update(
+    tx: &mut Transaction<'_>,
+    call: &Call,
+    mut object: Value,
+) -> Result<Answer, ApiError> {
+    identity::shape(&mut object)?;
+    identity::name(call, &object)?;
+    identity::namespace(call, &mut object)?;
+    admission::update(tx, call)?;
+    let Some(live) = tx.live(call) else {
+        if call.resource.strategy.create_on_update && call.subresource.is_empty() {
+            return create::create(tx, call, object);
+        }
+        return Err(call.not_found(&call.name));
+    };
+    if !call.resource.strategy.unconditional_update
+        && matches!(metadata::text(&object, "resourceVersion"), "" | "0")
+    {
+        return Err(invalid(call, &object, &[unconditional()]));
+    }
+    let live = encode::presented(&call.resource, &call.version, &live);
+    replace(tx, call, &live, object, rules::track)
+}
+
+/// 422 of an update without a `resourceVersion`.
+pub(super) fn unconditional() -> FieldError {
+    let text = "must be specified for an update";
+    FieldError::invalid("metadata.resourceVersion", Value::from(0), text)
+}
+
+/// How the ownership of fields moves: of an update, or of an apply that knows it already.
+pub(super) type Track = fn(&Call, Option<&Value>, Value, &str) -> Value;
+
+/// Writes an object over the live one, both in the call's version.
+pub(super) fn replace(
+    tx: &mut Transaction<'_>,
+    call: &Call,
+    live: &Arc<Value>,
+    mut object: Value,
+    track: Track,
+) -> Result<Answer, ApiError> {
+    check_preconditions(call, live, &object)?;
+    keep_system_fields(&mut object, live);
+    keep_other_parts(call, &mut object, live);
+    rules::prepare_for_update(call, &mut object, live);
+    count_generation(call, &mut object, live);
+    let object = track(call, Some(live), object, &tx.now_rfc3339());
+    let errors = rules::validate(call, &object, Some(live));
+    if !errors.is_empty() {
+        return Err(invalid(call, &object, &errors));
+    }
+    Ok(commit(tx, call, live, object))
+}
+
+fn invalid(call: &Call, object: &Value, errors: &[FieldError]) -> ApiError {
+    let (group, kind) = (&*call.resource.group, &*call.resource.kind);
+    ApiError::invalid(group, kind, metadata::name(object), errors)
+}
+
+fn check_preconditions(call: &Call, live: &Value, object: &Value) -> Result<(), ApiError> {
+    let uid = metadata::text(object, "uid");
+    let live_uid = metadata::text(live, "uid");
+    if !uid.is_empty() && uid != live_uid {
+        let why = format!(
+            "Precondition failed: UID in precondition: {uid}, UID in object meta: {live_uid}"
+        );
+        return Err(call.conflict(&call.name, &why));
+    }
+    let version = metadata::text(object, "resourceVersion");
+    if !matches!(version, "" | "0") && version != metadata::text(live, "resourceVersion") {
+        return Err(call.conflict(&call.name, STALE));
+    }
+    Ok(())
+}
+
+/// What no update changes.
+fn keep_system_fields(object: &mut Value, live: &Value) {
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "resourceVersion",
+        "selfLink",
+        "generation",
+    ] {
+        metadata::copy(field, live, object);
+    }
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        if object["metadata"].get(field).is_none_or(Value::is_null) {
+            metadata::copy(field, live, object);
+        }
+    }
+}
+
+/// A write to the object leaves the status alone, a write to the status everything else.
+fn keep_other_parts(call: &Call, object: &mut Value, live: &Value) {
+    match &*call.subresource {
+        "" if call.resource.strategy.status => copy(object, live, "status"),
+        "status" => {
+            let status = object.get("status").cloned();
+            let managed = object["metadata"].get("managedFields").cloned();
+            *object = live.clone();
+            set(object, "status", status);
+            if let Some(managed) = managed {
+                metadata::of_mut(object).insert("managedFields".to_owned(), managed);
+            }
+        }
+        "finalize" => {
+            let finalizers = object["spec"].get("finalizers").cloned();
+            let status = object.get("status").cloned();
+            *object = live.clone();
+            set(object, "status", status);
+            object["spec"]["finalizers"] = finalizers.unwrap_or_default();
+        }
+        _ => {}
+    }
+}
+
+fn copy(object: &mut Value, live: &Value, field: &str) {
+    set(object, field, live.get(field).cloned());
+}
+
+fn set(object: &mut Value, field: &str, value: Option<Value>) {
+    if let Some(map) = object.as_object_mut() {
+        match value {
+            Some(value) => map.insert(field.to_owned(), value),
+            None => map.remove(field),
+        };
+    }
+}
+
+fn count_generation(call: &Call, object: &mut Value, live: &Value) {
+    let changed = match call.resource.strategy.generation {
+        Generation::None => return,
+        _ if call.subresource == "status" => return,
+        Generation::Spec => object["spec"] != live["spec"],
+        Generation::SpecAndAnnotations => {
+            let annotations = |one: &Value| one["metadata"]["annotations"].clone();
+            object["spec"] != live["spec"] || annotations(object) != annotations(live)
+        }
+        Generation::AllButStatus => differs(object, live, &["metadata", "status"]),
+        Generation::All => differs(object, live, &["metadata"]),
+    };
+    if changed {
+        grow_generation(object);
+    }
+}
+
+/// One more, from 1 where there was none.
+pub(super) fn grow_generation(object: &mut Value) {
+    let generation = object["metadata"]["generation"].as_i64().unwrap_or(0);
+    metadata::of_mut(object).insert("generation".to_owned(), (generation + 1).into());
+}
+
+/// Whether anything but these fields differs.
+fn differs(object: &Value, live: &Value, but: &[&str]) -> bool {
+    let keys = |one: &Value| -> Vec<String> {
+        let map = one.as_object().into_iter().flatten();
+        let keys = map.map(|(key, _)| key.clone());
+        keys.filter(|key| !but.contains(&&**key)).collect()
+    };
+    let names = keys(object);
+    names != keys(live) || names.iter().any(|name| object[name] != live[name])
+}
+
+/// Stores what differs; removes what has lost its last finalizer.
+fn commit(tx: &mut Transaction<'_>, call: &Call, live: &Arc<Value>, object: Value) -> Answer {
+    let key = Key::new(&call.namespace, &call.name);
+    if object == **live {
+        return Answer::ok(Arc::clone(live));
+    }
+    if call.options.dry_run {
+        return Answer::ok(object);
+    }
+    let owner = tx.owner(&call.resource);
+    if is_over(call, &object) {
+        // The deletion is what is written: the answer keeps the revision that was read.
+        tx.store.remove(
+            &owner,
+            &key,
+            encode::to_storage(&call.resource, object.clone()),
+        );
+        return Answer::ok(object);
+    }
+    let stored = tx
+        .store
+        .put(&owner, key, encode::to_storage(&call.resource, object));
+    Answer::ok(encode::presented(&call.resource, &call.version, &stored))
+}
+
+/// Whether nothing keeps a terminating object any more.
+fn is_over(call: &Call, object: &Value) -> bool {
+    metadata::is_terminating(object)
+        && metadata::finalizers(object).is_empty()
+        && object["metadata"]["deletionGracePeriodSeconds"]
+            .as_i64()
+            .unwrap_or(0)
+            == 0
+        && !(&**call.resource.id() == "namespaces" && has_spec_finalizers(object))
+}
+
+/// Namespaces have a second list of finalizers.
+pub(super) fn has_spec_finalizers(object: &Value) -> bool {
+    let finalizers = object["spec"]["finalizers"].as_array();
+    finalizers.is_some_and(|list| !list.is_empty())
+}

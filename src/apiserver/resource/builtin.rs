@@ -1,0 +1,148 @@
+//! The built-in resources, read from what a real server says of itself.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::{GroupVersion, Resource, Strategy, Subresource, Version, id_of};
+
+const TABLE: &str = include_str!("builtin.json");
+
+/// A built-in group as the table has it.
+#[derive(Deserialize)]
+pub(super) struct Group {
+    pub(super) name: String,
+    /// Where discovery lists it: higher is earlier.
+    pub(super) priority: i64,
+    versions: Vec<GroupedVersion>,
+}
+
+#[derive(Deserialize)]
+struct GroupedVersion {
+    name: String,
+    priority: i64,
+    resources: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    name: String,
+    singular: String,
+    namespaced: bool,
+    kind: String,
+    verbs: Vec<String>,
+    #[serde(default)]
+    short_names: Vec<String>,
+    #[serde(default)]
+    categories: Vec<String>,
+    storage_version_hash: Option<String>,
+    group: Option<String>,
+    version: Option<String>,
+    #[serde(default)]
+    subresources: Vec<SubEntry>,
+}
+
+#[derive(Deserialize)]
+struct SubEntry {
+    name: String,
+    kind: String,
+    group: Option<String>,
+    version: Option<String>,
+    verbs: Vec<String>,
+}
+
+/// The table. It is part of the binary, so that it cannot be malformed; were it, nothing is served.
+pub(super) fn groups() -> Vec<Group> {
+    serde_json::from_str(TABLE).unwrap_or_default()
+}
+
+impl Group {
+    /// The group's versions with their priorities.
+    pub(super) fn versions(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.versions.iter().map(|v| (&*v.name, v.priority))
+    }
+
+    /// The group's resources; the versions of one plural are one resource.
+    pub(super) fn resources(&self) -> Vec<Resource> {
+        let mut found: Vec<Resource> = Vec::new();
+        for version in &self.versions {
+            for entry in &version.resources {
+                let served = entry.version(&version.name);
+                match found.iter_mut().find(|one| *one.plural == *entry.name) {
+                    Some(resource) => resource.versions.push(Version {
+                        storage: false,
+                        ..served
+                    }),
+                    None => found.push(entry.resource(&self.name, served)),
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Entry {
+    fn resource(&self, group: &str, version: Version) -> Resource {
+        let id: Arc<str> = id_of(group, &self.name).into();
+        Resource {
+            strategy: Strategy::of(&id, &version),
+            storage: (&*id == "events.events.k8s.io").then(|| "events".into()),
+            id,
+            group: group.into(),
+            plural: self.name.as_str().into(),
+            singular: self.singular.as_str().into(),
+            kind: self.kind.as_str().into(),
+            list_kind: format!("{}List", self.kind).into(),
+            namespaced: self.namespaced,
+            short_names: self.short_names.clone(),
+            categories: self.categories.clone(),
+            versions: vec![version],
+            custom: false,
+        }
+    }
+
+    fn version(&self, name: &str) -> Version {
+        Version {
+            name: name.into(),
+            served: true,
+            storage: true,
+            verbs: self.verbs.clone(),
+            subresources: self.subresources.iter().map(SubEntry::parsed).collect(),
+            storage_hash: self.storage_version_hash.clone(),
+            response: response(self.group.as_deref(), self.version.as_deref()),
+            deprecation: deprecation(&self.name, name),
+            custom: None,
+        }
+    }
+}
+
+impl SubEntry {
+    fn parsed(&self) -> Subresource {
+        Subresource {
+            name: self.name.as_str().into(),
+            kind: self.kind.as_str().into(),
+            response: response(self.group.as_deref(), self.version.as_deref()),
+            verbs: self.verbs.clone(),
+        }
+    }
+}
+
+fn response(group: Option<&str>, version: Option<&str>) -> Option<GroupVersion> {
+    Some(GroupVersion {
+        group: group.unwrap_or_default().into(),
+        version: version?.into(),
+    })
+}
+
+/// The warnings of 1.36: <https://kubernetes.io/docs/reference/using-api/deprecation-guide/>
+fn deprecation(plural: &str, version: &str) -> Option<String> {
+    let text = match (plural, version) {
+        ("endpoints", "v1") => {
+            "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+        }
+        ("componentstatuses", "v1") => "v1 ComponentStatus is deprecated in v1.19+",
+        _ => return None,
+    };
+    Some(text.to_owned())
+}

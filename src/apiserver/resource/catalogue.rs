@@ -1,0 +1,115 @@
+//! All resources that are served now, by id and by kind.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::builtin::{self, Group};
+use super::{Resource, id_of, split_api_version};
+
+/// The resources that are served, and the groups in the order of discovery.
+#[derive(Debug, Clone)]
+pub struct Catalogue {
+    resources: HashMap<Arc<str>, Arc<Resource>>,
+    /// Built-in groups with their versions, both in the order of discovery.
+    groups: Vec<BuiltinGroup>,
+    /// In the order of discovery within their group and version.
+    order: Vec<Arc<str>>,
+    custom: BTreeMap<Arc<str>, Arc<Resource>>,
+}
+
+/// A built-in group: what its `APIServices` say.
+#[derive(Debug, Clone)]
+pub struct BuiltinGroup {
+    /// Empty for the core.
+    pub name: String,
+    /// The higher, the earlier in discovery.
+    pub priority: i64,
+    /// Name and priority of each version.
+    pub versions: Vec<(String, i64)>,
+}
+
+impl Catalogue {
+    /// All built-in resources.
+    pub fn builtin() -> Self {
+        let groups = builtin::groups();
+        let resources: Vec<Arc<Resource>> = groups
+            .iter()
+            .flat_map(Group::resources)
+            .map(Arc::new)
+            .collect();
+        let order = resources.iter().map(|one| Arc::clone(one.id())).collect();
+        let by_id = resources.into_iter().map(|one| (Arc::clone(one.id()), one));
+        Self {
+            resources: by_id.collect(),
+            groups: groups.iter().map(described).collect(),
+            order,
+            custom: BTreeMap::new(),
+        }
+    }
+
+    /// A resource by its id.
+    pub fn get(&self, id: &str) -> Option<&Arc<Resource>> {
+        self.resources.get(id)
+    }
+
+    /// A resource by the parts of a URL.
+    pub fn lookup(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+        let resource = self.resources.get(id_of(group, plural).as_str())?;
+        resource.served(version).map(|_| resource)
+    }
+
+    /// The resource of a kind in any served version of its group.
+    pub fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
+        let (group, version) = split_api_version(api_version);
+        let fits = |one: &&Arc<Resource>| *one.group == *group && *one.kind == *kind;
+        let found = self.all().filter(fits).find(|one| one.is_stored());
+        found.filter(|one| one.served(version).is_some())
+    }
+
+    /// All, the built-in ones in the order of discovery, then the custom ones by id.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        let builtin = self.order.iter().filter_map(|id| self.resources.get(id));
+        builtin.chain(self.custom.values())
+    }
+
+    /// The custom ones.
+    pub fn custom(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.custom.values()
+    }
+
+    /// The built-in groups in the order of discovery.
+    pub fn builtin_groups(&self) -> &[BuiltinGroup] {
+        &self.groups
+    }
+
+    /// Whether anything is served in this group and version.
+    pub fn serves(&self, group: &str, version: &str) -> bool {
+        self.all()
+            .any(|one| *one.group == *group && one.served(version).is_some())
+    }
+
+    /// Serves a custom resource, anew where it was served before.
+    pub fn insert(&mut self, resource: Arc<Resource>) {
+        let id = Arc::clone(resource.id());
+        self.custom.insert(Arc::clone(&id), Arc::clone(&resource));
+        self.resources.insert(id, resource);
+    }
+
+    /// Serves a custom resource no longer.
+    pub fn remove(&mut self, id: &str) {
+        if self.custom.remove(id).is_some() {
+            self.resources.remove(id);
+        }
+    }
+}
+
+fn described(group: &Group) -> BuiltinGroup {
+    BuiltinGroup {
+        name: group.name.clone(),
+        priority: group.priority,
+        versions: group
+            .versions()
+            .map(|(name, priority)| (name.to_owned(), priority))
+            .collect(),
+    }
+}

@@ -1,0 +1,141 @@
+//! How resources differ in what a write does: the create and update strategies of the real server.
+
+use super::Version;
+
+/// How writes of a resource differ from those of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that do not depend on each other"
+)]
+pub struct Strategy {
+    /// Whether a PUT creates what is not there.
+    pub create_on_update: bool,
+    /// Whether a PUT may come without a `resourceVersion`.
+    pub unconditional_update: bool,
+    /// What makes `metadata.generation` grow.
+    pub generation: Generation,
+    /// Whether the main path leaves `status` alone.
+    pub status: bool,
+    /// Whether a deletion without a propagation policy keeps the dependents.
+    pub orphan_by_default: bool,
+    /// Whether a deletion waits for a grace period.
+    pub graceful: bool,
+    /// Whether a deletion that is over at once answers with the object instead of a Status.
+    pub returns_deleted: bool,
+}
+
+/// What makes the generation of a resource's objects grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// It has none; what a client gives is kept.
+    None,
+    /// A change of `spec`.
+    Spec,
+    /// A change of `spec` or of the annotations.
+    SpecAndAnnotations,
+    /// A change of anything but metadata and status.
+    AllButStatus,
+    /// A change of anything but metadata.
+    All,
+}
+
+const CREATE_ON_UPDATE: &[&str] = &[
+    "leases.coordination.k8s.io",
+    "events",
+    "events.events.k8s.io",
+    "limitranges",
+    "services",
+    "endpoints",
+    "roles.rbac.authorization.k8s.io",
+    "rolebindings.rbac.authorization.k8s.io",
+    "clusterroles.rbac.authorization.k8s.io",
+    "clusterrolebindings.rbac.authorization.k8s.io",
+    "runtimeclasses.node.k8s.io",
+];
+
+/// Those that refuse a PUT without a `resourceVersion`.
+const CONDITIONAL: &[&str] = &[
+    "customresourcedefinitions.apiextensions.k8s.io",
+    "apiservices.apiregistration.k8s.io",
+    "leases.coordination.k8s.io",
+    "runtimeclasses.node.k8s.io",
+    "ingressclasses.networking.k8s.io",
+    "csidrivers.storage.k8s.io",
+    "csinodes.storage.k8s.io",
+    "csistoragecapacities.storage.k8s.io",
+    "storageclasses.storage.k8s.io",
+    "poddisruptionbudgets.policy",
+    "validatingadmissionpolicies.admissionregistration.k8s.io",
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+    "mutatingadmissionpolicies.admissionregistration.k8s.io",
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    "validatingwebhookconfigurations.admissionregistration.k8s.io",
+    "endpointslices.discovery.k8s.io",
+    "priorityclasses.scheduling.k8s.io",
+    "resourceclaims.resource.k8s.io",
+];
+
+impl Strategy {
+    /// Of a built-in resource.
+    pub(super) fn of(id: &str, version: &Version) -> Self {
+        Self {
+            create_on_update: CREATE_ON_UPDATE.contains(&id),
+            unconditional_update: !CONDITIONAL.contains(&id),
+            generation: generation(id),
+            status: version.subresource("status").is_some(),
+            orphan_by_default: matches!(id, "jobs.batch" | "replicationcontrollers"),
+            graceful: id == "pods",
+            returns_deleted: matches!(id, "pods" | "namespaces" | "services"),
+        }
+    }
+
+    /// Of a custom resource.
+    pub fn custom(status: bool) -> Self {
+        Self {
+            create_on_update: false,
+            unconditional_update: false,
+            generation: if status {
+                Generation::AllButStatus
+            } else {
+                Generation::All
+            },
+            status,
+            orphan_by_default: false,
+            graceful: false,
+            returns_deleted: false,
+        }
+    }
+}
+
+fn generation(id: &str) -> Generation {
+    match id {
+        "deployments.apps" => Generation::SpecAndAnnotations,
+        "daemonsets.apps"
+        | "replicasets.apps"
+        | "statefulsets.apps"
+        | "replicationcontrollers"
+        | "jobs.batch"
+        | "cronjobs.batch"
+        | "pods"
+        | "ingresses.networking.k8s.io"
+        | "ingressclasses.networking.k8s.io"
+        | "networkpolicies.networking.k8s.io"
+        | "poddisruptionbudgets.policy"
+        | "csidrivers.storage.k8s.io"
+        | "customresourcedefinitions.apiextensions.k8s.io"
+        | "validatingadmissionpolicies.admissionregistration.k8s.io"
+        | "validatingadmissionpolicybindings.admissionregistration.k8s.io"
+        | "mutatingadmissionpolicies.admissionregistration.k8s.io"
+        | "mutatingadmissionpolicybindings.admissionregistration.k8s.io"
+        | "flowschemas.flowcontrol.apiserver.k8s.io"
+        | "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io"
+        | "deviceclasses.resource.k8s.io" => Generation::Spec,
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+        | "validatingwebhookconfigurations.admissionregistration.k8s.io"
+        | "endpointslices.discovery.k8s.io"
+        | "priorityclasses.scheduling.k8s.io" => Generation::AllButStatus,
+        _ => Generation::None,
+    }
+}

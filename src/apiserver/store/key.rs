@@ -1,0 +1,46 @@
+//! Where an object is within its resource.
+
+use std::borrow::Borrow;
+
+/// `namespace/name`, or `name` alone; ordered as etcd orders its keys, byte by byte.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(Box<str>);
+
+impl Key {
+    /// Of an object; the namespace is empty for cluster-scoped ones.
+    pub fn new(namespace: &str, name: &str) -> Self {
+        if namespace.is_empty() {
+            Self(name.into())
+        } else {
+            Self(format!("{namespace}/{name}").into())
+        }
+    }
+
+    /// A key as it is written: in a continue token.
+    pub fn from_text(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// `namespace/name`
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The namespace, empty for cluster-scoped objects.
+    pub fn namespace(&self) -> &str {
+        self.0
+            .split_once('/')
+            .map_or("", |(namespace, _)| namespace)
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.0.split_once('/').map_or(&*self.0, |(_, name)| name)
+    }
+}
+
+impl Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}

@@ -1,0 +1,24 @@
+//! The server as a real client sees it.
+
+mod life_cycle;
+
+use serde_json::{Value, json};
+
+use super::{ApiServer, Options, User};
+
+pub(super) fn server() -> ApiServer {
+    ApiServer::new(Options::default())
+}
+
+pub(super) fn client(server: &ApiServer) -> kube::Client {
+    kube::Client::new(server.client(User::admin()), "default")
+}
+
+pub(super) fn config_map(name: &str, value: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": {"app": value}},
+        "data": {"key": value},
+    })
+}
