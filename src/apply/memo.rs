@@ -6,6 +6,7 @@ use serde_json::Value;
 use twox_hash::XxHash3_64;
 
 use super::Owner;
+use super::created;
 use crate::model::Object;
 use crate::model::field_set::FieldSet;
 
@@ -14,10 +15,19 @@ use crate::model::field_set::FieldSet;
 pub(super) struct Memo {
     /// Hash of what was applied, for whom and how.
     pub(super) desired: u128,
-    /// Hash of what our manager owns and of the values there.
-    pub(super) owned: u64,
+    /// What our manager owned after it.
+    owned: Owned,
     /// The version at which `owned` was last computed.
     pub(super) resource_version: Box<str>,
+}
+
+/// Hashes of what our manager owns of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Owned {
+    /// The paths, and the values there.
+    values: u64,
+    /// Those of the paths that were asked for.
+    shape: u64,
 }
 
 impl Memo {
@@ -25,7 +35,7 @@ impl Memo {
     pub(super) fn new(desired: u128, owner: &Owner, live: &Object, body: &Value) -> Self {
         Self {
             desired,
-            owned: owned(owner, live, body),
+            owned: Owned::of(owner, live, body),
             resource_version: live.resource_version.clone(),
         }
     }
@@ -43,33 +53,45 @@ impl Memo {
         live: &Object,
         body: &Value,
     ) -> bool {
-        self.desired == desired && self.owned == owned(owner, live, body)
+        self.desired == desired && self.owned == Owned::of(owner, live, body)
+    }
+
+    /// Whether `body` asks for the paths that were asked for before: then it gives none up.
+    pub(super) fn asks_for_the_same(&self, owner: &Owner, live: &Object, body: &Value) -> bool {
+        self.owned.shape == Owned::of(owner, live, body).shape
+    }
+}
+
+impl Owned {
+    fn of(owner: &Owner, live: &Object, body: &Value) -> Self {
+        let (mut values, mut shape) = (XxHash3_64::new(), XxHash3_64::new());
+        let value = live.value();
+        for entry in created::entries(owner, live) {
+            let set = FieldSet::parse(&entry.fields).unwrap_or_default();
+            values.write(entry.fields.as_bytes());
+            values.write_u64(set.digest(&value, body));
+            shape.write_u64(set.shape(body));
+        }
+        Self {
+            values: values.finish(),
+            shape: shape.finish(),
+        }
     }
 }
 
 /// Whether applying `body` would change nothing, as far as managed fields and live values tell.
 pub(super) fn matches(owner: &Owner, live: &Object, body: &Value) -> bool {
-    applied_fields(owner, live)
-        .and_then(|fields| FieldSet::parse(fields).ok())
-        .is_some_and(|set| set.matches(body, &live.value()))
-}
-
-/// What our manager owns by applies.
-fn applied_fields<'a>(owner: &'a Owner, live: &'a Object) -> Option<&'a str> {
-    let mut entries = live.managed_by(&owner.manager, None);
-    entries
-        .find(|entry| entry.apply)
-        .map(|entry| &*entry.fields)
-}
-
-/// Hash of what our manager owns by applies, and of the values there; 0 where it owns nothing.
-fn owned(owner: &Owner, live: &Object, body: &Value) -> u64 {
-    let Some(fields) = applied_fields(owner, live) else {
-        return 0;
+    let mut entries: Vec<_> = created::entries(owner, live).collect();
+    entries.sort_by_key(|entry| !entry.apply);
+    let Some(last) = entries.first() else {
+        return false;
     };
-    let values = FieldSet::parse(fields).map_or(0, |set| set.digest(&live.value(), body));
-    let mut hasher = XxHash3_64::new();
-    hasher.write(fields.as_bytes());
-    hasher.write_u64(values);
-    hasher.finish()
+    let Ok(set) = FieldSet::parse(&last.fields) else {
+        return false;
+    };
+    if last.apply {
+        set.matches(body, &live.value())
+    } else {
+        created::is_of(owner, last, body) && set.covers(body, &live.value())
+    }
 }

@@ -6,6 +6,7 @@
 
 pub mod cleanup;
 pub mod create;
+mod created;
 pub mod desired;
 pub mod diff;
 mod dropped;
@@ -42,7 +43,7 @@ use crate::cluster::Cluster;
 ///    live values are compared instead.
 /// 4. Else a server-side apply is sent, forced or not. Before that an object of another owner is
 ///    refused, a custom resource that may be gone is looked up, and one whose child garbage collection
-///    will not reach gets the cleanup finalizer.
+///    will not reach gets the cleanup finalizer. A child that is known to be absent is created instead.
 /// 5. The answer goes to the caches (by the cluster) and into the memo.
 ///
 /// # Guarantees

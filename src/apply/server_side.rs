@@ -8,7 +8,9 @@ use serde_json::Value;
 use super::desired::keep_finalizers_of;
 use super::memo::{self, Memo};
 use super::place::{Ownership, Place};
-use super::{Action, Applied, Desired, Error, Memory, Options, Owner, diff, dropped, refusal};
+use super::{
+    Action, Applied, Desired, Error, Memory, Options, Owner, created, diff, dropped, refusal,
+};
 use crate::cluster::Cluster;
 use crate::cluster::read::Read;
 use crate::cluster::request::{DeleteOptions, Deleted, Effect, WriteOptions, Written};
@@ -89,6 +91,7 @@ impl<'a> Apply<'a> {
         {
             guard.hold().await?;
         }
+        self.prepare_to_give_up(memo.as_deref(), &body).await?;
         let (written, recreated) = self.send(&body).await?;
         Ok(self.conclude(digest, &body, written, recreated))
     }
@@ -110,6 +113,29 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
+    /// Before an apply that may give a field up, or may take none from others: what our create owns
+    /// becomes the apply's.
+    async fn prepare_to_give_up(&self, memo: Option<&Memo>, body: &Value) -> Result<(), Error> {
+        let Some(live) = &self.live else {
+            return Ok(());
+        };
+        let keeps_all = |memo: &Memo| memo.asks_for_the_same(self.owner, live, body);
+        let harmless = self.forces() && memo.is_some_and(keeps_all);
+        if harmless || self.cluster.is_dry_run() || !created::is_left(self.owner, live) {
+            return Ok(());
+        }
+        created::hand_over(self.cluster, self.owner, &self.place.object).await
+    }
+
+    /// Whether the cache of children tells that there is nothing, and all that the object needs is to
+    /// be made.
+    fn is_known_absent(&self) -> bool {
+        self.live.is_none()
+            && self.subscribed
+            && self.ownership == Ownership::Reference
+            && !self.cluster.is_dry_run()
+    }
+
     fn may_take(&self, live: &Object) -> Result<(), Error> {
         match refusal::controller(self.owner, live) {
             Some(controller) if self.ownership.is_owned() && !self.options.adopt => {
@@ -129,6 +155,12 @@ impl<'a> Apply<'a> {
             return Err(self.recreating());
         }
         let bytes = Bytes::from(body.to_string());
+        if self.is_known_absent() {
+            let created = created::create(self.cluster, self.owner, &self.place.object, &bytes);
+            if let Some(written) = created.await? {
+                return Ok((written, false));
+            }
+        }
         let error = match self.patch(bytes.clone()).await {
             Ok(written) => return Ok((written, false)),
             Err(error) => error,
@@ -148,13 +180,18 @@ impl<'a> Apply<'a> {
     }
 
     async fn patch(&self, body: Bytes) -> Result<Written, crate::cluster::Error> {
-        let force = self.options.force.or(self.owner.force);
         let options = WriteOptions {
             manager: self.owner.manager.to_string(),
-            force: force.unwrap_or(self.options.owner),
+            force: self.forces(),
             ..WriteOptions::default()
         };
         self.cluster.apply(&self.place.object, body, &options).await
+    }
+
+    /// Whether fields are taken from other managers.
+    fn forces(&self) -> bool {
+        let force = self.options.force.or(self.owner.force);
+        force.unwrap_or(self.options.owner)
     }
 
     /// Takes the object from its controller, which stays an owner.

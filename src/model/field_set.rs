@@ -30,6 +30,15 @@ pub struct FieldSet {
     children: Vec<(Element, Self)>,
 }
 
+/// How much may be owned beside what is desired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// Nothing.
+    Exact,
+    /// Other fields, but no other items of lists.
+    AtLeast,
+}
+
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq)]
 enum Element {
@@ -110,6 +119,16 @@ impl FieldSet {
     /// Type, name and namespace are never owned and are not compared; what the server ignores in an
     /// apply (`status`, where it is a subresource) has to be gone from `desired`.
     pub fn matches(&self, desired: &Value, live: &Value) -> bool {
+        self.top_matches(desired, live, Extent::Exact)
+    }
+
+    /// Whether all of `desired` is owned, and `live` has its values there; more may be owned, such as
+    /// the server's defaults of what was created.
+    pub fn covers(&self, desired: &Value, live: &Value) -> bool {
+        self.top_matches(desired, live, Extent::AtLeast)
+    }
+
+    fn top_matches(&self, desired: &Value, live: &Value, extent: Extent) -> bool {
         let Value::Object(top) = desired else {
             return false;
         };
@@ -125,16 +144,16 @@ impl FieldSet {
                     let mut rest = metadata.clone();
                     rest.remove("name");
                     rest.remove("namespace");
-                    below_matches(below, &Value::Object(rest), present, name)
+                    below_matches(below, &Value::Object(rest), present, name, extent)
                 }
-                _ => below_matches(below, wanted, present, name),
+                _ => below_matches(below, wanted, present, name, extent),
             };
             if !equal {
                 return false;
             }
             compared += usize::from(below.is_some());
         }
-        compared == self.children.len()
+        extent == Extent::AtLeast || compared == self.children.len()
     }
 
     /// Hash of the owned values of `live`.
@@ -167,6 +186,25 @@ impl FieldSet {
         }
     }
 
+    /// Hash of the owned paths that `desired` names, whatever its values there.
+    ///
+    /// Of two objects with one hash neither gives up a path of this set that the other has.
+    pub fn shape(&self, desired: &Value) -> u64 {
+        let mut hasher = XxHash3_64::new();
+        self.shape_into(&mut hasher, desired);
+        hasher.finish()
+    }
+
+    fn shape_into(&self, hasher: &mut XxHash3_64, desired: &Value) {
+        for (index, (step, below)) in self.children.iter().enumerate() {
+            if let Some(wanted) = step.of_desired(desired) {
+                hasher.write_usize(index);
+                below.shape_into(hasher, wanted);
+                hasher.write_u8(0);
+            }
+        }
+    }
+
     /// Whether the steps below are steps into a value of this type.
     fn leads_into(&self, value: &Value) -> bool {
         match self.children.first() {
@@ -184,7 +222,7 @@ impl FieldSet {
     }
 
     /// [`FieldSet::matches`] below the top, at the field `name` or an item of it.
-    fn node_matches(&self, desired: &Value, live: &Value, name: &str) -> bool {
+    fn node_matches(&self, desired: &Value, live: &Value, name: &str, extent: Extent) -> bool {
         if self.is_empty() {
             return leaf_matches(desired, live, name);
         }
@@ -193,20 +231,23 @@ impl FieldSet {
             Value::Object(fields) if live.is_object() || live.is_null() => {
                 let owned = |(name, wanted): (&String, &Value)| {
                     let present = live.get(name).unwrap_or(&Value::Null);
-                    below_matches(self.field(name), wanted, present, name)
+                    below_matches(self.field(name), wanted, present, name, extent)
                 };
                 let listed = |name: &str| fields.get(name).is_some_and(|wanted| !wanted.is_null());
                 fields.iter().filter(|(_, v)| !v.is_null()).all(owned)
-                    && self
-                        .children
-                        .iter()
-                        .all(|(step, _)| matches!(step, Element::Field(name) if listed(name)))
+                    && (extent == Extent::AtLeast
+                        || self
+                            .children
+                            .iter()
+                            .all(|(step, _)| matches!(step, Element::Field(name) if listed(name))))
             }
             Value::Array(items) => {
                 items.len() == self.children.len()
                     && self.children.iter().all(|(step, below)| {
                         match (step.of_desired(desired), step.of(live)) {
-                            (Some(wanted), Some(value)) => below.node_matches(wanted, value, name),
+                            (Some(wanted), Some(value)) => {
+                                below.node_matches(wanted, value, name, extent)
+                            }
                             _ => false,
                         }
                     })
@@ -218,9 +259,15 @@ impl FieldSet {
 
 /// A desired value against what is owned of it; an empty map or list may go unlisted, because a
 /// server that knows the type drops it.
-fn below_matches(below: Option<&FieldSet>, desired: &Value, live: &Value, name: &str) -> bool {
+fn below_matches(
+    below: Option<&FieldSet>,
+    desired: &Value,
+    live: &Value,
+    name: &str,
+    extent: Extent,
+) -> bool {
     match below {
-        Some(below) => below.node_matches(desired, live, name),
+        Some(below) => below.node_matches(desired, live, name, extent),
         None => vanishes(desired),
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::annotations::OWNER_LABEL;
-use super::owner::{FIELD_MANAGER_PREFIX, OwnerReference};
+use super::owner::{FIELD_MANAGER_PREFIX, OwnerReference, is_manager};
 use super::{Gvk, ObjectRef};
 
 /// Why bytes are not an object.
@@ -206,14 +206,14 @@ impl Object {
         self.label(OWNER_LABEL)
     }
 
-    /// What one of our managers owns of the object itself or of a subresource.
+    /// What one of our managers owns of the object itself or of a subresource, its creates included.
     pub fn managed_by<'a>(
         &'a self,
         manager: &'a str,
         subresource: Option<&'a str>,
     ) -> impl Iterator<Item = &'a Managed> {
         self.managed.iter().filter(move |entry| {
-            &*entry.manager == manager && entry.subresource.as_deref() == subresource
+            is_manager(&entry.manager, manager) && entry.subresource.as_deref() == subresource
         })
     }
 

@@ -48,6 +48,20 @@ pub fn field_manager(cr: &ObjectRef) -> String {
     format!("{FIELD_MANAGER_PREFIX}{:016x}", hasher.finish())
 }
 
+/// The field manager under which a child is created: the CR's, and a hash of what was created.
+///
+/// So a process that remembers nothing can tell whether a child is as the role wants it: the `Update`
+/// entry of a create owns the server's defaults too, and does not say what was asked for.
+pub fn creation_manager(manager: &str, body: &[u8]) -> String {
+    format!("{manager}/{:016x}", XxHash3_64::oneshot(body))
+}
+
+/// Whether a field manager is the one given, or that of a create by it.
+pub fn is_manager(name: &str, manager: &str) -> bool {
+    name.strip_prefix(manager)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +73,15 @@ mod tests {
         let one = ObjectRef::new(gvk.clone(), Some("ab"), "c");
         let other = ObjectRef::new(gvk, Some("a"), "bc");
         assert_ne!(field_manager(&one), field_manager(&other));
+    }
+
+    #[test]
+    fn a_create_goes_by_the_manager_and_what_was_created() {
+        let created = creation_manager("rhai-operator/a", b"x");
+        assert_ne!(created, creation_manager("rhai-operator/a", b"y"));
+        assert!(is_manager(&created, "rhai-operator/a"));
+        assert!(is_manager("rhai-operator/a", "rhai-operator/a"));
+        assert!(!is_manager("rhai-operator/ab", "rhai-operator/a"));
     }
 
     #[test]

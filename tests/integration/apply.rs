@@ -33,6 +33,8 @@ pub(crate) fn tests() -> Vec<Trial> {
         nothing_is_sent_after_a_restart,
         drift_is_repaired_and_what_others_own_is_left,
         a_field_that_is_no_longer_wanted_goes,
+        a_field_goes_after_a_change_and_after_a_restart,
+        what_was_created_is_changed_by_one_apply,
         conflicts_name_manager_and_field,
         an_object_of_another_controller_is_refused_or_adopted,
         an_object_of_nobody_is_adopted,
@@ -193,8 +195,7 @@ async fn nothing_changed_nothing_sent(case: Case) -> anyhow::Result<()> {
     }
     assert_eq!(process.requests(), before);
     // The workload's controllers write its status; that is none of ours.
-    let deployments = Gvk::new("apps", "v1", "Deployment");
-    let d = ObjectRef::new(deployments, Some(&case.namespace), "d");
+    let d = deployment_ref(&case);
     eventually(SOON, "the status is seen", || async {
         let live = process.cluster.cached(&d).flatten();
         let live = live.ok_or_else(|| anyhow::anyhow!("absent"))?;
@@ -282,6 +283,58 @@ async fn a_field_that_is_no_longer_wanted_goes(case: Case) -> anyhow::Result<()>
     let restarted = Process::start(&case, &cr_of(&process).await?).await?;
     let applied = restarted.apply(&config("c", &json!({"a": null}))).await?;
     assert_eq!(applied.object.value().get("data"), None);
+    Ok(())
+}
+
+/// Children are created, so an entry of the create owns their fields beside the applies'.
+async fn a_field_goes_after_a_change_and_after_a_restart(case: Case) -> anyhow::Result<()> {
+    let cr = cr(&case).await?;
+    let process = Process::start(&case, &cr).await?;
+    let with_env = deployment(1);
+    let mut without_env = deployment(2);
+    let container = &mut without_env["spec"]["template"]["spec"]["containers"][0];
+    (container.as_object_mut().context("a container")?).remove("env");
+    process.apply(&with_env).await?;
+    process.apply(&deployment(2)).await?;
+    let restarted = Process::start(&case, &cr).await?;
+    let applied = restarted.apply(&without_env).await?.object.value();
+    let container = &applied["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["env"], Value::Null, "{container}");
+    assert_eq!(container["terminationMessagePolicy"], "File", "a default");
+    assert_eq!(applied["spec"]["replicas"], 2);
+    let left = process.cluster.bookkeeping(&deployment_ref(&case)).await?;
+    let entries = left.context("gone")?.managed_fields;
+    let ours = |entry: &&Value| entry["manager"].as_str() == Some(&*process.owner.manager);
+    assert_eq!(entries.iter().filter(ours).count(), 1, "{entries:?}");
+    let again = Process::start(&case, &cr).await?;
+    assert_eq!(again.apply(&without_env).await?.action, Action::Skipped);
+    Ok(())
+}
+
+fn deployment_ref(case: &Case) -> ObjectRef {
+    let deployments = Gvk::new("apps", "v1", "Deployment");
+    ObjectRef::new(deployments, Some(&case.namespace), "d")
+}
+
+async fn what_was_created_is_changed_by_one_apply(case: Case) -> anyhow::Result<()> {
+    let process = Process::start(&case, &cr(&case).await?).await?;
+    let wanted = |a: &str| config("c", &json!({"a": a, "b": "2"}));
+    process.apply(&wanted("1")).await?;
+    for (sent, value) in [(2, "2"), (3, "3")] {
+        let applied = process.apply(&wanted(value)).await?;
+        assert_eq!(applied.action, Action::Changed);
+        assert_eq!(process.writes(), sent, "one write per change");
+    }
+    let unforced = Options {
+        force: Some(false),
+        ..Options::default()
+    };
+    let applied = process.apply_with(&wanted("4"), unforced).await?;
+    assert_eq!(
+        applied.object.value()["data"]["a"],
+        "4",
+        "no conflict with ourselves"
+    );
     Ok(())
 }
 

@@ -1,8 +1,9 @@
-//! Who else writes an object.
+//! Who writes an object, as its `managedFields` tell.
 
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{path, target};
 use crate::cluster::Cluster;
@@ -11,47 +12,57 @@ use crate::cluster::error::{Error, ErrorKind};
 use crate::model::ObjectRef;
 use crate::model::owner::FIELD_MANAGER_PREFIX;
 
-#[derive(Default, Deserialize)]
+/// What a server keeps of an object beside its content, whole and live.
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Answer {
-    metadata: Metadata,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Metadata {
-    managed_fields: Vec<Entry>,
+pub struct Bookkeeping {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.resourceVersion`.
+    pub resource_version: String,
+    /// `metadata.managedFields`, of all managers.
+    pub managed_fields: Vec<Value>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Entry {
-    manager: String,
-    subresource: Option<String>,
+struct Answer {
+    metadata: Bookkeeping,
 }
 
 impl Cluster {
-    /// Field managers of an object that are not ours, those of subresources apart; caches do not keep
-    /// them. None for an object that is absent.
-    pub async fn other_managers(&self, object: &ObjectRef) -> Result<BTreeSet<String>, Error> {
+    /// What the server keeps of an object and caches do not; `None` for one that is absent.
+    pub async fn bookkeeping(&self, object: &ObjectRef) -> Result<Option<Bookkeeping>, Error> {
         let kind = self.served(&object.gvk).await?;
         let target = target(&kind, "get", object, None);
         let call = Call::get(target, path(&kind, object, None)?);
         match self.send(&call, None).await {
-            Ok(answer) => Ok(others(&answer.body)),
-            Err(error) if error.kind == ErrorKind::NotFound => Ok(BTreeSet::new()),
+            Ok(answer) => Ok(Some(metadata(&answer.body))),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
+
+    /// Field managers of an object that are not ours, those of subresources apart. None for an object
+    /// that is absent.
+    pub async fn other_managers(&self, object: &ObjectRef) -> Result<BTreeSet<String>, Error> {
+        let kept = self.bookkeeping(object).await?.unwrap_or_default();
+        Ok(others(&kept))
+    }
 }
 
-fn others(body: &[u8]) -> BTreeSet<String> {
-    let Answer { metadata } = serde_json::from_slice(body).unwrap_or_default();
-    let entries = metadata.managed_fields.into_iter();
+fn metadata(body: &[u8]) -> Bookkeeping {
+    let answer: Answer = serde_json::from_slice(body).unwrap_or_default();
+    answer.metadata
+}
+
+fn others(kept: &Bookkeeping) -> BTreeSet<String> {
+    let entries = kept.managed_fields.iter();
     entries
-        .filter(|entry| entry.subresource.is_none())
-        .map(|entry| entry.manager)
+        .filter(|entry| entry["subresource"].is_null())
+        .filter_map(|entry| entry["manager"].as_str())
         .filter(|manager| !manager.starts_with(FIELD_MANAGER_PREFIX))
+        .map(str::to_owned)
         .collect()
 }
 
@@ -65,7 +76,8 @@ mod tests {
             {"manager":"rhai-operator/0123","operation":"Apply"},
             {"manager":"kube-controller-manager","operation":"Update","subresource":"status"},
             {"manager":"autoscaler","operation":"Update","fieldsV1":{"f:spec":{}}}]}}"#;
-        assert_eq!(others(body), BTreeSet::from(["autoscaler".to_owned()]));
-        assert!(others(b"").is_empty());
+        let kept = metadata(body);
+        assert_eq!(others(&kept), BTreeSet::from(["autoscaler".to_owned()]));
+        assert!(others(&metadata(b"")).is_empty());
     }
 }

@@ -79,6 +79,8 @@ pub struct WriteOptions {
     pub manager: String,
     /// Takes fields from other managers; only applies heed it.
     pub force: bool,
+    /// Unknown fields are refused; else they are dropped with a warning. Applies always refuse them.
+    pub strict: bool,
     /// Writes a subresource instead of the object: `status`, `scale`.
     pub subresource: Option<&'static str>,
     /// Ends earlier than the default deadline.

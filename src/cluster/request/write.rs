@@ -230,7 +230,8 @@ fn push_options(uri: &mut String, options: &WriteOptions) {
         push_parameter(uri, "fieldManager", &options.manager);
     }
     // Servers before 1.27 drop unknown fields without a word unless asked.
-    push_parameter(uri, "fieldValidation", "Warn");
+    let validation = if options.strict { "Strict" } else { "Warn" };
+    push_parameter(uri, "fieldValidation", validation);
 }
 
 fn name_in(body: &[u8]) -> Option<String> {
