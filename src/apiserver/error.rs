@@ -154,9 +154,9 @@ impl FieldError {
     pub fn body(&self) -> String {
         let mut body = self.kind.text().to_owned();
         if let Some(value) = &self.value
-            && !matches!(self.kind, FieldErrorKind::TooLong | FieldErrorKind::TooMany)
+            && self.kind != FieldErrorKind::TooLong
         {
-            body = format!("{body}: {value}");
+            body = format!("{body}: {}", shown(value));
         }
         if !self.detail.is_empty() {
             body = format!("{body}: {}", self.detail);
@@ -288,6 +288,17 @@ impl fmt::Display for ApiError {
 }
 
 impl std::error::Error for ApiError {}
+
+/// A value in a message: JSON, but a large number with the exponent that Go writes.
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match (value, text.split_once('e')) {
+        (Value::Number(_), Some((digits, power))) if !power.starts_with(['-', '+']) => {
+            format!("{digits}e+{power}")
+        }
+        _ => text,
+    }
+}
 
 /// A plural or kind with its group as the server writes it: `widgets.ex.io`, `pods`.
 fn qualified(name: &str, group: &str) -> String {

@@ -18,6 +18,7 @@
 
 pub mod bootstrap;
 pub mod discovery;
+pub mod crd;
 pub mod error;
 pub mod http;
 pub mod registry;

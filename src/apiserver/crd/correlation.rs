@@ -1,0 +1,73 @@
+//! Which old value a new one is compared with on an update.
+//!
+//! Keys of objects correlate; items of a list do where keys tell them apart (KEP-4008).
+
+use serde_json::Value;
+
+use super::structural::{ListType, Structural};
+
+/// A value and the old one in its place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Correlation<'a> {
+    new: &'a Value,
+    old: &'a Value,
+    schema: &'a Structural,
+}
+
+impl<'a> Correlation<'a> {
+    pub(super) fn new(new: &'a Value, old: &'a Value, schema: &'a Structural) -> Self {
+        Self { new, old, schema }
+    }
+
+    /// What is below a key; none where the key is new or unknown.
+    pub(super) fn key(self, key: &str) -> Option<Self> {
+        Some(Self {
+            new: self.new.as_object()?.get(key)?,
+            old: self.old.as_object()?.get(key)?,
+            schema: self.schema.of_key(key)?,
+        })
+    }
+
+    /// An item; none where the list has no keys or the old one has no such item.
+    pub(super) fn index(self, index: usize) -> Option<Self> {
+        let new = self.new.as_array()?.get(index)?;
+        Some(Self {
+            new,
+            old: same_item(self.schema, self.old, new)?,
+            schema: self.schema.items.as_deref()?,
+        })
+    }
+
+    /// Whether nothing changed; lists without keys are compared as a whole.
+    pub(super) fn is_unchanged(self) -> bool {
+        match (self.new, self.old) {
+            (Value::Object(new), Value::Object(old)) => {
+                new.len() == old.len()
+                    && new
+                        .keys()
+                        .all(|key| self.key(key).is_some_and(Self::is_unchanged))
+            }
+            (Value::Array(new), Value::Array(old)) => {
+                let keyed = self.schema.list_type == ListType::Map;
+                new.len() == old.len()
+                    && if keyed {
+                        (0..new.len()).all(|at| self.index(at).is_some_and(Self::is_unchanged))
+                    } else {
+                        new == old
+                    }
+            }
+            (new, old) => new == old,
+        }
+    }
+}
+
+/// The item of an old list that has the same keys as this one.
+pub(super) fn same_item<'a>(list: &Structural, old: &'a Value, item: &Value) -> Option<&'a Value> {
+    if list.list_type != ListType::Map || !item.is_object() {
+        return None;
+    }
+    let keys = &list.list_map_keys;
+    // A defaulted key is always there, so an absent one means the same on both sides.
+    let same = |old: &&Value| keys.iter().all(|key| old.get(key) == item.get(key));
+    old.as_array()?.iter().find(same)
+}

@@ -1,0 +1,169 @@
+//! Pruning: what a schema does not know is dropped from an object.
+//!
+//! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-pruning>
+
+use serde_json::Value;
+
+use super::structural::{Additional, Structural};
+
+/// The fields that every resource has; schemas need not name them.
+const OF_EVERY_RESOURCE: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Drops the fields of a resource that its schema does not know; returns their paths, sorted.
+pub(super) fn resource(object: &mut Value, schema: &Structural) -> Vec<String> {
+    let mut pruner = Pruner::default();
+    if schema.preserve_unknown {
+        pruner.preserve(object, schema, true);
+    } else {
+        pruner.prune(object, Some(schema), true);
+    }
+    pruner.dropped.sort();
+    pruner.dropped
+}
+
+/// Drops the fields of a value that its schema does not know.
+pub(super) fn value(value: &mut Value, schema: &Structural) {
+    Pruner::default().visit(value, Some(schema));
+}
+
+#[derive(Default)]
+struct Pruner {
+    path: String,
+    dropped: Vec<String>,
+}
+
+impl Pruner {
+    fn visit(&mut self, value: &mut Value, schema: Option<&Structural>) {
+        match schema {
+            Some(schema) if schema.preserve_unknown => {
+                self.preserve(value, schema, schema.embedded);
+            }
+            _ => self.prune(value, schema, schema.is_some_and(|it| it.embedded)),
+        }
+    }
+
+    fn prune(&mut self, value: &mut Value, schema: Option<&Structural>, resource: bool) {
+        match value {
+            Value::Object(fields) => fields.retain(|key, value| {
+                if resource && OF_EVERY_RESOURCE.contains(&key.as_str()) {
+                    return true;
+                }
+                let inner = match schema.map_or(Known::No, |schema| Known::of(schema, key)) {
+                    Known::No => {
+                        self.drop(key);
+                        return false;
+                    }
+                    Known::Bare => None,
+                    Known::By(schema) => Some(schema),
+                };
+                self.below(key, |pruner| pruner.visit(value, inner));
+                true
+            }),
+            Value::Array(items) => {
+                let schema = schema.and_then(|schema| schema.items.as_deref());
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.at(index, |pruner| pruner.visit(item, schema));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Unknown fields stay; known ones are pruned in their turn.
+    fn preserve(&mut self, value: &mut Value, schema: &Structural, resource: bool) {
+        match value {
+            Value::Object(fields) => {
+                for (key, value) in fields.iter_mut() {
+                    if resource && OF_EVERY_RESOURCE.contains(&key.as_str()) {
+                        continue;
+                    }
+                    let inner = match Known::of(schema, key) {
+                        Known::No => continue,
+                        Known::Bare => None,
+                        Known::By(schema) => Some(schema),
+                    };
+                    self.below(key, |pruner| pruner.visit(value, inner));
+                }
+            }
+            Value::Array(items) => {
+                let Some(schema) = schema.items.as_deref() else {
+                    return;
+                };
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.at(index, |pruner| {
+                        pruner.preserve(item, schema, schema.embedded);
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn drop(&mut self, key: &str) {
+        // The root's own three are restored, so nobody need be told.
+        if self.path.is_empty() && OF_EVERY_RESOURCE.contains(&key) {
+            return;
+        }
+        self.below(key, |pruner| pruner.dropped.push(pruner.path.clone()));
+    }
+
+    fn below(&mut self, key: &str, act: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        if length > 0 {
+            self.path.push('.');
+        }
+        self.path.push_str(key);
+        act(self);
+        self.path.truncate(length);
+    }
+
+    fn at(&mut self, index: usize, act: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        self.path.push('[');
+        self.path.push_str(&index.to_string());
+        self.path.push(']');
+        act(self);
+        self.path.truncate(length);
+    }
+}
+
+/// What a schema says of a key.
+enum Known<'a> {
+    No,
+    /// Allowed, but nothing is known of what is below it.
+    Bare,
+    By(&'a Structural),
+}
+
+impl<'a> Known<'a> {
+    fn of(schema: &'a Structural, key: &str) -> Self {
+        match (schema.properties.get(key), &schema.additional) {
+            (Some(property), _) => Self::By(property),
+            (None, Additional::Schema(schema)) => Self::By(schema),
+            (None, Additional::Allowed(_)) => Self::Bare,
+            (None, Additional::Unset) => Self::No,
+        }
+    }
+}
+
+/// Drops nulls where null is not a value and no default takes their place.
+pub(super) fn nulls(value: &mut Value, schema: Option<&Structural>) {
+    match value {
+        Value::Object(fields) => fields.retain(|key, value| {
+            let schema = schema.and_then(|schema| schema.of_key(key));
+            let dropped = value.is_null()
+                && schema.is_some_and(|schema| !schema.nullable && schema.default.is_none());
+            if !dropped {
+                nulls(value, schema);
+            }
+            !dropped
+        }),
+        Value::Array(items) => {
+            let schema = schema.and_then(|schema| schema.items.as_deref());
+            for item in items {
+                nulls(item, schema);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,155 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::Version;
+use crate::apiserver::error::FieldError;
+
+/// What kube-apiserver 1.36.3 answered to definitions and custom resources.
+const VALUES: &str = include_str!("golden/values.json");
+const RULES: &str = include_str!("golden/rules.json");
+const RATCHET: &str = include_str!("golden/ratchet.json");
+
+fn texts(errors: &[FieldError]) -> BTreeSet<String> {
+    errors
+        .iter()
+        .map(|error| format!("{}: {}: {}", error.kind.reason(), error.path, error.body()))
+        .collect()
+}
+
+fn recorded(answer: &Value) -> BTreeSet<String> {
+    let causes = answer["causes"].as_array().into_iter().flatten();
+    // Metadata is checked elsewhere.
+    let of_metadata = |cause: &&Value| {
+        cause["field"]
+            .as_str()
+            .is_some_and(|it| it.starts_with("metadata.") || it.contains(".metadata."))
+    };
+    causes
+        .filter(|cause| !of_metadata(cause))
+        .map(|cause| {
+            let part = |key: &str| cause[key].as_str().unwrap_or_default().to_owned();
+            format!("{}: {}: {}", part("reason"), part("field"), part("message"))
+        })
+        .collect()
+}
+
+/// The texts of the warnings of an answer: `299 - "a", 299 - "b"`.
+fn warned(answer: &Value) -> BTreeSet<String> {
+    let text = answer["warnings"].as_str().unwrap_or_default();
+    text.split("299 - ")
+        .filter_map(|one| {
+            one.trim_end_matches(", ")
+                .strip_prefix('"')?
+                .strip_suffix('"')
+        })
+        .map(|one| one.replace("\\\"", "\""))
+        .collect()
+}
+
+/// Replays one request; returns what differs.
+fn replay(version: &Version, step: &Value, stored: &mut Option<Value>) -> Option<String> {
+    let mut object = step["object"].clone();
+    let answer = &step["answer"];
+    if answer["message"]
+        .as_str()
+        .is_some_and(|it| it.contains("is unrecognized"))
+    {
+        return None;
+    }
+    let unknown = match version.coerce(&mut object) {
+        Ok(unknown) => unknown,
+        Err(error) => {
+            let wanted = json!([answer["code"], answer["message"]]);
+            let got = json!([error.code, error.message]);
+            return (wanted != got).then(|| format!("want {wanted}\n got {got}"));
+        }
+    };
+    version.default(&mut object);
+    let verdict = match (step["verb"].as_str(), stored.clone()) {
+        (Some("status"), Some(mut live)) => {
+            match object.get("status") {
+                Some(status) => live["status"] = status.clone(),
+                None => drop(live.as_object_mut().map(|it| it.remove("status"))),
+            }
+            object = live;
+            version.validate_status(&object, stored.as_ref().unwrap_or(&Value::Null))
+        }
+        (Some("update"), Some(_)) => version.validate(&object, stored.as_ref()),
+        _ => {
+            if version.has_status() {
+                object.as_object_mut().map(|it| it.remove("status"));
+            }
+            version.validate(&object, None)
+        }
+    };
+    let (got, wanted) = (texts(&verdict.errors), recorded(answer));
+    if got != wanted {
+        return Some(format!("want {wanted:#?}\n got {got:#?}"));
+    }
+    let unknown = unknown.iter().map(|it| format!("unknown field \"{it}\""));
+    let got: BTreeSet<String> = unknown.chain(verdict.warnings).collect();
+    let wanted = warned(answer);
+    if got != wanted {
+        return Some(format!("want {wanted:#?}\n got {got:#?}"));
+    }
+    if answer["code"].as_u64() < Some(300) {
+        let mut wanted = answer["object"].clone();
+        for it in [&mut object, &mut wanted] {
+            it.as_object_mut().map(|it| it.remove("metadata"));
+        }
+        if object != wanted {
+            return Some(format!("want {wanted}\n got {object}"));
+        }
+        *stored = Some(object);
+    }
+    None
+}
+
+fn replay_all(golden: &str) {
+    let cases: Vec<Value> = serde_json::from_str(golden).expect("golden JSON");
+    let mut differences = Vec::new();
+    let mut steps = 0;
+    for case in &cases {
+        if case["answer"]["code"] != 201 {
+            continue;
+        }
+        let mut stored = None;
+        for step in case["steps"].as_array().expect("steps") {
+            let name = step["version"].as_str().expect("a version");
+            let version = Version::compile(&case["crd"], name).expect("the version");
+            steps += 1;
+            // Stored while the schema was another.
+            if let Some(old) = step.get("old") {
+                stored = Some(old.clone());
+            }
+            if let Some(difference) = replay(&version, step, &mut stored) {
+                differences.push(format!(
+                    "{}: {}\n{difference}",
+                    case["name"], step["object"]
+                ));
+            }
+        }
+    }
+    assert!(
+        differences.is_empty(),
+        "{} of {steps}:\n{}",
+        differences.len(),
+        differences.join("\n\n")
+    );
+}
+
+#[test]
+fn values_are_refused_as_the_server_refuses_them() {
+    replay_all(VALUES);
+}
+
+#[test]
+fn rules_refuse_as_on_the_server() {
+    replay_all(RULES);
+}
+
+#[test]
+fn what_did_not_change_is_tolerated_as_on_the_server() {
+    replay_all(RATCHET);
+}
