@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::structural::Structural;
+use super::structural::{Additional, Structural};
 use super::{dns, metadata};
 use crate::apiserver::error::FieldError;
 
@@ -21,12 +21,28 @@ pub(super) fn decode(
     visit(value, schema, "", false, unknown)
 }
 
+/// Decodes a value that may itself be an embedded resource, such as a default.
+pub(super) fn decode_value(
+    value: &mut Value,
+    schema: &Structural,
+    path: &str,
+) -> Result<(), FieldError> {
+    visit(value, schema, path, schema.embedded, &mut Vec::new())
+}
+
+/// What is wrong with a value that may itself be an embedded resource, and with those within it.
+pub(super) fn value_errors(value: &Value, schema: &Structural, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    check(value, schema, path, schema.embedded, &mut errors);
+    errors
+}
+
 /// Most schemas embed nothing.
-pub(super) fn is_within(schema: &Structural) -> bool {
+fn is_within(schema: &Structural) -> bool {
     schema.embedded
         || schema.items.as_deref().is_some_and(is_within)
         || schema.properties.values().any(is_within)
-        || matches!(&schema.additional, super::structural::Additional::Schema(it) if is_within(it))
+        || matches!(&schema.additional, Additional::Schema(it) if is_within(it))
 }
 
 fn visit(

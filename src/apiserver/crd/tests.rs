@@ -7,6 +7,7 @@ use crate::apiserver::error::FieldError;
 
 /// What kube-apiserver 1.36.3 answered to definitions and custom resources.
 const VALUES: &str = include_str!("golden/values.json");
+const DEFINITIONS: &str = include_str!("golden/definitions.json");
 const RULES: &str = include_str!("golden/rules.json");
 const RATCHET: &str = include_str!("golden/ratchet.json");
 
@@ -17,20 +18,49 @@ fn texts(errors: &[FieldError]) -> BTreeSet<String> {
         .collect()
 }
 
+/// The causes of an answer. Metadata is checked elsewhere, but for a definition's name and approval.
 fn recorded(answer: &Value) -> BTreeSet<String> {
     let causes = answer["causes"].as_array().into_iter().flatten();
-    // Metadata is checked elsewhere.
-    let of_metadata = |cause: &&Value| {
-        cause["field"]
-            .as_str()
-            .is_some_and(|it| it.starts_with("metadata.") || it.contains(".metadata."))
+    let part = |cause: &Value, key: &str| cause[key].as_str().unwrap_or_default().to_owned();
+    let is_ours = |cause: &&Value| {
+        let field = part(cause, "field");
+        let of_metadata = field.starts_with("metadata.") || field.contains(".metadata.");
+        let of_definition = field.starts_with("metadata.annotations[")
+            || part(cause, "message").contains("must be spec.names.plural");
+        !of_metadata || of_definition
     };
     causes
-        .filter(|cause| !of_metadata(cause))
+        .filter(is_ours)
         .map(|cause| {
-            let part = |key: &str| cause[key].as_str().unwrap_or_default().to_owned();
-            format!("{}: {}: {}", part("reason"), part("field"), part("message"))
+            let [reason, field, message] =
+                ["reason", "field", "message"].map(|key| part(cause, key));
+            format!("{reason}: {field}: {message}")
         })
+        .collect()
+}
+
+/// Without values that the server shows in its internal form, and without estimates of costs.
+fn comparable(errors: BTreeSet<String>) -> BTreeSet<String> {
+    let without_value = |error: String| {
+        let start = ["Invalid value: {\"", "Invalid value: [{\""]
+            .iter()
+            .find_map(|it| error.find(it));
+        let end = start.and_then(|start| {
+            let ends = ["}: ", "}]: "]
+                .iter()
+                .filter_map(|it| error[start..].find(it));
+            ends.min().map(|length| start + length)
+        });
+        match (start, end) {
+            (Some(start), Some(end)) => format!("{}{}", &error[..start], &error[end..]),
+            _ => error,
+        }
+    };
+    let is_estimate = |error: &String| error.contains("rule cost");
+    errors
+        .into_iter()
+        .filter(|error| !is_estimate(error))
+        .map(without_value)
         .collect()
 }
 
@@ -142,6 +172,32 @@ fn replay_all(golden: &str) {
 #[test]
 fn values_are_refused_as_the_server_refuses_them() {
     replay_all(VALUES);
+}
+
+#[test]
+fn definitions_are_refused_as_on_the_server() {
+    let cases: Vec<Value> = serde_json::from_str(DEFINITIONS).expect("golden JSON");
+    let mut differences = Vec::new();
+    for case in &cases {
+        let mut crd = case["crd"].clone();
+        super::prepare(&mut crd, None);
+        let got = comparable(texts(&super::validate(&crd, None)));
+        let wanted = comparable(recorded(&case["answer"]));
+        if got != wanted {
+            differences.push(format!("{}: want {wanted:#?}\n got {got:#?}", case["name"]));
+        }
+        let (got, wanted) = (super::warnings(&crd, None), warned(&case["answer"]));
+        if got.into_iter().collect::<BTreeSet<_>>() != wanted {
+            differences.push(format!("{}: want {wanted:#?}", case["name"]));
+        }
+    }
+    let count = cases.len();
+    assert!(
+        differences.is_empty(),
+        "{} of {count}:\n{}",
+        differences.len(),
+        differences.join("\n\n")
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ pub(in crate::apiserver::crd) struct Found<'a> {
 }
 
 /// A path such as `.spec.a['b']` in the form of error messages; none where it leads nowhere.
-pub(in crate::apiserver::crd) fn normalized(path: &str, schema: &Structural) -> Option<String> {
+pub(super) fn normalized(path: &str, schema: &Structural) -> Option<String> {
     find(path, schema, true).ok().map(|found| found.path)
 }
 

@@ -20,7 +20,13 @@ use super::structural::{Additional, ListType, Structural, flag, text};
 use super::verdict::Verdict;
 use crate::apiserver::error::{FieldError, FieldErrorKind};
 use field_path::normalized;
+pub(super) use field_path::{Found, find as find_field};
 use program::Program;
+
+/// Compiles an expression to see whether it does; whether it speaks of the state before.
+pub(super) fn check(source: &str) -> Result<bool, String> {
+    Program::compile(source).map(|program| program.uses_old())
+}
 
 /// The compiled rules of a schema.
 #[derive(Debug)]

@@ -18,12 +18,7 @@ thread_local! {
 
 /// A compiled expression.
 #[derive(Debug)]
-pub(in crate::apiserver::crd) struct Program(Expression);
-
-/// Why an expression does not compile; none where it does.
-pub(in crate::apiserver::crd) fn compile_error(source: &str) -> Option<String> {
-    Program::compile(source).err()
-}
+pub(super) struct Program(Expression);
 
 impl Program {
     /// Parses an expression; the error is the parser's, as the server shows it.
@@ -31,7 +26,11 @@ impl Program {
         let parse = || Parser::new().enable_optional_syntax(true).parse(source);
         match catch_unwind(AssertUnwindSafe(parse)) {
             Ok(Ok(expression)) => Ok(Self(expression)),
-            Ok(Err(errors)) => Err(format!("compilation failed: {errors}")),
+            // cel-go indents the lines that show where.
+            Ok(Err(errors)) => {
+                let errors = errors.to_string().replace("\n| ", "\n | ");
+                Err(format!("compilation failed: {errors}"))
+            }
             Err(_) => Err("compilation failed: the expression is not understood".to_owned()),
         }
     }

@@ -1,0 +1,175 @@
+//! `x-kubernetes-validations`: are the rules written well, and do they compile.
+//!
+//! Unlike the server's, types are not checked and costs not estimated: a rule that names a field
+//! that is not there fails when it runs.
+
+use serde_json::Value;
+
+use crate::apiserver::crd::rules;
+use crate::apiserver::crd::structural::{Structural, list, text};
+use crate::apiserver::error::FieldError;
+
+const KEY: &str = "x-kubernetes-validations";
+const REASONS: [&str; 4] = [
+    "FieldValueDuplicate",
+    "FieldValueForbidden",
+    "FieldValueInvalid",
+    "FieldValueRequired",
+];
+
+/// What is wrong with the texts beside the expressions.
+pub(super) fn texts(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    for (index, rule) in list(schema, KEY).enumerate() {
+        let path = format!("{path}.{KEY}[{index}]");
+        source(rule, &path, errors);
+        if let Some(expression) = text(rule, "messageExpression")
+            && expression.trim().is_empty()
+        {
+            let why = "messageExpression must be non-empty if specified";
+            errors.push(FieldError::required(
+                format!("{path}.messageExpression"),
+                why,
+            ));
+        }
+        if let Some(reason) = rule["reason"].as_str().filter(|it| !REASONS.contains(it)) {
+            errors.push(FieldError::not_supported(
+                format!("{path}.reason"),
+                reason,
+                &REASONS,
+            ));
+        }
+        if let Some(field) = text(rule, "fieldPath") {
+            field_path(&field, schema, &format!("{path}.fieldPath"), errors);
+        }
+    }
+}
+
+/// The rule and its message; only the first thing is told.
+fn source(rule: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let expression = rule["rule"].as_str().unwrap_or_default().trim();
+    let message = rule["message"].as_str().unwrap_or_default();
+    let at_message = format!("{path}.message");
+    if expression.is_empty() {
+        errors.push(FieldError::required(
+            format!("{path}.rule"),
+            "rule is not specified",
+        ));
+    } else if !message.is_empty() && message.trim().is_empty() {
+        errors.push(FieldError::invalid(
+            at_message,
+            message,
+            "must be non-empty if specified",
+        ));
+    } else if has_lines(message.trim()) {
+        errors.push(FieldError::invalid(
+            at_message,
+            message,
+            "must not contain line breaks",
+        ));
+    } else if has_lines(expression) && message.trim().is_empty() {
+        let why = "message must be specified if rule contains line breaks";
+        errors.push(FieldError::required(at_message, why));
+    }
+}
+
+fn field_path(field: &str, schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let mut refuse = |why: &str| errors.push(FieldError::invalid(path, field, why));
+    if field.trim().is_empty() {
+        refuse("must be non-empty if specified");
+    }
+    if has_lines(field) {
+        refuse("must not contain line breaks");
+    }
+    if rules::find_field(field, &Structural::read(schema), true).is_err() {
+        refuse("must be a valid path");
+    }
+}
+
+fn has_lines(text: &str) -> bool {
+    text.contains(['\n', '\r'])
+}
+
+/// What is wrong with the expressions. `uncorrelated` is the path of a list around the schema whose
+/// items cannot be matched with old ones.
+pub(super) fn check(
+    schema: &Value,
+    path: &str,
+    uncorrelated: Option<&str>,
+    errors: &mut Vec<FieldError>,
+) {
+    for (index, rule) in list(schema, KEY).enumerate() {
+        let path = format!("{path}.{KEY}[{index}]");
+        let source = text(rule, "rule").unwrap_or_default();
+        let checked = rules::check(&source);
+        if let Err(why) = &checked {
+            errors.push(FieldError::invalid(
+                format!("{path}.rule"),
+                rule.clone(),
+                why.as_str(),
+            ));
+        }
+        if let Some(message) = text(rule, "messageExpression")
+            && let Err(why) = rules::check(&message)
+        {
+            let why = format!("messageExpression {why}");
+            errors.push(FieldError::invalid(
+                format!("{path}.messageExpression"),
+                rule.clone(),
+                why,
+            ));
+        }
+        match (checked, uncorrelated) {
+            (Ok(true), Some(within)) => {
+                let why = format!(
+                    "oldSelf cannot be used on the uncorrelatable portion of the schema within \
+                     {within}"
+                );
+                errors.push(FieldError::invalid(format!("{path}.rule"), source, why));
+            }
+            (Ok(false) | Err(_), _) if rule["optionalOldSelf"].is_boolean() => {
+                let why = "may not be set if oldSelf is not used in rule";
+                let value = rule["optionalOldSelf"].clone();
+                errors.push(FieldError::invalid(
+                    format!("{path}.optionalOldSelf"),
+                    value,
+                    why,
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Why a regular expression is none, in Go's words where they are known.
+pub(super) fn expression_error(expression: &str, error: &regex::Error) -> String {
+    let text = error.to_string();
+    let from = |mark: &str| {
+        expression
+            .find(mark)
+            .map_or(expression, |at| &expression[at..])
+    };
+    let why = if text.contains("look-around") {
+        let mark = ["(?=", "(?!", "(?<=", "(?<!"]
+            .into_iter()
+            .find(|it| expression.contains(it));
+        format!(
+            "invalid or unsupported Perl syntax: `{}`",
+            mark.unwrap_or("(?")
+        )
+    } else if text.contains("unclosed character class") {
+        format!("missing closing ]: `{}`", from("["))
+    } else if text.contains("unclosed group") {
+        format!("missing closing ): `{expression}`")
+    } else if text.contains("unopened group") {
+        format!("unexpected ): `{expression}`")
+    } else if text.contains("repetition operator missing expression") {
+        let mark = expression
+            .find(['*', '+', '?'])
+            .map_or("*", |at| &expression[at..=at]);
+        format!("missing argument to repetition operator: `{mark}`")
+    } else {
+        let last = text.lines().last().unwrap_or_default();
+        last.strip_prefix("error: ").unwrap_or(last).to_owned()
+    };
+    format!("error parsing regexp: {why}")
+}
