@@ -1,3 +1,5 @@
+//! Answers of kube-apiserver 1.36.3, replayed.
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
