@@ -70,7 +70,7 @@ impl Column {
             return Value::Null;
         };
         match (self.kind.as_str(), value) {
-            ("string", Value::Null) => "<nil>".into(),
+            ("string", Value::Null) => "<no value>".into(),
             ("string", Value::String(_))
             | ("boolean", Value::Bool(_))
             | ("number", Value::Number(_)) => value.clone(),

@@ -122,6 +122,8 @@ fn dotted<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
     }
     let rest = text.strip_prefix('.').unwrap_or(text);
     if rest.is_empty() {
+        // A dot that nothing follows leads nowhere.
+        steps.push(Step::Fields(vec![String::new()]));
         return Some(rest);
     }
     name(rest, steps)
@@ -144,7 +146,7 @@ fn name<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
                 end = at;
                 break;
             }
-            ' ' | '(' | ')' | ']' | '{' | '}' | '|' | '@' | '?' => return None,
+            ']' | '{' | '}' => return None,
             _ => {}
         }
         name.push(it);
@@ -161,7 +163,11 @@ fn bracket(text: &str) -> Option<Step> {
         return Some(Step::All);
     }
     if let Some(filter) = text.strip_prefix("?(").and_then(|it| it.strip_suffix(')')) {
-        return Filter::parse(filter).map(|filter| Step::Filter(Box::new(filter)));
+        // What is no comparison is no error either: it finds nothing.
+        return Some(match Filter::parse(filter) {
+            Some(filter) => Step::Filter(Box::new(filter)),
+            None => Step::Items(Vec::new()),
+        });
     }
     if text.starts_with(['\'', '"']) {
         let names = text
@@ -361,7 +367,7 @@ mod tests {
 
     #[test]
     fn what_is_no_path_is_not_understood() {
-        for path in [".spec[", ".spec[?(x)]", ".a b", ".spec[a]"] {
+        for path in [".spec[", ".spec[?(x)", ".a]", ".spec[a]"] {
             assert_eq!(JsonPath::parse(path), None, "{path}");
         }
     }

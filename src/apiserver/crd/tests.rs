@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::Version;
@@ -9,6 +10,7 @@ use crate::apiserver::error::FieldError;
 
 /// What kube-apiserver 1.36.3 answered to definitions and custom resources.
 const VALUES: &str = include_str!("golden/values.json");
+const COLUMNS: &str = include_str!("golden/columns.json");
 const DEFINITIONS: &str = include_str!("golden/definitions.json");
 const RULES: &str = include_str!("golden/rules.json");
 const RATCHET: &str = include_str!("golden/ratchet.json");
@@ -203,6 +205,48 @@ fn definitions_are_refused_as_on_the_server() {
 }
 
 #[test]
+fn columns_show_what_they_show_on_the_server() {
+    let cases: Vec<Value> = serde_json::from_str(COLUMNS).expect("golden JSON");
+    for case in &cases {
+        let version = Version::compile(&case["crd"], "v1").expect("the version");
+        for table in case["tables"].as_array().expect("tables") {
+            let object = &table["object"];
+            let now = object["metadata"]["creationTimestamp"]
+                .as_str()
+                .expect("a time");
+            let now = now.parse().expect("a time");
+            let columns = table["columns"].as_array().expect("columns");
+            let cells = table["cells"].as_array().expect("cells");
+            assert_eq!(
+                version.columns().len() + 1,
+                columns.len(),
+                "{}",
+                case["crd"]
+            );
+            for ((column, wanted), cell) in
+                version.columns().iter().zip(&columns[1..]).zip(&cells[1..])
+            {
+                let got = json!({
+                    "name": column.name,
+                    "type": column.kind,
+                    "format": column.format,
+                    "description": column.description,
+                    "priority": column.priority,
+                });
+                assert_eq!(got, *wanted);
+                assert_eq!(
+                    column.cell(object, now),
+                    *cell,
+                    "{} {}",
+                    column.name,
+                    column.kind
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn rules_refuse_as_on_the_server() {
     replay_all(RULES);
 }
@@ -210,4 +254,118 @@ fn rules_refuse_as_on_the_server() {
 #[test]
 fn what_did_not_change_is_tolerated_as_on_the_server() {
     replay_all(RATCHET);
+}
+
+/// The definitions that the server accepted, and the objects that were sent to them.
+fn accepted() -> Vec<(Version, Value)> {
+    let mut all = Vec::new();
+    for golden in [VALUES, RULES] {
+        let cases: Vec<Value> = serde_json::from_str(golden).expect("golden JSON");
+        for case in cases.iter().filter(|case| case["answer"]["code"] == 201) {
+            for step in case["steps"].as_array().expect("steps") {
+                let version = Version::compile(&case["crd"], "v1").expect("the version");
+                all.push((version, step["object"].clone()));
+            }
+        }
+    }
+    all
+}
+
+/// Any JSON, with the names that the schemas of the golden files know among its keys.
+fn json_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-5i64..15).prop_map(Value::from),
+        (-5.0f64..5.0).prop_map(Value::from),
+        "[a-c]{0,3}".prop_map(Value::from),
+    ];
+    let key = prop::sample::select(vec![
+        "a",
+        "b",
+        "s",
+        "m",
+        "l",
+        "k",
+        "e",
+        "d",
+        "n",
+        "sub",
+        "deep",
+        "x",
+        "y",
+        "p",
+        "u",
+        "apiVersion",
+        "kind",
+        "metadata",
+        "one",
+        "any",
+        "all",
+        "ios",
+        "port",
+        "proto",
+        "labels",
+        "name",
+    ]);
+    leaf.prop_recursive(4, 40, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(key.clone(), inner, 0..6).prop_map(|fields| {
+                let fields = fields
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value));
+                Value::Object(fields.collect())
+            }),
+        ]
+    })
+}
+
+/// Decoding and defaulting again changes nothing, and what is valid stays so.
+fn is_settled(version: &Version, mut object: Value) {
+    if version.coerce(&mut object).is_err() {
+        return;
+    }
+    let mut again = object.clone();
+    let dropped = version.coerce(&mut again).expect("it was decoded");
+    assert_eq!((&again, dropped.len()), (&object, 0));
+    version.default(&mut object);
+    let mut again = object.clone();
+    version.default(&mut again);
+    assert_eq!(again, object);
+    let errors = version.validate(&object, None).errors;
+    version.coerce(&mut again).expect("it was decoded");
+    if errors.is_empty() {
+        assert_eq!(again, object);
+        assert_eq!(version.validate(&again, None).errors, []);
+        assert_eq!(version.validate(&again, Some(&object)).errors, []);
+    }
+}
+
+#[test]
+fn objects_settle() {
+    for (version, object) in accepted() {
+        is_settled(&version, object);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_object_settles(spec in json_value(), status in json_value(), metadata in json_value()) {
+        let cases: Vec<Value> = serde_json::from_str(VALUES).expect("golden JSON");
+        for case in cases.iter().filter(|case| case["answer"]["code"] == 201) {
+            let version = Version::compile(&case["crd"], "v1").expect("the version");
+            let group = &case["crd"]["spec"]["group"];
+            let group = group.as_str().expect("a group");
+            is_settled(&version, json!({
+                "apiVersion": format!("{group}/v1"),
+                "kind": "Widget",
+                "metadata": metadata,
+                "spec": spec,
+                "status": status,
+            }));
+        }
+    }
 }
