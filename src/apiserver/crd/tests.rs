@@ -12,6 +12,7 @@ use crate::apiserver::error::FieldError;
 const VALUES: &str = include_str!("golden/values.json");
 const COLUMNS: &str = include_str!("golden/columns.json");
 const DEFINITIONS: &str = include_str!("golden/definitions.json");
+const EXPRESSIONS: &str = include_str!("golden/expressions.json");
 const RULES: &str = include_str!("golden/rules.json");
 const RATCHET: &str = include_str!("golden/ratchet.json");
 
@@ -178,9 +179,8 @@ fn values_are_refused_as_the_server_refuses_them() {
     replay_all(VALUES);
 }
 
-#[test]
-fn definitions_are_refused_as_on_the_server() {
-    let cases: Vec<Value> = serde_json::from_str(DEFINITIONS).expect("golden JSON");
+fn refuse_as_on_the_server(golden: &str) {
+    let cases: Vec<Value> = serde_json::from_str(golden).expect("golden JSON");
     let mut differences = Vec::new();
     for case in &cases {
         let mut crd = case["crd"].clone();
@@ -196,12 +196,18 @@ fn definitions_are_refused_as_on_the_server() {
         }
     }
     let count = cases.len();
-    assert!(
-        differences.is_empty(),
-        "{} of {count}:\n{}",
-        differences.len(),
-        differences.join("\n\n")
-    );
+    let differences = differences.join("\n\n");
+    assert!(differences.is_empty(), "of {count}:\n{differences}");
+}
+
+#[test]
+fn definitions_are_refused_as_on_the_server() {
+    refuse_as_on_the_server(DEFINITIONS);
+}
+
+#[test]
+fn expressions_are_refused_as_on_the_server() {
+    refuse_as_on_the_server(EXPRESSIONS);
 }
 
 #[test]

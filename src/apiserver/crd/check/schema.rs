@@ -164,7 +164,14 @@ fn node(schema: &Value, path: &str, scope: Scope<'_>) -> Errors {
     list_keys(schema, path, &mut errors.schema);
     rule::texts(schema, path, &mut errors.schema);
     if scope.with_rules && errors.schema.is_empty() {
-        rule::check(schema, path, scope.uncorrelated, &mut errors.rules);
+        let is_resource = scope.is_root || flag(schema, "x-kubernetes-embedded-resource");
+        rule::check(
+            schema,
+            is_resource,
+            path,
+            scope.uncorrelated,
+            &mut errors.rules,
+        );
     }
     errors
 }

@@ -2,9 +2,10 @@
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules>
 //! Expressions are parsed and run by kube-cel; which values they see, when they are run and how
-//! failures are told is here. Not there: types are not checked before a rule runs, costs are not
-//! counted, and lists are compared in order whatever their type.
+//! failures are told is here. Not there: of types only the usual slips are found before a rule runs,
+//! costs are not counted, and lists are compared in order whatever their type.
 
+mod checker;
 mod field_path;
 mod program;
 mod types;
@@ -19,13 +20,21 @@ use super::correlation::{Correlation, same_item};
 use super::structural::{Additional, ListType, Structural, flag, text};
 use super::verdict::Verdict;
 use crate::apiserver::error::{FieldError, FieldErrorKind};
+pub(super) use checker::Wanted;
 use field_path::normalized;
 pub(super) use field_path::{Found, find as find_field};
 use program::Program;
 
 /// Compiles an expression to see whether it does; whether it speaks of the state before.
-pub(super) fn check(source: &str) -> Result<bool, String> {
-    Program::compile(source).map(|program| program.uses_old())
+pub(super) fn check(
+    source: &str,
+    schema: &Structural,
+    is_resource: bool,
+    wanted: Wanted,
+) -> Result<bool, String> {
+    let program = Program::compile(source)?;
+    program.check(source, schema, is_resource, wanted)?;
+    Ok(program.uses_old())
 }
 
 /// The compiled rules of a schema.

@@ -6,7 +6,9 @@ use kube_cel::KubeCelExt as _;
 use kube_cel::cel::parser::{Expression, Parser};
 use kube_cel::cel::{Context, ExecutionError, Value};
 
+use super::checker::{self, Wanted};
 use super::types;
+use crate::apiserver::crd::structural::Structural;
 
 /// The longest message that an expression may make.
 const MESSAGE_LIMIT: usize = 5 * 1024;
@@ -33,6 +35,17 @@ impl Program {
             }
             Err(_) => Err("compilation failed: the expression is not understood".to_owned()),
         }
+    }
+
+    /// Whether it names what is there, and comes to what is wanted.
+    pub(super) fn check(
+        &self,
+        source: &str,
+        schema: &Structural,
+        is_resource: bool,
+        wanted: Wanted,
+    ) -> Result<(), String> {
+        checker::check(&self.0, source, schema, is_resource, wanted)
     }
 
     /// Whether it compares with the state before.

@@ -130,7 +130,7 @@ fn string(value: &str, schema: &Structural) -> Cel {
 }
 
 /// A property's name as expressions write it.
-fn escape(name: &str) -> String {
+pub(super) fn escape(name: &str) -> String {
     if RESERVED.contains(&name) {
         return format!("__{name}__");
     }
