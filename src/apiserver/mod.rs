@@ -17,8 +17,8 @@
 //! | `http` | requests and answers, over sockets and in process |
 
 pub mod bootstrap;
-pub mod discovery;
 pub mod crd;
+pub mod discovery;
 pub mod error;
 pub mod http;
 pub mod registry;
