@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cluster::connect::Source;
+
 /// Which cluster to talk to.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Connection {
@@ -13,4 +15,14 @@ pub(super) struct Connection {
     /// Context of the kubeconfig; without it the current one.
     #[arg(long, value_name = "NAME", env = "RHAI_OPERATOR_CONTEXT")]
     pub(super) context: Option<String>,
+}
+
+impl Connection {
+    /// Where the flags say that the cluster is.
+    pub(super) fn source(&self) -> Source {
+        Source::Configured {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+        }
+    }
 }

@@ -108,8 +108,7 @@ impl Options {
         pool: Arc<Pool>,
     ) -> anyhow::Result<(Report, bool)> {
         let connection = connect(connect::Options {
-            kubeconfig: self.connection.kubeconfig.clone(),
-            context: self.connection.context.clone(),
+            source: self.connection.source(),
             ..connect::Options::default()
         })
         .await?;

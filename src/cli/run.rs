@@ -9,6 +9,7 @@ use super::Exit;
 use super::connection::Connection;
 use super::logging::Logging;
 use super::project::Project;
+use crate::clock::Clock;
 use crate::role::Toolchain;
 use crate::server::Address;
 use crate::watches::Environment;
@@ -85,11 +86,7 @@ impl Options {
                     allow_env,
                     allow_http,
                 },
-            connection:
-                Connection {
-                    kubeconfig,
-                    context,
-                },
+            connection,
             watch_namespace,
             metrics_bind_address,
             health_probe_bind_address,
@@ -115,8 +112,9 @@ impl Options {
             roles_dir,
             environment,
             allow_env,
-            kubeconfig,
-            context,
+            source: connection.source(),
+            clock: Clock::system(),
+            observer: None,
             metrics_address: Address::parse(&metrics_bind_address)?,
             health_address: Address::parse(&health_probe_bind_address)?,
             election: leader_elect.then_some(operator::Election {
@@ -127,17 +125,20 @@ impl Options {
             period: reconcile_period,
             drain: graceful_shutdown_timeout,
         };
-        match super::runtime()?.block_on(operator::run(options, toolchain)) {
-            Err(operator::Error::Project(problems)) => {
-                let mut stderr = std::io::stderr().lock();
-                for problem in problems {
-                    writeln!(stderr, "{problem}")?;
-                }
-                Ok(Exit::Failed)
-            }
-            result => Ok(result.map(|()| Exit::Done)?),
-        }
+        ended(super::runtime()?.block_on(operator::run(options, toolchain)))
     }
+}
+
+/// How an operator ended; what is wrong with its project is printed.
+pub(super) fn ended(result: Result<(), operator::Error>) -> anyhow::Result<Exit> {
+    let Err(operator::Error::Project(problems)) = result else {
+        return Ok(result.map(|()| Exit::Done)?);
+    };
+    let mut stderr = std::io::stderr().lock();
+    for problem in problems {
+        writeln!(stderr, "{problem}")?;
+    }
+    Ok(Exit::Failed)
 }
 
 /// A run waits for the API server most of its time, so that several fit on a CPU.

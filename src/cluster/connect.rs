@@ -1,5 +1,6 @@
-//! From a kubeconfig, or from inside a cluster, to a [`Cluster`].
+//! From a kubeconfig, from inside a cluster, or from a client to a [`Cluster`].
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +21,49 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const AGENT: &str = concat!("rhai-operator/", env!("CARGO_PKG_VERSION"));
 
 /// Where the cluster is.
+#[derive(Clone)]
+pub enum Source {
+    /// Where the configuration says.
+    Configured {
+        /// Kubeconfig file; without it `KUBECONFIG`, the pod's service account, then `~/.kube/config`.
+        kubeconfig: Option<PathBuf>,
+        /// Context of the kubeconfig, its current one by default.
+        context: Option<String>,
+    },
+    /// Behind a client that is there already, such as that of a server in this process.
+    Client(kube::Client),
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self::Configured {
+            kubeconfig: None,
+            context: None,
+        }
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Configured {
+                kubeconfig,
+                context,
+            } => f
+                .debug_struct("Configured")
+                .field("kubeconfig", kubeconfig)
+                .field("context", context)
+                .finish(),
+            Self::Client(_) => f.write_str("Client"),
+        }
+    }
+}
+
+/// What to connect to, and how.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Kubeconfig file; without it `KUBECONFIG`, the pod's service account, then `~/.kube/config`.
-    pub kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig, its current one by default.
-    pub context: Option<String>,
+    /// Where the cluster is.
+    pub source: Source,
     /// Told of every answer, for metrics.
     pub observer: Option<Arc<dyn Observer>>,
     /// Timeouts and bounds.
@@ -69,14 +107,56 @@ pub struct Connection {
 
 /// Connects; nothing is sent yet.
 pub async fn connect(options: Options) -> Result<Connection, Error> {
-    let in_cluster = options.kubeconfig.is_none()
-        && options.context.is_none()
+    let Options {
+        source,
+        observer,
+        settings,
+    } = options;
+    let reached = match source {
+        Source::Client(client) => Reached {
+            namespace: client.default_namespace().to_owned(),
+            client,
+            in_cluster: false,
+            host: String::new(),
+        },
+        Source::Configured {
+            kubeconfig,
+            context,
+        } => configured(kubeconfig, context).await?,
+    };
+    let mut transport = transport::from_client(reached.client.clone());
+    if let Some(observer) = observer {
+        transport = transport::boxed(Measure::new(observer).layer(transport));
+    }
+    Ok(Connection {
+        cluster: Cluster::new(transport, settings),
+        client: reached.client,
+        namespace: reached.namespace,
+        in_cluster: reached.in_cluster,
+        host: reached.host,
+    })
+}
+
+/// A client, and what its configuration says beside.
+struct Reached {
+    client: kube::Client,
+    namespace: String,
+    in_cluster: bool,
+    host: String,
+}
+
+async fn configured(
+    kubeconfig: Option<PathBuf>,
+    context: Option<String>,
+) -> Result<Reached, Error> {
+    let in_cluster = kubeconfig.is_none()
+        && context.is_none()
         && std::env::var_os("KUBECONFIG").is_none_or(|value| value.is_empty())
         && std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
     let mut config = if in_cluster {
         Config::incluster().map_err(Error::InCluster)?
     } else {
-        from_kubeconfig(&options).await?
+        from_kubeconfig(kubeconfig, context).await?
     };
     // Retries and deadlines are ours, per call; a watch may be silent for as long as it likes here.
     config.default_retry = false;
@@ -90,12 +170,7 @@ pub async fn connect(options: Options) -> Result<Connection, Error> {
     let client = ClientBuilder::try_from(config)
         .map_err(Error::Client)?
         .build();
-    let mut transport = transport::from_client(client.clone());
-    if let Some(observer) = options.observer {
-        transport = transport::boxed(Measure::new(observer).layer(transport));
-    }
-    Ok(Connection {
-        cluster: Cluster::new(transport, options.settings),
+    Ok(Reached {
         client,
         namespace,
         in_cluster,
@@ -103,15 +178,18 @@ pub async fn connect(options: Options) -> Result<Connection, Error> {
     })
 }
 
-async fn from_kubeconfig(options: &Options) -> Result<Config, Error> {
+async fn from_kubeconfig(
+    kubeconfig: Option<PathBuf>,
+    context: Option<String>,
+) -> Result<Config, Error> {
     let context = KubeConfigOptions {
-        context: options.context.clone(),
+        context,
         ..KubeConfigOptions::default()
     };
     let failed = |file: String| move |cause| Error::Kubeconfig { file, cause };
-    if let Some(path) = &options.kubeconfig {
+    if let Some(path) = kubeconfig {
         let file = path.display().to_string();
-        let kubeconfig = Kubeconfig::read_from(path).map_err(failed(file.clone()))?;
+        let kubeconfig = Kubeconfig::read_from(&path).map_err(failed(file.clone()))?;
         let config = Config::from_custom_kubeconfig(kubeconfig, &context).await;
         return config.map_err(failed(file));
     }

@@ -42,8 +42,9 @@ use self::queue::{Key, Queue};
 use self::triggers::Triggers;
 use crate::backoff::Backoff;
 use crate::cluster::watch::Spec;
+use crate::model::Reason;
 use crate::model::owner::field_manager;
-use crate::reconcile;
+use crate::reconcile::{self, Report};
 use crate::telemetry::{Metrics, Readiness, Watchdog};
 
 pub use loop_detector::Limits as LoopLimits;
@@ -63,8 +64,14 @@ pub struct Settings {
     pub fights: LoopLimits,
 }
 
+/// Is told of runs.
+pub trait Observer: Send + Sync {
+    /// A run has ended.
+    fn ran(&self, reason: Reason, report: &Report);
+}
+
 /// Where a controller says how it is doing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Telemetry {
     /// Counts and times.
     pub metrics: Metrics,
@@ -72,6 +79,8 @@ pub struct Telemetry {
     pub readiness: Readiness,
     /// One beat per run.
     pub watchdog: Watchdog,
+    /// Told of every run.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 /// The controller of a process. Clones share it.
@@ -89,6 +98,7 @@ struct Shared {
     listed: Mutex<HashSet<Spec>>,
     metrics: Metrics,
     watchdog: Watchdog,
+    observer: Option<Arc<dyn Observer>>,
     /// Work beside the runs: finalizers of CRs that are no longer ours.
     chores: Mutex<JoinSet<()>>,
 }
@@ -100,6 +110,7 @@ impl Controller {
             metrics,
             readiness,
             watchdog,
+            observer,
         } = telemetry;
         health::observe(&context.cluster, &metrics, &watchdog);
         let queue = Queue::new(settings.total, settings.backoff);
@@ -113,6 +124,7 @@ impl Controller {
             listed: Mutex::default(),
             metrics,
             watchdog,
+            observer,
             chores: Mutex::default(),
             settings,
             context,

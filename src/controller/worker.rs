@@ -64,6 +64,9 @@ impl Shared {
         self.metrics.applied("written", report.writes.len());
         self.metrics.applied("skipped", report.skipped);
         self.metrics.pruned(report.pruned.len());
+        if let Some(observer) = &self.observer {
+            observer.ran(work.reason, &report);
+        }
         if report.gone {
             self.forget(key);
             return Then::Idle;

@@ -39,7 +39,7 @@ use crate::server::{self, Address, Server};
 use crate::watches::{Environment, Namespaces};
 
 /// Everything that an operator can be told from outside.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// watches.yaml.
     pub watches_file: PathBuf,
@@ -49,10 +49,12 @@ pub struct Options {
     pub environment: Environment,
     /// Environment variables that the operator opens to roles.
     pub allow_env: Vec<String>,
-    /// Kubeconfig file and context, where they were named.
-    pub kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig.
-    pub context: Option<String>,
+    /// Where the cluster is.
+    pub source: connect::Source,
+    /// The wall clock.
+    pub clock: Clock,
+    /// Told of every run.
+    pub observer: Option<Arc<dyn controller::Observer>>,
     /// Where metrics are served.
     pub metrics_address: Option<Address>,
     /// Where health and readiness are served.
@@ -102,16 +104,35 @@ pub enum Error {
 /// The most runs at a time, whatever the number of kinds; each occupies a thread while its script runs.
 const MOST_RUNS: usize = 64;
 
+/// Time between runs though nothing changed, where nobody says.
+pub const DEFAULT_PERIOD: Duration = Duration::from_hours(10);
+
+/// Cancelled by the first SIGTERM or SIGINT.
+pub fn shutdown() -> Result<CancellationToken, Error> {
+    signals::shutdown().map_err(Error::Signals)
+}
+
 /// Runs an operator until a signal ends it. Roles are compiled with `toolchain`.
 pub async fn run(options: Options, toolchain: Toolchain) -> Result<(), Error> {
-    let shutdown = signals::shutdown().map_err(Error::Signals)?;
+    run_until(options, toolchain, shutdown()?).await
+}
+
+/// Runs an operator until `shutdown` is cancelled.
+pub async fn run_until(
+    options: Options,
+    toolchain: Toolchain,
+    shutdown: CancellationToken,
+) -> Result<(), Error> {
     let loader = Loader::new(&options, toolchain);
     let files = loader.watch();
     let project = loader.load().await.map_err(Error::Project)?;
     for note in &project.notes {
         tracing::warn!("{note}");
     }
-    let telemetry = Telemetry::default();
+    let telemetry = Telemetry {
+        observer: options.observer.clone(),
+        ..Telemetry::default()
+    };
     let connection = connect(&options, &project, &telemetry).await?;
     let mut servers = JoinSet::new();
     let serving = CancellationToken::new();
@@ -184,8 +205,7 @@ async fn connect(
 ) -> Result<Connection, Error> {
     let requests = Arc::new(requests::Requests::new(telemetry.metrics.clone()));
     let connection = connect::connect(connect::Options {
-        kubeconfig: options.kubeconfig.clone(),
-        context: options.context.clone(),
+        source: options.source.clone(),
         observer: Some(Arc::clone(&requests) as _),
         settings: Settings {
             namespaces: namespaces(project),
@@ -230,7 +250,7 @@ fn build(options: &Options, cluster: Cluster, loader: &Loader, telemetry: Teleme
     let total = MOST_RUNS.max(options.max_concurrent);
     let Toolchain { engine, .. } = loader.toolchain().clone();
     let pool = Arc::new(Pool::new(engine, total, Handle::current()));
-    let mut context = Context::new(cluster, pool, Clock::system());
+    let mut context = Context::new(cluster, pool, options.clock.clone());
     context.allow_env.clone_from(&options.allow_env);
     let settings = controller::Settings {
         max_concurrent: options.max_concurrent,

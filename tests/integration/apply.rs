@@ -80,7 +80,10 @@ impl Process {
     async fn start(case: &Case, cr: &Object) -> anyhow::Result<Self> {
         let counter = Arc::new(Counter::default());
         let options = connect::Options {
-            kubeconfig: Some(case.cluster.kubeconfig().to_owned()),
+            source: connect::Source::Configured {
+                kubeconfig: Some(case.cluster.kubeconfig().to_owned()),
+                context: None,
+            },
             observer: Some(Arc::clone(&counter) as Arc<dyn Observer>),
             settings: Settings::default(),
             ..connect::Options::default()
