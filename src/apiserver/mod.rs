@@ -17,10 +17,13 @@
 //! | `http` | requests and answers, over sockets and in process |
 
 pub mod bootstrap;
+pub mod builtin;
 pub mod crd;
 pub mod discovery;
 pub mod error;
+pub(crate) mod fields;
 pub mod http;
+pub mod protobuf;
 pub mod registry;
 pub mod resource;
 pub mod select;

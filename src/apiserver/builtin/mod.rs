@@ -1,0 +1,23 @@
+//! Built-in kinds: defaults, checks, and what their strategies do on create and update.
+//!
+//! Pure functions on objects. Names, uids and times are in the object before they are called; what
+//! is stored, allocated or answered is their callers' business.
+
+mod canonical;
+mod defaults;
+pub mod metadata;
+mod names;
+pub(crate) mod path;
+mod prepare;
+pub(crate) mod quantity;
+pub mod schedule;
+pub mod service;
+mod validate;
+
+#[cfg(test)]
+mod tests;
+
+pub use canonical::canonical;
+pub use defaults::defaults;
+pub use prepare::{prepare_for_create, prepare_for_update};
+pub use validate::validate;

@@ -1,0 +1,205 @@
+//! What names, labels, keys and ports must look like, in the words of apimachinery.
+//!
+//! Each check gives the reasons against a value; none is a good sign.
+
+/// `RFC 1123` label, as a regular expression.
+const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+
+/// The regular expression behind a text, with examples.
+fn expected(text: &str, examples: &str, format: &str) -> String {
+    format!("{text} (e.g. {examples}, regex used for validation is '{format}')")
+}
+
+/// Longer than allowed.
+pub(crate) fn too_long(most: usize) -> String {
+    format!("must be no more than {most} characters")
+}
+
+fn is_label(value: &str) -> bool {
+    let inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
+    !value.is_empty()
+        && value.bytes().all(inner)
+        && !value.starts_with('-')
+        && !value.ends_with('-')
+}
+
+fn is_subdomain(value: &str) -> bool {
+    value.split('.').all(is_label)
+}
+
+/// `RFC 1123` subdomain: what most objects are named by.
+pub(crate) fn subdomain(value: &str) -> Vec<String> {
+    let text = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, \
+                '-' or '.', and must start and end with an alphanumeric character";
+    let mut reasons = longer(value, 253);
+    if !is_subdomain(value) {
+        reasons.push(expected(text, "'example.com'", SUBDOMAIN));
+    }
+    reasons
+}
+
+/// `RFC 1123` label: what namespaces, containers and volumes are named by.
+pub(crate) fn label(value: &str) -> Vec<String> {
+    let text = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or \
+                '-', and must start and end with an alphanumeric character";
+    let mut reasons = longer(value, 63);
+    if !is_label(value) {
+        reasons.push(if is_subdomain(value) {
+            "must not contain dots".to_owned()
+        } else {
+            expected(text, "'my-name',  or '123-abc'", LABEL)
+        });
+    }
+    reasons
+}
+
+/// `RFC 1035` label: what Services are named by.
+pub(crate) fn label_1035(value: &str) -> Vec<String> {
+    let text = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start \
+                with an alphabetic character, and end with an alphanumeric character";
+    let mut reasons = longer(value, 63);
+    if !is_label(value) || value.starts_with(|c: char| c.is_ascii_digit()) {
+        let format = "[a-z]([-a-z0-9]*[a-z0-9])?";
+        reasons.push(expected(text, "'my-name',  or 'abc-123'", format));
+    }
+    reasons
+}
+
+/// What a path may have between slashes; a prefix may still be `.` or `..`.
+pub(crate) fn path_segment(value: &str, prefix: bool) -> Vec<String> {
+    if !prefix && matches!(value, "." | "..") {
+        return vec![format!("may not be '{value}'")];
+    }
+    let held = |one: &&str| value.contains(*one);
+    let held = ["/", "%"].into_iter().filter(held);
+    held.map(|one| format!("may not contain '{one}'")).collect()
+}
+
+/// Label keys, finalizers: a name, after an optional prefix and a slash.
+pub(crate) fn qualified(value: &str) -> Vec<String> {
+    let text = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
+                with an alphanumeric character";
+    let examples = "'MyName',  or 'my.name',  or '123-abc'";
+    let mut reasons = Vec::new();
+    let name = match value.split('/').collect::<Vec<_>>()[..] {
+        [name] => name,
+        [prefix, name] => {
+            if prefix.is_empty() {
+                reasons.push("prefix part must be non-empty".to_owned());
+            } else {
+                let wrong = subdomain(prefix).into_iter();
+                reasons.extend(wrong.map(|reason| format!("prefix part {reason}")));
+            }
+            name
+        }
+        _ => {
+            let text = expected(text, examples, QUALIFIED);
+            return vec![format!(
+                "a valid label key {text} with an optional DNS subdomain prefix and '/' (e.g. \
+                 'example.com/MyName')"
+            )];
+        }
+    };
+    if name.is_empty() {
+        reasons.push("name part must be non-empty".to_owned());
+    } else if name.len() > 63 {
+        reasons.push(format!("name part {}", too_long(63)));
+    }
+    if !is_qualified_name(name) {
+        reasons.push(format!("name part {}", expected(text, examples, QUALIFIED)));
+    }
+    reasons
+}
+
+fn is_qualified_name(name: &str) -> bool {
+    let inner = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
+    let edge = |c: Option<&u8>| c.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = name.as_bytes();
+    bytes.iter().copied().all(inner) && edge(bytes.first()) && edge(bytes.last())
+}
+
+/// Values of labels.
+pub(crate) fn label_value(value: &str) -> Vec<String> {
+    let text = "a valid label must be an empty string or consist of alphanumeric characters, '-', \
+                '_' or '.', and must start and end with an alphanumeric character";
+    let mut reasons = longer(value, 63);
+    if !value.is_empty() && !is_qualified_name(value) {
+        let examples = "'MyValue',  or 'my_value',  or '12345'";
+        reasons.push(expected(text, examples, &format!("({QUALIFIED})?")));
+    }
+    reasons
+}
+
+/// Keys of ConfigMaps and Secrets.
+pub(crate) fn config_key(value: &str) -> Vec<String> {
+    let text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
+    let mut reasons = longer(value, 253);
+    let inner = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
+    if value.is_empty() || !value.bytes().all(inner) {
+        let examples = "'key.name',  or 'KEY_NAME',  or 'key-name'";
+        reasons.push(expected(text, examples, "[-._a-zA-Z0-9]+"));
+    }
+    match value {
+        "." | ".." => reasons.push(format!("must not be '{value}'")),
+        _ if value.starts_with("..") => reasons.push("must not start with '..'".to_owned()),
+        _ => {}
+    }
+    reasons
+}
+
+/// Names of ports within a container or a Service's target.
+pub(crate) fn port_name(value: &str) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if value.len() > 15 {
+        reasons.push(too_long(15));
+    }
+    let inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
+    if !value.bytes().all(inner) {
+        reasons.push(
+            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned(),
+        );
+    }
+    if !value.bytes().any(|c| c.is_ascii_lowercase()) {
+        reasons.push("must contain at least one letter (a-z)".to_owned());
+    }
+    if value.contains("--") {
+        reasons.push("must not contain consecutive hyphens".to_owned());
+    }
+    if value.starts_with('-') || value.ends_with('-') {
+        reasons.push("must not begin or end with a hyphen".to_owned());
+    }
+    reasons
+}
+
+/// Numbers of ports.
+pub(crate) fn port_number(value: i64) -> Vec<String> {
+    if (1..=65535).contains(&value) {
+        Vec::new()
+    } else {
+        vec!["must be between 1 and 65535, inclusive".to_owned()]
+    }
+}
+
+/// Names of environment variables: printable ASCII without `=`.
+pub(crate) fn env_name(value: &str) -> Vec<String> {
+    let wrong = |c: char| !(' '..='~').contains(&c) || c == '=';
+    if value.contains(wrong) || value.is_empty() {
+        vec![
+            "a valid environment variable name must consist only of printable ASCII characters \
+             other than '='"
+                .to_owned(),
+        ]
+    } else {
+        Vec::new()
+    }
+}
+
+fn longer(value: &str, most: usize) -> Vec<String> {
+    if value.len() > most {
+        vec![too_long(most)]
+    } else {
+        Vec::new()
+    }
+}

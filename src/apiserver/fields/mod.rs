@@ -1,0 +1,184 @@
+//! The fields of Kubernetes' built-in types: their names, protobuf numbers, and when Go leaves one out.
+//!
+//! Read from `fields.txt`, which `recipe.go` prints from the Go types of a Kubernetes release. What
+//! a type means, and whether a value is good, is no business of this module.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+#[cfg(test)]
+mod tests;
+
+/// The fields as `recipe.go` printed them.
+const TEXT: &str = include_str!("fields.txt");
+
+/// All built-in types.
+pub(crate) struct Types {
+    kinds: HashMap<(&'static str, &'static str), usize>,
+    types: Vec<Type>,
+}
+
+/// One Go struct.
+pub(crate) struct Type {
+    /// Package and name: `core/v1.Container`.
+    pub(crate) name: &'static str,
+    /// In the order of the Go struct.
+    pub(crate) fields: Vec<Field>,
+}
+
+/// One field of a [`Type`].
+pub(crate) struct Field {
+    /// Number in the protobuf message; 0 if it has none.
+    pub(crate) number: u64,
+    /// Name in JSON; empty for a struct whose fields are inlined.
+    pub(crate) name: &'static str,
+    /// What it holds.
+    pub(crate) shape: Shape,
+    /// When it is left out.
+    pub(crate) omit: Omit,
+}
+
+/// What a field holds.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Shape {
+    /// A string, or a type made of one.
+    String,
+    /// A boolean.
+    Bool,
+    /// A signed integer.
+    Int,
+    /// A 64-bit float.
+    Float,
+    /// Bytes, base64 in JSON.
+    Bytes,
+    /// `metav1.Time`
+    Time,
+    /// `metav1.MicroTime`
+    MicroTime,
+    /// `metav1.Duration`
+    Duration,
+    /// JSON as it is: `FieldsV1`, `RawExtension`.
+    Raw,
+    /// `resource.Quantity`
+    Quantity,
+    /// `intstr.IntOrString`
+    IntOrString,
+    /// A list of strings that is a message of its own in protobuf (`ExtraValue`).
+    Items,
+    /// A struct, by its place among the types.
+    Message(usize),
+    /// A pointer: absent is not zero.
+    Pointer(Box<Self>),
+    /// A list.
+    List(Box<Self>),
+    /// A map from strings.
+    Map(Box<Self>),
+}
+
+/// When Go's JSON leaves a field out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Omit {
+    /// Never.
+    Never,
+    /// Empty (`omitempty`): nil, zero, no items; never a struct.
+    Empty,
+    /// Zero (`omitzero`): structs too.
+    Zero,
+}
+
+/// The types, read once.
+pub(crate) fn types() -> &'static Types {
+    static TYPES: OnceLock<Types> = OnceLock::new();
+    TYPES.get_or_init(|| Types::read(TEXT))
+}
+
+impl Types {
+    fn read(text: &'static str) -> Self {
+        let heads = text.lines().filter_map(|line| line.strip_prefix("type "));
+        let places: HashMap<&str, usize> = heads.zip(0..).collect();
+        let mut read = Self {
+            kinds: HashMap::new(),
+            types: Vec::new(),
+        };
+        for line in text.lines() {
+            let words: Vec<&'static str> = line.split(' ').collect();
+            match words.as_slice() {
+                ["kind", version, kind, name] => {
+                    if let Some(place) = places.get(name) {
+                        read.kinds.insert((version, kind), *place);
+                    }
+                }
+                ["type", name] => read.types.push(Type {
+                    name,
+                    fields: Vec::new(),
+                }),
+                [number, name, shape, omit] => {
+                    if let Some(last) = read.types.last_mut() {
+                        last.fields.push(field(number, name, shape, omit, &places));
+                    }
+                }
+                _ => {}
+            }
+        }
+        read
+    }
+
+    /// The type of a kind, by its `apiVersion` and kind.
+    pub(crate) fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Type> {
+        let place = self.kinds.get(&(api_version, kind))?;
+        self.types.get(*place)
+    }
+
+    /// The type at a place that a [`Shape::Message`] names.
+    pub(crate) fn at(&self, place: usize) -> &Type {
+        &self.types[place]
+    }
+}
+
+fn field(
+    number: &str,
+    name: &'static str,
+    shape: &'static str,
+    omit: &str,
+    places: &HashMap<&str, usize>,
+) -> Field {
+    Field {
+        number: number.parse().unwrap_or_default(),
+        name: if name == "-" { "" } else { name },
+        shape: shape_of(shape, places),
+        omit: match omit {
+            "always" => Omit::Never,
+            "omitempty" => Omit::Empty,
+            _ => Omit::Zero,
+        },
+    }
+}
+
+fn shape_of(text: &str, places: &HashMap<&str, usize>) -> Shape {
+    let inner = |rest: &str| Box::new(shape_of(rest, places));
+    if let Some(rest) = text.strip_prefix('*') {
+        return Shape::Pointer(inner(rest));
+    }
+    if let Some(rest) = text.strip_prefix("[]") {
+        return Shape::List(inner(rest));
+    }
+    if let Some(rest) = text.strip_prefix("{}") {
+        return Shape::Map(inner(rest));
+    }
+    match text {
+        "string" => Shape::String,
+        "bool" => Shape::Bool,
+        "int" => Shape::Int,
+        "float" => Shape::Float,
+        "bytes" => Shape::Bytes,
+        "time" => Shape::Time,
+        "microtime" => Shape::MicroTime,
+        "duration" => Shape::Duration,
+        "quantity" => Shape::Quantity,
+        "intorstring" => Shape::IntOrString,
+        "items" => Shape::Items,
+        name => places
+            .get(name)
+            .map_or(Shape::Raw, |at| Shape::Message(*at)),
+    }
+}

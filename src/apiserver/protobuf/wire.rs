@@ -1,0 +1,85 @@
+//! The wire format of protobuf: numbered records.
+//!
+//! <https://protobuf.dev/programming-guides/encoding/>
+
+/// Why bytes are no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+/// What a record holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Record<'a> {
+    /// A varint.
+    Number(u64),
+    /// Eight bytes.
+    Fixed(u64),
+    /// A string, bytes, a message, or packed numbers.
+    Bytes(&'a [u8]),
+}
+
+/// The records of a message, with their field numbers.
+pub(super) fn records(bytes: &[u8]) -> impl Iterator<Item = Result<(u64, Record<'_>), Malformed>> {
+    each(bytes, record)
+}
+
+/// Varints that follow each other.
+pub(super) fn varints(bytes: &[u8]) -> impl Iterator<Item = Result<u64, Malformed>> {
+    each(bytes, varint)
+}
+
+/// Reads until nothing is left, or something is wrong.
+fn each<'a, T>(
+    mut rest: &'a [u8],
+    read: fn(&mut &'a [u8]) -> Result<T, Malformed>,
+) -> impl Iterator<Item = Result<T, Malformed>> {
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let found = read(&mut rest);
+        if found.is_err() {
+            rest = &[];
+        }
+        Some(found)
+    })
+}
+
+fn record<'a>(rest: &mut &'a [u8]) -> Result<(u64, Record<'a>), Malformed> {
+    let key = varint(rest)?;
+    let record = match key & 7 {
+        0 => Record::Number(varint(rest)?),
+        1 => {
+            let bytes = take(rest, 8)?.try_into().map_err(|_| Malformed)?;
+            Record::Fixed(u64::from_le_bytes(bytes))
+        }
+        2 => {
+            let length = usize::try_from(varint(rest)?).map_err(|_| Malformed)?;
+            Record::Bytes(take(rest, length)?)
+        }
+        5 => {
+            let bytes = take(rest, 4)?.try_into().map_err(|_| Malformed)?;
+            Record::Fixed(u64::from(u32::from_le_bytes(bytes)))
+        }
+        _ => return Err(Malformed),
+    };
+    Ok((key >> 3, record))
+}
+
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8], Malformed> {
+    let (taken, left) = rest.split_at_checked(length).ok_or(Malformed)?;
+    *rest = left;
+    Ok(taken)
+}
+
+fn varint(rest: &mut &[u8]) -> Result<u64, Malformed> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (first, left) = rest.split_first().ok_or(Malformed)?;
+        *rest = left;
+        number |= u64::from(first & 0x7f) << shift;
+        if first & 0x80 == 0 {
+            return Ok(number);
+        }
+    }
+    Err(Malformed)
+}
