@@ -26,6 +26,7 @@ pub mod http;
 pub mod protobuf;
 pub mod registry;
 pub mod resource;
+pub mod schema;
 pub mod select;
 pub mod store;
 pub mod table;
