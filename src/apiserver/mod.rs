@@ -16,6 +16,7 @@
 //! | `table`, `discovery` | views of both |
 //! | `http` | requests and answers, over sockets and in process |
 
+pub mod apply;
 pub mod bootstrap;
 pub mod builtin;
 pub mod crd;

@@ -4,6 +4,7 @@
 //! Server-side apply, strategic merge patches, strict decoding and OpenAPI walk the same nodes.
 
 pub(in crate::apiserver) mod builtin;
+pub mod canonical;
 pub(in crate::apiserver) mod node;
 mod open_api;
 

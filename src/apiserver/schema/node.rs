@@ -19,8 +19,6 @@ pub(in crate::apiserver) struct Node {
     pub map: Option<Map>,
     /// The Go type of a built-in struct, as Go's errors print it: `v1.PodSpec`.
     pub go: Option<Box<str>>,
-    /// How the text of a scalar is read: `date-time`, `byte`, `int-or-string`, `quantity`.
-    pub format: Option<Box<str>>,
 }
 
 /// The kinds of scalars.
@@ -77,8 +75,10 @@ pub(in crate::apiserver) struct Field {
     /// What the key of a list's item has where the item leaves it out.
     pub default: Option<Value>,
     /// `x-kubernetes-patch-strategy`: `merge`, `retainKeys`, both or nothing.
+    #[expect(dead_code, reason = "strategic merge patches read it")]
     pub strategy: Strategy,
     /// `x-kubernetes-patch-merge-key`.
+    #[expect(dead_code, reason = "strategic merge patches read it")]
     pub merge_key: Option<Box<str>>,
     /// Its Go type, pointers apart; none in custom resources.
     pub go: Option<Box<str>>,
@@ -107,6 +107,8 @@ pub(in crate::apiserver) enum Write {
     NotZero,
     /// Always.
     Always,
+    /// Always, as null where it is not set.
+    Null,
 }
 
 impl Map {

@@ -121,7 +121,6 @@ impl Arena {
         let mut node = match name {
             QUANTITY => Node {
                 scalar: Some(Scalar::Untyped),
-                format: Some("quantity".into()),
                 ..Node::default()
             },
             RAW_EXTENSION => self.nodes[UNTYPED].clone(),
@@ -134,10 +133,7 @@ impl Arena {
     /// The type of a schema. `preserve` is handed down from a parent that keeps unknown fields.
     pub(super) fn convert(&mut self, schema: &Value, preserve: bool) -> Node {
         let preserve = preserve || flag(schema, "x-kubernetes-preserve-unknown-fields");
-        let mut node = Node {
-            format: text(schema, "format").map(Into::into),
-            ..Node::default()
-        };
+        let mut node = Node::default();
         match text(schema, "type") {
             Some("object") => node.map = Some(self.object(schema, preserve)),
             Some("array") => node.list = Some(self.list(schema, preserve)),
@@ -195,6 +191,7 @@ impl Arena {
                 Some("empty") => Write::NotEmpty,
                 Some("zero") => Write::NotZero,
                 Some("always") => Write::Always,
+                Some("null") => Write::Null,
                 _ => Write::Set,
             },
         }

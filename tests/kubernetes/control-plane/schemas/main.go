@@ -223,25 +223,27 @@ func annotateFields(goType reflect.Type, properties, definitions object, seen ma
 }
 
 // written says when a field is written: a pointer that is set, a value that is not its type's zero
-// (`empty`), a struct that has something in it (`zero`), or always.
+// (`empty`), a struct that has something in it (`zero`), or always: as its zero, or as `null`.
 func written(field reflect.StructField, options []string) string {
 	has := map[string]bool{}
 	for _, option := range options {
 		has[option] = true
 	}
-	kind := field.Type.Kind()
-	switch {
-	case kind == reflect.Pointer || kind == reflect.Interface:
-		if has["omitempty"] || has["omitzero"] {
-			return "set"
-		}
-		return "always"
+	omitted := has["omitempty"] || has["omitzero"]
+	switch kind := field.Type.Kind(); {
 	case kind == reflect.Struct && has["omitzero"]:
 		return "zero"
 	case kind == reflect.Struct:
 		return "always"
-	case has["omitempty"] || has["omitzero"]:
+	case kind == reflect.Pointer || kind == reflect.Interface:
+		if omitted {
+			return "set"
+		}
+		return "null"
+	case omitted:
 		return "empty"
+	case kind == reflect.Slice || kind == reflect.Map:
+		return "null"
 	}
 	return "always"
 }
