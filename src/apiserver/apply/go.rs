@@ -62,8 +62,20 @@ pub(in crate::apiserver) fn plain(value: &Value) -> String {
     }
 }
 
+/// What Go's JSON decoder calls a value.
+pub(in crate::apiserver) fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// `%T` of a decoded value.
-pub(super) fn type_name(value: &Value) -> &'static str {
+pub(in crate::apiserver) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",

@@ -5,8 +5,11 @@
 
 pub(in crate::apiserver) mod builtin;
 pub mod canonical;
+pub mod decode;
+pub mod mismatch;
 pub(in crate::apiserver) mod node;
 mod open_api;
+pub mod strict;
 
 use std::sync::Arc;
 

@@ -74,14 +74,14 @@ pub(in crate::apiserver) struct Field {
     pub node: Id,
     /// What the key of a list's item has where the item leaves it out.
     pub default: Option<Value>,
-    /// `x-kubernetes-patch-strategy`: `merge`, `retainKeys`, both or nothing.
-    #[expect(dead_code, reason = "strategic merge patches read it")]
+    /// `x-kubernetes-patch-strategy`, less `retainKeys`, which only makers of patches ask for.
     pub strategy: Strategy,
     /// `x-kubernetes-patch-merge-key`.
-    #[expect(dead_code, reason = "strategic merge patches read it")]
     pub merge_key: Option<Box<str>>,
     /// Its Go type, pointers apart; none in custom resources.
     pub go: Option<Box<str>>,
+    /// The Go struct that it is embedded with, which Go's errors name too.
+    pub embedded: Option<Box<str>>,
     /// When Go writes it.
     pub write: Write,
 }
@@ -91,8 +91,8 @@ pub(in crate::apiserver) struct Field {
 pub(in crate::apiserver) struct Strategy {
     /// Lists are merged by key or, of primitives, as sets.
     pub merge: bool,
-    /// Maps lose the keys that the patch does not list.
-    pub retain_keys: bool,
+    /// Maps are replaced.
+    pub replace: bool,
 }
 
 /// When Go writes a field of a built-in type.

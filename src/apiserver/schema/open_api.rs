@@ -183,10 +183,11 @@ impl Arena {
             default: property.get("default").cloned(),
             strategy: Strategy {
                 merge: strategy.split(',').any(|one| one == "merge"),
-                retain_keys: strategy.split(',').any(|one| one == "retainKeys"),
+                replace: strategy == "replace",
             },
             merge_key: text(property, "x-kubernetes-patch-merge-key").map(Into::into),
             go: text(property, "x-go-type").map(Into::into),
+            embedded: text(property, "x-go-embedded").map(Into::into),
             write: match text(property, "x-go-write") {
                 Some("empty") => Write::NotEmpty,
                 Some("zero") => Write::NotZero,

@@ -194,17 +194,18 @@ func annotate(goType reflect.Type, definitions object, seen map[reflect.Type]boo
 		}
 	}
 	properties, _ := definition["properties"].(object)
-	annotateFields(goType, properties, definitions, seen)
+	annotateFields(goType, "", properties, definitions, seen)
 }
 
-func annotateFields(goType reflect.Type, properties, definitions object, seen map[reflect.Type]bool) {
+// annotateFields does so for the fields of a struct; embedded names the structs that it is embedded in.
+func annotateFields(goType reflect.Type, embedded string, properties, definitions object, seen map[reflect.Type]bool) {
 	for index := range goType.NumField() {
 		field := goType.Field(index)
 		tag := strings.Split(field.Tag.Get("json"), ",")
 		if field.Anonymous && tag[0] == "" {
 			inner := field.Type
 			if inner.Kind() == reflect.Struct {
-				annotateFields(inner, properties, definitions, seen)
+				annotateFields(inner, embedded+" "+field.Name, properties, definitions, seen)
 			}
 			continue
 		}
@@ -218,6 +219,9 @@ func annotateFields(goType reflect.Type, properties, definitions object, seen ma
 			inner = inner.Elem()
 		}
 		property["x-go-type"] = inner.String()
+		if embedded != "" {
+			property["x-go-embedded"] = strings.ReplaceAll(strings.TrimSpace(embedded), " ", ".")
+		}
 		property["x-go-write"] = written(field, tag[1:])
 	}
 }

@@ -1,0 +1,69 @@
+//! The order of a merged list's items: of the patch first, then of the live list.
+
+use serde_json::Value;
+
+/// By what items of a list are told apart: their merge key, or themselves.
+#[derive(Clone, Copy)]
+pub(super) struct Key<'a>(pub(super) Option<&'a str>);
+
+impl Key<'_> {
+    pub(super) fn of(self, item: &Value) -> &Value {
+        match self.0 {
+            Some(key) => &item[key],
+            None => item,
+        }
+    }
+
+    pub(super) fn place(self, items: &[Value], item: &Value) -> Option<usize> {
+        let wanted = self.of(item);
+        items.iter().position(|known| self.of(known) == wanted)
+    }
+}
+
+/// Sorts a merged list: items that the patch orders by it, others by the live list.
+pub(super) fn ordered(
+    merged: Vec<Value>,
+    patch: &[Value],
+    live: &[Value],
+    key: Key<'_>,
+) -> Vec<Value> {
+    let (mut patched, mut others): (Vec<Value>, Vec<Value>) = merged
+        .into_iter()
+        .partition(|item| key.place(patch, item).is_some());
+    sort(&mut patched, patch, key);
+    sort(&mut others, live, key);
+    interleave(others, patched, live, key)
+}
+
+/// Go's stable sort of short lists, by a comparison that is no order: unknown items go first.
+fn sort(items: &mut [Value], order: &[Value], key: Key<'_>) {
+    let is_less =
+        |one: &Value, other: &Value| match (key.place(order, one), key.place(order, other)) {
+            (Some(one), Some(other)) => one < other,
+            _ => true,
+        };
+    for sorted in 1..items.len() {
+        let mut place = sorted;
+        while place > 0 && is_less(&items[place], &items[place - 1]) {
+            items.swap(place, place - 1);
+            place -= 1;
+        }
+    }
+}
+
+/// Puts each item of `left` before the first of `right` that comes later in the live list.
+fn interleave(left: Vec<Value>, right: Vec<Value>, live: &[Value], key: Key<'_>) -> Vec<Value> {
+    let mut all = Vec::with_capacity(left.len() + right.len());
+    let mut left = left.into_iter().peekable();
+    for item in right {
+        while let Some(other) = left.peek() {
+            match (key.place(live, other), key.place(live, &item)) {
+                (Some(one), Some(two)) if one < two => all.extend(left.next()),
+                _ => break,
+            }
+        }
+        all.push(item);
+    }
+    all.extend(left);
+    all
+}
