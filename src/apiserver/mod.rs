@@ -24,6 +24,7 @@ pub mod discovery;
 pub mod error;
 pub(crate) mod fields;
 pub mod http;
+pub mod openapi;
 pub mod patch;
 pub mod protobuf;
 pub mod registry;

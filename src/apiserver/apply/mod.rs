@@ -18,6 +18,8 @@ mod managers;
 mod merge;
 mod reconcile;
 mod remove;
+pub mod reset;
+pub mod scale;
 mod set;
 mod shape;
 mod validate;

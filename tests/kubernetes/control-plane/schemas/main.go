@@ -7,7 +7,8 @@
 //
 //   - types.json.gz: each definition without its texts, and what OpenAPI does not tell of a type:
 //     how Go names it in errors, and which fields it leaves out when it writes it.
-//   - openapi.json.gz: each definition as it is served, and the paths of each document.
+//   - openapi.json.gz: each definition as it is served, and the paths of each document, where
+//     parameters, bodies and responses are numbers in a list of all of them.
 package main
 
 import (
@@ -31,10 +32,28 @@ type object = map[string]any
 // texts are what a schema needs for people only.
 var texts = map[string]bool{"description": true, "enum": true, "externalDocs": true}
 
-// served is what is kept of a document: which definitions and operations it has.
+// served is what is kept of a document: its definitions by name, and its paths.
 type served struct {
-	Schemas []string          `json:"schemas"`
-	Paths   map[string]object `json:"paths"`
+	Schemas []string `json:"schemas"`
+	Paths   object   `json:"paths"`
+}
+
+// parts are what operations are made of, each once.
+type parts struct {
+	all    []any
+	places map[string]int
+}
+
+func (p *parts) place(part any) int {
+	text, err := json.Marshal(part)
+	check(err)
+	place, ok := p.places[string(text)]
+	if !ok {
+		place = len(p.all)
+		p.places[string(text)] = place
+		p.all = append(p.all, part)
+	}
+	return place
 }
 
 func main() {
@@ -42,8 +61,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: schemas OPENAPI FOLDER")
 		os.Exit(2)
 	}
-	definitions, documents := read(os.Args[1])
-	write(filepath.Join(os.Args[2], "openapi.json.gz"), object{"schemas": definitions, "documents": documents})
+	parts := &parts{places: map[string]int{}}
+	definitions, documents := read(os.Args[1], parts)
+	write(filepath.Join(os.Args[2], "openapi.json.gz"), object{"schemas": definitions, "documents": documents, "parts": parts.all})
 	write(filepath.Join(os.Args[2], "types.json.gz"), types(definitions))
 }
 
@@ -67,7 +87,7 @@ func write(path string, value any) {
 	check(os.WriteFile(path, packed.Bytes(), 0o644))
 }
 
-func read(folder string) (object, map[string]served) {
+func read(folder string, parts *parts) (object, map[string]served) {
 	definitions, documents := object{}, map[string]served{}
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	check(err)
@@ -80,23 +100,29 @@ func read(folder string) (object, map[string]served) {
 		if paths == nil {
 			continue
 		}
-		one := served{Schemas: []string{}, Paths: map[string]object{}}
+		one := served{Schemas: []string{}, Paths: object{}}
 		components, _ := document["components"].(object)
 		schemas, _ := components["schemas"].(object)
-		for name, schema := range schemas {
+		for _, name := range sorted(schemas) {
 			one.Schemas = append(one.Schemas, name)
-			merge(definitions, name, schema.(object))
+			merge(definitions, name, schemas[name].(object))
 		}
-		sort.Strings(one.Schemas)
-		for path, item := range paths {
-			if operations := shortened(item.(object)); len(operations) != 0 {
-				one.Paths[path] = operations
-			}
+		for _, path := range sorted(paths) {
+			one.Paths[path] = shortened(paths[path].(object), parts)
 		}
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		documents[strings.ReplaceAll(name, "_", "/")] = one
 	}
 	return definitions, documents
+}
+
+func sorted(object object) []string {
+	names := []string{}
+	for name := range object {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
 }
 
 // merge adds a definition; the documents differ in the kinds that they list for shared ones.
@@ -117,23 +143,49 @@ func list(value any) []any {
 	return items
 }
 
-// shortened keeps of each operation its id, action, kind and text.
-func shortened(item object) object {
-	operations := object{}
-	for method, value := range item {
-		operation, ok := value.(object)
-		if !ok {
-			continue
-		}
-		short := object{}
-		for _, key := range []string{"operationId", "description", "tags", "x-kubernetes-action", "x-kubernetes-group-version-kind"} {
-			if value, ok := operation[key]; ok {
-				short[key] = value
+// shortened puts numbers in the place of what many operations share.
+func shortened(item object, parts *parts) object {
+	short := object{}
+	for _, key := range sorted(item) {
+		switch value := item[key].(type) {
+		case []any:
+			short[key] = places(value, parts)
+		case object:
+			operation := object{}
+			for _, key := range sorted(value) {
+				switch field := value[key].(type) {
+				case []any:
+					operation[key] = field
+					if key == "parameters" {
+						operation[key] = places(field, parts)
+					}
+				case object:
+					operation[key] = field
+					if key == "requestBody" {
+						operation[key] = parts.place(field)
+					} else if key == "responses" {
+						responses := object{}
+						for _, code := range sorted(field) {
+							responses[code] = parts.place(field[code])
+						}
+						operation[key] = responses
+					}
+				default:
+					operation[key] = field
+				}
 			}
+			short[key] = operation
 		}
-		operations[method] = short
 	}
-	return operations
+	return short
+}
+
+func places(values []any, parts *parts) []int {
+	places := []int{}
+	for _, value := range values {
+		places = append(places, parts.place(value))
+	}
+	return places
 }
 
 // types is the definitions without texts, with what Go's types tell.
