@@ -12,6 +12,9 @@
 //! | `store` | the objects, their revisions, their past |
 //! | `resource` | what is served: groups, versions, kinds |
 //! | `select` | label and field selectors |
+//! | `schema` | types: of built-in kinds from a data file, of custom resources from their schemas |
+//! | `patch`, `apply` | what a patch makes of an object, and who owns which field of it |
+//! | `openapi` | the documents that describe all of it |
 //! | `registry` | the rules: what a write does, and what follows from it |
 //! | `table`, `discovery` | views of both |
 //! | `http` | requests and answers, over sockets and in process |
