@@ -6,11 +6,20 @@ use super::Incoming;
 use super::negotiate;
 use super::query::check_dry_run;
 use crate::apiserver::error::{ApiError, FieldError};
+use crate::apiserver::protobuf;
 use crate::apiserver::registry::{DeleteOptions, Media, Preconditions, Propagation};
+use crate::apiserver::schema::decode;
 
 /// What a deletion asks for, and whether it is a dry run.
 pub(super) fn options(incoming: &Incoming) -> Result<(DeleteOptions, bool), ApiError> {
-    let body = body(incoming)?;
+    of_body(incoming, &body(incoming)?)
+}
+
+/// The same, of options that are part of another body.
+pub(super) fn of_body(
+    incoming: &Incoming,
+    body: &Value,
+) -> Result<(DeleteOptions, bool), ApiError> {
     let query = &incoming.query;
     let text = |field: &str| -> Option<String> {
         let given = if body.is_object() {
@@ -58,12 +67,13 @@ fn body(incoming: &Incoming) -> Result<Value, ApiError> {
     if incoming.body.is_empty() {
         return Ok(Value::Null);
     }
-    let value = match negotiate::body_media(&incoming.headers, false)? {
-        Media::Json => serde_json::from_slice(&incoming.body).map_err(|why| why.to_string()),
-        Media::Yaml => serde_yaml::from_slice(&incoming.body).map_err(|why| why.to_string()),
-        Media::Protobuf => return crate::apiserver::registry::protobuf(&incoming.body),
+    let read = match negotiate::body_media(&incoming.headers, false)? {
+        Media::Json => decode::json(&incoming.body),
+        Media::Yaml => decode::yaml(&incoming.body),
+        Media::Protobuf => return protobuf::decode(&incoming.body),
     };
-    value.map_err(ApiError::bad_request)
+    read.map(|decoded| decoded.value)
+        .map_err(|why| decode::unrecognized("DeleteOptions", &incoming.body, &why))
 }
 
 fn propagation(

@@ -11,6 +11,8 @@ mod respond;
 mod serve;
 mod show;
 mod stream;
+mod subresource;
+mod verbs;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -51,6 +53,13 @@ struct Incoming {
     user: User,
 }
 
+/// A request and what it is answered from.
+struct Exchange<'a> {
+    registry: &'a Arc<Registry>,
+    users: &'a Users,
+    incoming: &'a Incoming,
+}
+
 impl Service {
     /// Of the objects and the users.
     pub fn new(registry: Arc<Registry>, users: Arc<Users>) -> Self {
@@ -88,7 +97,11 @@ impl Service {
                     body,
                     user,
                 };
-                handle::handle(&self.registry, &incoming)
+                handle::handle(&Exchange {
+                    registry: &self.registry,
+                    users: &self.users,
+                    incoming: &incoming,
+                })
             }
             Err(error) => (respond::error(&error, None), Vec::new()),
         };

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::call::{Answer, Call};
-use super::{Transaction, admission, encode, identity, metadata, rules};
+use super::update::Track;
+use super::{Transaction, admission, allocate, encode, identity, metadata, rules};
 use crate::apiserver::error::ApiError;
 use crate::apiserver::resource::Generation;
 use crate::apiserver::store::Key;
@@ -12,10 +13,16 @@ use crate::apiserver::store::Key;
 const GENERATED_NAME_ATTEMPTS: usize = 8;
 
 /// Creates an object that has been decoded.
-pub fn create(
+pub fn create(tx: &mut Transaction<'_>, call: &Call, object: Value) -> Result<Answer, ApiError> {
+    create_as(tx, call, object, rules::track)
+}
+
+/// The same with fields owned by whom `track` says.
+pub(super) fn create_as(
     tx: &mut Transaction<'_>,
     call: &Call,
     mut object: Value,
+    track: Track,
 ) -> Result<Answer, ApiError> {
     identity::shape(&mut object)?;
     identity::namespace(call, &mut object)?;
@@ -29,18 +36,22 @@ pub fn create(
         metadata::of_mut(&mut object).insert("name".to_owned(), call.name.as_str().into());
     }
     let object = named(tx, call, object);
-    let object = prepared(tx, call, object);
-    let errors = rules::validate(call, &object, None);
-    if !errors.is_empty() {
+    let object = track(call, None, object, &tx.now_rfc3339());
+    let mut object = prepared(tx, call, object);
+    let verdict = rules::validate(call, &object, None);
+    if !verdict.errors.is_empty() {
         let (group, kind) = (&*call.resource.group, &*call.resource.kind);
         return Err(ApiError::invalid(
             group,
             kind,
             metadata::name(&object),
-            &errors,
+            &verdict.errors,
         ));
     }
-    insert(tx, call, object)
+    allocate::addresses(tx, call, &mut object)?;
+    let mut answer = insert(tx, call, object)?;
+    answer.warnings.extend(verdict.warnings);
+    Ok(answer)
 }
 
 /// A name of its own for an object that only says how it begins.
@@ -65,14 +76,14 @@ fn named(tx: &Transaction<'_>, call: &Call, mut object: Value) -> Value {
 
 fn prepared(tx: &Transaction<'_>, call: &Call, mut object: Value) -> Value {
     metadata::fill_system_fields(&mut object, tx.now());
-    rules::prepare_for_create(call, &mut object);
+    rules::prepare_for_create(call, &mut object, &tx.now_rfc3339());
     match call.resource.strategy.generation {
         Generation::None if !call.resource.is_custom() => {}
         _ => {
             metadata::of_mut(&mut object).insert("generation".to_owned(), 1.into());
         }
     }
-    rules::track(call, None, object, &tx.now_rfc3339())
+    object
 }
 
 fn insert(tx: &mut Transaction<'_>, call: &Call, object: Value) -> Result<Answer, ApiError> {

@@ -3,8 +3,10 @@
 use serde_json::Value;
 
 use super::call::{Call, FieldValidation};
-use super::{identity, metadata, rules};
-use crate::apiserver::error::ApiError;
+use super::patch::PatchType;
+use super::{identity, metadata, rules, syntax};
+use crate::apiserver::error::{ApiError, FieldError};
+use crate::apiserver::patch;
 
 /// How a body is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +30,11 @@ pub struct Decoded {
 
 /// Decodes the body of a create or an update.
 pub fn decode(call: &Call, media: Media, bytes: &[u8]) -> Result<Decoded, ApiError> {
-    let (mut object, duplicates) = rules::parse(media, bytes)?;
+    let parsed = syntax::parse(call, media, bytes)?;
+    let mut object = parsed.value;
     identity::kind(call, &mut object)?;
-    let unknown = rules::decode(call, &mut object)?;
-    let complaints = rules::complaints(media, &duplicates, &unknown);
+    let mut complaints = parsed.duplicates;
+    complaints.extend(rules::decode(call, &mut object)?);
     let warnings = judged(call, complaints, |list| {
         let (kind, version) = (&object["kind"], &call.version);
         let kind = kind.as_str().unwrap_or_default();
@@ -42,19 +45,27 @@ pub fn decode(call: &Call, media: Media, bytes: &[u8]) -> Result<Decoded, ApiErr
     Ok(Decoded { object, warnings })
 }
 
-/// Decodes what a patch has made of an object.
+/// Decodes what a patch has made of an object; gives the warnings.
 pub(super) fn patched(
     call: &Call,
+    kind: PatchType,
     object: &mut Value,
-    patch: &Value,
+    document: &Value,
+    duplicates: Vec<String>,
 ) -> Result<Vec<String>, ApiError> {
+    let mut complaints = duplicates;
+    if kind == PatchType::Json {
+        complaints.extend(patch::unknown_fields(document));
+    }
     let unknown = rules::decode(call, object)?;
-    let complaints = rules::complaints(Media::Json, &[], &unknown);
+    // What an apply may say is its schema's to tell.
+    if kind != PatchType::Apply {
+        complaints.extend(unknown);
+    }
     judged(call, complaints, |list| {
         let (group, kind) = (&*call.resource.group, &*call.resource.kind);
         let detail = format!("strict decoding error: {list}");
-        let error =
-            crate::apiserver::error::FieldError::invalid("patch", patch.to_string(), detail);
+        let error = FieldError::invalid("patch", document.to_string(), detail);
         ApiError::invalid(group, kind, metadata::name(object), &[error])
     })
 }

@@ -9,8 +9,10 @@ use serde_json::{Value, json};
 
 use super::call::{Answer, Call};
 use super::list::{self, ListAnswer, ListOptions};
+use super::rules::DEFINITIONS;
 use super::update::{grow_generation, has_spec_finalizers};
 use super::{Transaction, admission, encode, metadata};
+use crate::apiserver::crd::{self, conditions};
 use crate::apiserver::error::ApiError;
 use crate::apiserver::store::Key;
 
@@ -153,13 +155,30 @@ fn marked(tx: &Transaction<'_>, call: &Call, live: &Value, options: &DeleteOptio
         return object;
     }
     set_deletion(&mut object, tx, grace);
-    if object["metadata"]["generation"].is_number() {
+    let is_definition = &**call.resource.id() == DEFINITIONS;
+    if object["metadata"]["generation"].is_number() && !is_definition {
         grow_generation(&mut object);
     }
-    if &**call.resource.id() == "namespaces" {
-        object["status"]["phase"] = "Terminating".into();
+    match &**call.resource.id() {
+        "namespaces" => object["status"]["phase"] = "Terminating".into(),
+        DEFINITIONS => mark_definition(&mut object, tx),
+        _ => {}
     }
     object
+}
+
+/// The objects of a definition go before it.
+fn mark_definition(object: &mut Value, tx: &Transaction<'_>) {
+    let mut finalizers = metadata::finalizers(object);
+    if !finalizers.contains(&crd::FINALIZER) {
+        finalizers.push(crd::FINALIZER);
+    }
+    let finalizers: Vec<String> = finalizers.into_iter().map(str::to_owned).collect();
+    let metadata = metadata::of_mut(object);
+    metadata.insert("finalizers".to_owned(), finalizers.into());
+    metadata.remove("deletionGracePeriodSeconds");
+    object["status"] =
+        conditions::terminating(object, conditions::Deletion::Pending, &tx.now_rfc3339());
 }
 
 fn set_deletion(object: &mut Value, tx: &Transaction<'_>, grace: i64) {

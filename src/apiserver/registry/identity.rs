@@ -35,7 +35,7 @@ pub(super) fn kind(call: &Call, object: &mut Value) -> Result<(), ApiError> {
 }
 
 /// What the path's objects are: those of `pods/binding` are Bindings.
-fn expected(call: &Call) -> (String, String) {
+pub(super) fn expected(call: &Call) -> (String, String) {
     let version = call.served();
     let subresource = version.subresource(&call.subresource);
     let kind = subresource.map_or(&*call.resource.kind, |one| &one.kind);

@@ -4,17 +4,24 @@
 //! written, so that whoever reads afterwards sees everything that follows from the write.
 
 mod admission;
+mod allocate;
 mod call;
 mod controller;
+mod conversion;
 mod create;
 mod decode;
+mod definitions;
 mod delete;
 mod encode;
 mod identity;
 mod list;
 mod metadata;
 mod patch;
+mod pods;
 mod rules;
+pub mod scale;
+mod syntax;
+mod token;
 mod transaction;
 mod update;
 mod watch;
@@ -30,10 +37,12 @@ pub use delete::{DeleteOptions, Preconditions, Propagation, delete, delete_colle
 pub use encode::presented;
 pub use list::{ListAnswer, ListOptions, Match, get, list};
 pub use patch::{PatchType, patch};
-pub use rules::protobuf;
+pub use pods::{bind, evict};
+pub use token::issue;
 pub use transaction::Transaction;
 pub use watch::{Sent, Watch, WatchOptions};
 
+use self::definitions::Definitions;
 use super::resource::Catalogue;
 use super::store::Store;
 use crate::clock::Clock;
@@ -61,7 +70,9 @@ struct State {
 
 impl Registry {
     /// Of nothing but built-in resources. A table remembers `history` events.
-    pub fn new(clock: Clock, history: usize, controllers: Vec<Box<dyn Controller>>) -> Self {
+    pub fn new(clock: Clock, history: usize, others: Vec<Box<dyn Controller>>) -> Self {
+        let mut controllers: Vec<Box<dyn Controller>> = vec![Box::new(Definitions::default())];
+        controllers.extend(others);
         let mut store = Store::new(history);
         let catalogue = Catalogue::builtin();
         for resource in catalogue.all().filter(|one| one.is_stored()) {

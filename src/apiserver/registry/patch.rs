@@ -3,9 +3,10 @@
 //! <https://kubernetes.io/docs/reference/using-api/api-concepts/#patch-and-apply>
 
 use super::call::{Answer, Call};
-use super::update::replace;
-use super::{Transaction, admission, decode, encode, identity, metadata, rules};
+use super::update::{replace, unconditional};
+use super::{Transaction, admission, create, decode, encode, identity, metadata, rules, syntax};
 use crate::apiserver::error::ApiError;
+use crate::apiserver::schema::decode::Decoded;
 
 /// How a patch is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,25 +28,50 @@ pub fn patch(
     kind: PatchType,
     body: &[u8],
 ) -> Result<Answer, ApiError> {
-    admission::update(tx, call)?;
+    let patch = syntax::patch(call, kind, body)?;
     if kind == PatchType::Apply {
-        let message = "the server does not implement server-side apply";
-        return Err(ApiError::new(501, Some("NotImplemented"), message));
+        return apply(tx, call, patch);
     }
-    let patch = &rules::parse_patch(kind, body)?;
+    admission::update(tx, call)?;
     let Some(live) = tx.live(call) else {
         return Err(call.not_found(&call.name));
     };
     let live = encode::presented(&call.resource, &call.version, &live);
-    let mut object = rules::patched(call, kind, &live, patch)?;
+    let mut object = rules::patched(call, kind, &live, &patch.value)?;
     identity::shape(&mut object)?;
-    if metadata::name(&object) != call.name {
-        identity::name(call, &object)?;
-    }
+    identity::name(call, &object)?;
     identity::namespace(call, &mut object)?;
     identity::kind(call, &mut object)?;
-    let warnings = decode::patched(call, &mut object, patch)?;
+    let conditional = !metadata::text(&object, "resourceVersion").is_empty();
+    if !conditional && !call.resource.strategy.unconditional_update {
+        let (group, kind) = (&*call.resource.group, &*call.resource.kind);
+        return Err(ApiError::invalid(group, kind, &call.name, &[unconditional()]));
+    }
+    let warnings = decode::patched(call, kind, &mut object, &patch.value, patch.duplicates)?;
     let mut answer = replace(tx, call, &live, object, rules::track)?;
+    answer.warnings.extend(warnings);
+    Ok(answer)
+}
+
+/// Server-side apply: <https://kubernetes.io/docs/reference/using-api/server-side-apply/>
+fn apply(tx: &mut Transaction<'_>, call: &Call, patch: Decoded) -> Result<Answer, ApiError> {
+    let mut configuration = patch.value;
+    identity::shape(&mut configuration)?;
+    identity::name(call, &configuration)?;
+    identity::namespace(call, &mut configuration)?;
+    let live = tx.live(call);
+    if live.is_none() && !call.subresource.is_empty() {
+        return Err(call.not_found(&call.name));
+    }
+    let live = live.map(|live| encode::presented(&call.resource, &call.version, &live));
+    let now = tx.now_rfc3339();
+    let mut object = rules::applied(call, live.as_deref(), &configuration, &now)?;
+    let kind = PatchType::Apply;
+    let warnings = decode::patched(call, kind, &mut object, &configuration, patch.duplicates)?;
+    let mut answer = match &live {
+        None => create::create_as(tx, call, object, rules::tracked),
+        Some(live) => replace(tx, call, live, object, rules::tracked),
+    }?;
     answer.warnings.extend(warnings);
     Ok(answer)
 }

@@ -1,106 +1,215 @@
-//! The rules of one kind: defaults, validation, field ownership.
+//! The rules of one kind: schema, defaults, validation, field ownership.
 //!
-//! The narrow door to the modules that know them.
+//! The narrow door to the modules that know them, one side for built-in kinds, one for custom ones.
 
 use serde_json::Value;
 
-use super::call::Call;
-use super::decode::Media;
+use super::call::{Call, WriteOptions};
 use super::identity;
-use super::metadata;
 use super::patch::PatchType;
+use crate::apiserver::apply::{self, Manager};
+use crate::apiserver::builtin::{self, metadata::NameRule};
+use crate::apiserver::crd::{self, Verdict};
 use crate::apiserver::error::{ApiError, FieldError};
-use crate::apiserver::resource::Resource;
+use crate::apiserver::resource::{Custom, Resource, Version};
+use crate::apiserver::patch;
+use crate::apiserver::schema::{Schema, mismatch, strict};
 
-/// Between the versions of a kind.
-pub(super) fn convert(_resource: &Resource, _version: &str, _group: &str, _object: &mut Value) {}
+/// The resource of definitions.
+pub(super) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
-/// What decoding an object of this version does to it: unknown fields go, defaults come. Returns the
-/// paths of unknown fields.
-pub(super) fn decode(_call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError> {
+/// What is known of the version of a call, if it is custom.
+pub(super) fn custom(call: &Call) -> Option<&Custom> {
+    call.served().custom.as_deref()
+}
+
+fn is_definition(call: &Call) -> bool {
+    &**call.resource.id() == DEFINITIONS
+}
+
+/// What decoding an object of this version does to it: unknown fields go, defaults come. Returns
+/// what strict decoding says of unknown fields.
+pub(super) fn decode(call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError> {
+    if call.subresource != "scale"
+        && let Some(custom) = custom(call)
+    {
+        let unknown = custom.version.coerce(object)?;
+        custom.version.default(object);
+        let told = unknown.iter().map(|path| format!("unknown field {path:?}"));
+        return Ok(told.collect());
+    }
+    let kind = object["kind"].as_str().unwrap_or_default().to_owned();
+    let api_version = object["apiVersion"].as_str().unwrap_or_default().to_owned();
+    let (group, version) = crate::apiserver::resource::split_api_version(&api_version);
+    let mut unknown = Vec::new();
+    if let Some(schema) = Schema::builtin(group, version, &kind) {
+        mismatch::check(&schema, &kind, version, object)?;
+        unknown = strict::unknown_fields(&schema, object);
+    }
     identity::shape(object)?;
-    Ok(Vec::new())
+    builtin::defaults(group, version, &kind, object);
+    Ok(unknown)
+}
+
+/// What reading an object that was stored under an older definition does to it.
+pub(super) fn refresh(version: &Version, object: &mut Value) {
+    if let Some(custom) = &version.custom {
+        // What cannot be read in the new form is shown as it is.
+        let _ = custom.version.coerce(object);
+        custom.version.default(object);
+    }
 }
 
 /// What a create does to an object before it is checked.
-pub(super) fn prepare_for_create(call: &Call, object: &mut Value) {
-    if call.resource.strategy.status
-        && let Some(map) = object.as_object_mut()
-    {
-        map.remove("status");
+pub(super) fn prepare_for_create(call: &Call, object: &mut Value, now: &str) {
+    if is_definition(call) {
+        crd::prepare(object, None);
+    } else if call.resource.is_custom() {
+        if call.served().subresource("status").is_some()
+            && let Some(map) = object.as_object_mut()
+        {
+            map.remove("status");
+        }
+    } else {
+        let Resource { group, kind, .. } = &*call.resource;
+        builtin::prepare_for_create(group, &call.version, kind, object, now);
     }
 }
 
 /// What an update does to an object before it is checked.
-pub(super) fn prepare_for_update(_call: &Call, _object: &mut Value, _live: &Value) {}
-
-/// Everything that is wrong with an object.
-pub(super) fn validate(_call: &Call, object: &Value, _live: Option<&Value>) -> Vec<FieldError> {
-    if metadata::name(object).is_empty() {
-        let detail = "name or generateName is required";
-        return vec![FieldError::required("metadata.name", detail)];
+pub(super) fn prepare_for_update(call: &Call, object: &mut Value, live: &Value) {
+    if call.subresource == "status" || call.subresource == "finalize" {
+        return;
     }
-    Vec::new()
+    if is_definition(call) {
+        crd::prepare(object, Some(live));
+    } else if !call.resource.is_custom() {
+        let Resource { group, kind, .. } = &*call.resource;
+        builtin::prepare_for_update(group, &call.version, kind, object, live);
+    }
+}
+
+/// Everything that is wrong with an object, and what is only to be warned of.
+pub(super) fn validate(call: &Call, object: &Value, live: Option<&Value>) -> Verdict {
+    let Resource {
+        group,
+        kind,
+        namespaced,
+        ..
+    } = &*call.resource;
+    let rule = if call.resource.is_custom() {
+        NameRule::Subdomain
+    } else {
+        builtin::metadata::name_rule(group, kind)
+    };
+    let mut errors = builtin::metadata::validate(object, live, *namespaced, rule);
+    let verdict = match (custom(call), live) {
+        (Some(custom), Some(live)) if call.subresource == "status" => {
+            custom.version.validate_status(object, live)
+        }
+        (Some(custom), _) => custom.version.validate(object, live),
+        (None, _) => Verdict {
+            errors: builtin::validate(group, kind, object, live),
+            warnings: Vec::new(),
+        },
+    };
+    errors.extend(verdict.errors);
+    Verdict { errors, ..verdict }
+}
+
+/// The types of the call's kind.
+pub(super) fn schema(call: &Call) -> Schema {
+    schema_of(&call.resource, call.served())
+}
+
+fn schema_of(resource: &Resource, version: &Version) -> Schema {
+    if let Some(custom) = &version.custom {
+        return custom.schema.clone();
+    }
+    let found = Schema::builtin(&resource.group, &version.name, &resource.kind);
+    found.unwrap_or_else(Schema::unknown)
+}
+
+/// Fields that a write at this path leaves alone, so that nobody comes to own them by it.
+fn reset(call: &Call) -> &'static [&'static [&'static str]] {
+    match &*call.subresource {
+        "status" => &[&["spec"]],
+        "" if call.served().subresource("status").is_some() => &[&["status"]],
+        _ => &[],
+    }
+}
+
+/// Does something as the manager of a call.
+fn as_manager<T>(call: &Call, now: &str, act: impl FnOnce(&Schema, &Manager<'_>) -> T) -> T {
+    let WriteOptions { manager, .. } = &call.options;
+    let api_version = call.api_version();
+    let others: Vec<(String, Schema)> = call
+        .resource
+        .versions
+        .iter()
+        .filter(|version| version.served && version.name != call.version)
+        .map(|version| {
+            let name = call.resource.api_version(&version.name);
+            (name, schema_of(&call.resource, version))
+        })
+        .collect();
+    let others: Vec<(&str, Schema)> = others
+        .iter()
+        .map(|(name, schema)| (&**name, schema.clone()))
+        .collect();
+    let manager = Manager {
+        name: manager,
+        api_version: &api_version,
+        kind: &call.resource.kind,
+        subresource: &call.subresource,
+        now,
+        reset: reset(call),
+        versions: &others,
+    };
+    act(&schema(call), &manager)
 }
 
 /// Moves the ownership of fields to whoever has written them.
-pub(super) fn track(_call: &Call, _live: Option<&Value>, new: Value, _now: &str) -> Value {
+pub(super) fn track(call: &Call, live: Option<&Value>, new: Value, now: &str) -> Value {
+    as_manager(call, now, |schema, manager| {
+        apply::update(schema, live, new, manager)
+    })
+}
+
+/// For objects whose owners are known already: what an apply has made.
+pub(super) fn tracked(_: &Call, _: Option<&Value>, new: Value, _: &str) -> Value {
     new
+}
+
+/// The live object, or nothing, with a configuration applied.
+pub(super) fn applied(
+    call: &Call,
+    live: Option<&Value>,
+    configuration: &Value,
+    now: &str,
+) -> Result<Value, ApiError> {
+    as_manager(call, now, |schema, manager| {
+        apply::apply(schema, live, configuration, manager, call.options.force)
+    })
+}
+
+/// Takes back new times of owners where nothing else has changed.
+pub(super) fn settle_times(live: &Value, object: &mut Value) {
+    apply::ignore_times(live, object);
 }
 
 /// The live object with a patch applied.
 pub(super) fn patched(
-    _call: &Call,
+    call: &Call,
     kind: PatchType,
     live: &Value,
-    patch: &Value,
+    document: &Value,
 ) -> Result<Value, ApiError> {
     match kind {
-        PatchType::Merge => {
-            let mut object = live.clone();
-            json_patch::merge(&mut object, patch);
-            Ok(object)
-        }
-        _ => Err(ApiError::new(
-            501,
-            Some("NotImplemented"),
-            "the server does not implement this type of patch",
-        )),
+        PatchType::Json => patch::json(live, document),
+        PatchType::Merge => patch::merge(live, document),
+        PatchType::Strategic => patch::strategic(&schema(call), live, document),
+        // An apply merges by owners, see `applied`.
+        PatchType::Apply => patch::merge(live, document),
     }
-}
-
-/// The value that a body says, and what it says twice.
-pub(super) fn parse(media: Media, bytes: &[u8]) -> Result<(Value, Vec<String>), ApiError> {
-    let value = match media {
-        Media::Json => serde_json::from_slice(bytes).map_err(|why| why.to_string()),
-        Media::Yaml => serde_yaml::from_slice(bytes).map_err(|why| why.to_string()),
-        Media::Protobuf => return Ok((protobuf(bytes)?, Vec::new())),
-    };
-    let value = value.map_err(ApiError::bad_request)?;
-    Ok((value, Vec::new()))
-}
-
-/// What is wrong with the fields of a body, as the real server words it.
-pub(super) fn complaints(media: Media, duplicates: &[String], unknown: &[String]) -> Vec<String> {
-    let duplicate = |path: &String| match media {
-        Media::Yaml => format!("key {path:?} already set in map"),
-        _ => format!("duplicate field {path:?}"),
-    };
-    let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
-    duplicates.iter().map(duplicate).chain(unknown).collect()
-}
-
-/// The object of a protobuf body.
-pub fn protobuf(_bytes: &[u8]) -> Result<Value, ApiError> {
-    let message = "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml";
-    Err(ApiError::new(415, Some("UnsupportedMediaType"), message))
-}
-
-/// The document of a patch.
-pub(super) fn parse_patch(kind: PatchType, body: &[u8]) -> Result<Value, ApiError> {
-    let media = match kind {
-        PatchType::Apply => Media::Yaml,
-        _ => Media::Json,
-    };
-    parse(media, body).map(|(patch, _)| patch)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::call::{Answer, Call};
-use super::{Transaction, admission, create, encode, identity, metadata, rules};
+use super::{Transaction, admission, allocate, create, encode, identity, metadata, rules};
 use crate::apiserver::error::{ApiError, FieldError};
 use crate::apiserver::resource::Generation;
 use crate::apiserver::store::Key;
@@ -57,15 +57,19 @@ pub(super) fn replace(
 ) -> Result<Answer, ApiError> {
     check_preconditions(call, live, &object)?;
     keep_system_fields(&mut object, live);
+    let mut object = track(call, Some(live), object, &tx.now_rfc3339());
     keep_other_parts(call, &mut object, live);
     rules::prepare_for_update(call, &mut object, live);
     count_generation(call, &mut object, live);
-    let object = track(call, Some(live), object, &tx.now_rfc3339());
-    let errors = rules::validate(call, &object, Some(live));
-    if !errors.is_empty() {
-        return Err(invalid(call, &object, &errors));
+    let verdict = rules::validate(call, &object, Some(live));
+    if !verdict.errors.is_empty() {
+        return Err(invalid(call, &object, &verdict.errors));
     }
-    Ok(commit(tx, call, live, object))
+    allocate::addresses(tx, call, &mut object)?;
+    rules::settle_times(live, &mut object);
+    let mut answer = commit(tx, call, live, object);
+    answer.warnings.extend(verdict.warnings);
+    Ok(answer)
 }
 
 fn invalid(call: &Call, object: &Value, errors: &[FieldError]) -> ApiError {
@@ -111,7 +115,7 @@ fn keep_system_fields(object: &mut Value, live: &Value) {
 fn keep_other_parts(call: &Call, object: &mut Value, live: &Value) {
     match &*call.subresource {
         "" if call.resource.strategy.status => copy(object, live, "status"),
-        "status" => {
+        "status" | "approval" => {
             let status = object.get("status").cloned();
             let managed = object["metadata"].get("managedFields").cloned();
             *object = live.clone();
@@ -149,10 +153,6 @@ fn count_generation(call: &Call, object: &mut Value, live: &Value) {
         Generation::None => return,
         _ if call.subresource == "status" => return,
         Generation::Spec => object["spec"] != live["spec"],
-        Generation::SpecAndAnnotations => {
-            let annotations = |one: &Value| one["metadata"]["annotations"].clone();
-            object["spec"] != live["spec"] || annotations(object) != annotations(live)
-        }
         Generation::AllButStatus => differs(object, live, &["metadata", "status"]),
         Generation::All => differs(object, live, &["metadata"]),
     };

@@ -99,6 +99,7 @@ impl Entry {
             categories: self.categories.clone(),
             versions: vec![version],
             custom: false,
+            changed_at: 0,
         }
     }
 

@@ -5,11 +5,13 @@
 
 mod builtin;
 mod catalogue;
+mod custom;
 mod strategy;
 
 use std::sync::Arc;
 
 pub use catalogue::Catalogue;
+pub use custom::Custom;
 pub use strategy::{Generation, Strategy};
 
 /// One resource, in all versions that it is served in.
@@ -38,6 +40,8 @@ pub struct Resource {
     pub versions: Vec<Version>,
     storage: Option<Arc<str>>,
     custom: bool,
+    /// Objects of revisions up to this one may be older than the definition of the resource.
+    changed_at: u64,
 }
 
 /// A version of a resource.
@@ -85,13 +89,6 @@ pub struct GroupVersion {
     pub version: Box<str>,
 }
 
-/// What a custom resource definition says of one version.
-#[derive(Debug)]
-pub struct Custom {
-    /// The version's part of the definition, schema and columns included.
-    pub spec: serde_json::Value,
-}
-
 impl Resource {
     /// `deployments.apps`, `pods`: the plural and the group.
     pub fn id(&self) -> &Arc<str> {
@@ -106,6 +103,11 @@ impl Resource {
     /// Whether a custom resource definition made it.
     pub fn is_custom(&self) -> bool {
         self.custom
+    }
+
+    /// Whether an object of this revision may be older than the definition of the resource.
+    pub fn may_outdate(&self, revision: &str) -> bool {
+        self.changed_at > 0 && revision.parse().is_ok_and(|one: u64| one <= self.changed_at)
     }
 
     /// A version that requests may name.

@@ -28,12 +28,10 @@ pub struct Strategy {
 /// What makes the generation of a resource's objects grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generation {
-    /// It has none; what a client gives is kept.
+    /// Nothing that is counted here.
     None,
     /// A change of `spec`.
     Spec,
-    /// A change of `spec` or of the annotations.
-    SpecAndAnnotations,
     /// A change of anything but metadata and status.
     AllButStatus,
     /// A change of anything but metadata.
@@ -109,33 +107,10 @@ impl Strategy {
     }
 }
 
+/// Other built-in kinds count theirs in their own preparation.
 fn generation(id: &str) -> Generation {
     match id {
-        "deployments.apps" => Generation::SpecAndAnnotations,
-        "daemonsets.apps"
-        | "replicasets.apps"
-        | "statefulsets.apps"
-        | "replicationcontrollers"
-        | "jobs.batch"
-        | "cronjobs.batch"
-        | "pods"
-        | "ingresses.networking.k8s.io"
-        | "ingressclasses.networking.k8s.io"
-        | "networkpolicies.networking.k8s.io"
-        | "poddisruptionbudgets.policy"
-        | "csidrivers.storage.k8s.io"
-        | "customresourcedefinitions.apiextensions.k8s.io"
-        | "validatingadmissionpolicies.admissionregistration.k8s.io"
-        | "validatingadmissionpolicybindings.admissionregistration.k8s.io"
-        | "mutatingadmissionpolicies.admissionregistration.k8s.io"
-        | "mutatingadmissionpolicybindings.admissionregistration.k8s.io"
-        | "flowschemas.flowcontrol.apiserver.k8s.io"
-        | "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io"
-        | "deviceclasses.resource.k8s.io" => Generation::Spec,
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io"
-        | "validatingwebhookconfigurations.admissionregistration.k8s.io"
-        | "endpointslices.discovery.k8s.io"
-        | "priorityclasses.scheduling.k8s.io" => Generation::AllButStatus,
+        "customresourcedefinitions.apiextensions.k8s.io" => Generation::Spec,
         _ => Generation::None,
     }
 }

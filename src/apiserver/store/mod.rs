@@ -64,6 +64,13 @@ impl Store {
             .or_insert_with(|| Table::new(history, revision));
     }
 
+    /// Ends the watches of a resource.
+    pub fn end_watches(&mut self, storage: &str) {
+        if let Some(table) = self.tables.get_mut(storage) {
+            table.end_watches();
+        }
+    }
+
     /// Forgets a resource and ends its watches.
     pub fn close(&mut self, storage: &str) {
         self.tables.remove(storage);

@@ -143,6 +143,11 @@ impl Table {
         Subscription(self.changed.subscribe())
     }
 
+    /// Ends all subscriptions that there are.
+    pub(super) fn end_watches(&mut self) {
+        self.changed = watch::Sender::new(self.since);
+    }
+
     /// Remembers an event, forgets the oldest, wakes the watchers.
     pub(super) fn record(&mut self, event: Arc<Event>) {
         let revision = event.revision;

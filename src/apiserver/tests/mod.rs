@@ -1,5 +1,6 @@
 //! The server as a real client sees it.
 
+mod custom;
 mod life_cycle;
 
 use serde_json::{Value, json};

@@ -1,0 +1,162 @@
+//! The scale subresource: how many replicas an object wants and has, whatever its kind.
+//!
+//! <https://kubernetes.io/docs/reference/kubernetes-api/autoscaling-resources/scale-v1/>
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::call::{Answer, Call};
+use super::patch::PatchType;
+use super::update::replace;
+use super::{Transaction, encode, metadata, rules, syntax};
+use crate::apiserver::error::{ApiError, FieldError};
+use crate::apiserver::store::{Key, Store};
+use crate::model::selector::LabelSelector;
+
+/// The scale of an object.
+pub fn get(store: &Store, call: &Call) -> Result<Answer, ApiError> {
+    let key = Key::new(&call.namespace, &call.name);
+    let table = store.table(call.resource.storage());
+    let stored = table
+        .and_then(|table| table.get(&key))
+        .ok_or_else(|| call.not_found(&call.name))?;
+    let object = encode::presented(&call.resource, &call.version, stored);
+    Ok(Answer::ok(scale_of(call, &object)?))
+}
+
+/// Writes the wanted replicas of a decoded Scale.
+pub fn update(tx: &mut Transaction<'_>, call: &Call, scale: &Value) -> Result<Answer, ApiError> {
+    let live = live(tx, call)?;
+    let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+    if replicas < 0 {
+        return Err(negative(call, replicas));
+    }
+    let mut object = (*live).clone();
+    set_replicas(call, &mut object, replicas);
+    for field in ["uid", "resourceVersion"] {
+        if !metadata::text(scale, field).is_empty() {
+            metadata::copy(field, scale, &mut object);
+        }
+    }
+    let answer = replace(tx, call, &live, object, rules::track)?;
+    Ok(Answer {
+        object: Arc::new(scale_of(call, &answer.object)?),
+        ..answer
+    })
+}
+
+/// Patches the Scale of an object.
+pub fn patch(
+    tx: &mut Transaction<'_>,
+    call: &Call,
+    kind: PatchType,
+    body: &[u8],
+) -> Result<Answer, ApiError> {
+    let document = syntax::patch(call, kind, body)?.value;
+    let scale = scale_of(call, &*live(tx, call)?)?;
+    let patched = match kind {
+        PatchType::Apply => {
+            let message = "the server does not implement apply to the scale subresource";
+            return Err(ApiError::new(501, Some("NotImplemented"), message));
+        }
+        // A Scale has no lists: both merge patches are one.
+        PatchType::Merge | PatchType::Strategic => {
+            rules::patched(call, PatchType::Merge, &scale, &document)?
+        }
+        PatchType::Json => rules::patched(call, kind, &scale, &document)?,
+    };
+    let replicas = &patched["spec"]["replicas"];
+    if !replicas.is_null() && !replicas.is_i64() {
+        return Err(ApiError::bad_request(
+            "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32",
+        ));
+    }
+    update(tx, call, &patched)
+}
+
+fn live(tx: &Transaction<'_>, call: &Call) -> Result<Arc<Value>, ApiError> {
+    let stored = tx.live(call).ok_or_else(|| call.not_found(&call.name))?;
+    Ok(encode::presented(&call.resource, &call.version, &stored))
+}
+
+/// What is read of an object.
+struct Replicas {
+    wanted: i64,
+    there: i64,
+    selector: String,
+}
+
+fn scale_of(call: &Call, object: &Value) -> Result<Value, ApiError> {
+    let Replicas {
+        wanted,
+        there,
+        selector,
+    } = read(call, object)?;
+    let mut scale = json!({
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {},
+        "spec": {},
+        "status": {"replicas": there},
+    });
+    for field in [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+    ] {
+        metadata::copy(field, object, &mut scale);
+    }
+    // Go leaves a zero out.
+    if wanted != 0 {
+        scale["spec"]["replicas"] = wanted.into();
+    }
+    if !selector.is_empty() {
+        scale["status"]["selector"] = selector.into();
+    }
+    Ok(scale)
+}
+
+fn read(call: &Call, object: &Value) -> Result<Replicas, ApiError> {
+    let custom = rules::custom(call).and_then(|custom| custom.version.scale());
+    let Some(paths) = custom else {
+        return Ok(Replicas {
+            wanted: object["spec"]["replicas"].as_i64().unwrap_or(0),
+            there: object["status"]["replicas"].as_i64().unwrap_or(0),
+            selector: selector(object),
+        });
+    };
+    let failed = |why: String| ApiError::new(500, Some("InternalError"), why);
+    let missing = || {
+        let path = &paths.spec_path;
+        format!("the spec replicas field {path:?} does not exist")
+    };
+    Ok(Replicas {
+        wanted: paths
+            .spec_replicas(object)
+            .map_err(failed)?
+            .ok_or_else(|| failed(missing()))?,
+        there: paths.status_replicas(object).map_err(failed)?.unwrap_or(0),
+        selector: paths.selector(object).map_err(failed)?.unwrap_or_default(),
+    })
+}
+
+fn selector(object: &Value) -> String {
+    let selector = LabelSelector::from_value(&object["spec"]["selector"]);
+    selector.map(|one| one.to_string()).unwrap_or_default()
+}
+
+fn set_replicas(call: &Call, object: &mut Value, replicas: i64) {
+    match rules::custom(call).and_then(|custom| custom.version.scale()) {
+        Some(paths) => paths.set_spec_replicas(object, replicas),
+        None => object["spec"]["replicas"] = replicas.into(),
+    }
+}
+
+fn negative(call: &Call, replicas: i64) -> ApiError {
+    let text = "must be greater than or equal to 0";
+    let error = FieldError::invalid("spec.replicas", replicas, text);
+    ApiError::invalid("autoscaling", "Scale", &call.name, &[error])
+}
