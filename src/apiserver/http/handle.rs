@@ -42,10 +42,7 @@ fn other(cx: &Exchange<'_>, path: &str) -> Response<Body> {
     no_page()
 }
 
-fn discovered(
-    cx: &Exchange<'_>,
-    document: &super::path::Discovery,
-) -> Response<Body> {
+fn discovered(cx: &Exchange<'_>, document: &super::path::Discovery) -> Response<Body> {
     use super::path::Discovery;
     if !matches!(cx.incoming.method, Method::GET | Method::HEAD) {
         return respond::error(&not_allowed(), None);
@@ -101,10 +98,7 @@ fn resource(cx: &Exchange<'_>, path: &Path) -> Handled {
 }
 
 /// The call of a path; none where nothing of the kind is served.
-fn call(
-    cx: &Exchange<'_>,
-    path: &Path,
-) -> Result<Option<Call>, ApiError> {
+fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<Call>, ApiError> {
     let found = cx.registry.read(|_, catalogue| {
         let resource = catalogue.lookup(&path.group, &path.version, &path.plural);
         let builtin = catalogue.builtin_groups().iter().any(|group| {
@@ -151,12 +145,7 @@ pub(super) fn not_implemented() -> ApiError {
     ApiError::new(501, Some("NotImplemented"), message)
 }
 
-fn verb(
-    cx: &Exchange<'_>,
-    path: &Path,
-    call: &Call,
-    form: Form,
-) -> Result<Handled, ApiError> {
+fn verb(cx: &Exchange<'_>, path: &Path, call: &Call, form: Form) -> Result<Handled, ApiError> {
     let collection = call.name.is_empty();
     let watch = path.watch || cx.incoming.query.flag("watch") == Some(true);
     match cx.incoming.method {
@@ -167,7 +156,9 @@ fn verb(
         Method::GET | Method::HEAD if collection => {
             require(call, "list")?;
             let options = cx.incoming.query.list(call)?;
-            let list = cx.registry.read(|store, _| registry::list(store, call, &options))?;
+            let list = cx
+                .registry
+                .read(|store, _| registry::list(store, call, &options))?;
             let show = Show::new(form, call, cx.registry.now());
             Ok((respond::object(200, form, &show.list(&list)), Vec::new()))
         }
@@ -208,11 +199,7 @@ pub(super) fn answered(cx: &Exchange<'_>, call: &Call, form: Form, answer: Answe
     (response, answer.warnings)
 }
 
-fn begin_watch(
-    cx: &Exchange<'_>,
-    call: &Call,
-    form: Form,
-) -> Result<Handled, ApiError> {
+fn begin_watch(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
     let mut options = cx.incoming.query.watch(call)?;
     if !call.name.is_empty() {
         options.selection = Selection::of_name(&call.name);

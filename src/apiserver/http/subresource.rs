@@ -8,11 +8,7 @@ use crate::apiserver::error::ApiError;
 use crate::apiserver::registry::{self, Answer, Call};
 
 /// Answers a POST of a decoded object to a path that stores nothing.
-pub(super) fn create(
-    cx: &Exchange<'_>,
-    call: &Call,
-    object: Value,
-) -> Result<Answer, ApiError> {
+pub(super) fn create(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<Answer, ApiError> {
     match (&**call.resource.id(), &*call.subresource) {
         ("pods", "binding") | ("bindings", "") => {
             cx.registry.write(|tx| registry::bind(tx, call, &object))

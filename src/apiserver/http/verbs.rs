@@ -18,11 +18,7 @@ fn with_options(cx: &Exchange<'_>, call: &Call, kind: &str) -> Result<Call, ApiE
     })
 }
 
-pub(super) fn create(
-    cx: &Exchange<'_>,
-    call: &Call,
-    form: Form,
-) -> Result<Handled, ApiError> {
+pub(super) fn create(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
     if !call.name.is_empty() && call.subresource.is_empty() {
         return Err(not_allowed());
     }
@@ -37,16 +33,14 @@ pub(super) fn create(
         let answer = subresource::create(cx, &call, decoded.object)?;
         return Ok(answered(cx, &call, form, answer));
     }
-    let mut answer = cx.registry.write(|tx| registry::create(tx, &call, decoded.object))?;
+    let mut answer = cx
+        .registry
+        .write(|tx| registry::create(tx, &call, decoded.object))?;
     answer.warnings.extend(decoded.warnings);
     Ok(answered(cx, &call, form, answer))
 }
 
-pub(super) fn update(
-    cx: &Exchange<'_>,
-    call: &Call,
-    form: Form,
-) -> Result<Handled, ApiError> {
+pub(super) fn update(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
     if call.name.is_empty() {
         return Err(not_allowed());
     }
@@ -63,11 +57,7 @@ pub(super) fn update(
     Ok(answered(cx, &call, form, answer))
 }
 
-pub(super) fn patch(
-    cx: &Exchange<'_>,
-    call: &Call,
-    form: Form,
-) -> Result<Handled, ApiError> {
+pub(super) fn patch(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
     if call.name.is_empty() {
         return Err(not_allowed());
     }
@@ -103,11 +93,7 @@ pub(super) fn patch(
     Ok(answered(cx, &call, form, answer))
 }
 
-pub(super) fn delete(
-    cx: &Exchange<'_>,
-    call: &Call,
-    form: Form,
-) -> Result<Handled, ApiError> {
+pub(super) fn delete(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
     let (options, dry_run) = deletion::options(cx.incoming)?;
     let mut call = call.clone();
     call.options.dry_run = dry_run;
@@ -117,12 +103,15 @@ pub(super) fn delete(
             return Err(not_allowed());
         }
         let which = cx.incoming.query.list(&call)?;
-        let deleted =
-            cx.registry.write(|tx| registry::delete_collection(tx, &call, &which, &options))?;
+        let deleted = cx
+            .registry
+            .write(|tx| registry::delete_collection(tx, &call, &which, &options))?;
         let show = Show::new(form, &call, cx.registry.now());
         return Ok((respond::object(200, form, &show.list(&deleted)), Vec::new()));
     }
     require(&call, "delete")?;
-    let answer = cx.registry.write(|tx| registry::delete(tx, &call, &options))?;
+    let answer = cx
+        .registry
+        .write(|tx| registry::delete(tx, &call, &options))?;
     Ok(answered(cx, &call, form, answer))
 }

@@ -55,7 +55,7 @@ impl Definitions {
             self.serve(tx, name, definition);
         }
         if metadata::is_terminating(definition) {
-            self.empty(tx, name, definition);
+            empty(tx, name, definition);
         }
     }
 
@@ -81,44 +81,44 @@ impl Definitions {
         self.served.insert(name.to_owned(), basis);
     }
 
-    /// Deletes the objects of a terminating definition, then lets it go.
-    fn empty(&mut self, tx: &mut Transaction<'_>, name: &str, definition: &Value) {
-        if !metadata::finalizers(definition).contains(&crd::FINALIZER) {
-            return;
-        }
-        for object in tx.list(name, None) {
-            if !metadata::is_terminating(&object) {
-                let (namespace, one) = (metadata::namespace(&object), metadata::name(&object));
-                // It may be gone by now, by what followed from another.
-                let _ = tx.delete(name, namespace, one, None);
-            }
-        }
-        let deletion = if tx.list(name, None).is_empty() {
-            conditions::Deletion::Completed
-        } else {
-            conditions::Deletion::InProgress
-        };
-        let completed = matches!(deletion, conditions::Deletion::Completed);
-        let status = conditions::terminating(definition, deletion, &tx.now_rfc3339());
-        update(tx, "status", definition, |object| object["status"] = status);
-        if completed && let Some(newest) = tx.get(DEFINITIONS, "", name) {
-            update(tx, "", &newest, |object| {
-                let kept = metadata::finalizers(object).into_iter();
-                let kept: Vec<String> = kept
-                    .filter(|one| *one != crd::FINALIZER)
-                    .map(str::to_owned)
-                    .collect();
-                object["metadata"]["finalizers"] = kept.into();
-            });
-        }
-    }
-
     /// Serves a resource no longer.
     fn retire(&mut self, tx: &mut Transaction<'_>, name: &str) {
         if self.served.remove(name).is_some() {
             tx.catalogue.remove(name);
             tx.store.close(name);
         }
+    }
+}
+
+/// Deletes the objects of a terminating definition, then lets it go.
+fn empty(tx: &mut Transaction<'_>, name: &str, definition: &Value) {
+    if !metadata::finalizers(definition).contains(&crd::FINALIZER) {
+        return;
+    }
+    for object in tx.list(name, None) {
+        if !metadata::is_terminating(&object) {
+            let (namespace, one) = (metadata::namespace(&object), metadata::name(&object));
+            // It may be gone by now, by what followed from another.
+            let _ = tx.delete(name, namespace, one, None);
+        }
+    }
+    let deletion = if tx.list(name, None).is_empty() {
+        conditions::Deletion::Completed
+    } else {
+        conditions::Deletion::InProgress
+    };
+    let completed = matches!(deletion, conditions::Deletion::Completed);
+    let status = conditions::terminating(definition, deletion, &tx.now_rfc3339());
+    update(tx, "status", definition, |object| object["status"] = status);
+    if completed && let Some(newest) = tx.get(DEFINITIONS, "", name) {
+        update(tx, "", &newest, |object| {
+            let kept = metadata::finalizers(object).into_iter();
+            let kept: Vec<String> = kept
+                .filter(|one| *one != crd::FINALIZER)
+                .map(str::to_owned)
+                .collect();
+            object["metadata"]["finalizers"] = kept.into();
+        });
     }
 }
 

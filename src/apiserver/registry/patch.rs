@@ -45,7 +45,12 @@ pub fn patch(
     let conditional = !metadata::text(&object, "resourceVersion").is_empty();
     if !conditional && !call.resource.strategy.unconditional_update {
         let (group, kind) = (&*call.resource.group, &*call.resource.kind);
-        return Err(ApiError::invalid(group, kind, &call.name, &[unconditional()]));
+        return Err(ApiError::invalid(
+            group,
+            kind,
+            &call.name,
+            &[unconditional()],
+        ));
     }
     let warnings = decode::patched(call, kind, &mut object, &patch.value, patch.duplicates)?;
     let mut answer = replace(tx, call, &live, object, rules::track)?;

@@ -10,9 +10,9 @@ use super::patch::PatchType;
 use crate::apiserver::apply::{self, Manager};
 use crate::apiserver::builtin::{self, metadata::NameRule};
 use crate::apiserver::crd::{self, Verdict};
-use crate::apiserver::error::{ApiError, FieldError};
-use crate::apiserver::resource::{Custom, Resource, Version};
+use crate::apiserver::error::ApiError;
 use crate::apiserver::patch;
+use crate::apiserver::resource::{Custom, Resource, Version};
 use crate::apiserver::schema::{Schema, mismatch, strict};
 
 /// The resource of definitions.
@@ -207,9 +207,8 @@ pub(super) fn patched(
 ) -> Result<Value, ApiError> {
     match kind {
         PatchType::Json => patch::json(live, document),
-        PatchType::Merge => patch::merge(live, document),
         PatchType::Strategic => patch::strategic(&schema(call), live, document),
-        // An apply merges by owners, see `applied`.
-        PatchType::Apply => patch::merge(live, document),
+        // An apply merges by owners and has a path of its own, see `applied`.
+        PatchType::Merge | PatchType::Apply => patch::merge(live, document),
     }
 }

@@ -36,11 +36,9 @@ pub(super) fn patch(call: &Call, kind: PatchType, bytes: &[u8]) -> Result<Decode
         ApiError::bad_request(format!("error decoding YAML: {converting}: {why}"))
     })?;
     match decoded.duplicates.first() {
-        Some(text) if call.options.validation == FieldValidation::Strict => {
-            Err(ApiError::bad_request(format!(
-                "error strict decoding YAML: {converting}: {text}"
-            )))
-        }
+        Some(text) if call.options.validation == FieldValidation::Strict => Err(
+            ApiError::bad_request(format!("error strict decoding YAML: {converting}: {text}")),
+        ),
         _ => Ok(decoded),
     }
 }

@@ -17,14 +17,16 @@ const LIFETIME: i64 = 3600;
 /// Who issues tokens, and for whom.
 const ISSUER: &str = "https://kubernetes.default.svc";
 
-/// Answers a decoded TokenRequest; the token is the user's from then on.
+/// Answers a decoded `TokenRequest`; the token is the user's from then on.
 pub fn issue(
     tx: &Transaction<'_>,
     call: &Call,
     mut request: Value,
 ) -> Result<(Answer, String, User), ApiError> {
     let account = tx.live(call).ok_or_else(|| call.not_found(&call.name))?;
-    let lifetime = request["spec"]["expirationSeconds"].as_i64().unwrap_or(LIFETIME);
+    let lifetime = request["spec"]["expirationSeconds"]
+        .as_i64()
+        .unwrap_or(LIFETIME);
     let expires = tx.now() + SignedDuration::from_secs(lifetime);
     let user = user(&call.namespace, &call.name, metadata::text(&account, "uid"));
     let audiences = &mut request["spec"]["audiences"];

@@ -79,7 +79,7 @@ fn versions(definition: &Value) -> Vec<Version> {
     let unserved = names.filter(|name| !served.contains(name));
     let storage = crd::storage_version(definition);
     let described = |name: &str, is_served: bool| {
-        let is_storage = storage.as_deref() == Some(name);
+        let is_storage = storage == Some(name);
         version(definition, name, is_served, is_storage)
     };
     let first = served.iter().filter_map(|name| described(name, true));
@@ -121,7 +121,7 @@ fn version(definition: &Value, name: &str, served: bool, storage: bool) -> Optio
         verbs: VERBS.map(str::to_owned).to_vec(),
         subresources,
         storage_hash: crd::storage_version(definition)
-            .map(|storage| storage_hash(group, &storage, &kind)),
+            .map(|storage| storage_hash(group, storage, &kind)),
         response: None,
         deprecation: compiled.deprecation().map(str::to_owned),
         custom: Some(Arc::new(Custom {

@@ -107,7 +107,10 @@ impl Resource {
 
     /// Whether an object of this revision may be older than the definition of the resource.
     pub fn may_outdate(&self, revision: &str) -> bool {
-        self.changed_at > 0 && revision.parse().is_ok_and(|one: u64| one <= self.changed_at)
+        self.changed_at > 0
+            && revision
+                .parse()
+                .is_ok_and(|one: u64| one <= self.changed_at)
     }
 
     /// A version that requests may name.

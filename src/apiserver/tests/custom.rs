@@ -52,7 +52,10 @@ async fn define(server: &ApiServer) -> Api<DynamicObject> {
     let kind = of_kind(server, "apiextensions.k8s.io", "CustomResourceDefinition");
     let definitions: Api<DynamicObject> = Api::all_with(client(server), &kind);
     let object = serde_json::from_value(definition()).unwrap();
-    definitions.create(&PostParams::default(), &object).await.unwrap();
+    definitions
+        .create(&PostParams::default(), &object)
+        .await
+        .unwrap();
     definitions
 }
 
@@ -83,17 +86,29 @@ async fn a_definition_serves_its_kind_until_it_goes() {
         .await
         .unwrap();
     assert_eq!(made.data["spec"]["size"], 3);
-    assert!(made.data.get("status").is_none(), "the status is a subresource");
+    assert!(
+        made.data.get("status").is_none(),
+        "the status is a subresource"
+    );
     let wrong = widgets
         .create(&PostParams::default(), &widget("b", &json!({"size": 0})))
         .await;
     let wrong = wrong.unwrap_err().to_string();
-    assert!(wrong.contains("should be greater than or equal to 1"), "{wrong}");
+    assert!(
+        wrong.contains("should be greater than or equal to 1"),
+        "{wrong}"
+    );
     definitions
         .delete("widgets.ex.io", &DeleteParams::default())
         .await
         .unwrap();
-    assert!(definitions.get_opt("widgets.ex.io").await.unwrap().is_none());
+    assert!(
+        definitions
+            .get_opt("widgets.ex.io")
+            .await
+            .unwrap()
+            .is_none()
+    );
     assert!(widgets.list(&Default::default()).await.is_err());
 }
 
@@ -122,16 +137,32 @@ async fn managers_own_what_they_apply() {
     define(&server).await;
     let widgets = widgets(&server);
     let apply = async |manager: &str, force: bool, spec: Value| {
-        let params = PatchParams { force, ..PatchParams::apply(manager) };
+        let params = PatchParams {
+            force,
+            ..PatchParams::apply(manager)
+        };
         let mut object = widget("a", &spec);
         object.data.as_object_mut().unwrap().remove("status");
         widgets.patch("a", &params, &Patch::Apply(&object)).await
     };
-    let first = apply("one", false, json!({"size": 1, "color": "red"})).await.unwrap();
-    let again = apply("one", false, json!({"size": 1, "color": "red"})).await.unwrap();
-    assert_eq!(first.metadata.resource_version, again.metadata.resource_version);
-    let conflict = apply("two", false, json!({"size": 2})).await.unwrap_err().to_string();
-    assert!(conflict.contains("conflict with \"one\": .spec.size"), "{conflict}");
+    let first = apply("one", false, json!({"size": 1, "color": "red"}))
+        .await
+        .unwrap();
+    let again = apply("one", false, json!({"size": 1, "color": "red"}))
+        .await
+        .unwrap();
+    assert_eq!(
+        first.metadata.resource_version,
+        again.metadata.resource_version
+    );
+    let conflict = apply("two", false, json!({"size": 2}))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        conflict.contains("conflict with \"one\": .spec.size"),
+        "{conflict}"
+    );
     let forced = apply("two", true, json!({"size": 2})).await.unwrap();
     assert_eq!(forced.data["spec"]["size"], 2);
     assert_eq!(forced.metadata.generation, Some(2));
