@@ -11,6 +11,7 @@ mod approval;
 mod check;
 mod column;
 pub mod conditions;
+mod convert;
 mod correlation;
 mod default;
 mod dns;
@@ -38,6 +39,7 @@ use serde_json::Value;
 
 pub use check::{validate, validate_status, warnings};
 pub use column::{Column, age};
+pub use convert::convert;
 pub use prepare::{prepare, storage_version};
 pub use priority::compare as compare_versions;
 pub use scale::Scale;

@@ -13,7 +13,9 @@ const VALUES: &str = include_str!("golden/values.json");
 const COLUMNS: &str = include_str!("golden/columns.json");
 const DEFINITIONS: &str = include_str!("golden/definitions.json");
 const EXPRESSIONS: &str = include_str!("golden/expressions.json");
+const UPDATES: &str = include_str!("golden/updates.json");
 const RULES: &str = include_str!("golden/rules.json");
+const NAMES: &str = include_str!("golden/names.json");
 const RATCHET: &str = include_str!("golden/ratchet.json");
 
 fn texts(errors: &[FieldError]) -> BTreeSet<String> {
@@ -208,6 +210,60 @@ fn definitions_are_refused_as_on_the_server() {
 #[test]
 fn expressions_are_refused_as_on_the_server() {
     refuse_as_on_the_server(EXPRESSIONS);
+}
+
+#[test]
+fn definitions_are_updated_as_on_the_server() {
+    let cases: Vec<Value> = serde_json::from_str(UPDATES).expect("golden JSON");
+    for case in &cases {
+        let (old, mut new) = (&case["old"], case["new"].clone());
+        super::prepare(&mut new, Some(old));
+        let errors = texts(&super::validate(&new, Some(old)));
+        assert_eq!(errors, recorded(&case["answer"]), "{}", case["name"]);
+        if errors.is_empty() {
+            assert_eq!(new, case["answer"]["object"], "{}", case["name"]);
+        }
+    }
+}
+
+#[test]
+fn names_are_accepted_as_on_the_server() {
+    const NOW: &str = "2026-01-01T00:00:00Z";
+    let story: Vec<Value> = serde_json::from_str(NAMES).expect("golden JSON");
+    let mut others: Vec<Value> = Vec::new();
+    for step in &story {
+        let mut crd = step["crd"].clone();
+        super::prepare(&mut crd, None);
+        let group: Vec<&Value> = others.iter().collect();
+        let mut status = super::names::accept(&crd, &group, NOW).expect("a new status");
+        crd["status"] = status.clone();
+        assert_eq!(super::names::accept(&crd, &group, "later"), None);
+        for condition in status["conditions"].as_array_mut().expect("conditions") {
+            let time = condition
+                .as_object_mut()
+                .and_then(|it| it.remove("lastTransitionTime"));
+            assert_eq!(time, Some(NOW.into()));
+        }
+        assert_eq!(status, step["status"]);
+        others.push(crd);
+    }
+}
+
+#[test]
+fn a_conflict_ends_when_the_other_definition_goes() {
+    let story: Vec<Value> = serde_json::from_str(NAMES).expect("golden JSON");
+    let [mut first, mut second] = [&story[0], &story[1]].map(|step| step["crd"].clone());
+    super::prepare(&mut first, None);
+    super::prepare(&mut second, None);
+    first["status"] = super::names::accept(&first, &[], "1").expect("a status");
+    second["status"] = super::names::accept(&second, &[&first], "1").expect("a status");
+    assert!(!super::conditions::is_true(&second, "Established"));
+    second["status"] = super::names::accept(&second, &[], "2").expect("a status");
+    assert!(super::conditions::is_true(&second, "Established"));
+    assert_eq!(
+        second["status"]["acceptedNames"]["shortNames"],
+        json!(["x", "q"])
+    );
 }
 
 #[test]
