@@ -6,7 +6,7 @@
 mod canonical;
 mod defaults;
 pub mod metadata;
-mod names;
+pub(crate) mod names;
 pub(crate) mod path;
 mod prepare;
 pub(crate) mod quantity;

@@ -2,10 +2,11 @@
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#rawextension>
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::structural::{Additional, Structural};
 use super::{dns, metadata};
+use crate::apiserver::builtin::metadata::{NameRule, validate as validate_metadata};
 use crate::apiserver::error::FieldError;
 
 /// Decodes apiVersion, kind and metadata of every embedded resource; unknown fields' paths are
@@ -166,6 +167,22 @@ fn check_one(fields: &Map<String, Value>, path: &str, errors: &mut Vec<FieldErro
             errors.push(FieldError::invalid(path, fields[key].clone(), why));
         }
     }
+    if let Some(Value::Object(inner)) = fields.get("metadata") {
+        errors.extend(metadata_errors(inner, path));
+    }
+}
+
+/// Embedded resources need no name, and theirs need only fit into a path.
+fn metadata_errors(metadata: &Map<String, Value>, path: &str) -> Vec<FieldError> {
+    let mut metadata = metadata.clone();
+    metadata.entry("name").or_insert_with(|| "fakename".into());
+    let namespaced = metadata.contains_key("namespace");
+    let object = json!({"metadata": metadata});
+    let mut errors = validate_metadata(&object, None, namespaced, NameRule::Path);
+    for error in &mut errors {
+        error.path = format!("{path}.{}", error.path);
+    }
+    errors
 }
 
 fn below(path: &str, key: &str, schema: &Structural) -> String {

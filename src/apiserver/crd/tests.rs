@@ -31,7 +31,7 @@ fn recorded(answer: &Value) -> BTreeSet<String> {
     let part = |cause: &Value, key: &str| cause[key].as_str().unwrap_or_default().to_owned();
     let is_ours = |cause: &&Value| {
         let field = part(cause, "field");
-        let of_metadata = field.starts_with("metadata.") || field.contains(".metadata.");
+        let of_metadata = field.starts_with("metadata.");
         let of_definition = field.starts_with("metadata.annotations[")
             || part(cause, "message").contains("must be spec.names.plural");
         !of_metadata || of_definition
