@@ -26,7 +26,9 @@ pub mod crd;
 pub mod discovery;
 pub mod error;
 pub(crate) mod fields;
+pub mod garbage;
 pub mod http;
+pub mod namespace;
 pub mod openapi;
 pub mod patch;
 pub mod protobuf;
@@ -34,6 +36,7 @@ pub mod registry;
 pub mod resource;
 pub mod schema;
 pub mod select;
+pub mod simulation;
 pub mod store;
 pub mod table;
 
