@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::apiserver::builtin::canonical;
 use crate::apiserver::builtin::path::{at, items, text};
 use crate::apiserver::registry::Transaction;
 use crate::apiserver::store::Key;
@@ -143,6 +144,10 @@ pub(super) fn write_status(
     }
     let mut object = object.clone();
     object["status"] = status;
+    let api_version = text(&object, &["apiVersion"]).to_owned();
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let kind = text(&object, &["kind"]).to_owned();
+    canonical(group, version, &kind, &mut object);
     write(tx, resource, "status", object);
 }
 

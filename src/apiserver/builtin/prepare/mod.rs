@@ -9,7 +9,7 @@ mod secret;
 
 use serde_json::{Map, Value, json};
 
-use super::{canonical, path};
+use super::{defaults, path};
 
 /// Kinds with a status that users do not write.
 const WITH_STATUS: [&str; 19] = [
@@ -64,8 +64,10 @@ const JOB_UID: &str = "batch.kubernetes.io/controller-uid";
 
 /// Prepares an object that is created; `now` is an RFC 3339 time of whole seconds.
 ///
-/// Name, namespace and uid are in it already; defaults are set.
+/// Name, namespace and uid are in it already. Sets [`defaults`], too: also where they follow from
+/// what was prepared, as a Job's labels do, for the real server sets them again when it reads.
 pub fn prepare_for_create(group: &str, version: &str, kind: &str, object: &mut Value, now: &str) {
+    defaults(group, version, kind, object);
     if WITH_STATUS.contains(&kind) {
         object["status"] = json!({});
     }
@@ -89,10 +91,10 @@ pub fn prepare_for_create(group: &str, version: &str, kind: &str, object: &mut V
         "Node" => taint(object),
         _ => {}
     }
-    canonical::canonical(group, version, kind, object);
+    defaults(group, version, kind, object);
 }
 
-/// Prepares an object that replaces `old`.
+/// Prepares an object that replaces `old`, and sets [`defaults`].
 pub fn prepare_for_update(group: &str, version: &str, kind: &str, object: &mut Value, old: &Value) {
     if WITH_STATUS.contains(&kind) || kind == "Node" {
         carry(object, old, "status");
@@ -105,7 +107,7 @@ pub fn prepare_for_update(group: &str, version: &str, kind: &str, object: &mut V
         }
         _ => {}
     }
-    canonical::canonical(group, version, kind, object);
+    defaults(group, version, kind, object);
     if let Some(parts) = counted(kind) {
         count(kind, object, old, parts);
     }
