@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
-use serde::Deserialize;
-use serde_json::json;
 use tokio::sync::OnceCell;
+use tracing::Instrument;
 
 use super::Owner;
-use crate::cluster::request::{ListQuery, WriteOptions};
-use crate::cluster::{self, ApiKind, Cluster};
+use crate::cluster::request::ListQuery;
+use crate::cluster::{self, Cluster};
 use crate::model::annotations::OWNER_LABEL;
 use crate::model::field_selector::FieldSelector;
 use crate::model::owner::FIELD_MANAGER_PREFIX;
@@ -20,8 +19,6 @@ use crate::model::{Gvk, Object};
 
 /// Lists at one time: the server has others to serve while we start.
 const LISTS_AT_ONCE: usize = 4;
-/// No namespace is called so: the rules of a review in it are those that hold in every namespace.
-const NO_NAMESPACE: &str = "rhai-operator-none";
 
 /// The children of a custom resource that the caches hold, each once.
 ///
@@ -48,9 +45,32 @@ pub(super) fn is_referenced(owner: &Owner, object: &Object) -> bool {
 
 /// The sweep of a process: done once, before anything is pruned or cleaned up. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Sweep(Arc<OnceCell<()>>);
+pub struct Sweep(Arc<Progress>);
+
+#[derive(Debug, Default)]
+struct Progress {
+    begun: AtomicBool,
+    done: OnceCell<()>,
+}
 
 impl Sweep {
+    /// Begins the work beside whatever goes on, so that nobody has to wait for all of it later.
+    pub fn begin(&self, cluster: &Cluster) {
+        // Read first: this is asked before each run.
+        let progress = &self.0;
+        if progress.begun.load(Ordering::Relaxed) || progress.begun.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (sweep, cluster) = (self.clone(), cluster.clone());
+        let work = async move {
+            if let Err(error) = sweep.done(&cluster).await {
+                // Whoever needs it tries again, and says so.
+                tracing::debug!(%error, "looking for children of all kinds failed");
+            }
+        };
+        tokio::spawn(work.in_current_span());
+    }
+
     /// Returns when the caches hold all kinds of children; whoever comes first does the work.
     pub async fn done(&self, cluster: &Cluster) -> Result<(), cluster::Error> {
         let work = || async {
@@ -58,7 +78,7 @@ impl Sweep {
             tracing::debug!(kinds = found.len(), "looked for children of all kinds");
             Ok(())
         };
-        self.0.get_or_try_init(work).await.copied()
+        self.0.done.get_or_try_init(work).await.copied()
     }
 }
 
@@ -81,7 +101,7 @@ pub async fn sweep(
     };
     let mut found = BTreeSet::new();
     for scope in scopes {
-        let rules = rules(cluster, scope.as_deref()).await?;
+        let rules = cluster.rules(scope.as_deref()).await?;
         let candidates = kinds
             .iter()
             .filter(|kind| scope.is_none() || kind.namespaced)
@@ -127,88 +147,4 @@ async fn has_children(
         managers.any(|manager| manager.starts_with(FIELD_MANAGER_PREFIX))
     };
     Ok(objects.iter().any(ours).then_some(gvk))
-}
-
-/// What we may do, as the server says.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Rules {
-    resource_rules: Vec<Rule>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Rule {
-    verbs: Vec<String>,
-    api_groups: Vec<String>,
-    resources: Vec<String>,
-    resource_names: Vec<String>,
-}
-
-impl Rules {
-    fn allow(&self, kind: &ApiKind, verb: &str) -> bool {
-        let has =
-            |list: &[String], wanted: &str| list.iter().any(|item| item == "*" || item == wanted);
-        kind.verbs.iter().any(|served| &**served == verb)
-            && self.resource_rules.iter().any(|rule| {
-                rule.resource_names.is_empty()
-                    && has(&rule.verbs, verb)
-                    && has(&rule.api_groups, &kind.gvk.group)
-                    && has(&rule.resources, &kind.plural)
-            })
-    }
-}
-
-async fn rules(cluster: &Cluster, namespace: Option<&str>) -> Result<Rules, cluster::Error> {
-    #[derive(Deserialize)]
-    struct Review {
-        #[serde(default)]
-        status: Rules,
-    }
-    let gvk = Gvk::new("authorization.k8s.io", "v1", "SelfSubjectRulesReview");
-    let review = json!({
-        "apiVersion": gvk.api_version(), "kind": &*gvk.kind,
-        "spec": {"namespace": namespace.unwrap_or(NO_NAMESPACE)},
-    });
-    let body = Bytes::from(review.to_string());
-    let answer = cluster
-        .create(&gvk, None, body, &WriteOptions::default())
-        .await?;
-    let review = serde_json::from_str::<Review>(answer.object.json());
-    Ok(review.map(|review| review.status).unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn kind(group: &str, plural: &str) -> ApiKind {
-        ApiKind {
-            gvk: Gvk::new(group, "v1", "K"),
-            plural: plural.into(),
-            namespaced: true,
-            verbs: ["list", "delete"].map(Into::into).into(),
-            has_status: false,
-            has_scale: false,
-        }
-    }
-
-    #[test]
-    fn rules_add_up_and_names_do_not_count() {
-        let rules: Rules = serde_json::from_value(json!({"resourceRules": [
-            {"verbs": ["list"], "apiGroups": ["apps"], "resources": ["*"]},
-            {"verbs": ["*"], "apiGroups": ["*"], "resources": ["deployments"]},
-            {"verbs": ["delete"], "apiGroups": ["apps"], "resources": ["daemonsets"],
-             "resourceNames": ["one"]},
-        ]}))
-        .unwrap();
-        let both = |kind: &ApiKind| {
-            ["list", "delete"]
-                .iter()
-                .all(|verb| rules.allow(kind, verb))
-        };
-        assert!(both(&kind("apps", "deployments")));
-        assert!(!both(&kind("apps", "daemonsets")));
-        assert!(!both(&kind("", "configmaps")));
-    }
 }

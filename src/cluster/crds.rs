@@ -13,7 +13,7 @@ pub(super) struct Crds {
     gvk: Gvk,
 }
 
-fn crd() -> Gvk {
+pub(super) fn crd() -> Gvk {
     Gvk::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 }
 

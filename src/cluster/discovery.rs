@@ -2,6 +2,8 @@
 //!
 //! Absence is kept for a short time only, or until a watch over the CRDs says that something changed.
 
+mod aggregated;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +15,7 @@ use tokio::sync::watch;
 
 use super::call::{Bounds, Call};
 use super::error::{Error, ErrorKind, Target};
+use super::schema::Fields;
 use super::{Settings, Transport};
 use crate::clock::{self, Instant};
 use crate::model::{Gvk, ObjectRef};
@@ -111,6 +114,8 @@ struct Known {
     kinds: HashMap<Gvk, Arc<ApiKind>>,
     asked: HashMap<(Box<str>, Box<str>), Instant>,
     groups: Option<(Instant, Arc<[ApiGroup]>)>,
+    all: Option<(Instant, Arc<[Arc<ApiKind>]>)>,
+    status_fields: HashMap<Gvk, Fields>,
     version: Option<String>,
 }
 
@@ -196,7 +201,9 @@ impl Discovery {
         let mut known = self.known.lock();
         known.kinds.retain(|gvk, _| &*gvk.group != group);
         known.asked.retain(|(asked, _), _| &**asked != group);
+        known.status_fields.retain(|gvk, _| &*gvk.group != group);
         known.groups = None;
+        known.all = None;
         drop(known);
         self.changes.send_modify(|count| *count += 1);
     }
@@ -207,6 +214,15 @@ impl Discovery {
         known.kinds.remove(gvk);
         let key = (gvk.group.clone(), gvk.version.clone());
         known.asked.remove(&key);
+    }
+
+    /// What is known of the fields of a status; `None` if nothing was asked yet.
+    pub(super) fn status_fields(&self, gvk: &Gvk) -> Option<Fields> {
+        self.known.lock().status_fields.get(gvk).cloned()
+    }
+
+    pub(super) fn set_status_fields(&self, gvk: &Gvk, fields: Fields) {
+        self.known.lock().status_fields.insert(gvk.clone(), fields);
     }
 
     /// Whether changes of CRDs are told through [`Discovery::forget`].
@@ -238,6 +254,52 @@ impl Discovery {
         Ok(groups)
     }
 
+    /// All kinds, each at its group's preferred version. A group that does not answer (an aggregated
+    /// API whose server is away) is left out.
+    pub(super) async fn all(&self) -> Result<Arc<[Arc<ApiKind>]>, Error> {
+        if let Some((asked, all)) = &self.known.lock().all
+            && asked.elapsed() < GROUPS
+        {
+            return Ok(Arc::clone(all));
+        }
+        let asked_at = clock::now();
+        let all: Arc<[_]> = match self.ask_aggregated().await? {
+            Some(kinds) => kinds.into_iter().map(Arc::new).collect(),
+            None => self.ask_each_group().await?.into(),
+        };
+        let mut known = self.known.lock();
+        for kind in all.iter() {
+            let key = (kind.gvk.group.clone(), kind.gvk.version.clone());
+            known.asked.insert(key, asked_at);
+            known.kinds.insert(kind.gvk.clone(), Arc::clone(kind));
+        }
+        known.all = Some((asked_at, Arc::clone(&all)));
+        Ok(all)
+    }
+
+    async fn ask_aggregated(&self) -> Result<Option<Vec<ApiKind>>, Error> {
+        let mut kinds = Vec::new();
+        for path in ["/api", "/apis"] {
+            let answer: aggregated::Answer = self.fetch_as(path, aggregated::ACCEPT).await?;
+            match answer.kinds() {
+                Some(some) => kinds.extend(some),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(kinds))
+    }
+
+    async fn ask_each_group(&self) -> Result<Vec<Arc<ApiKind>>, Error> {
+        let mut kinds = Vec::new();
+        for group in self.groups().await?.iter() {
+            match self.kinds_of(group).await {
+                Ok(of_group) => kinds.extend(of_group),
+                Err(error) => tracing::warn!(group = group.name, %error, "group left out"),
+            }
+        }
+        Ok(kinds)
+    }
+
     /// All kinds of a group at its preferred version.
     pub(super) async fn kinds_of(&self, group: &ApiGroup) -> Result<Vec<Arc<ApiKind>>, Error> {
         let Some(version) = group.versions.first() else {
@@ -258,12 +320,23 @@ impl Discovery {
     }
 
     async fn fetch<T: for<'a> Deserialize<'a>>(&self, path: &str) -> Result<T, Error> {
+        self.fetch_as(path, "application/json").await
+    }
+
+    async fn fetch_as<T: for<'a> Deserialize<'a>>(
+        &self,
+        path: &str,
+        accept: &'static str,
+    ) -> Result<T, Error> {
         let target = Target {
             verb: "discover",
             resource: path.to_owned(),
             ..Target::default()
         };
-        let call = Call::get(target.clone(), path.to_owned());
+        let call = Call {
+            accept,
+            ..Call::get(target.clone(), path.to_owned())
+        };
         let answer = call
             .send(&self.transport, &self.settings, &Bounds::default())
             .await?;

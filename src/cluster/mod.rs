@@ -15,6 +15,8 @@ pub mod error;
 pub mod layer;
 pub mod read;
 pub mod request;
+pub mod rules;
+mod schema;
 pub mod transport;
 mod values;
 pub mod watch;
@@ -28,6 +30,8 @@ use self::crds::Crds;
 pub use self::discovery::ApiKind;
 use self::discovery::Discovery;
 pub use self::error::{Error, ErrorKind};
+use self::rules::Reviews;
+pub use self::rules::Rules;
 pub use self::transport::Transport;
 use self::values::Values;
 use self::watch::{Content, Listener, Purpose, Registry, Spec, Watch};
@@ -85,6 +89,7 @@ struct Shared {
     discovery: Arc<Discovery>,
     watches: Registry,
     values: Values,
+    reviews: Reviews,
 }
 
 /// A memo that `apply` keeps beside a cached object; it goes when the object goes.
@@ -101,6 +106,7 @@ impl Cluster {
         let shared = Arc::new(Shared {
             transport: transport.clone(),
             values: Values::new(settings.value_bytes),
+            reviews: Reviews::default(),
             settings,
             discovery,
             watches,
@@ -211,15 +217,8 @@ impl Cluster {
 
     /// All kinds, each at its group's preferred version. A group that does not answer (an aggregated
     /// API whose server is away) is left out.
-    pub async fn kinds(&self) -> Result<Vec<Arc<ApiKind>>, Error> {
-        let mut kinds = Vec::new();
-        for group in self.shared.discovery.groups().await?.iter() {
-            match self.shared.discovery.kinds_of(group).await {
-                Ok(of_group) => kinds.extend(of_group),
-                Err(error) => tracing::warn!(group = group.name, %error, "group left out"),
-            }
-        }
-        Ok(kinds)
+    pub async fn kinds(&self) -> Result<Arc<[Arc<ApiKind>]>, Error> {
+        self.shared.discovery.all().await
     }
 
     /// The API groups with their versions, the preferred one first; `""` is the core group.

@@ -204,8 +204,9 @@ async fn kind_of_word(
             return Ok(kind);
         }
     }
-    let mut kinds = cluster.kinds().await?;
-    kinds.retain(|kind| names(&kind.gvk, Some(&kind.plural), word));
+    let kinds = cluster.kinds().await?;
+    let named = |kind: &&Arc<ApiKind>| names(&kind.gvk, Some(&kind.plural), word);
+    let kinds: Vec<_> = kinds.iter().filter(named).collect();
     match kinds.as_slice() {
         [kind] => Ok(Arc::clone(kind)),
         [] => bail!("the cluster has no kind {word}"),

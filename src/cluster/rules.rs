@@ -1,0 +1,159 @@
+//! What we may do, as the server says: a review of our own rules, kept for a while.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::error::Error;
+use super::request::WriteOptions;
+use super::{ApiKind, Cluster};
+use crate::clock::{self, Instant};
+use crate::model::Gvk;
+
+/// No namespace is called so: the rules of a review in it are those that hold in every namespace.
+const NO_NAMESPACE: &str = "rhai-operator-none";
+/// All that is asked after a start asks within this time; rights change seldom, and by people.
+const KEPT: Duration = Duration::from_mins(1);
+
+/// The rules of RBAC that are ours, in one namespace or in all.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Rules {
+    resource_rules: Vec<Rule>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Rule {
+    verbs: Vec<String>,
+    api_groups: Vec<String>,
+    resources: Vec<String>,
+    resource_names: Vec<String>,
+}
+
+impl Rules {
+    /// Whether all objects of a kind can be done this to: the kind serves the verb, and a rule has it.
+    pub fn allow(&self, kind: &ApiKind, verb: &str) -> bool {
+        kind.can(verb)
+            && self
+                .resource_rules
+                .iter()
+                .any(|rule| rule.allows(kind, verb))
+    }
+
+    /// Whether a rule names the kind, and does not only cover it along with everything else.
+    pub fn name(&self, kind: &ApiKind) -> bool {
+        let names = |rule: &Rule| rule.resources.iter().any(|one| **one == *kind.plural);
+        self.resource_rules
+            .iter()
+            .any(|rule| names(rule) && has(&rule.api_groups, &kind.gvk.group))
+    }
+}
+
+impl Rule {
+    fn allows(&self, kind: &ApiKind, verb: &str) -> bool {
+        self.resource_names.is_empty()
+            && has(&self.verbs, verb)
+            && has(&self.api_groups, &kind.gvk.group)
+            && has(&self.resources, &kind.plural)
+    }
+}
+
+fn has(list: &[String], wanted: &str) -> bool {
+    list.iter().any(|item| item == "*" || item == wanted)
+}
+
+/// Reviews of the last minute, by namespace.
+#[derive(Default)]
+pub(super) struct Reviews(Mutex<HashMap<Option<Arc<str>>, Review>>);
+
+/// When it was asked for, and what was answered.
+type Review = (Instant, Arc<Rules>);
+
+impl Cluster {
+    /// What we may do in a namespace, or in every one.
+    pub async fn rules(&self, namespace: Option<&str>) -> Result<Arc<Rules>, Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            #[serde(default)]
+            status: Rules,
+        }
+        let reviews = &self.shared.reviews.0;
+        if let Some((asked, rules)) = reviews.lock().get(&namespace.map(Arc::from))
+            && asked.elapsed() < KEPT
+        {
+            return Ok(Arc::clone(rules));
+        }
+        let gvk = Gvk::new("authorization.k8s.io", "v1", "SelfSubjectRulesReview");
+        let review = json!({
+            "apiVersion": gvk.api_version(), "kind": &*gvk.kind,
+            "spec": {"namespace": namespace.unwrap_or(NO_NAMESPACE)},
+        });
+        let body = Bytes::from(review.to_string());
+        let options = WriteOptions::default();
+        let answer = self.create(&gvk, None, body, &options).await?;
+        let answer = serde_json::from_str::<Answer>(answer.object.json());
+        let rules = Arc::new(answer.map(|answer| answer.status).unwrap_or_default());
+        let entry = (clock::now(), Arc::clone(&rules));
+        reviews.lock().insert(namespace.map(Arc::from), entry);
+        Ok(rules)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(group: &str, plural: &str) -> ApiKind {
+        ApiKind {
+            gvk: Gvk::new(group, "v1", "K"),
+            plural: plural.into(),
+            namespaced: true,
+            verbs: ["list", "delete"].map(Into::into).into(),
+            has_status: false,
+            has_scale: false,
+        }
+    }
+
+    fn rules(rules: &serde_json::Value) -> Rules {
+        serde_json::from_value(json!({"resourceRules": rules})).unwrap()
+    }
+
+    #[test]
+    fn rules_add_up_and_names_do_not_count() {
+        let rules = rules(&json!([
+            {"verbs": ["list"], "apiGroups": ["apps"], "resources": ["*"]},
+            {"verbs": ["*"], "apiGroups": ["*"], "resources": ["deployments"]},
+            {"verbs": ["delete"], "apiGroups": ["apps"], "resources": ["daemonsets"],
+             "resourceNames": ["one"]},
+        ]));
+        let both = |kind: &ApiKind| {
+            ["list", "delete"]
+                .iter()
+                .all(|verb| rules.allow(kind, verb))
+        };
+        assert!(both(&kind("apps", "deployments")));
+        assert!(!both(&kind("apps", "daemonsets")));
+        assert!(!both(&kind("", "configmaps")));
+        assert!(
+            !rules.allow(&kind("apps", "deployments"), "patch"),
+            "not served"
+        );
+    }
+
+    #[test]
+    fn a_star_names_nothing() {
+        let rules = rules(&json!([
+            {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+            {"verbs": ["list"], "apiGroups": ["apps"], "resources": ["deployments"]},
+        ]));
+        assert!(rules.name(&kind("apps", "deployments")));
+        assert!(!rules.name(&kind("", "deployments")));
+        assert!(!rules.name(&kind("", "secrets")));
+    }
+}

@@ -1,0 +1,89 @@
+//! What the CRD of a kind declares of its status: a field that it lacks is dropped by the server, and need
+//! not be sent to find that out.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Cluster, crds};
+use crate::model::{Gvk, ObjectRef};
+
+/// Fields of a status; `None` where all are kept, or nobody can tell.
+pub(super) type Fields = Option<Arc<BTreeSet<String>>>;
+
+impl Cluster {
+    /// Whether the status of a kind has a field of this name, as far as its CRD tells; yes where there is
+    /// no CRD, or we may not read it. Asked once, unless a watch over CRDs tells of a change.
+    pub async fn has_status_field(&self, gvk: &Gvk, field: &str) -> bool {
+        let discovery = &self.shared.discovery;
+        let mut fields = discovery.status_fields(gvk);
+        if fields.is_none() {
+            let asked = self.ask_for_fields(gvk).await;
+            discovery.set_status_fields(gvk, asked.clone());
+            fields = Some(asked);
+        }
+        fields.flatten().is_none_or(|fields| fields.contains(field))
+    }
+
+    async fn ask_for_fields(&self, gvk: &Gvk) -> Fields {
+        let kind = self.kind(gvk).await.ok().flatten()?;
+        let name = format!("{}.{}", kind.plural, gvk.group);
+        let crd = ObjectRef::new(crds::crd(), None, &name);
+        let crd = self.unfenced().get(&crd).await.ok().flatten()?;
+        fields(&crd.value(), &gvk.version).map(Arc::new)
+    }
+}
+
+fn fields(crd: &Value, version: &str) -> Option<BTreeSet<String>> {
+    let versions = crd["spec"]["versions"].as_array()?;
+    let version = versions.iter().find(|one| one["name"] == version)?;
+    let whole = &version["schema"]["openAPIV3Schema"];
+    let status = &whole["properties"]["status"];
+    let open = |schema: &Value| {
+        schema["x-kubernetes-preserve-unknown-fields"] == true
+            || !schema["additionalProperties"].is_null()
+    };
+    if crd["spec"]["preserveUnknownFields"] == true || open(whole) || open(status) {
+        return None;
+    }
+    let declared = status["properties"].as_object();
+    Some(
+        declared
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.clone())
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn declared(status: &Value) -> Option<Vec<String>> {
+        let crd = json!({"spec": {"versions": [
+            {"name": "v1alpha1", "schema": {}},
+            {"name": "v1", "schema": {"openAPIV3Schema": {"properties": {"status": status}}}},
+        ]}});
+        fields(&crd, "v1").map(|fields| fields.into_iter().collect())
+    }
+
+    #[test]
+    fn what_is_declared_is_kept_and_all_where_anything_may_be() {
+        let properties = json!({"properties": {"ready": {}, "nodes": {}}});
+        assert_eq!(declared(&properties).unwrap(), ["nodes", "ready"]);
+        assert_eq!(declared(&json!({"type": "object"})).unwrap(), [""; 0]);
+        assert_eq!(declared(&Value::Null).unwrap(), [""; 0]);
+        assert_eq!(
+            declared(&json!({"x-kubernetes-preserve-unknown-fields": true})),
+            None
+        );
+        assert_eq!(
+            declared(&json!({"additionalProperties": {"type": "string"}})),
+            None
+        );
+        assert_eq!(fields(&json!({}), "v1"), None);
+    }
+}
