@@ -171,7 +171,8 @@ mod functions {
     ///
     /// Returns the value of the role's last expression.
     ///
-    /// Errors: `not_found` when there is no such role; and whatever the role fails with.
+    /// Errors: `not_found` when there is no such role; `invalid` when `vars` are not what its inputs
+    /// ask for; and whatever the role fails with.
     ///
     /// ```rhai,no_run
     /// include_role("certificates", #{host: spec.host});
@@ -252,6 +253,12 @@ fn include(cx: &NativeCallContext, name: &str, vars: &Dynamic) -> Answer<Dynamic
     let Value::Object(over) = arguments::json(vars)? else {
         return Err(invalid("vars: expected a map"));
     };
+    let wrong = role::violations(&role.inputs, &over, "vars");
+    if !wrong.is_empty() {
+        let wrong: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+        let wrong = wrong.join("; ");
+        return Err(invalid(format!("{wrong} (inputs of role {name})")));
+    }
     let nothing = serde_json::Map::new();
     let vars = role::variables(role, &nothing, &over, None, false);
     let vars = value::to_dynamic(&Value::Object(vars));

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Map;
+
 use super::ending::End;
 use super::events::Event;
 use super::report::Report;
@@ -13,7 +15,7 @@ use crate::cluster::Cluster;
 use crate::host::session::Gathered;
 use crate::model::annotations::{CLEANUP_FINALIZER, PAUSED};
 use crate::model::{Object, Outcome, Redactor};
-use crate::role::Role;
+use crate::role::{Role, violations};
 use crate::watches::{Finalizer, OnDelete};
 
 /// A run that is going on.
@@ -97,6 +99,9 @@ impl<'a> Run<'a> {
             Ok(role) => role,
             Err(end) => return end,
         };
+        if let Some(end) = self.refused_inputs(&role) {
+            return end;
+        }
         let program = Arc::clone(&role.program);
         let end = self.execute(&role, program, None).await;
         let complete = end.outcome == Outcome::Done && self.gathered.failed_applies == 0;
@@ -104,6 +109,24 @@ impl<'a> Run<'a> {
             return end;
         }
         prune::prune(self).await.unwrap_or(end)
+    }
+
+    /// How the run ends where the spec is not what the role's inputs ask for: only people can mend that.
+    /// A deletion is not held up by it.
+    fn refused_inputs(&self, role: &Role) -> Option<End> {
+        if role.inputs.is_empty() {
+            return None;
+        }
+        let cr = self.cr.value();
+        let nothing = Map::new();
+        let spec = cr["spec"].as_object().unwrap_or(&nothing);
+        let violations = violations(&role.inputs, spec, "spec");
+        if violations.is_empty() {
+            return None;
+        }
+        let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        let message = format!("{} (inputs of role {})", violations.join("; "), role.name);
+        Some(Outcome::Stalled { message }.into())
     }
 
     /// The run of a custom resource that is being deleted. Each finalizer goes when its own part is

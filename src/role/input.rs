@@ -71,7 +71,7 @@ const KINDS: [(&str, Kind); 6] = [
 ];
 
 impl Kind {
-    fn fits(self, value: &Value) -> bool {
+    pub(super) fn fits(self, value: &Value) -> bool {
         match self {
             Self::String => value.is_string(),
             Self::Integer => value.is_i64() || value.is_u64(),

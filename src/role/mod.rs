@@ -7,6 +7,7 @@
 mod file_watch;
 mod folder;
 mod input;
+mod inputs;
 mod load;
 mod meta;
 mod permissions;
@@ -22,6 +23,7 @@ use serde_json::{Map, Value};
 
 pub use file_watch::FileWatch;
 pub use input::{Input, Kind};
+pub use inputs::{Violation, violations};
 pub use load::load;
 pub use permissions::{ApiRule, Permissions};
 pub use project::Project;
@@ -53,7 +55,7 @@ pub struct Role {
     pub program: Arc<Program>,
     /// `tasks/finalize.rhai`, where there is one.
     pub finalize: Option<Arc<Program>>,
-    /// `defaults/main.yaml`: variables that everything wins over.
+    /// `defaults/main.yaml`: variables that everything but the defaults of inputs wins over.
     pub defaults: Map<String, Value>,
     /// `vars/main.yaml`: variables that win over the defaults.
     pub vars: Map<String, Value>,

@@ -99,6 +99,10 @@ fn all_errors_of_a_role_are_told_at_once() {
         ("defaults/main.yaml", "a: 2"),
         ("vars/main.yaml", "- a\n"),
         ("templates/bad.j2", "a: 1\nb: {% if %}"),
+        (
+            "templates/names.j2",
+            "{{ a | upper }}\n{{ a | upcase }} {{ rang(3) }}",
+        ),
         ("meta/main.yaml", "descripton: x\n"),
     ]);
     assert_eq!(
@@ -208,6 +212,27 @@ fn variables_are_merged_in_the_order_of_the_layers() {
     let merged = variables(&role, &spec, &watch, None, false);
     assert_eq!(merged["deep"], json!({"a": 1, "b": 3, "camelCase": 3}));
     assert_eq!(merged["e"], json!(4));
+}
+
+#[test]
+fn defaults_of_inputs_are_beneath_everything_and_named_like_the_spec() {
+    let folder = mk_folder(&[
+        MAIN,
+        (
+            "meta/main.yaml",
+            "inputs: {a: {type: integer, default: 0}, b: {type: integer, default: 0}, \
+             podSize: {type: object, properties: {maxCpu: {type: integer, default: 1}}}}",
+        ),
+        ("defaults/main.yml", "{a: 1}"),
+    ]);
+    let role = load_role(&folder).unwrap().role;
+    let empty = Map::new();
+    let vars = |snake_case| Value::Object(variables(&role, &empty, &empty, None, snake_case));
+    assert_eq!(
+        vars(false),
+        json!({"a": 1, "b": 0, "podSize": {"maxCpu": 1}})
+    );
+    assert_eq!(vars(true)["pod_size"], json!({"max_cpu": 1}));
 }
 
 fn load_project(folder: &TempDir) -> Result<Project, Vec<Problem>> {

@@ -1,11 +1,16 @@
-//! The variables of a run: one map of five layers.
+//! The variables of a run: one map of six layers.
+
+use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{Role, snake_case_keys};
+use super::{Role, inputs, snake_case_keys};
 
-/// Merges a run's variables, later wins: role defaults < role vars < CR spec < watch vars < finalizer
-/// vars. Maps merge deeply, a null removes, everything else replaces.
+/// Merges a run's variables, later wins: defaults of the role's inputs < role defaults < role vars < CR
+/// spec < watch vars < finalizer vars. Maps merge deeply, a null removes, everything else replaces.
+///
+/// Inputs describe the spec, so that their defaults have its names; they are beneath what a role sets,
+/// because nobody gave them.
 pub fn variables(
     role: &Role,
     spec: &Map<String, Value>,
@@ -13,18 +18,42 @@ pub fn variables(
     finalizer: Option<&Map<String, Value>>,
     snake_case: bool,
 ) -> Map<String, Value> {
+    let mut spec = Cow::Borrowed(spec);
     let mut merged = role.defaults.clone();
-    merge(&mut merged, &role.vars);
-    if snake_case {
-        merge(&mut merged, &snake_case_keys(spec));
-    } else {
-        merge(&mut merged, spec);
+    if !role.inputs.is_empty() {
+        let defaults = inputs::defaults(&role.inputs);
+        lay_under(&mut merged, &named(&defaults, snake_case));
+        inputs::fill_items(&role.inputs, spec.to_mut());
     }
+    merge(&mut merged, &role.vars);
+    merge(&mut merged, &named(&spec, snake_case));
     merge(&mut merged, watch);
     if let Some(finalizer) = finalizer {
         merge(&mut merged, finalizer);
     }
     merged
+}
+
+/// Names of the spec as variables have them.
+fn named(map: &Map<String, Value>, snake_case: bool) -> Cow<'_, Map<String, Value>> {
+    if snake_case {
+        Cow::Owned(snake_case_keys(map))
+    } else {
+        Cow::Borrowed(map)
+    }
+}
+
+/// Adds what `base` does not have.
+fn lay_under(base: &mut Map<String, Value>, under: &Map<String, Value>) {
+    for (key, value) in under {
+        match (base.get_mut(key), value) {
+            (None, value) => {
+                base.insert(key.clone(), value.clone());
+            }
+            (Some(Value::Object(base)), Value::Object(under)) => lay_under(base, under),
+            _ => {}
+        }
+    }
 }
 
 /// Lays `over` on `base`.
