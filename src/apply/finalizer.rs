@@ -1,27 +1,32 @@
 //! Putting finalizers on a custom resource and taking them off, whoever else writes to it meanwhile.
+//!
+//! With the first of them goes a label that names the operator, with the last the label goes: an operator
+//! that starts finds by it what it held and serves no more ([`super::held`]).
 
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::Error;
 use crate::cluster::request::{PatchKind, WriteOptions};
 use crate::cluster::{self, Cluster, ErrorKind};
-use crate::model::annotations::CLEANUP_FINALIZER;
+use crate::model::annotations::{CLEANUP_FINALIZER, HELD_BY_LABEL};
 use crate::model::owner::field_manager;
-use crate::model::{Object, ObjectRef};
+use crate::model::{Holder, Object, ObjectRef};
 
 /// Attempts at a write that others' writes keep overtaking; each has seen the newest version.
 const ATTEMPTS: usize = 8;
 
 /// Writes the finalizers of a custom resource as `change` makes them of those that it has, under the
-/// custom resource's own field manager. Returns it as it then is; `None` when it is gone, or when
-/// another has taken its name.
+/// custom resource's own field manager, and the label that says who holds it: `holder`, or without one
+/// whoever it names already. Returns it as it then is; `None` when it is gone, or when another has taken
+/// its name.
 pub async fn rewrite(
     cluster: &Cluster,
     cr: &Arc<Object>,
+    holder: Option<&Holder>,
     change: impl Fn(&Object, &[String]) -> Vec<String>,
 ) -> Result<Option<Arc<Object>>, cluster::Error> {
     let reference = cr.object_ref();
@@ -30,10 +35,11 @@ pub async fn rewrite(
     loop {
         let before = current.details().finalizers;
         let after = change(&current, &before);
-        if after == before {
+        let label = label(&current, &before, &after, holder);
+        if after == before && label == current.label(HELD_BY_LABEL) {
             return Ok(Some(current));
         }
-        let error = match patch(cluster, &reference, &current, &after).await {
+        let error = match patch(cluster, &reference, &current, &after, label).await {
             Ok(written) => return Ok(Some(written)),
             Err(error) => error,
         };
@@ -55,17 +61,59 @@ pub async fn rewrite(
     }
 }
 
+/// Who holds the custom resource then: nobody, once no finalizer of ours is left.
+fn label<'a>(
+    current: &'a Object,
+    before: &[String],
+    after: &[String],
+    holder: Option<&'a Holder>,
+) -> Option<&'a str> {
+    let there = current.label(HELD_BY_LABEL);
+    if after.is_empty() {
+        return None;
+    }
+    let ours = ours(current);
+    let is_ours = |name: &String| ours.contains(name) || !before.contains(name);
+    let held = after.iter().any(is_ours);
+    holder.map(Holder::as_str).or(there).filter(|_| held)
+}
+
+/// The finalizers that our field manager set: only they are ours to take off unasked.
+pub fn ours(cr: &Object) -> Vec<String> {
+    // Most custom resources have no finalizer of ours; a field manager's name is a hash.
+    if cr.managed.iter().all(|entry| entry.subresource.is_some()) {
+        return Vec::new();
+    }
+    let manager = field_manager(&cr.object_ref());
+    cr.managed_by(&manager, None)
+        .filter_map(|entry| serde_json::from_str::<Value>(&entry.fields).ok())
+        .flat_map(|fields| match &fields["f:metadata"]["f:finalizers"] {
+            Value::Object(items) => items.keys().filter_map(|key| item(key)).collect(),
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+/// The value of a set's member, `v:"name"`.
+fn item(key: &str) -> Option<String> {
+    serde_json::from_str(key.strip_prefix("v:")?).ok()
+}
+
 async fn patch(
     cluster: &Cluster,
     reference: &ObjectRef,
     current: &Object,
     finalizers: &[String],
+    label: Option<&str>,
 ) -> Result<Arc<Object>, cluster::Error> {
-    let body = json!({"metadata": {
+    let mut body = json!({"metadata": {
         "uid": current.uid,
         "resourceVersion": current.resource_version,
         "finalizers": finalizers,
     }});
+    if label != current.label(HELD_BY_LABEL) {
+        body["metadata"]["labels"][HELD_BY_LABEL] = json!(label);
+    }
     let options = WriteOptions {
         manager: field_manager(reference),
         ..WriteOptions::default()
@@ -82,15 +130,17 @@ async fn patch(
 pub struct Guard {
     cluster: Cluster,
     cr: Arc<Object>,
+    holder: Option<Holder>,
     held: OnceCell<Arc<Object>>,
 }
 
 impl Guard {
     /// A guard of a custom resource; `cluster` is not fenced, the write is the runtime's own.
-    pub fn new(cluster: Cluster, cr: Arc<Object>) -> Self {
+    pub fn new(cluster: Cluster, cr: Arc<Object>, holder: Option<Holder>) -> Self {
         Self {
             cluster,
             cr,
+            holder,
             held: OnceCell::new(),
         }
     }
@@ -109,7 +159,8 @@ impl Guard {
         let gone = || Error::OwnerGone {
             cr: self.cr.object_ref(),
         };
-        let held = rewrite(&self.cluster, &self.cr, |current, finalizers| {
+        let holder = self.holder.as_ref();
+        let held = rewrite(&self.cluster, &self.cr, holder, |current, finalizers| {
             let mut finalizers = finalizers.to_vec();
             // The API takes no new finalizer on what is being deleted.
             if !current.deleting && !finalizers.iter().any(|name| name == CLEANUP_FINALIZER) {
@@ -135,5 +186,52 @@ impl Guard {
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Guard({})", self.cr.object_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Gvk;
+
+    fn cr(ours: &[&str], labels: &Value) -> Object {
+        let gvk = Gvk::new("g", "v1", "K");
+        let manager = field_manager(&ObjectRef::new(gvk.clone(), None, "x"));
+        let fields = ours.iter().map(|name| (format!("v:\"{name}\""), json!({})));
+        let fields: serde_json::Map<_, _> = fields.collect();
+        let whole = json!({"metadata": {"name": "x", "labels": labels, "managedFields": [
+            {"manager": manager, "operation": "Update",
+             "fieldsV1": {"f:metadata": {"f:finalizers": fields}}},
+            {"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:metadata": {
+                "f:finalizers": {"v:\"theirs\"": {}},
+            }}},
+        ]}});
+        Object::from_value(&gvk, &whole).unwrap()
+    }
+
+    fn labelled(ours: &[&str], before: &[&str], after: &[&str], there: &Value) -> Option<String> {
+        let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (cr, holder) = (cr(ours, there), Holder::new("n", "o"));
+        label(&cr, &owned(before), &owned(after), Some(&holder)).map(str::to_owned)
+    }
+
+    #[test]
+    fn ours_are_those_that_our_manager_set() {
+        let cr = cr(&["example.com/f", "rhai.operator/cleanup"], &json!({}));
+        assert_eq!(ours(&cr), ["example.com/f", "rhai.operator/cleanup"]);
+    }
+
+    #[test]
+    fn the_label_comes_with_the_first_finalizer_and_goes_with_the_last() {
+        let (none, other) = (json!({}), json!({HELD_BY_LABEL: "another"}));
+        let held = Some("n.o".to_owned());
+        assert_eq!(labelled(&[], &["theirs"], &["theirs", "f"], &none), held);
+        assert_eq!(labelled(&["f"], &["f"], &["f"], &other), held, "taken over");
+        assert_eq!(labelled(&["f", "g"], &["f", "g"], &["g"], &other), held);
+        assert_eq!(
+            labelled(&["f"], &["theirs", "f"], &["theirs"], &other),
+            None
+        );
+        assert_eq!(labelled(&[], &["theirs"], &["theirs"], &none), None);
     }
 }

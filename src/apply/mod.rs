@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`apply`] (here: the protocol), [`owner`] and [`options`] (for whom and how),
 //! [`desired`] (what is sent), `memo` (when nothing is), `server_side` (the steps), [`prune`],
-//! [`cleanup`], [`inventory`], [`diff`].
+//! [`cleanup`], [`inventory`], [`held`], [`diff`].
 
 pub mod cleanup;
 pub mod create;
@@ -12,6 +12,7 @@ pub mod diff;
 mod dropped;
 pub mod error;
 pub mod finalizer;
+pub mod held;
 pub mod inventory;
 mod memo;
 pub mod memory;
@@ -27,7 +28,7 @@ pub use self::desired::Desired;
 pub use self::dropped::unknown_field;
 pub use self::error::Error;
 pub use self::memory::Memory;
-pub use self::options::{Action, Applied, Options};
+pub use self::options::{Action, Actions, Applied, Options};
 pub use self::owner::Owner;
 pub use self::place::Ownership;
 use crate::cluster::Cluster;

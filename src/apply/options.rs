@@ -46,6 +46,14 @@ pub enum Action {
 }
 
 impl Action {
+    const ALL: [Self; 5] = [
+        Self::Created,
+        Self::Changed,
+        Self::Unchanged,
+        Self::Skipped,
+        Self::Recreated,
+    ];
+
     /// Whether a request that may write was sent.
     pub fn sent(self) -> bool {
         self != Self::Skipped
@@ -60,6 +68,23 @@ impl Action {
             Self::Skipped => "skipped",
             Self::Recreated => "recreated",
         }
+    }
+}
+
+/// How many applies came to which action.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Actions([usize; Action::ALL.len()]);
+
+impl Actions {
+    /// Counts one.
+    pub fn note(&mut self, action: Action) {
+        self.0[action as usize] += 1;
+    }
+
+    /// Those that there were, with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (Action, usize)> {
+        let counted = Action::ALL.into_iter().zip(self.0);
+        counted.filter(|(_, count)| *count > 0)
     }
 }
 
@@ -80,4 +105,26 @@ pub struct Applied {
     pub ownership: Ownership,
     /// Whether its changes are heard of.
     pub subscribed: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_action_is_counted_for_itself() {
+        let mut actions = Actions::default();
+        for action in Action::ALL.into_iter().chain([Action::Skipped]) {
+            actions.note(action);
+        }
+        let counted: Vec<_> = actions.iter().collect();
+        assert_eq!(counted.len(), Action::ALL.len());
+        for (action, count) in counted {
+            assert_eq!(
+                count,
+                if action == Action::Skipped { 2 } else { 1 },
+                "{action:?}"
+            );
+        }
+    }
 }

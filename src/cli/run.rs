@@ -44,7 +44,7 @@ pub(super) struct Options {
     /// Let one of several replicas work while the others stand by.
     #[arg(long, env = "RHAI_OPERATOR_LEADER_ELECT")]
     leader_elect: bool,
-    /// Name of the lease that replicas compete for.
+    /// Name of the lease that replicas compete for; operators side by side in a namespace differ in it.
     #[arg(
         long,
         value_name = "NAME",
@@ -117,8 +117,8 @@ impl Options {
             observer: None,
             metrics_address: Address::parse(&metrics_bind_address)?,
             health_address: Address::parse(&health_probe_bind_address)?,
+            name: leader_election_id,
             election: leader_elect.then_some(operator::Election {
-                name: leader_election_id,
                 namespace: leader_election_namespace,
             }),
             max_concurrent: max_concurrent_reconciles.map_or_else(default_concurrency, usize::from),

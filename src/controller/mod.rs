@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`Controller`] (here), [`queue`] (which CR is next), `triggers` (what queues a CR),
 //! `seen` and `child_change` (what counts as a change), `index` (what is remembered of a CR and who
-//! hears of what), `worker` (one run and what follows), `period`, `loop_detector`.
+//! hears of what), `worker` (one run and what follows), `period`, `loop_detector`, `reclaim`.
 //!
 //! # Guarantees
 //! - Level-triggered: every change that lasts is followed by a run that sees it.
@@ -21,6 +21,7 @@ mod kinds;
 mod loop_detector;
 mod period;
 pub mod queue;
+mod reclaim;
 mod seen;
 mod serve;
 mod triggers;
@@ -137,6 +138,8 @@ impl Controller {
     /// Makes the runs that come up until `shutdown`, then waits for those that are on their way; what is
     /// left after `drain` is cancelled.
     pub async fn run(&self, shutdown: CancellationToken, drain: Duration) {
+        let lost = Arc::clone(&self.0).reclaim().in_current_span();
+        self.0.chores.lock().spawn(lost);
         let mut runs = JoinSet::new();
         loop {
             tokio::select! {

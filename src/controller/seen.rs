@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use twox_hash::XxHash3_64;
 
 use crate::model::annotations::{
-    ANSIBLE_RECONCILE_PERIODS, PAUSED, RECONCILE_AT, RECONCILE_PERIOD,
+    ANSIBLE_RECONCILE_PERIODS, HELD_BY_LABEL, PAUSED, RECONCILE_AT, RECONCILE_PERIOD,
 };
 use crate::model::{Object, Reason};
 
@@ -78,7 +78,13 @@ pub(super) fn period_keys() -> impl Iterator<Item = &'static str> {
 }
 
 fn hash_metadata(object: &Object, annotations: &BTreeMap<String, String>, hasher: &mut XxHash3_64) {
-    object.labels.hash(hasher);
+    for pair in object
+        .labels
+        .iter()
+        .filter(|(key, _)| &**key != HELD_BY_LABEL)
+    {
+        pair.hash(hasher);
+    }
     for pair in annotations.iter().filter(|(key, _)| !has_own_field(key)) {
         pair.hash(hasher);
     }
@@ -156,8 +162,10 @@ mod tests {
 
     #[test]
     fn what_the_runtime_writes_triggers_nothing() {
-        let mut new =
-            mk_cr(&json!({"resourceVersion": "2", "finalizers": ["rhai.operator/cleanup"]}));
+        let mut new = mk_cr(
+            &json!({"resourceVersion": "2", "finalizers": ["rhai.operator/cleanup"],
+                          "labels": {HELD_BY_LABEL: "n.o"}}),
+        );
         new["status"] = json!({"x": 1});
         assert_eq!(reason(&new, true), None);
     }

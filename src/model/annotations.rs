@@ -17,6 +17,8 @@ pub const RECONCILE_AT: &str = "rhai.operator/reconcile-at";
 pub const PAUSED: &str = "rhai.operator/paused";
 /// Finalizer that the runtime sets on a CR with children that garbage collection cannot reach.
 pub const CLEANUP_FINALIZER: &str = "rhai.operator/cleanup";
+/// Label on a CR that has finalizers of ours: which operator set them.
+pub const HELD_BY_LABEL: &str = "rhai.operator/held-by";
 /// Annotation on a child without owner reference: `namespace/name` (or `name`) of its CR.
 pub const PRIMARY_RESOURCE: &str = "operator-sdk/primary-resource";
 /// Annotation on a child without owner reference: `Kind.group` of its CR.

@@ -7,6 +7,7 @@ pub mod field_selector;
 pub mod field_set;
 pub mod findings;
 pub mod gvk;
+pub mod holder;
 pub mod object;
 pub mod object_ref;
 pub mod outcome;
@@ -20,6 +21,7 @@ pub mod yaml;
 
 pub use condition::Condition;
 pub use gvk::Gvk;
+pub use holder::Holder;
 pub use object::Object;
 pub use object_ref::ObjectRef;
 pub use outcome::Outcome;

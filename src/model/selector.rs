@@ -98,6 +98,32 @@ impl LabelSelector {
         Ok(Self::new(requirements))
     }
 
+    /// The same with one requirement more.
+    #[must_use]
+    pub fn and(mut self, requirement: Requirement) -> Self {
+        self.requirements.push(requirement);
+        self
+    }
+
+    /// Selectors that together select all that this one does not. What this one selects they leave
+    /// out, unless it compares numbers, which has no opposite.
+    pub fn opposites(&self) -> Vec<Self> {
+        let opposite = |requirement: &Requirement| {
+            let operator = match requirement.operator {
+                Operator::In => Operator::NotIn,
+                Operator::NotIn => Operator::In,
+                Operator::Exists => Operator::DoesNotExist,
+                Operator::DoesNotExist => Operator::Exists,
+                Operator::GreaterThan | Operator::LessThan => return Self::default(),
+            };
+            Self::new(vec![Requirement {
+                operator,
+                ..requirement.clone()
+            }])
+        };
+        self.requirements.iter().map(opposite).collect()
+    }
+
     /// Whether it selects everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
@@ -463,6 +489,20 @@ mod tests {
         fn a_selector_survives_its_text(list in proptest::collection::vec(requirements(), 0..5)) {
             let selector = LabelSelector::new(list);
             prop_assert_eq!(parse(&selector.to_string()).unwrap(), selector);
+        }
+
+        #[test]
+        fn what_is_not_selected_meets_an_opposite(
+            list in proptest::collection::vec(requirements(), 0..4),
+            labels in proptest::collection::btree_map("[a-c]", "[a-z0-9]{0,2}", 0..3),
+        ) {
+            let selector = LabelSelector::new(list);
+            let label = |key: &str| labels.get(key).map(String::as_str);
+            let opposites = selector.opposites();
+            let met = opposites.iter().any(|opposite| opposite.matches(label));
+            prop_assert!(selector.matches(label) || met);
+            let exact = opposites.iter().all(|opposite| !opposite.is_empty());
+            prop_assert!(!(exact && selector.matches(label) && met));
         }
 
         #[test]

@@ -18,12 +18,17 @@ pub(super) struct Leader {
 }
 
 impl Leader {
-    pub(super) fn start(election: &Election, connection: &Connection, metrics: &Metrics) -> Self {
+    pub(super) fn start(
+        name: &str,
+        election: &Election,
+        connection: &Connection,
+        metrics: &Metrics,
+    ) -> Self {
         let namespace = election.namespace.as_ref().unwrap_or(&connection.namespace);
-        let config = lease::Config::new(namespace, &election.name, identity());
+        let config = lease::Config::new(namespace, name, identity());
         let elector = Elector::new(connection.client.clone(), config, Clock::system());
         let leadership = elector.leadership();
-        let (leads, lease) = (leadership.subscribe(), election.name.clone());
+        let (leads, lease) = (leadership.subscribe(), name.to_owned());
         metrics.before_scrape(move |metrics| metrics.leads(&lease, *leads.borrow()));
         let resign = CancellationToken::new();
         let task = tokio::spawn(elector.run(resign.clone()));

@@ -31,7 +31,7 @@ use crate::cluster::connect::{self, Connection};
 use crate::cluster::{Cluster, Settings};
 use crate::controller::{self, Controller, LoopLimits, Telemetry};
 use crate::lease;
-use crate::model::Problem;
+use crate::model::{Holder, Problem};
 use crate::reconcile::Context;
 use crate::role::{Project, Toolchain};
 use crate::script::Pool;
@@ -59,7 +59,9 @@ pub struct Options {
     pub metrics_address: Option<Address>,
     /// Where health and readiness are served.
     pub health_address: Option<Address>,
-    /// The lease that replicas compete for.
+    /// What this operator is called, and the lease that its replicas compete for if they do.
+    pub name: String,
+    /// How replicas compete.
     pub election: Option<Election>,
     /// Runs of one kind at a time, where neither file nor environment says.
     pub max_concurrent: usize,
@@ -69,12 +71,10 @@ pub struct Options {
     pub drain: Duration,
 }
 
-/// The lease that replicas compete for.
+/// How replicas compete for a lease.
 #[derive(Clone, Debug)]
 pub struct Election {
-    /// Its name.
-    pub name: String,
-    /// Its namespace; that of the connection if not named.
+    /// The lease's namespace; that of the connection if not named.
     pub namespace: Option<String>,
 }
 
@@ -142,12 +142,13 @@ pub async fn run_until(
     let replica = options
         .election
         .as_ref()
-        .map(|election| Leader::start(election, &connection, &telemetry.metrics));
+        .map(|election| Leader::start(&options.name, election, &connection, &telemetry.metrics));
     let cluster = match &replica {
         Some(replica) => replica.gate(&connection.cluster),
         None => connection.cluster.clone(),
     };
-    let controller = build(&options, cluster, &loader, telemetry);
+    let holder = holder(&options, &connection);
+    let controller = build(&options, cluster, holder, &loader, telemetry);
     controller.serve(&project).await;
     let reloading = loader.follow(files, {
         let controller = controller.clone();
@@ -246,12 +247,36 @@ async fn bind(options: &Options, telemetry: &Telemetry) -> Result<Vec<Server>, E
     Ok(servers)
 }
 
-fn build(options: &Options, cluster: Cluster, loader: &Loader, telemetry: Telemetry) -> Controller {
+/// Who this operator is, over restarts and replicas. A lease, or a place in the cluster, belongs to one
+/// operator; outside, projects that are tried side by side have their files.
+fn holder(options: &Options, connection: &Connection) -> Holder {
+    let Options { name, election, .. } = options;
+    match election {
+        Some(Election { namespace }) => {
+            Holder::new(namespace.as_ref().unwrap_or(&connection.namespace), name)
+        }
+        None if connection.in_cluster => Holder::new(&connection.namespace, name),
+        None => {
+            let files = options.watches_file.canonicalize();
+            let files = files.as_ref().unwrap_or(&options.watches_file);
+            Holder::outside(&connection.namespace, name, files)
+        }
+    }
+}
+
+fn build(
+    options: &Options,
+    cluster: Cluster,
+    holder: Holder,
+    loader: &Loader,
+    telemetry: Telemetry,
+) -> Controller {
     let total = MOST_RUNS.max(options.max_concurrent);
     let Toolchain { engine, .. } = loader.toolchain().clone();
     let pool = Arc::new(Pool::new(engine, total, Handle::current()));
     let mut context = Context::new(cluster, pool, options.clock.clone());
     context.allow_env.clone_from(&options.allow_env);
+    context.holder = Some(holder);
     let settings = controller::Settings {
         max_concurrent: options.max_concurrent,
         total,

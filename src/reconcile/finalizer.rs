@@ -5,13 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::{Context, Input};
-use crate::apply::finalizer;
+use crate::apply::finalizer::{self, ours};
 use crate::cluster::{self, Cluster};
 use crate::model::annotations::CLEANUP_FINALIZER;
-use crate::model::owner::field_manager;
 use crate::model::{Object, Outcome};
 use crate::role::Role;
 use crate::script::Program;
@@ -28,7 +26,8 @@ pub(super) async fn settle(
         .finalizer
         .as_ref()
         .map(|finalizer| &*finalizer.name);
-    finalizer::rewrite(&context.cluster, &input.cr, |current, before| {
+    let holder = context.holder.as_ref();
+    finalizer::rewrite(&context.cluster, &input.cr, holder, |current, before| {
         let stale: Vec<String> = ours(current)
             .into_iter()
             .filter(|name| Some(&**name) != wanted && name != CLEANUP_FINALIZER)
@@ -55,7 +54,7 @@ pub(super) async fn remove(
     cr: &Arc<Object>,
     names: &[&str],
 ) -> Result<Option<Arc<Object>>, cluster::Error> {
-    finalizer::rewrite(cluster, cr, |_, before| {
+    finalizer::rewrite(cluster, cr, None, |_, before| {
         before
             .iter()
             .filter(|name| !names.contains(&&***name))
@@ -67,7 +66,7 @@ pub(super) async fn remove(
 
 /// Takes all of our finalizers off.
 pub(super) async fn release(context: &Context, cr: &Arc<Object>) -> Result<(), cluster::Error> {
-    finalizer::rewrite(&context.cluster, cr, |current, before| {
+    finalizer::rewrite(&context.cluster, cr, None, |current, before| {
         let ours = ours(current);
         before
             .iter()
@@ -77,23 +76,6 @@ pub(super) async fn release(context: &Context, cr: &Arc<Object>) -> Result<(), c
     })
     .await
     .map(|_| ())
-}
-
-/// The finalizers that our field manager set: only they are ours to take off unasked.
-fn ours(cr: &Object) -> Vec<String> {
-    let manager = field_manager(&cr.object_ref());
-    cr.managed_by(&manager, None)
-        .filter_map(|entry| serde_json::from_str::<Value>(&entry.fields).ok())
-        .flat_map(|fields| match &fields["f:metadata"]["f:finalizers"] {
-            Value::Object(items) => items.keys().filter_map(|key| item(key)).collect(),
-            _ => Vec::new(),
-        })
-        .collect()
-}
-
-/// The value of a set's member, `v:"name"`.
-fn item(key: &str) -> Option<String> {
-    serde_json::from_str(key.strip_prefix("v:")?).ok()
 }
 
 /// Whether a custom resource has a finalizer.
@@ -131,7 +113,7 @@ pub(super) fn gives_up(finalizer: &Finalizer, outcome: &Outcome, left: Option<Du
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Map, json};
+    use serde_json::{Map, Value, json};
 
     use super::*;
     use crate::model::Gvk;
@@ -155,20 +137,6 @@ mod tests {
             timeout: Some(Duration::from_mins(1)),
             on_failure,
         }
-    }
-
-    #[test]
-    fn ours_are_those_that_our_manager_set() {
-        let manager = field_manager(&cr(&json!({})).object_ref());
-        let cr = cr(&json!({"managedFields": [
-            {"manager": manager, "operation": "Update", "fieldsV1": {"f:metadata": {"f:finalizers": {
-                ".": {}, "v:\"example.com/f\"": {}, "v:\"rhai.operator/cleanup\"": {},
-            }}}},
-            {"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:metadata": {
-                "f:finalizers": {"v:\"theirs\"": {}},
-            }}},
-        ]}));
-        assert_eq!(ours(&cr), ["example.com/f", "rhai.operator/cleanup"]);
     }
 
     #[test]

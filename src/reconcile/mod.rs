@@ -39,7 +39,7 @@ use crate::apply::inventory::Sweep;
 use crate::clock::Clock;
 use crate::cluster::{self, Cluster};
 pub use crate::host::session::{Call, Read as Subscription};
-use crate::model::{Object, Outcome, Reason};
+use crate::model::{Holder, Object, Outcome, Reason};
 use crate::role::Roles;
 use crate::script::{Limits, Pool};
 use crate::watches::Watch;
@@ -59,6 +59,8 @@ pub struct Context {
     pub limits: Limits,
     /// Environment variables that the operator opens to roles.
     pub allow_env: Vec<String>,
+    /// Who is named on what gets finalizers; nobody where this process adds none.
+    pub holder: Option<Holder>,
     /// Where Events go.
     pub events: Recorder,
     /// Warnings that were given once.
@@ -108,6 +110,7 @@ impl Context {
             pool,
             limits: Limits::default(),
             allow_env: Vec::new(),
+            holder: None,
             told: Told::default(),
             clock,
         }

@@ -102,6 +102,9 @@ impl<'a> Run<'a> {
         if let Some(end) = self.refused_inputs(&role) {
             return end;
         }
+        if self.input.mode == Mode::Operator && self.input.watch.prune {
+            self.context.sweep.begin(&self.context.cluster);
+        }
         let program = Arc::clone(&role.program);
         let end = self.execute(&role, program, None).await;
         let complete = end.outcome == Outcome::Done && self.gathered.failed_applies == 0;
@@ -259,8 +262,10 @@ impl<'a> Run<'a> {
         Owner {
             force: self.input.watch.force,
             finalizing: self.finalizing,
-            guard: guarded
-                .then(|| Arc::new(Guard::new(self.cluster.clone(), Arc::clone(&self.cr)))),
+            guard: guarded.then(|| {
+                let (cluster, cr) = (self.cluster.clone(), Arc::clone(&self.cr));
+                Arc::new(Guard::new(cluster, cr, self.context.holder.clone()))
+            }),
             ..Owner::new(&self.cr)
         }
     }

@@ -89,7 +89,7 @@ impl Process {
             ..connect::Options::default()
         };
         let cluster = connect(options).await?.cluster;
-        let guard = Guard::new(cluster.clone(), Arc::new(cr.clone()));
+        let guard = Guard::new(cluster.clone(), Arc::new(cr.clone()), None);
         Ok(Self {
             owner: Owner {
                 guard: Some(Arc::new(guard)),

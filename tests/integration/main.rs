@@ -20,6 +20,7 @@ mod harness_works;
 mod leader;
 mod misbehaving;
 mod operator;
+mod reclaim;
 mod role_run;
 mod status;
 mod widgets;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         leader::tests(),
         misbehaving::tests(),
         operator::tests(),
+        reclaim::tests(),
         role_run::tests(),
         status::tests(),
     ])

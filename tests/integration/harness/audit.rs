@@ -29,9 +29,6 @@ pub(crate) struct Request {
     pub(crate) verb: String,
     #[serde(rename = "requestURI")]
     pub(crate) uri: String,
-    #[serde(default)]
-    pub(crate) user_agent: String,
-    pub(crate) stage: String,
     /// When the request came in: RFC 3339, UTC, microseconds, so that texts compare as times.
     #[serde(rename = "requestReceivedTimestamp")]
     pub(crate) received: String,
@@ -165,6 +162,17 @@ impl Request {
     pub(crate) fn is_write(&self) -> bool {
         let asks = matches!(self.verb.as_str(), "get" | "list" | "watch" | "head");
         !asks && !self.object_ref.resource.ends_with("reviews")
+    }
+
+    /// How long after another was answered this one came in, by the server's clock.
+    pub(crate) fn received_after(&self, other: &Self) -> anyhow::Result<Duration> {
+        let received: jiff::Timestamp = self.received.parse()?;
+        let answered: jiff::Timestamp = other.answered.parse()?;
+        // What comes in before the answer is out takes no time at all.
+        Ok(received
+            .duration_since(answered)
+            .try_into()
+            .unwrap_or_default())
     }
 
     fn summary(&self) -> String {

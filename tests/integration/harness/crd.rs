@@ -14,8 +14,7 @@ use super::wait::eventually;
 #[derive(Clone, Debug)]
 pub(crate) struct Crd {
     kind: String,
-    scope: &'static str,
-    status: Option<Value>,
+    status: Value,
     spec: Value,
 }
 
@@ -24,22 +23,9 @@ impl Crd {
     pub(crate) fn new(kind: &str) -> Self {
         Self {
             kind: kind.to_owned(),
-            scope: "Namespaced",
-            status: Some(open()),
+            status: open(),
             spec: open(),
         }
-    }
-
-    /// Not in a namespace.
-    pub(crate) fn cluster_scoped(mut self) -> Self {
-        self.scope = "Cluster";
-        self
-    }
-
-    /// Without a status subresource.
-    pub(crate) fn without_status(mut self) -> Self {
-        self.status = None;
-        self
     }
 
     /// With a schema of the spec.
@@ -50,7 +36,7 @@ impl Crd {
 
     /// With a schema of the status.
     pub(crate) fn status(mut self, schema: Value) -> Self {
-        self.status = Some(schema);
+        self.status = schema;
         self
     }
 
@@ -93,22 +79,17 @@ impl Crd {
 
     fn manifest(&self, group: &str) -> Value {
         let plural = self.plural();
-        let mut properties = json!({"spec": self.spec});
-        let mut subresources = json!({});
-        if let Some(status) = &self.status {
-            properties["status"] = status.clone();
-            subresources["status"] = json!({});
-        }
+        let properties = json!({"spec": self.spec, "status": self.status});
         json!({
             "metadata": {"name": format!("{plural}.{group}")},
             "spec": {
                 "group": group,
-                "scope": self.scope,
+                "scope": "Namespaced",
                 "names": {
                     "kind": self.kind, "plural": plural, "singular": self.kind.to_lowercase(),
                 },
                 "versions": [{
-                    "name": "v1", "served": true, "storage": true, "subresources": subresources,
+                    "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
                     "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
                 }],
             },

@@ -6,12 +6,6 @@
 //! faulty network ([`Proxy`]). Nothing sleeps: [`eventually`] waits for a condition with a bound,
 //! [`throughout`] sees that one holds for a while.
 
-#![allow(
-    dead_code,
-    unused_imports,
-    reason = "a vocabulary for tests, which not each of them speaks whole"
-)]
-
 mod audit;
 mod case;
 mod cluster;
@@ -31,7 +25,7 @@ use std::sync::OnceLock;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use tokio::runtime::Runtime;
 
-pub(crate) use audit::{Mark, Requests, Target};
+pub(crate) use audit::{Mark, Request, Requests, Target};
 pub(crate) use case::Case;
 pub(crate) use cluster::Cluster;
 pub(crate) use crd::Crd;

@@ -1,0 +1,121 @@
+//! Custom resources that this operator holds by finalizers: how those are found that it may serve no
+//! more.
+//!
+//! The label that comes with the finalizers selects them at the server, so that answers are small, and
+//! tells them from those of other operators.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::finalizer::ours;
+use crate::cluster::request::ListQuery;
+use crate::cluster::{self, ApiKind, Cluster, ErrorKind, Rules};
+use crate::model::annotations::HELD_BY_LABEL;
+use crate::model::field_selector::FieldSelector;
+use crate::model::selector::{LabelSelector, Operator, Requirement};
+use crate::model::{Gvk, Holder, Object};
+
+/// Where objects are looked for: everywhere, or in these namespaces.
+pub type Places<'a> = Option<&'a BTreeSet<Arc<str>>>;
+
+/// What is held of a kind and not selected, by name and metadata.
+pub async fn outside(
+    cluster: &Cluster,
+    holder: &Holder,
+    gvk: &Gvk,
+    places: Places<'_>,
+    selector: &LabelSelector,
+) -> Result<Vec<Arc<Object>>, cluster::Error> {
+    let mut found = Vec::new();
+    for labels in selector.opposites() {
+        for namespace in scopes(places) {
+            found.extend(held(cluster, holder, gvk, namespace, labels.clone()).await?);
+        }
+    }
+    found.retain(|object: &Arc<Object>| !selector.matches(|key| object.label(key)));
+    Ok(found)
+}
+
+/// What is held of kinds that are not among those `served`.
+///
+/// Looked at are the kinds that we may both list and patch, as far as they are custom kinds, or our
+/// rules name them: nobody's Pods are listed because an administrator may do everything.
+pub async fn unserved(
+    cluster: &Cluster,
+    holder: &Holder,
+    served: &[Gvk],
+) -> Result<Vec<Arc<Object>>, cluster::Error> {
+    let kinds = cluster.kinds().await?;
+    let places = cluster.namespaces();
+    let mut found = Vec::new();
+    for namespace in scopes(places) {
+        let rules = cluster.rules(namespace.as_deref()).await?;
+        let searched = kinds.iter().filter(|kind| {
+            let in_scope = namespace.is_none() || kind.namespaced;
+            in_scope && is_searched(kind, &rules) && !served.iter().any(|s| s.same_kind(&kind.gvk))
+        });
+        for kind in searched {
+            let all = LabelSelector::default();
+            found.extend(held(cluster, holder, &kind.gvk, namespace.clone(), all).await?);
+        }
+    }
+    Ok(found)
+}
+
+fn scopes(places: Places<'_>) -> Vec<Option<Arc<str>>> {
+    match places {
+        None => vec![None],
+        Some(names) => names.iter().cloned().map(Some).collect(),
+    }
+}
+
+fn is_searched(kind: &ApiKind, rules: &Rules) -> bool {
+    let allowed = ["list", "patch"].iter().all(|verb| rules.allow(kind, verb));
+    allowed && (is_custom(&kind.gvk.group) || rules.name(kind))
+}
+
+/// Groups without a dot, and those below k8s.io, are kept for Kubernetes itself.
+fn is_custom(group: &str) -> bool {
+    group.contains('.') && !group.ends_with(".k8s.io")
+}
+
+async fn held(
+    cluster: &Cluster,
+    holder: &Holder,
+    gvk: &Gvk,
+    namespace: Option<Arc<str>>,
+    labels: LabelSelector,
+) -> Result<Vec<Arc<Object>>, cluster::Error> {
+    let by_us = Requirement::new(HELD_BY_LABEL, Operator::In, [holder.as_str()]);
+    let query = ListQuery {
+        gvk: gvk.clone(),
+        namespace,
+        labels: labels.and(by_us),
+        fields: FieldSelector::default(),
+    };
+    let mut found = match cluster.list_metadata(&query).await {
+        // The kind went away, or its rights did: nothing can be done there.
+        Err(error) if !error.retryable && error.kind != ErrorKind::Cancelled => {
+            return Ok(Vec::new());
+        }
+        answer => answer?,
+    };
+    // A label can be copied; what counts is who set the finalizers.
+    found.retain(|object| !ours(object).is_empty());
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn custom_groups_have_a_domain_of_their_own() {
+        for group in ["example.com", "kmm.sigs.x-k8s.io"] {
+            assert!(is_custom(group), "{group}");
+        }
+        for group in ["", "apps", "rbac.authorization.k8s.io", "events.k8s.io"] {
+            assert!(!is_custom(group), "{group}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! After a start: custom resources that were ours lose our finalizers if they are served no more,
+//! because they left the selector, or their watch was removed, while no operator ran.
+//!
+//! Nobody waits for it, so that it comes after the first lists and goes one request at a time. Where no
+//! watch has a selector, only kinds that are not watched are looked at.
+
+use std::sync::Arc;
+
+use super::Shared;
+use crate::apply::held;
+use crate::backoff::Backoff;
+use crate::model::{Gvk, Holder, Object};
+use crate::watches::{Namespaces, Watch};
+use crate::{clock, cluster, reconcile};
+
+impl Shared {
+    /// Looks once, as often as it takes until the server answers.
+    pub(super) async fn reclaim(self: Arc<Self>) {
+        let Some(holder) = self.context.holder.clone() else {
+            return;
+        };
+        for served in self.kinds.all() {
+            for cache in served.caches() {
+                // A kind that is absent or forbidden has nothing that could be looked at.
+                let _ = cache.synced().await;
+            }
+        }
+        for failures in 1.. {
+            match self.release_lost(&holder).await {
+                Ok(()) => return,
+                Err(error) if error.retryable => {
+                    tracing::debug!(%error, "looking for what is no longer ours failed");
+                    clock::sleep(Backoff::RECONCILE.delay(failures)).await;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "what is no longer ours may keep our finalizers");
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn release_lost(&self, holder: &Holder) -> Result<(), cluster::Error> {
+        let cluster = &self.context.cluster;
+        let served = self.kinds.all();
+        for served in &served {
+            let Watch {
+                gvk,
+                selector,
+                namespaces,
+                ..
+            } = &*served.watch;
+            let Some(selector) = selector else { continue };
+            let places = match namespaces {
+                Namespaces::All => None,
+                Namespaces::Only(names) => Some(names.iter().map(|name| (**name).into()).collect()),
+            };
+            let lost = held::outside(cluster, holder, gvk, places.as_ref(), selector).await?;
+            self.release_all(&lost).await?;
+        }
+        let kinds: Vec<Gvk> = served.iter().map(|it| it.watch.gvk.clone()).collect();
+        let lost = held::unserved(cluster, holder, &kinds).await?;
+        self.release_all(&lost).await
+    }
+
+    async fn release_all(&self, lost: &[Arc<Object>]) -> Result<(), cluster::Error> {
+        for cr in lost {
+            // The project may have changed since the list was asked for.
+            if self.serves(cr) {
+                continue;
+            }
+            let object = cr.object_ref();
+            match reconcile::release(&self.context, cr).await {
+                Ok(()) => tracing::info!(%object, "no longer served: our finalizers are off"),
+                Err(error) if error.retryable => return Err(error),
+                Err(error) => tracing::warn!(%object, %error, "finalizers not taken off"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an object is one of those that are reconciled.
+    fn serves(&self, object: &Object) -> bool {
+        let selects = |watch: &Watch| {
+            let selector = watch.selector.as_ref();
+            watch.gvk.same_kind(&object.gvk)
+                && watch.namespaces.contains(object.namespace.as_deref())
+                && selector.is_none_or(|it| it.matches(|key| object.label(key)))
+        };
+        self.kinds.all().iter().any(|served| selects(&served.watch))
+    }
+}

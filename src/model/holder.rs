@@ -1,0 +1,90 @@
+//! Who holds a custom resource by finalizers: an operator, over its restarts and replicas.
+
+use std::fmt;
+use std::hash::Hasher;
+use std::path::Path;
+
+use twox_hash::XxHash3_64;
+
+/// The name of an operator among all that a cluster may have, as the value of a label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder(Box<str>);
+
+/// What a label's value may have of characters.
+const LABEL: usize = 63;
+
+impl Holder {
+    /// An operator that runs in a namespace, or that holds a lease there, under this name.
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self::joined(&[namespace, name])
+    }
+
+    /// An operator outside the cluster, where only its files tell it from others.
+    pub fn outside(namespace: &str, name: &str, files: &Path) -> Self {
+        let files = files.to_string_lossy();
+        Self::joined(&[namespace, name, &digest(&[&files])])
+    }
+
+    /// A namespace has no dot, and the digest comes last: what is joined by dots stays apart.
+    fn joined(parts: &[&str]) -> Self {
+        let text = parts.join(".");
+        let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let ends_well = text.ends_with(|c: char| c.is_ascii_alphanumeric());
+        if text.len() <= LABEL && text.chars().all(inner) && ends_well {
+            Self(text.into())
+        } else {
+            Self(digest(parts).into())
+        }
+    }
+
+    /// The label's value.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn digest(parts: &[&str]) -> String {
+    let mut hasher = XxHash3_64::new();
+    for part in parts {
+        hasher.write(part.as_bytes());
+        hasher.write(&[0]);
+    }
+    format!("{:016x}", hasher.finish())
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_is_named_as_people_know_it() {
+        assert_eq!(Holder::new("web-system", "web").as_str(), "web-system.web");
+    }
+
+    #[test]
+    fn what_is_no_label_is_a_digest_of_it() {
+        for name in ["x".repeat(64).as_str(), "a/b", "ä", "dot.", ""] {
+            let holder = Holder::new("n", name);
+            assert_eq!(holder.as_str().len(), 16, "{name}");
+            assert_ne!(holder, Holder::new("m", name));
+        }
+    }
+
+    #[test]
+    fn projects_outside_a_cluster_are_told_apart() {
+        let of = |path| Holder::outside("default", "rhai-operator", Path::new(path));
+        assert_eq!(of("/a/watches.yaml"), of("/a/watches.yaml"));
+        assert_ne!(of("/a/watches.yaml"), of("/b/watches.yaml"));
+        assert!(
+            of("/a/watches.yaml")
+                .as_str()
+                .starts_with("default.rhai-operator.")
+        );
+    }
+}
