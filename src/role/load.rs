@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::folder::Folder;
 use super::meta::{self, Meta};
+use super::template_names::{self, Unknown};
 use super::{Loaded, Role, Toolchain};
 use crate::model::Problem;
 use crate::model::findings::Findings;
@@ -123,18 +124,34 @@ impl Loading<'_> {
             };
             if let Err(error) = environment.add_template_owned(name.to_owned(), text.to_owned()) {
                 self.problems.push(self.in_template(&file, text, &error));
+                continue;
+            }
+            for unknown in template_names::unknown(&environment, text) {
+                self.problems.push(self.unknown_name(&file, text, unknown));
             }
         }
         environment
     }
 
+    fn unknown_name(&self, file: &str, text: &str, unknown: Unknown) -> Problem {
+        let Unknown {
+            offset,
+            message,
+            near,
+        } = unknown;
+        let before = text.get(..offset).unwrap_or_default();
+        let (line, column) = (before.matches('\n').count() + 1, column_after(before));
+        let problem = Problem::error(self.folder.path.join(file), line, column, message);
+        match near {
+            Some(near) => problem.hint(format!("did you mean {near:?}?")),
+            None => problem,
+        }
+    }
+
     fn in_template(&self, file: &str, text: &str, error: &minijinja::Error) -> Problem {
         let line = error.line().unwrap_or(0);
         let before = error.range().and_then(|range| text.get(..range.start));
-        let column = before.map_or(0, |before| {
-            let line = before.rsplit('\n').next().unwrap_or(before);
-            line.chars().count() + 1
-        });
+        let column = before.map_or(0, column_after);
         let kind = error.kind().to_string();
         let message = error.detail().map_or(kind, str::to_owned);
         Problem::error(self.folder.path.join(file), line, column, message)
@@ -194,6 +211,12 @@ impl Loading<'_> {
             None => problem.hint("it is what runs for each custom resource"),
         });
     }
+}
+
+/// The column, from 1, of what comes after a text.
+fn column_after(text: &str) -> usize {
+    let line = text.rsplit('\n').next().unwrap_or(text);
+    line.chars().count() + 1
 }
 
 /// The first string that Ansible would take for a template.

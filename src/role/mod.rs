@@ -13,6 +13,7 @@ mod meta;
 mod permissions;
 mod project;
 mod snake_case;
+mod template_names;
 mod variables;
 
 use std::collections::BTreeMap;

@@ -112,6 +112,8 @@ fn all_errors_of_a_role_are_told_at_once() {
             "meta/main.yaml:1:1: error: unknown key \"descripton\"\n  hint: did you mean \"description\"?",
             "tasks/main.rhai: error: the role has no such script\n  hint: tasks/main.yml is not run: write its tasks in Rhai",
             "templates/bad.j2:2:10: error: unexpected end of block",
+            "templates/names.j2:2:8: error: unknown filter \"upcase\"",
+            "templates/names.j2:2:21: error: unknown function \"rang\"\n  hint: did you mean \"range\"?",
             "vars/main.yaml:1:1: error: expected a map of variables, found a list",
         ]
     );

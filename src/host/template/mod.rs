@@ -6,10 +6,14 @@ mod filters;
 mod functions;
 mod methods;
 
+use std::cell::Cell;
 use std::io;
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
+use minijinja::{
+    AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value,
+    escape_formatter,
+};
 
 pub(super) use self::functions::module;
 use crate::model::yaml;
@@ -18,8 +22,14 @@ use crate::script::HostError;
 /// Instructions that one rendering may take: ten thousand objects of a hundred values each.
 const FUEL: u64 = 1_000_000;
 
-/// What one rendering may write: ten times the largest set of objects that we know of.
+/// What one rendering may write, and what its values may come to where they are written to a variable
+/// (`{% set x %}…{% endset %}`, a macro): ten times the largest set of objects that we know of.
 const MAX_OUTPUT: usize = 16 << 20;
+
+thread_local! {
+    /// Bytes of values that the rendering on this thread has written, to wherever.
+    static WRITTEN: Cell<usize> = const { Cell::new(0) };
+}
 
 /// Sets an environment up for a role's templates.
 ///
@@ -30,6 +40,7 @@ pub fn configure(environment: &mut Environment<'_>) {
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_unknown_method_callback(methods::call);
+    environment.set_formatter(format_bounded);
     environment.set_fuel(Some(FUEL));
     environment.set_debug(true);
     filters::add(environment);
@@ -43,6 +54,18 @@ fn syntax() -> SyntaxConfig {
         .expect("the delimiters are the usual ones")
 }
 
+/// Writes a value. The bound on a rendering's output does not see what goes to a variable first; a value
+/// that is no text is small beside what it is made of.
+fn format_bounded(output: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
+    let length = value.as_str().map_or(0, str::len);
+    let written = WRITTEN.get() + length;
+    WRITTEN.set(written);
+    if written > MAX_OUTPUT {
+        return Err(Error::from(ErrorKind::WriteFailure));
+    }
+    escape_formatter(output, state, value)
+}
+
 /// Renders a template. An error is of kind `invalid` (`not_found` if there is no such template), and
 /// names the template, the line and what is wrong there.
 pub fn render(
@@ -51,6 +74,7 @@ pub fn render(
     scope: &Value,
 ) -> Result<String, HostError> {
     let mut output = Bounded(Vec::new());
+    WRITTEN.set(0);
     environment
         .get_template(name)
         .and_then(|template| {

@@ -217,7 +217,27 @@ fn a_rendering_is_bounded() {
     let long = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
     assert_eq!(error(long), "templates/t.yaml:1: more than 1000000 steps");
     let wide = "{% set line = 'x' * 99999 %}{% for a in range(9999) %}{{ line }}{% endfor %}";
-    assert_eq!(error(wide), "templates/t.yaml: more than 16 MiB of output");
+    assert_eq!(
+        error(wide),
+        "templates/t.yaml:1: more than 16 MiB of output"
+    );
+    let kept = format!("{{% set kept %}}{wide}{{% endset %}}");
+    assert_eq!(
+        error(&kept),
+        "templates/t.yaml:1: more than 16 MiB of output"
+    );
+    let called = format!("{{% macro m() %}}{wide}{{% endmacro %}}{{% set kept = m() %}}");
+    assert_eq!(
+        error(&called),
+        "templates/t.yaml:1: more than 16 MiB of output"
+    );
+    let plain = "{% for a in range(9999) %}{% for b in range(20) %}";
+    let plain = format!("{plain}{}{{% endfor %}}{{% endfor %}}", "x".repeat(100));
+    assert_eq!(
+        error(&plain),
+        "templates/t.yaml: more than 16 MiB of output"
+    );
+    assert_eq!(ok("{{ name }}"), "web", "each rendering counts for itself");
 }
 
 #[test]
