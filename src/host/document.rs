@@ -4,7 +4,7 @@ use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Array, Dynamic};
 use serde_json::Value;
 
-use super::{Answer, invalid};
+use super::{Answer, arguments, invalid};
 use crate::model::yaml;
 use crate::script::value;
 
@@ -71,7 +71,7 @@ mod functions {
     /// ```
     #[rhai_fn(pure, return_raw)]
     pub fn to_yaml(value: &mut Dynamic) -> Answer<String> {
-        Ok(yaml::write(&data(value)?))
+        Ok(yaml::write(&arguments::json(value)?))
     }
 
     /// Reads a JSON text.
@@ -99,16 +99,11 @@ mod functions {
     /// ```
     #[rhai_fn(pure, return_raw)]
     pub fn to_json(value: &mut Dynamic) -> Answer<String> {
-        Ok(data(value)?.to_string())
+        Ok(arguments::json(value)?.to_string())
     }
 }
 
 /// The documents of a YAML text.
 fn documents(text: &str) -> Answer<Vec<Value>> {
     yaml::parse_all(text).map_err(|error| invalid(format!("not YAML: {error}")))
-}
-
-/// A script's value as data.
-fn data(value: &Dynamic) -> Answer<Value> {
-    value::to_value(value).map_err(|error| invalid(error.to_string()))
 }

@@ -7,7 +7,7 @@ use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Array, Dynamic, Map};
 
 use super::memo::Memo;
-use super::{Answer, invalid};
+use super::{Answer, arguments, invalid};
 use crate::script::value;
 
 /// As deep as JSON readers go; deeper values are a script's mistake, and would exhaust the stack.
@@ -177,7 +177,7 @@ fn select(value: &Dynamic, query: &str, most: usize) -> Answer<Array> {
     let parsed = QUERIES
         .with(|known| known.get(query, parse_json_path))
         .map_err(|error| invalid(not_a_query(query, &error.to_string())))?;
-    let value = value::to_value(value).map_err(|error| invalid(error.to_string()))?;
+    let value = arguments::json(value)?;
     let found = js_path_process(&parsed, &value).map_err(|error| invalid(error.to_string()))?;
     Ok(found
         .into_iter()

@@ -9,8 +9,8 @@ use rhai::{Dynamic, NativeCallContext};
 use serde_json::{Map, Value};
 
 use super::Answer;
-use crate::apply::{self, Action, Applied, Memory, Owner};
-use crate::clock::{self, Instant};
+use crate::apply::{self, Action, Actions, Applied, Memory, Owner};
+use crate::clock::{self, Clock, Instant};
 use crate::cluster::Cluster;
 use crate::cluster::request::{ListQuery, WriteOptions};
 use crate::model::condition::Condition;
@@ -35,6 +35,8 @@ pub struct Setup {
     pub variables: Variables,
     /// The secrets that the run has seen.
     pub redactor: Redactor,
+    /// The wall clock.
+    pub clock: Clock,
     /// Environment variables that the operator's flag opens; a trailing `*` stands for any ending.
     pub allow_env: Vec<String>,
     /// Whether each call is noted in [`Gathered::trace`].
@@ -79,6 +81,8 @@ pub struct Gathered {
     pub writes: Vec<Write>,
     /// Writes that were not needed: nothing would have changed, or nothing did.
     pub skipped: usize,
+    /// What applies came to.
+    pub actions: Actions,
     /// Existing objects that nobody controlled and that are ours now.
     pub adopted: Vec<ObjectRef>,
     /// Fields that were sent and that the server did not keep.
@@ -278,6 +282,7 @@ impl Session {
             gathered.adopted.push(object.clone());
         }
         gathered.unreachable |= applied.ownership.is_unreachable();
+        gathered.actions.note(applied.action);
         match applied.action {
             Action::Skipped | Action::Unchanged => gathered.skipped += 1,
             Action::Created | Action::Changed | Action::Recreated => gathered.writes.push(Write {

@@ -5,10 +5,11 @@
 use jiff::Timestamp;
 use jiff::fmt::strtime::{self, BrokenDownTime};
 use jiff::tz::TimeZone;
+use rhai::NativeCallContext;
 use rhai::plugin::{Module, export_module, exported_module};
 
+use super::session::Session;
 use super::{Answer, invalid};
-use crate::clock::Clock;
 use crate::model::duration;
 
 /// The package.
@@ -22,13 +23,16 @@ mod functions {
     ///
     /// Use it to compare, not to fill an object: what differs in each run is written in each run.
     ///
-    /// ```rhai
-    /// let created = parse_time("2026-01-01T00:00:00Z");
-    /// assert(now() - created > duration("1h"));
+    /// ```rhai,no_run
+    /// let age = now() - parse_time(meta.creationTimestamp);
+    /// if age > duration("1h") {
+    ///     log_warn("an hour old, and not ready");
+    /// }
     /// ```
-    #[rhai_fn(volatile)]
-    pub fn now() -> i64 {
-        Clock::system().timestamp().as_second()
+    #[rhai_fn(volatile, return_raw)]
+    pub fn now(cx: NativeCallContext) -> Answer<i64> {
+        let session = Session::of(&cx)?;
+        Ok(session.setup.clock.timestamp().as_second())
     }
 
     /// Reads a moment, in Unix seconds.

@@ -68,6 +68,7 @@ impl Run<'_> {
             roles: Arc::clone(&self.input.roles),
             variables: inputs::variables(&scene),
             redactor: self.redactor.clone(),
+            clock: self.context.clock.clone(),
             allow_env: self.context.allow_env.clone(),
             trace: self.input.mode != Mode::Operator,
         }

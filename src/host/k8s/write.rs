@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rhai::plugin::{Module, export_module, exported_module};
-use rhai::{Dynamic, Map, NativeCallContext};
+use rhai::{Array, Dynamic, Map, NativeCallContext};
 use serde_json::Value;
 
 use super::super::arguments::{self, Options, Reference};
@@ -25,18 +25,20 @@ pub(super) fn module() -> Module {
 
 #[export_module]
 mod functions {
-    /// Deletes an object; that it is absent, or being deleted already, is no error.
+    /// Deletes objects; that one is absent, or being deleted already, is no error.
     ///
-    /// - `object`: any object, or a map `#{apiVersion, kind, name, namespace}`.
+    /// - `object`: any object, a map `#{apiVersion, kind, name, namespace}`, or an array of them, in whose
+    ///   order they are deleted.
     /// - `options`: optional: `propagation`, what becomes of what the object owns: `"background"`
     ///   (deleted afterwards, the default), `"foreground"` (deleted first), `"orphan"` (kept).
     ///
     /// ```rhai,no_run
     /// k8s_delete(#{apiVersion: "v1", kind: "ConfigMap", name: "obsolete"});
+    /// k8s_delete(k8s_list("v1", "Pod", #{labels: #{job: meta.name}}), #{propagation: "foreground"});
     /// ```
     #[rhai_fn(name = "k8s_delete", volatile, return_raw)]
     pub fn k8s_delete(cx: NativeCallContext, object: Dynamic) -> Answer<()> {
-        delete(&cx, &Reference::of(&object)?, Propagation::Background)
+        all(&cx, &object, Propagation::Background)
     }
 
     #[rhai_fn(name = "k8s_delete", volatile, return_raw)]
@@ -52,7 +54,7 @@ mod functions {
             }
         };
         options.finish(&["propagation"])?;
-        delete(&cx, &Reference::of(&object)?, propagation)
+        all(&cx, &object, propagation)
     }
 
     /// Changes parts of an object that need not be the custom resource's; nothing is sent where
@@ -110,6 +112,17 @@ mod functions {
     pub fn k8s_scale(cx: NativeCallContext, object: Dynamic, replicas: i64) -> Answer<()> {
         scale(&cx, &Reference::of(&object)?, replicas)
     }
+}
+
+/// Deletes one object or several; what is no reference is told before anything is deleted.
+fn all(cx: &NativeCallContext, object: &Dynamic, propagation: Propagation) -> Answer<()> {
+    let Some(objects) = object.read_lock::<Array>() else {
+        return delete(cx, &Reference::of(object)?, propagation);
+    };
+    let references: Vec<_> = objects.iter().map(Reference::of).collect::<Answer<_>>()?;
+    references
+        .iter()
+        .try_for_each(|reference| delete(cx, reference, propagation))
 }
 
 pub(super) fn delete(
