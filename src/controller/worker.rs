@@ -61,8 +61,9 @@ impl Shared {
         for (function, calls) in &report.calls {
             self.metrics.host_calls(function, *calls);
         }
-        self.metrics.applied("written", report.writes.len());
-        self.metrics.applied("skipped", report.skipped);
+        for (action, count) in report.actions.iter() {
+            self.metrics.applied(action.as_str(), count);
+        }
         self.metrics.pruned(report.pruned.len());
         if let Some(observer) = &self.observer {
             observer.ran(work.reason, &report);

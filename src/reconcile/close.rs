@@ -81,6 +81,9 @@ impl Run<'_> {
             (true, true) => Own::Paused,
             (true, false) => Own::End(&situation),
         };
+        let undeclared = self.undeclared().await;
+        let tries_again = undeclared.is_empty() && self.looks_again();
+        history.dropped.extend(undeclared);
         let nothing = BTreeSet::new();
         let wanted = Wanted {
             role: &gathered_status,
@@ -91,7 +94,7 @@ impl Run<'_> {
                 now: &now,
                 generation: Some(self.input.cr.generation).filter(|generation| *generation > 0),
             },
-            dropped: if self.looks_again() {
+            dropped: if tries_again {
                 &nothing
             } else {
                 &history.dropped
@@ -145,6 +148,21 @@ impl Run<'_> {
         status::write(&self.cluster, &newest, wanted)
             .await
             .map(Some)
+    }
+
+    /// What the runtime would write on its own and the CRD has no place for. After a start nothing is
+    /// remembered, and a status without conditions does not tell whether there may be any.
+    async fn undeclared(&self) -> BTreeSet<String> {
+        let mut undeclared = BTreeSet::new();
+        if self.input.reason != Reason::Startup || self.cr.json().contains("\"conditions\"") {
+            return undeclared;
+        }
+        for field in ["conditions", "observedGeneration"] {
+            if !self.cluster.has_status_field(&self.cr.gvk, field).await {
+                undeclared.insert(format!("status.{field}"));
+            }
+        }
+        undeclared
     }
 
     fn note_written(&mut self, written: Written, history: &mut History) {
@@ -295,16 +313,27 @@ impl Run<'_> {
             .map(|write| write.object)
             .collect();
         report.skipped = gathered.skipped;
+        report.actions = gathered.actions;
         report.calls = gathered.calls;
         report.trace = gathered.trace;
         report.took = clock::now() - self.started;
-        tracing::info!(
-            outcome = report.outcome.as_str(),
-            why = report.outcome.message(),
-            writes = report.writes.len(),
-            took = ?report.took,
-            "ran"
-        );
+        macro_rules! tell {
+            ($level:ident) => {
+                tracing::$level!(
+                    outcome = report.outcome.as_str(),
+                    why = report.outcome.message(),
+                    writes = report.writes.len(),
+                    took = ?report.took,
+                    "ran"
+                )
+            };
+        }
+        let is_well = matches!(report.outcome, Outcome::Done | Outcome::Waiting { .. });
+        if is_well && report.writes.is_empty() && !report.status_written {
+            tell!(debug);
+        } else {
+            tell!(info);
+        }
         self.report
     }
 }

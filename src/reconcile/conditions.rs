@@ -36,7 +36,7 @@ pub(super) struct Tally {
     pub(super) ok: usize,
     /// Host calls that failed.
     pub(super) failures: usize,
-    /// Objects left as they are.
+    /// Tasks that were skipped: a script has none.
     pub(super) skipped: usize,
     /// When the run ended, as Python writes a time.
     pub(super) completion: String,

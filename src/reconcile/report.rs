@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Call, Change, Subscription};
+use crate::apply::Actions;
 use crate::model::{Object, ObjectRef, Outcome};
 
 /// What a run came to; all that anyone may want to know about it.
@@ -36,8 +37,10 @@ pub struct Report {
     pub status_written: bool,
     /// What the role wrote, each as often as that changed something, for the loop detector.
     pub writes: Vec<ObjectRef>,
-    /// Applies that needed no request.
+    /// Writes that were not needed.
     pub skipped: usize,
+    /// What applies came to.
+    pub actions: Actions,
     /// How long the run took.
     pub took: Duration,
     /// How long its script took, host calls included.
@@ -85,6 +88,7 @@ impl Report {
             status_written: false,
             writes: Vec::new(),
             skipped: 0,
+            actions: Actions::default(),
             took: Duration::ZERO,
             script_took: Duration::ZERO,
             calls: BTreeMap::new(),

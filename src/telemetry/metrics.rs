@@ -350,7 +350,8 @@ impl Metrics {
             .inc_by(u64::try_from(calls).unwrap_or(u64::MAX));
     }
 
-    /// Counts applied objects: `written`, or `skipped` because nothing had changed.
+    /// Counts applied objects by what it came to: `created`, `changed`, `skipped` because nothing had
+    /// changed, ….
     pub fn applied(&self, action: &'static str, objects: usize) {
         self.0
             .families

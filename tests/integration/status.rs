@@ -23,6 +23,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_failure_is_in_the_status_and_an_event_and_so_is_the_recovery,
         a_status_edited_by_someone_else_is_repaired,
         a_dropped_field_is_told_once,
+        a_status_without_room_for_conditions_costs_no_write_at_a_start,
         a_paused_resource_is_held_and_says_so,
         the_ansible_style_is_written,
     ]
@@ -280,6 +281,42 @@ async fn a_dropped_field_is_told_once(case: Case) -> anyhow::Result<()> {
     scene.until("generation 2", sees).await?;
     assert_eq!(scene.events("FieldDropped").await?.len(), 1);
     assert!(scene.operator.log()?.contains("status.consumers"));
+    Ok(())
+}
+
+async fn a_status_without_room_for_conditions_costs_no_write_at_a_start(
+    case: Case,
+) -> anyhow::Result<()> {
+    let crd = Crd::new("Web").status(json!({
+        "type": "object", "properties": {"ready": {"type": "integer"}},
+    }));
+    let webs = case.api(&case.define(&crd).await?);
+    let project =
+        Project::new(&case, WATCHES)?.with_role(&case, "web", "set_status(#{ready: 1});")?;
+    let operator = Operator::of(&case, &project).start().await?;
+    let mut scene = Scene {
+        case,
+        webs,
+        operator,
+    };
+    scene.create(json!({})).await?;
+    scene
+        .until("the status", |status| status["ready"] == 1)
+        .await?;
+    assert!(scene.operator.terminate().await?.success());
+    let audit = &scene.case.cluster.audit;
+    let mark = audit.mark().await?;
+    scene.operator = Operator::of(&scene.case, &project).start().await?;
+    eventually(SOON, "a run", || async {
+        let metrics = scene.operator.metrics().await?;
+        let run = r#"reconcile_total{controller="web-controller",result="success"} 1"#;
+        anyhow::ensure!(metrics.contains(run), "{metrics}");
+        Ok(())
+    })
+    .await?;
+    let requests = audit.since(mark).await?.by(&scene.operator.user.name);
+    let writes = requests.writes().counted();
+    assert_eq!(writes, [].into());
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use super::super::arguments::{self, Reference};
 use super::super::session::{Ending, Session, Write, live};
 use super::super::{Answer, invalid};
 use super::write;
-use crate::apply::{self, Desired, Options};
+use crate::apply::{self, Action, Desired, Options};
 use crate::clock;
 use crate::cluster::request::Propagation;
 use crate::model::{Gvk, Object, yaml};
@@ -184,6 +184,11 @@ pub(crate) fn create(cx: &NativeCallContext, object: &Dynamic) -> Answer<Arc<Obj
     setup.redactor.learn(&created.object);
     let mut gathered = session.gathered();
     gathered.unreachable |= created.unreachable;
+    gathered.actions.note(if created.new {
+        Action::Created
+    } else {
+        Action::Skipped
+    });
     if created.new {
         gathered.writes.push(Write {
             object: created.object.object_ref(),

@@ -145,6 +145,11 @@ impl<'a> Start<'a> {
             .args(flags)
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| name == "PATH" || name == "RUST_LOG"))
+            // Runs without effect are told at this level only, and tests count them.
+            .env(
+                "RHAI_OPERATOR_LOG_LEVEL",
+                "info,rhai_operator::reconcile=debug",
+            )
             .envs(environment)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
