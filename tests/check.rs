@@ -94,3 +94,18 @@ fn an_unknown_format_is_a_usage_error() {
     let output = check(&project("good"), &["-o", "xml"]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn a_pipe_that_nobody_reads_ends_it_quietly() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    for output in ["text", "json"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rhai-operator"));
+        command.env_clear().current_dir(project("broken"));
+        command.args(["check", "--output", output]);
+        command.stdout(writer.try_clone().expect("another end"));
+        let output = command.output().expect("the binary can be started");
+        assert_eq!(output.status.code(), Some(141));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    }
+}

@@ -1,7 +1,7 @@
 //! The command line: the tree of commands, one file per command, and what all of them share.
 //!
 //! Data goes to stdout, speech to stderr. Each command says how it ended with an [`Exit`]; an error that
-//! reaches [`main`] is printed once, with its causes.
+//! reaches [`main`] is printed once, with its causes; a pipe that nobody reads any more ends it quietly.
 
 mod check;
 mod connection;
@@ -11,7 +11,7 @@ mod role_run;
 mod run;
 mod version;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -84,12 +84,28 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
         Command::Role(RoleCommand::Run(options)) => options.run(toolchain),
         Command::Version(options) => options.run(),
     };
-    result.unwrap_or_else(|error| report(&error)).into()
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) if is_closed_pipe(&error) => ExitCode::from(CLOSED_PIPE),
+        Err(error) => report(&error).into(),
+    }
+}
+
+/// What a shell sees of a program that the system ended because nobody reads on (128 + SIGPIPE).
+const CLOSED_PIPE: u8 = 141;
+
+/// Whether an output was closed before all was written, as by `head`.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        let json = || cause.downcast_ref::<serde_json::Error>()?.io_error_kind();
+        io.or_else(json) == Some(io::ErrorKind::BrokenPipe)
+    })
 }
 
 /// Prints an error and its causes to stderr.
 fn report(error: &anyhow::Error) -> Exit {
-    let _ = writeln!(std::io::stderr(), "error: {error:#}");
+    let _ = writeln!(io::stderr(), "error: {error:#}");
     Exit::Failed
 }
 

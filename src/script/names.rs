@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rhai::Engine;
 
+use crate::model::findings;
+
 /// What the engine itself does with a name, without a registered function.
 const SYNTACTIC: [(&str, &[usize]); 7] = [
     ("Fn", &[1]),
@@ -66,17 +68,12 @@ impl Names {
     }
 }
 
-/// The candidate that `name` may be a slip for.
+/// The candidate that `name` may be a slip for; operators and the engine's own names are none.
 pub(super) fn nearest<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let tolerated = (name.chars().count() / 3).max(1);
-    candidates
-        .into_iter()
-        .filter(|candidate| candidate.starts_with(|c: char| c.is_alphabetic()))
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
-        .filter(|(distance, _)| *distance <= tolerated)
-        .min()
-        .map(|(_, candidate)| candidate)
+    let candidates = candidates.into_iter();
+    let words = candidates.filter(|word| word.starts_with(|c: char| c.is_alphabetic()));
+    findings::nearest(name, &words.collect::<Vec<_>>())
 }

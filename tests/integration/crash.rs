@@ -90,7 +90,8 @@ async fn kill_at_each(case: Case, keep: fn(Rule) -> Rule) -> anyhow::Result<()> 
         let name = name(kills.len());
         let fault = scene.proxy.inject(keep(scene.request(kills.len())));
         scene.make(&name).await?;
-        let Some(request) = scene.held_or_done(&operator, &name, &fault).await? else {
+        let done = || scene.is_ready(&name);
+        let Some(request) = held(&operator, &fault, done).await? else {
             fault.clear();
             break;
         };
@@ -126,7 +127,8 @@ async fn a_kill_at_any_request_of_a_deletion_leaves_nothing(case: Case) -> anyho
             let rule = scene.request(kills.len() - before);
             let fault = scene.proxy.inject(keep(rule));
             scene.widgets.delete(&name).await?;
-            let Some(request) = scene.held_or_gone(&operator, &name, &fault).await? else {
+            let gone = || scene.is_absent(&name);
+            let Some(request) = held(&operator, &fault, gone).await? else {
                 fault.clear();
                 break;
             };
@@ -180,42 +182,16 @@ impl Scene {
         self.widgets.make(name, "text").await.map(drop)
     }
 
-    /// The request that is kept; none if the run came to its end before that.
-    async fn held_or_done(
-        &self,
-        operator: &Operator,
-        name: &str,
-        fault: &Fault,
-    ) -> anyhow::Result<Option<String>> {
-        eventually(SOON, "a request to be held", || async {
-            if let Some(request) = fault.held().pop() {
-                return Ok(Some(request));
-            }
-            let ready = self.widgets.condition(name, "Ready").await?;
-            ensure!(ready["status"] == "True", "{ready}");
-            is_idle(operator).await?;
-            Ok(None)
-        })
-        .await
+    async fn is_ready(&self, name: &str) -> anyhow::Result<()> {
+        let ready = self.widgets.condition(name, "Ready").await?;
+        ensure!(ready["status"] == "True", "{ready}");
+        Ok(())
     }
 
-    /// The request that is kept; none if the widget was gone before that.
-    async fn held_or_gone(
-        &self,
-        operator: &Operator,
-        name: &str,
-        fault: &Fault,
-    ) -> anyhow::Result<Option<String>> {
-        eventually(SOON, "a request to be held", || async {
-            if let Some(request) = fault.held().pop() {
-                return Ok(Some(request));
-            }
-            let left = self.widgets.api.get_opt(name).await?;
-            ensure!(left.is_none(), "{left:?}");
-            is_idle(operator).await?;
-            Ok(None)
-        })
-        .await
+    async fn is_absent(&self, name: &str) -> anyhow::Result<()> {
+        let left = self.widgets.api.get_opt(name).await?;
+        ensure!(left.is_none(), "{left:?}");
+        Ok(())
     }
 
     async fn is_as_if_nothing_had_happened(
@@ -283,6 +259,26 @@ impl Scene {
         })
         .await
     }
+}
+
+/// The request that is kept; none if all had ended before that.
+async fn held<F>(
+    operator: &Operator,
+    fault: &Fault,
+    has_ended: impl Fn() -> F,
+) -> anyhow::Result<Option<String>>
+where
+    F: Future<Output = anyhow::Result<()>>,
+{
+    eventually(SOON, "a request to be held", || async {
+        if let Some(request) = fault.held().pop() {
+            return Ok(Some(request));
+        }
+        has_ended().await?;
+        is_idle(operator).await?;
+        anyhow::Ok(None)
+    })
+    .await
 }
 
 /// No run is on its way. What the last request of a run did is seen before its answer is held, and while

@@ -22,6 +22,7 @@ mod misbehaving;
 mod operator;
 mod reclaim;
 mod role_run;
+mod scale;
 mod status;
 mod widgets;
 
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         operator::tests(),
         reclaim::tests(),
         role_run::tests(),
+        scale::tests(),
         status::tests(),
     ])
 }

@@ -9,7 +9,7 @@ mod permissions;
 mod podset;
 mod ptemplate;
 mod release;
-mod stage;
+pub(crate) mod stage;
 
 use libtest_mimic::Trial;
 

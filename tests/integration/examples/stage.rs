@@ -22,11 +22,11 @@ pub(super) const SOON: Duration = Duration::from_mins(1);
 static SHARED: OnceCell<Arc<Operator>> = OnceCell::const_new();
 
 /// One example's kind, seen by the administrator, and the operator that serves it.
-pub(super) struct Example {
+pub(crate) struct Example {
     objects: Widgets,
     /// The namespace of its objects, if they are in one.
     namespace: Option<String>,
-    pub(super) operator: Arc<Operator>,
+    pub(crate) operator: Arc<Operator>,
 }
 
 impl Deref for Example {
@@ -38,7 +38,7 @@ impl Deref for Example {
 }
 
 /// How the API calls a kind of ours.
-pub(super) fn resource(group: &str, kind: &str) -> ApiResource {
+pub(crate) fn resource(group: &str, kind: &str) -> ApiResource {
     ApiResource {
         group: group.to_owned(),
         version: "v1alpha1".to_owned(),
@@ -54,7 +54,7 @@ pub(super) fn built_in<K: Resource<DynamicType = ()>>() -> ApiResource {
 }
 
 /// Applies one of this repository's files or folders.
-pub(super) async fn apply(case: &Case, path: &str) -> anyhow::Result<()> {
+pub(crate) async fn apply(case: &Case, path: &str) -> anyhow::Result<()> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     let path = path.to_string_lossy();
     let arguments = ["-n", &case.namespace, "apply", "-f", &path];
@@ -62,7 +62,7 @@ pub(super) async fn apply(case: &Case, path: &str) -> anyhow::Result<()> {
 }
 
 /// Starts an operator for this repository, with the rights that `deploy/` gives it.
-pub(super) async fn start(case: &Case) -> anyhow::Result<Operator> {
+pub(crate) async fn start(case: &Case) -> anyhow::Result<Operator> {
     apply(case, "deploy/cluster-role.yaml").await?;
     // The user outlives the test that comes first.
     let namespace = format!("{}-operator", case.namespace);
@@ -100,7 +100,7 @@ impl Example {
         Ok(Self::served_by(operator, case, resource))
     }
 
-    pub(super) fn served_by(operator: Arc<Operator>, case: &Case, resource: ApiResource) -> Self {
+    pub(crate) fn served_by(operator: Arc<Operator>, case: &Case, resource: ApiResource) -> Self {
         Self {
             objects: Widgets::of(case, resource),
             namespace: Some(case.namespace.clone()),
