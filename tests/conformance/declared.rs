@@ -1,0 +1,61 @@
+//! The differences that are known, each with its reason: `differences.yaml`.
+
+use std::collections::BTreeSet;
+use std::sync::{LazyLock, Mutex};
+
+use serde::Deserialize;
+
+/// Why some steps are not answered as the real server answers them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Declared {
+    /// Patterns of places; `*` is any text.
+    at: Vec<String>,
+    reason: String,
+}
+
+static DECLARED: LazyLock<Vec<Declared>> = LazyLock::new(|| {
+    let declared: Vec<Declared> =
+        serde_yaml::from_str(include_str!("differences.yaml")).expect("differences.yaml");
+    assert!(declared.iter().all(|declared| !declared.reason.is_empty()));
+    declared
+});
+
+static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Whether a difference at a place is known.
+pub(crate) fn is_declared(place: &str) -> bool {
+    let patterns = DECLARED.iter().flat_map(|declared| &declared.at);
+    let found: Vec<&String> = patterns.filter(|pattern| matches(pattern, place)).collect();
+    let mut seen = SEEN.lock().unwrap();
+    seen.extend(found.iter().map(|pattern| (*pattern).clone()));
+    !found.is_empty()
+}
+
+/// The declarations that nothing needs: what they speak of differs no more.
+pub(crate) fn unneeded() -> Vec<String> {
+    let seen = SEEN.lock().unwrap();
+    let patterns = DECLARED.iter().flat_map(|declared| &declared.at);
+    patterns.filter(|pattern| !seen.contains(*pattern)).cloned().collect()
+}
+
+/// All reasons, in order: what the documentation has to say.
+pub(crate) fn reasons() -> impl Iterator<Item = &'static str> {
+    DECLARED.iter().map(|declared| declared.reason.as_str())
+}
+
+fn matches(pattern: &str, place: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = place.strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
+    let mut ends_open = false;
+    for part in parts {
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
+        ends_open = part.is_empty();
+        rest = &rest[at + part.len()..];
+    }
+    rest.is_empty() || ends_open || (pattern.contains('*') && place.ends_with(pattern.rsplit('*').next().unwrap_or_default()))
+}

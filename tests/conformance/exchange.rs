@@ -1,0 +1,262 @@
+//! One step: its request, and what came back.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use http::{HeaderMap, Method, Request, Response};
+use kube::client::Body;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use rhai_operator::clock;
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::ground::Ground;
+use crate::sequence::{Step, Watch};
+use crate::stream::Stream;
+use crate::variables::Variables;
+
+/// For one answer. The real server takes up to 3 s where it waits for a revision of the future.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// For what a step waits for by `until`.
+const SETTLED: Duration = Duration::from_secs(45);
+const INTERVAL: Duration = Duration::from_millis(50);
+
+const QUERY: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'/');
+
+/// What a client acts on; dates, lengths and ids say nothing.
+const HEADERS: [&str; 9] = [
+    "content-type",
+    "warning",
+    "retry-after",
+    "cache-control",
+    "vary",
+    "allow",
+    "location",
+    "www-authenticate",
+    "x-content-type-options",
+];
+
+/// A conversation with one server.
+pub(crate) struct Exchange<'a> {
+    ground: &'a Ground,
+    pub(crate) variables: Variables,
+    streams: HashMap<String, Stream>,
+}
+
+impl<'a> Exchange<'a> {
+    pub(crate) fn new(ground: &'a Ground, variables: Variables) -> Self {
+        Self {
+            ground,
+            variables,
+            streams: HashMap::new(),
+        }
+    }
+
+    /// Does a step, until it shows what it waits for.
+    pub(crate) async fn perform(&mut self, step: &Step) -> Answer {
+        let step = step.filled(&self.variables);
+        if let Some(watch) = &step.read {
+            return self.read_on(watch).await;
+        }
+        let deadline = clock::now() + SETTLED;
+        loop {
+            let mut answer = match tokio::time::timeout(PATIENCE, self.ask(&step)).await {
+                Ok(answer) => answer,
+                Err(_) => Answer::none("no answer in time"),
+            };
+            if shows(&answer, &step.until) {
+                self.save(&step, &answer);
+                return answer;
+            }
+            if clock::now() > deadline {
+                answer.end = Some(format!("waited in vain for {:?}", step.until));
+                return answer;
+            }
+            clock::sleep(INTERVAL).await;
+        }
+    }
+
+    fn save(&mut self, step: &Step, answer: &Answer) {
+        for (name, pointer) in &step.save {
+            let value = answer.body.pointer(pointer).cloned().unwrap_or_default();
+            self.variables.set(name, value);
+        }
+    }
+
+    async fn ask(&mut self, step: &Step) -> Answer {
+        let request = match self.request(step) {
+            Ok(request) => request,
+            Err(error) => return Answer::none(format!("not a request: {error:#}")),
+        };
+        match self.ground.send(request).await {
+            Ok(answer) => match &step.watch {
+                Some(watch) if answer.status() == 200 => self.watch(answer, watch).await,
+                _ => whole(answer).await,
+            },
+            Err(_) => Answer::none("the connection was closed"),
+        }
+    }
+
+    fn request(&self, step: &Step) -> anyhow::Result<Request<Body>> {
+        let (method, path) = step.request.split_once(' ').unwrap_or((&step.request, ""));
+        let (method, media_type) = method_of(method);
+        let uri = with_query(self.variables.path(path), step);
+        anyhow::ensure!(!uri.contains("${"), "an unknown variable: {uri}");
+        let mut request = Request::builder().method(Method::from_bytes(method.as_bytes())?).uri(uri);
+        for (name, value) in self.headers(step, media_type) {
+            request = request.header(name, value);
+        }
+        Ok(request.body(Body::from(body(step)?))?)
+    }
+
+    fn headers(&self, step: &Step, media_type: &str) -> Vec<(String, String)> {
+        let mut headers = BTreeMap::from([("User-Agent".to_owned(), "conformance/1".to_owned())]);
+        if !media_type.is_empty() && (step.body.is_some() || step.raw.is_some()) {
+            headers.insert("Content-Type".to_owned(), media_type.to_owned());
+        }
+        match step.token.as_deref().unwrap_or_else(|| self.ground.token()) {
+            "" => None,
+            token => headers.insert("Authorization".to_owned(), format!("Bearer {token}")),
+        };
+        headers.extend(step.headers.clone());
+        headers.retain(|_, value| !value.is_empty());
+        let user = step.user.iter().map(|user| ("Impersonate-User".to_owned(), user.clone()));
+        let groups = step.groups.iter().map(|group| ("Impersonate-Group".to_owned(), group.clone()));
+        headers.into_iter().chain(user).chain(groups).collect()
+    }
+
+    async fn watch(&mut self, answer: Response<Body>, watch: &Watch) -> Answer {
+        let headers = headers(answer.headers());
+        let code = answer.status().as_u16();
+        let mut stream = Stream::new(answer.into_body());
+        let (events, end) = stream.events(watch).await;
+        if let Some(name) = &watch.stream {
+            self.streams.insert(name.clone(), stream);
+        }
+        Answer {
+            code,
+            headers,
+            body: Value::Array(events),
+            end: Some(end.to_owned()),
+        }
+    }
+
+    async fn read_on(&mut self, watch: &Watch) -> Answer {
+        let name = watch.stream.clone().unwrap_or_default();
+        let Some(stream) = self.streams.get_mut(&name) else {
+            return Answer::none(format!("no stream {name} is open"));
+        };
+        let (events, end) = stream.events(watch).await;
+        Answer {
+            body: Value::Array(events),
+            end: Some(end.to_owned()),
+            ..Answer::default()
+        }
+    }
+}
+
+fn method_of(word: &str) -> (&str, &str) {
+    match word {
+        "MERGE" => ("PATCH", "application/merge-patch+json"),
+        "JSON" => ("PATCH", "application/json-patch+json"),
+        "STRATEGIC" => ("PATCH", "application/strategic-merge-patch+json"),
+        "APPLY" => ("PATCH", "application/apply-patch+yaml"),
+        other => (other, "application/json"),
+    }
+}
+
+fn with_query(mut uri: String, step: &Step) -> String {
+    let mut query: Vec<(&str, String)> = Vec::new();
+    for (name, value) in &step.query {
+        let values = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
+        for value in values {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            query.push((name, text));
+        }
+    }
+    if let Some(by) = &step.by {
+        query.push(("fieldManager", by.clone()));
+    }
+    if step.force {
+        query.push(("force", "true".to_owned()));
+    }
+    for (name, value) in query {
+        uri.push(if uri.contains('?') { '&' } else { '?' });
+        uri.push_str(&format!("{name}={}", utf8_percent_encode(&value, QUERY)));
+    }
+    uri
+}
+
+fn body(step: &Step) -> anyhow::Result<Vec<u8>> {
+    let times = step.times.unwrap_or(1);
+    Ok(match (&step.body, &step.raw) {
+        (Some(body), None) => {
+            let text = serde_json::to_string(body)?;
+            anyhow::ensure!(!text.contains("${"), "an unknown variable: {text}");
+            // A body that is too long to be written down holds a mark instead.
+            text.replace("<long>", &"x".repeat(times)).into_bytes()
+        }
+        (None, Some(raw)) => raw.repeat(times).into_bytes(),
+        (None, None) => Vec::new(),
+        (Some(_), Some(_)) => anyhow::bail!("both body and raw"),
+    })
+}
+
+async fn whole(answer: Response<Body>) -> Answer {
+    let headers = headers(answer.headers());
+    let code = answer.status().as_u16();
+    let Ok(bytes) = answer.into_body().collect_bytes().await else {
+        return Answer::none("the connection was lost");
+    };
+    let is_json = headers
+        .get("content-type")
+        .is_some_and(|types| types.iter().any(|media_type| media_type.contains("json")));
+    let text = || Value::from(String::from_utf8_lossy(&bytes));
+    let body = if is_json {
+        serde_json::from_slice(&bytes).unwrap_or_else(|_| text())
+    } else {
+        text()
+    };
+    Answer {
+        code,
+        headers,
+        body,
+        end: None,
+    }
+}
+
+fn headers(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
+    let mut kept = BTreeMap::new();
+    for name in HEADERS {
+        let values = headers.get_all(name).iter();
+        let values: Vec<String> =
+            values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect();
+        if !values.is_empty() {
+            kept.insert(name.to_owned(), values);
+        }
+    }
+    if headers.contains_key("etag") {
+        kept.insert("etag".to_owned(), vec!["some".to_owned()]);
+    }
+    kept
+}
+
+/// Whether an answer is what its step waits for.
+fn shows(answer: &Answer, until: &BTreeMap<String, Value>) -> bool {
+    until.iter().all(|(what, wanted)| match what.as_str() {
+        "code" => *wanted == Value::from(answer.code),
+        pointer => {
+            let found = answer.body.pointer(pointer);
+            match wanted.as_str() {
+                Some("*") => found.is_some(),
+                Some("none") => found.is_none(),
+                _ => found == Some(wanted),
+            }
+        }
+    })
+}

@@ -1,0 +1,133 @@
+//! The trials: each sequence of requests, on two servers.
+
+use std::sync::OnceLock;
+
+use libtest_mimic::{Completion, Failed, Trial};
+use tokio::runtime::Runtime;
+
+use crate::answer::Answer;
+use crate::comparison;
+use crate::exchange::Exchange;
+use crate::ground::{self, Ground};
+use crate::normal::Normal;
+use crate::recording;
+use crate::sequence::{self, Sequence, Step};
+use crate::supervisor;
+use crate::variables::Variables;
+
+/// What is compared with what.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// The embedded API with the real server.
+    Live,
+    /// The embedded API with what the real server said in an earlier run.
+    Recorded,
+    /// The real server with itself.
+    Myself,
+}
+
+impl Mode {
+    fn of_environment() -> Self {
+        match std::env::var("CONFORMANCE").as_deref() {
+            Ok("recorded") => Self::Recorded,
+            Ok("self") => Self::Myself,
+            _ => Self::Live,
+        }
+    }
+}
+
+/// Whether this run proves the harness, not the embedded API.
+pub(crate) fn compares_with_itself() -> bool {
+    Mode::of_environment() == Mode::Myself
+}
+
+/// Clients outlive the trial that made them, so that all trials share one runtime.
+pub(crate) fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| Runtime::new().expect("a runtime for the tests"))
+}
+
+/// One trial for each sequence.
+pub(crate) fn trials() -> Vec<Trial> {
+    let mode = Mode::of_environment();
+    let trial = |sequence: Sequence| {
+        let name = format!("{}::{}", sequence.theme, sequence.name);
+        Trial::ignorable_test(name, move || match unavailable(mode) {
+            Some(reason) if std::env::var_os("CI").is_some() => Err(Failed::from(reason)),
+            Some(reason) => Ok(Completion::ignored_with(reason)),
+            None => runtime()
+                .block_on(compare(mode, &sequence))
+                .map(|()| Completion::Completed)
+                .map_err(Failed::from),
+        })
+    };
+    sequence::all().into_iter().map(trial).collect()
+}
+
+fn unavailable(mode: Mode) -> Option<&'static str> {
+    let needs_cluster = mode != Mode::Recorded && std::env::var_os("CONFORMANCE_KUBECONFIG").is_none();
+    needs_cluster.then(supervisor::unavailable).flatten()
+}
+
+async fn compare(mode: Mode, sequence: &Sequence) -> Result<(), String> {
+    let error = |error: anyhow::Error| format!("{error:#}");
+    let expected = if mode == Mode::Recorded {
+        recording::answers(sequence).map_err(error)?
+    } else {
+        let real = Ground::real().await.map_err(error)?;
+        let answers = converse(real, sequence).await.map_err(error)?;
+        recording::keep(sequence, &answers).map_err(error)?;
+        answers
+    };
+    let other = match mode {
+        Mode::Myself => Ground::real().await,
+        Mode::Live | Mode::Recorded => Ground::embedded().await,
+    };
+    let seen = converse(other.map_err(error)?, sequence).await.map_err(error)?;
+    if std::env::var_os("CONFORMANCE_PRINT").is_some() {
+        print(sequence, &expected);
+    }
+    comparison::compare(sequence, &expected, &seen)
+}
+
+/// The answers to a sequence, in a namespace that was not there before.
+async fn converse(ground: &Ground, sequence: &Sequence) -> anyhow::Result<Vec<Answer>> {
+    let name = ground::unused_name();
+    let mut variables = Variables::default();
+    variables.set("ns", name.clone().into());
+    variables.set("group", format!("{name}.example.com").into());
+    let mut exchange = Exchange::new(ground, variables);
+    let created = exchange.perform(&new_namespace()).await;
+    anyhow::ensure!(created.code == 201, "a namespace for the sequence: {}", created.text());
+    exchange.perform(&default_account()).await;
+    let mut normal = Normal::new(&name);
+    let mut answers = Vec::new();
+    for step in &sequence.steps {
+        let answer = exchange.perform(step).await;
+        answers.push(normal.answer(step, answer));
+    }
+    Ok(answers)
+}
+
+fn new_namespace() -> Step {
+    Step {
+        request: "POST /api/v1/namespaces".to_owned(),
+        body: Some(serde_json::json!({"metadata": {"name": "${ns}"}})),
+        ..Step::default()
+    }
+}
+
+/// Pods are refused until it is there.
+fn default_account() -> Step {
+    Step {
+        request: "GET core:serviceaccounts/default".to_owned(),
+        until: [("code".to_owned(), 200.into())].into(),
+        ..Step::default()
+    }
+}
+
+fn print(sequence: &Sequence, answers: &[Answer]) {
+    for (number, (step, answer)) in sequence.steps.iter().zip(answers).enumerate() {
+        println!("### {}\n{}", comparison::place(sequence, number, step), answer.text());
+    }
+}

@@ -1,0 +1,102 @@
+//! Variables in requests: `${name}`, and the short forms of paths.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// Short forms of paths; `NS` is the sequence's namespace, `GROUP` its API group.
+const PREFIXES: [(&str, &str); 16] = [
+    ("core:", "/api/v1/namespaces/NS"),
+    ("apps:", "/apis/apps/v1/namespaces/NS"),
+    ("batch:", "/apis/batch/v1/namespaces/NS"),
+    ("rbac:", "/apis/rbac.authorization.k8s.io/v1/namespaces/NS"),
+    ("authz:", "/apis/authorization.k8s.io/v1/namespaces/NS"),
+    ("lease:", "/apis/coordination.k8s.io/v1/namespaces/NS/leases"),
+    ("events:", "/apis/events.k8s.io/v1/namespaces/NS/events"),
+    ("net:", "/apis/networking.k8s.io/v1/namespaces/NS"),
+    ("policy:", "/apis/policy/v1/namespaces/NS"),
+    ("scaling:", "/apis/autoscaling/v2/namespaces/NS"),
+    ("slices:", "/apis/discovery.k8s.io/v1/namespaces/NS/endpointslices"),
+    ("cr:", "/apis/ex.io/v1/namespaces/NS"),
+    ("own:", "/apis/GROUP/v1/namespaces/NS"),
+    ("crds:", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"),
+    ("ns:", "/api/v1/namespaces/NS"),
+    ("cluster-rbac:", "/apis/rbac.authorization.k8s.io/v1"),
+];
+
+/// The values that are known at some point of a sequence.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Variables(BTreeMap<String, Value>);
+
+impl Variables {
+    /// Sets one.
+    pub(crate) fn set(&mut self, name: &str, value: Value) {
+        self.0.insert(name.to_owned(), value);
+    }
+
+    /// All of them, for the name of a step.
+    pub(crate) fn row(&self) -> String {
+        let known: Vec<String> = self.0.iter().map(|(name, value)| shown(name, value)).collect();
+        if known.is_empty() {
+            String::new()
+        } else {
+            format!("[{}]", known.join(" "))
+        }
+    }
+
+    /// Puts the known values in. A text that is but a variable becomes its value, of whatever type.
+    pub(crate) fn fill(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => self.whole(text).unwrap_or_else(|| self.fill_text(text).into()),
+            Value::Array(items) => items.iter().map(|item| self.fill(item)).collect(),
+            Value::Object(members) => {
+                let filled = members
+                    .iter()
+                    .map(|(name, value)| (self.fill_text(name), self.fill(value)));
+                Value::Object(filled.collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Puts the known values into a text.
+    pub(crate) fn fill_text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (name, value) in &self.0 {
+            let hole = format!("${{{name}}}");
+            if text.contains(&hole) {
+                text = text.replace(&hole, &plain(value));
+            }
+        }
+        text
+    }
+
+    fn whole(&self, text: &str) -> Option<Value> {
+        let name = text.strip_prefix("${")?.strip_suffix('}')?;
+        self.0.get(name).cloned()
+    }
+
+    /// An absolute path for one that may begin with a short form.
+    pub(crate) fn path(&self, path: &str) -> String {
+        let short = PREFIXES.iter().find_map(|(prefix, long)| {
+            let rest = path.strip_prefix(prefix)?;
+            let long = long
+                .replace("NS", &self.fill_text("${ns}"))
+                .replace("GROUP", &self.fill_text("${group}"));
+            let slash = if rest.is_empty() || rest.starts_with(['?', '/']) { "" } else { "/" };
+            Some(format!("{long}{slash}{rest}"))
+        });
+        short.unwrap_or_else(|| path.to_owned())
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Long values make no good names.
+fn shown(name: &str, value: &Value) -> String {
+    let plain = plain(value);
+    let short: String = plain.chars().take(60).collect();
+    format!("{name}={short}")
+}
