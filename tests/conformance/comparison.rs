@@ -1,5 +1,7 @@
 //! Two servers' answers to the same steps, side by side.
 
+use std::fmt::Write;
+
 use similar::TextDiff;
 
 use crate::answer::Answer;
@@ -48,10 +50,21 @@ pub(crate) fn compare(
 
 /// Where a step is: `theme/sequence/number label`.
 pub(crate) fn place(sequence: &Sequence, number: usize, step: &Step) -> String {
-    format!("{}/{}/{} {}", sequence.theme, sequence.name, number + 1, step.label())
+    format!(
+        "{}/{}/{} {}",
+        sequence.theme,
+        sequence.name,
+        number + 1,
+        step.label()
+    )
 }
 
-fn difference(place: &str, step: &Step, expected: Option<&Answer>, seen: Option<&Answer>) -> String {
+fn difference(
+    place: &str,
+    step: &Step,
+    expected: Option<&Answer>,
+    seen: Option<&Answer>,
+) -> String {
     let text = |answer: Option<&Answer>| answer.map(Answer::text).unwrap_or_default();
     let (expected, seen) = (text(expected), text(seen));
     let diff = TextDiff::from_lines(&expected, &seen);
@@ -63,19 +76,23 @@ fn difference(place: &str, step: &Step, expected: Option<&Answer>, seen: Option<
 fn sent(step: &Step) -> String {
     let mut sent = String::new();
     if step.name.is_some() {
-        sent.push_str(&format!("  {}\n", step.request));
+        let _ = writeln!(sent, "  {}", step.request);
     }
     for (name, value) in &step.query {
-        sent.push_str(&format!("  ?{name}={value}\n"));
+        let _ = writeln!(sent, "  ?{name}={value}");
     }
     if let Some(by) = &step.by {
-        sent.push_str(&format!("  by {by}{}\n", if step.force { ", by force" } else { "" }));
+        let _ = writeln!(
+            sent,
+            "  by {by}{}",
+            if step.force { ", by force" } else { "" }
+        );
     }
     if let Some(body) = &step.body {
-        sent.push_str(&format!("  {body}\n"));
+        let _ = writeln!(sent, "  {body}");
     }
     if let Some(raw) = step.raw.as_ref().filter(|raw| raw.len() < 2000) {
-        sent.push_str(&format!("  {raw}\n"));
+        let _ = writeln!(sent, "  {raw}");
     }
     sent
 }

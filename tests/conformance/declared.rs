@@ -36,7 +36,10 @@ pub(crate) fn is_declared(place: &str) -> bool {
 pub(crate) fn unneeded() -> Vec<String> {
     let seen = SEEN.lock().unwrap();
     let patterns = DECLARED.iter().flat_map(|declared| &declared.at);
-    patterns.filter(|pattern| !seen.contains(*pattern)).cloned().collect()
+    patterns
+        .filter(|pattern| !seen.contains(*pattern))
+        .cloned()
+        .collect()
 }
 
 /// All reasons, in order: what the documentation has to say.
@@ -57,5 +60,8 @@ fn matches(pattern: &str, place: &str) -> bool {
         ends_open = part.is_empty();
         rest = &rest[at + part.len()..];
     }
-    rest.is_empty() || ends_open || (pattern.contains('*') && place.ends_with(pattern.rsplit('*').next().unwrap_or_default()))
+    rest.is_empty()
+        || ends_open
+        || (pattern.contains('*')
+            && place.ends_with(pattern.rsplit('*').next().unwrap_or_default()))
 }

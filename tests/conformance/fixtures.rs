@@ -30,17 +30,25 @@ pub(crate) async fn install(ground: &Ground) -> anyhow::Result<()> {
 
 /// A kind that was just established answers 404 and 429 for a while.
 async fn await_served(ground: &Ground, definition: &Value) -> anyhow::Result<()> {
-    let text = |pointer| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer| {
+        definition
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
     let version = text("/spec/versions/0/name");
     let path = format!("/apis/{group}/{version}/{plural}");
-    let until = clock::now() + Duration::from_secs(60);
+    let until = clock::now() + Duration::from_mins(1);
     loop {
         let (code, answer) = send(ground, Method::GET, &path, &Value::Null).await?;
         if code == 200 {
             return Ok(());
         }
-        anyhow::ensure!(clock::now() < until, "{path} is not served: {code} {answer}");
+        anyhow::ensure!(
+            clock::now() < until,
+            "{path} is not served: {code} {answer}"
+        );
         clock::sleep(Duration::from_millis(50)).await;
     }
 }

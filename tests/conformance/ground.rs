@@ -28,13 +28,13 @@ impl Ground {
     /// The real one; the first caller starts it.
     pub(crate) async fn real() -> anyhow::Result<&'static Self> {
         REAL.get_or_try_init(async || {
-            let (supervisor, kubeconfig) = match std::env::var_os("CONFORMANCE_KUBECONFIG") {
-                Some(kubeconfig) => (None, PathBuf::from(kubeconfig)),
-                None => {
-                    let folder = run_folder::make("conformance")?;
-                    let (supervisor, kubeconfig) = Supervisor::start(&folder).await?;
-                    (Some(supervisor), kubeconfig)
-                }
+            let given = std::env::var_os("CONFORMANCE_KUBECONFIG");
+            let (supervisor, kubeconfig) = if let Some(kubeconfig) = given {
+                (None, PathBuf::from(kubeconfig))
+            } else {
+                let folder = run_folder::make("conformance")?;
+                let (supervisor, kubeconfig) = Supervisor::start(&folder).await?;
+                (Some(supervisor), kubeconfig)
             };
             let ground = Self::of_kubeconfig(&kubeconfig, supervisor).await?;
             fixtures::install(&ground).await?;
@@ -44,6 +44,7 @@ impl Ground {
     }
 
     /// The embedded one.
+    #[expect(clippy::unused_async, reason = "as the real one")]
     pub(crate) async fn embedded() -> anyhow::Result<&'static Self> {
         anyhow::bail!("there is no embedded server yet")
     }

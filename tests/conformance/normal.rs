@@ -17,11 +17,23 @@ use crate::sequence::Step;
 /// Of today: requests that need a certain time take one of another decade.
 const TIME: &str = r"20(?:2[4-9]|3\d)-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(?:Z|[+-]\d\d:\d\d)";
 const UID: &str = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
+/// Uids that begin so are written in requests.
+const OF_REQUESTS: &str = "11111111-";
 const ADDRESS: &str = r"\b10\.\d{1,3}\.\d{1,3}\.\d{1,3}\b";
 const AGE: &str = r"^(\d+[smhd])+$|^<invalid>$";
 
 /// Texts that differ from run to run, and what is written instead.
-const NOISE: [(&str, &str); 5] = [
+const NOISE: [(&str, &str); 9] = [
+    (r#"(resourceVersion\\*":\\*")\d+"#, "${1}<rv>"),
+    (
+        r"kube-api-access-[a-z0-9]{5}\b",
+        "kube-api-access-<generated>",
+    ),
+    (r"\b\d+\.\d+\.\d+\.\d+:\d{4,5}\b", "<address>"),
+    (
+        r"(?s)-----BEGIN CERTIFICATE-----.*-----END CERTIFICATE-----\n?",
+        "<certificate>",
+    ),
     (r"0x?c[0-9a-f]{9,}", "<pointer>"),
     (
         r"too old resource version: \d+ \(\d+\)",
@@ -47,7 +59,9 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
         time: compiled(TIME),
         address: compiled(ADDRESS),
         age: compiled(AGE),
-        noise: NOISE.map(|(pattern, instead)| (compiled(pattern), instead)).into(),
+        noise: NOISE
+            .map(|(pattern, instead)| (compiled(pattern), instead))
+            .into(),
     }
 });
 
@@ -59,7 +73,10 @@ pub(crate) struct Normal {
     revisions: BTreeMap<(String, String), usize>,
     latest: BTreeMap<String, usize>,
     addresses: Vec<String>,
-    generated: Vec<(String, String)>,
+    /// Hashes of Pod templates.
+    hashes: Vec<String>,
+    /// What names are generated from.
+    bases: Vec<(Regex, String)>,
 }
 
 impl Normal {
@@ -70,16 +87,22 @@ impl Normal {
             revisions: BTreeMap::new(),
             latest: BTreeMap::new(),
             addresses: Vec::new(),
-            generated: Vec::new(),
+            hashes: Vec::new(),
+            bases: Vec::new(),
         }
     }
 
     /// An answer without what no two servers have in common.
     pub(crate) fn answer(&mut self, step: &Step, mut answer: Answer) -> Answer {
+        let base = step
+            .body
+            .as_ref()
+            .and_then(|body| body.pointer("/metadata/generateName"));
+        self.learn_base(base.and_then(Value::as_str).unwrap_or_default());
         self.learn(&answer.body);
         if answer.body.is_array() {
             for event in answer.body.as_array_mut().into_iter().flatten() {
-                self.bookmark(event);
+                bookmark(event);
             }
         }
         answer.body = self.value(&answer.body, "");
@@ -105,22 +128,34 @@ impl Normal {
         }
     }
 
-    fn learn_object(&mut self, metadata: &Map<String, Value>) {
-        let text = |name| metadata.get(name).and_then(Value::as_str).unwrap_or_default();
-        let (name, base) = (text("name"), text("generateName"));
-        if !base.is_empty() && name.starts_with(base) && name != base {
-            let known = self.generated.iter().any(|(generated, _)| generated == name);
-            if !known {
-                self.generated.push((name.to_owned(), format!("{base}<generated>")));
-            }
+    /// A generated name is its base, cut to 58 bytes, and five letters.
+    fn learn_base(&mut self, base: &str) {
+        let base = &base[..base.len().min(58)];
+        if !base.is_empty() && !self.bases.iter().any(|(_, known)| known == base) {
+            let pattern = format!("{}[a-z0-9]{{5}}\\b", regex::escape(base));
+            let pattern = Regex::new(&pattern).expect("a pattern");
+            self.bases.push((pattern, base.to_owned()));
         }
+    }
+
+    fn learn_object(&mut self, metadata: &Map<String, Value>) {
+        if let Some(base) = metadata.get("generateName").and_then(Value::as_str) {
+            self.learn_base(base);
+        }
+        let text = |name| {
+            metadata
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let name = text("name");
         for label in ["pod-template-hash", "controller-revision-hash"] {
             let hash = metadata.get("labels").and_then(|labels| labels.get(label));
             if let Some(hash) = hash.and_then(Value::as_str)
                 && hash.len() > 4
-                && !self.generated.iter().any(|(generated, _)| generated == hash)
+                && !self.hashes.iter().any(|known| known == hash)
             {
-                self.generated.push((hash.to_owned(), "<hash>".to_owned()));
+                self.hashes.push(hash.to_owned());
             }
         }
         let uid = text("uid");
@@ -128,7 +163,8 @@ impl Normal {
             let name = self.text(name);
             let same = |known: &&String| known.starts_with(&format!("<uid {name} "));
             let number = self.uids.values().filter(same).count() + 1;
-            self.uids.insert(uid.to_owned(), format!("<uid {name} {number}>"));
+            self.uids
+                .insert(uid.to_owned(), format!("<uid {name} {number}>"));
         }
         let (object, revision) = (name.to_owned(), text("resourceVersion"));
         if !revision.is_empty() && !object.is_empty() {
@@ -141,23 +177,25 @@ impl Normal {
         }
     }
 
-    /// Bookmarks come at revisions of any object.
-    fn bookmark(&self, event: &mut Value) {
-        if event["type"] == "BOOKMARK" && event.pointer("/object/metadata/resourceVersion").is_some() {
-            event["object"]["metadata"]["resourceVersion"] = "<rv>".into();
-        }
-    }
-
     fn value(&mut self, value: &Value, key: &str) -> Value {
         match value {
             Value::String(text) => self.string(text, key),
             Value::Number(number) if key == "nodePort" || key == "healthCheckNodePort" => {
                 let is_allocated = number.as_u64().is_some_and(|port| port >= 30000);
-                if is_allocated { "<node port>".into() } else { value.clone() }
+                if is_allocated {
+                    "<node port>".into()
+                } else {
+                    value.clone()
+                }
             }
             Value::Array(items) => {
-                let mut items: Vec<Value> =
-                    items.iter().map(|item| self.value(item, key)).collect();
+                let is_shared = key == "groups" || key == "items";
+                let mut items: Vec<&Value> = items.iter().collect();
+                items.retain(|item| !(is_shared && self.is_of_another_sequence(item)));
+                let mut items: Vec<Value> = items
+                    .into_iter()
+                    .map(|item| self.value(item, key))
+                    .collect();
                 if key == "managedFields" || key == "causes" {
                     items.sort_by_cached_key(Value::to_string);
                 }
@@ -168,8 +206,19 @@ impl Normal {
         }
     }
 
+    /// Whether something in a list of the whole cluster belongs to a sequence that runs beside ours.
+    fn is_of_another_sequence(&self, item: &Value) -> bool {
+        let name = item.get("name").or_else(|| item.pointer("/metadata/name"));
+        let name = name.and_then(Value::as_str).unwrap_or_default();
+        name.starts_with("conf-") && !name.starts_with(&self.id)
+    }
+
     fn object(&mut self, members: &Map<String, Value>, key: &str) -> Value {
-        let name = members.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let name = members
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
         let mut normal = Map::new();
         for (member, value) in members {
             let value = match (member.as_str(), value.as_str()) {
@@ -183,7 +232,9 @@ impl Normal {
     }
 
     fn revision(&self, key: &str, object: &str, revision: &str) -> String {
-        let known = self.revisions.get(&(object.to_owned(), revision.to_owned()));
+        let known = self
+            .revisions
+            .get(&(object.to_owned(), revision.to_owned()));
         match known {
             Some(number) => format!("rv-{number}"),
             // Of a list: as young as the youngest write of anybody.
@@ -193,10 +244,14 @@ impl Normal {
     }
 
     fn cells(&mut self, cells: &Value) -> Value {
-        let normal = cells.as_array().into_iter().flatten().map(|cell| match cell.as_str() {
-            Some(text) if PATTERNS.age.is_match(text) => "<age>".into(),
-            _ => self.value(cell, ""),
-        });
+        let normal = cells
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|cell| match cell.as_str() {
+                Some(text) if PATTERNS.age.is_match(text) => "<age>".into(),
+                _ => self.value(cell, ""),
+            });
         normal.collect()
     }
 
@@ -209,12 +264,21 @@ impl Normal {
 
     fn text(&mut self, text: &str) -> String {
         let mut text = text.replace(&self.id, "NS");
-        for (name, instead) in self.generated.iter().rev() {
-            text = text.replace(name, instead);
+        for (pattern, base) in &self.bases {
+            text = pattern
+                .replace_all(&text, format!("{base}<generated>"))
+                .into_owned();
+        }
+        for hash in &self.hashes {
+            text = text.replace(hash, "<hash>");
         }
         let patterns = &*PATTERNS;
         let uids = &self.uids;
-        let uid = |found: &Captures| uids.get(&found[0]).cloned().unwrap_or_else(|| "<uid>".into());
+        let uid = |found: &Captures| match uids.get(&found[0]) {
+            Some(name) => name.clone(),
+            None if found[0].starts_with(OF_REQUESTS) => found[0].to_owned(),
+            None => "<uid>".to_owned(),
+        };
         let text = patterns.uid.replace_all(&text, uid);
         let time = |found: &Captures| match found.get(1) {
             Some(fraction) => format!("<time with {} digits>", fraction.len() - 1),
@@ -235,5 +299,12 @@ impl Normal {
             text = pattern.replace_all(&text, *instead).into_owned();
         }
         text
+    }
+}
+
+/// Bookmarks come at revisions of any object.
+fn bookmark(event: &mut Value) {
+    if event["type"] == "BOOKMARK" && event.pointer("/object/metadata/resourceVersion").is_some() {
+        event["object"]["metadata"]["resourceVersion"] = "<rv>".into();
     }
 }

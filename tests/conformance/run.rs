@@ -7,6 +7,7 @@ use tokio::runtime::Runtime;
 
 use crate::answer::Answer;
 use crate::comparison;
+use crate::declared;
 use crate::exchange::Exchange;
 use crate::ground::{self, Ground};
 use crate::normal::Normal;
@@ -30,8 +31,8 @@ impl Mode {
     fn of_environment() -> Self {
         match std::env::var("CONFORMANCE").as_deref() {
             Ok("recorded") => Self::Recorded,
-            Ok("self") => Self::Myself,
-            _ => Self::Live,
+            Ok("live") => Self::Live,
+            _ => Self::Myself,
         }
     }
 }
@@ -61,11 +62,30 @@ pub(crate) fn trials() -> Vec<Trial> {
                 .map_err(Failed::from),
         })
     };
-    sequence::all().into_iter().map(trial).collect()
+    let sequences = sequence::all().into_iter().map(trial);
+    sequences.chain([documentation()]).collect()
+}
+
+/// What differs is told to users.
+fn documentation() -> Trial {
+    Trial::test("differences::are documented", || {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/embedded-api.md");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let text: Vec<&str> = text.split_whitespace().collect();
+        let text = text.join(" ");
+        let missing: Vec<&str> = declared::reasons()
+            .filter(|r| !text.contains(r.trim()))
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(format!("docs/embedded-api.md does not say: {missing:#?}").into())
+    })
 }
 
 fn unavailable(mode: Mode) -> Option<&'static str> {
-    let needs_cluster = mode != Mode::Recorded && std::env::var_os("CONFORMANCE_KUBECONFIG").is_none();
+    let needs_cluster =
+        mode != Mode::Recorded && std::env::var_os("CONFORMANCE_KUBECONFIG").is_none();
     needs_cluster.then(supervisor::unavailable).flatten()
 }
 
@@ -83,7 +103,9 @@ async fn compare(mode: Mode, sequence: &Sequence) -> Result<(), String> {
         Mode::Myself => Ground::real().await,
         Mode::Live | Mode::Recorded => Ground::embedded().await,
     };
-    let seen = converse(other.map_err(error)?, sequence).await.map_err(error)?;
+    let seen = converse(other.map_err(error)?, sequence)
+        .await
+        .map_err(error)?;
     if std::env::var_os("CONFORMANCE_PRINT").is_some() {
         print(sequence, &expected);
     }
@@ -98,7 +120,11 @@ async fn converse(ground: &Ground, sequence: &Sequence) -> anyhow::Result<Vec<An
     variables.set("group", format!("{name}.example.com").into());
     let mut exchange = Exchange::new(ground, variables);
     let created = exchange.perform(&new_namespace()).await;
-    anyhow::ensure!(created.code == 201, "a namespace for the sequence: {}", created.text());
+    anyhow::ensure!(
+        created.code == 201,
+        "a namespace for the sequence: {}",
+        created.text()
+    );
     exchange.perform(&default_account()).await;
     let mut normal = Normal::new(&name);
     let mut answers = Vec::new();
@@ -128,6 +154,10 @@ fn default_account() -> Step {
 
 fn print(sequence: &Sequence, answers: &[Answer]) {
     for (number, (step, answer)) in sequence.steps.iter().zip(answers).enumerate() {
-        println!("### {}\n{}", comparison::place(sequence, number, step), answer.text());
+        println!(
+            "### {}\n{}",
+            comparison::place(sequence, number, step),
+            answer.text()
+        );
     }
 }

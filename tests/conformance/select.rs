@@ -8,13 +8,18 @@ use crate::sequence::Step;
 pub(crate) fn apply(step: &Step, body: &mut Value) {
     if !step.only.is_empty() {
         let kept = step.only.iter().map(|pointer| {
-            let value = body.pointer(pointer).cloned().unwrap_or_else(|| "<absent>".into());
+            let value = body
+                .pointer(pointer)
+                .cloned()
+                .unwrap_or_else(|| "<absent>".into());
             (pointer.clone(), value)
         });
         *body = Value::Object(kept.collect::<Map<_, _>>());
     }
     for pointer in &step.ignore {
-        at(body, &path(pointer), &mut |found| *found = "<not compared>".into());
+        at(body, &path(pointer), &mut |found| {
+            *found = "<not compared>".into();
+        });
     }
     for pointer in &step.unordered {
         at(body, &path(pointer), &mut sort);
@@ -23,7 +28,9 @@ pub(crate) fn apply(step: &Step, body: &mut Value) {
 
 fn path(pointer: &str) -> Vec<String> {
     let parts = pointer.split('/').skip(1);
-    parts.map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
+    parts
+        .map(|part| part.replace("~1", "/").replace("~0", "~"))
+        .collect()
 }
 
 /// Calls for each value that a path leads to; `*` leads to all members or items.

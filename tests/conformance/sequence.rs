@@ -137,11 +137,15 @@ impl Step {
     pub(crate) fn filled(&self, variables: &Variables) -> Self {
         let text = |text: &String| variables.fill_text(text);
         let texts = |texts: &BTreeMap<String, String>| {
-            let filled = texts.iter().map(|(name, value)| (name.clone(), text(value)));
+            let filled = texts
+                .iter()
+                .map(|(name, value)| (name.clone(), text(value)));
             filled.collect::<BTreeMap<_, _>>()
         };
         let values = |values: &BTreeMap<String, Value>| {
-            let filled = values.iter().map(|(name, value)| (name.clone(), variables.fill(value)));
+            let filled = values
+                .iter()
+                .map(|(name, value)| (name.clone(), variables.fill(value)));
             filled.collect::<BTreeMap<_, _>>()
         };
         Self {
@@ -155,7 +159,11 @@ impl Step {
             token: self.token.as_ref().map(text),
             groups: self.groups.iter().map(text).collect(),
             until: values(&self.until),
-            row: if self.row.is_empty() { variables.row() } else { self.row.clone() },
+            row: if self.row.is_empty() {
+                variables.row()
+            } else {
+                self.row.clone()
+            },
             ..self.clone()
         }
     }
@@ -169,7 +177,10 @@ pub(crate) fn all() -> Vec<Sequence> {
         .map(|entry| entry.expect("a readable entry").path())
         .collect();
     files.sort();
-    files.iter().flat_map(|file| load(file).unwrap()).collect()
+    let loaded = files
+        .iter()
+        .map(|file| load(file).unwrap_or_else(|error| panic!("{error:#}")));
+    loaded.flatten().collect()
 }
 
 fn load(file: &Path) -> anyhow::Result<Vec<Sequence>> {

@@ -5,22 +5,21 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 /// Short forms of paths; `NS` is the sequence's namespace, `GROUP` its API group.
-const PREFIXES: [(&str, &str); 16] = [
+const PREFIXES: [(&str, &str); 15] = [
     ("core:", "/api/v1/namespaces/NS"),
     ("apps:", "/apis/apps/v1/namespaces/NS"),
     ("batch:", "/apis/batch/v1/namespaces/NS"),
     ("rbac:", "/apis/rbac.authorization.k8s.io/v1/namespaces/NS"),
     ("authz:", "/apis/authorization.k8s.io/v1/namespaces/NS"),
-    ("lease:", "/apis/coordination.k8s.io/v1/namespaces/NS/leases"),
-    ("events:", "/apis/events.k8s.io/v1/namespaces/NS/events"),
+    ("lease:", "/apis/coordination.k8s.io/v1/namespaces/NS"),
+    ("events:", "/apis/events.k8s.io/v1/namespaces/NS"),
     ("net:", "/apis/networking.k8s.io/v1/namespaces/NS"),
     ("policy:", "/apis/policy/v1/namespaces/NS"),
     ("scaling:", "/apis/autoscaling/v2/namespaces/NS"),
-    ("slices:", "/apis/discovery.k8s.io/v1/namespaces/NS/endpointslices"),
+    ("discovery:", "/apis/discovery.k8s.io/v1/namespaces/NS"),
     ("cr:", "/apis/ex.io/v1/namespaces/NS"),
     ("own:", "/apis/GROUP/v1/namespaces/NS"),
-    ("crds:", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"),
-    ("ns:", "/api/v1/namespaces/NS"),
+    ("ext:", "/apis/apiextensions.k8s.io/v1"),
     ("cluster-rbac:", "/apis/rbac.authorization.k8s.io/v1"),
 ];
 
@@ -36,7 +35,11 @@ impl Variables {
 
     /// All of them, for the name of a step.
     pub(crate) fn row(&self) -> String {
-        let known: Vec<String> = self.0.iter().map(|(name, value)| shown(name, value)).collect();
+        let known: Vec<String> = self
+            .0
+            .iter()
+            .map(|(name, value)| shown(name, value))
+            .collect();
         if known.is_empty() {
             String::new()
         } else {
@@ -47,7 +50,9 @@ impl Variables {
     /// Puts the known values in. A text that is but a variable becomes its value, of whatever type.
     pub(crate) fn fill(&self, value: &Value) -> Value {
         match value {
-            Value::String(text) => self.whole(text).unwrap_or_else(|| self.fill_text(text).into()),
+            Value::String(text) => self
+                .whole(text)
+                .unwrap_or_else(|| self.fill_text(text).into()),
             Value::Array(items) => items.iter().map(|item| self.fill(item)).collect(),
             Value::Object(members) => {
                 let filled = members
@@ -83,7 +88,11 @@ impl Variables {
             let long = long
                 .replace("NS", &self.fill_text("${ns}"))
                 .replace("GROUP", &self.fill_text("${group}"));
-            let slash = if rest.is_empty() || rest.starts_with(['?', '/']) { "" } else { "/" };
+            let slash = if rest.is_empty() || rest.starts_with(['?', '/']) {
+                ""
+            } else {
+                "/"
+            };
             Some(format!("{long}{slash}{rest}"))
         });
         short.unwrap_or_else(|| path.to_owned())
@@ -91,7 +100,9 @@ impl Variables {
 }
 
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Long values make no good names.
