@@ -17,9 +17,7 @@ use crate::stream::Stream;
 use crate::variables::Variables;
 
 /// For one answer. The real server takes up to 3 s where it waits for a revision of the future.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// For what a step waits for by `until`.
-const SETTLED: Duration = Duration::from_secs(45);
+const PATIENCE: Duration = Duration::from_secs(10);
 const INTERVAL: Duration = Duration::from_millis(50);
 
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC
@@ -64,7 +62,7 @@ impl<'a> Exchange<'a> {
         if let Some(watch) = &step.read {
             return self.read_on(watch).await;
         }
-        let deadline = clock::now() + SETTLED;
+        let deadline = clock::now() + self.ground.patience();
         loop {
             let mut answer = match tokio::time::timeout(PATIENCE, self.ask(&step)).await {
                 Ok(answer) => answer,
@@ -143,7 +141,7 @@ impl<'a> Exchange<'a> {
         let headers = headers(answer.headers());
         let code = answer.status().as_u16();
         let mut stream = Stream::new(answer.into_body());
-        let (events, end) = stream.events(watch).await;
+        let (events, end) = stream.events(watch, self.ground.patience()).await;
         if let Some(name) = &watch.stream {
             self.streams.insert(name.clone(), stream);
         }
@@ -160,7 +158,7 @@ impl<'a> Exchange<'a> {
         let Some(stream) = self.streams.get_mut(&name) else {
             return Answer::none(format!("no stream {name} is open"));
         };
-        let (events, end) = stream.events(watch).await;
+        let (events, end) = stream.events(watch, self.ground.patience()).await;
         Answer {
             body: Value::Array(events),
             end: Some(end.to_owned()),

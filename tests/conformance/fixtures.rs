@@ -39,7 +39,7 @@ async fn await_served(ground: &Ground, definition: &Value) -> anyhow::Result<()>
     let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
     let version = text("/spec/versions/0/name");
     let path = format!("/apis/{group}/{version}/{plural}");
-    let until = clock::now() + Duration::from_mins(1);
+    let until = clock::now() + ground.patience();
     loop {
         let (code, answer) = send(ground, Method::GET, &path, &Value::Null).await?;
         if code == 200 {

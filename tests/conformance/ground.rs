@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use anyhow::Context;
 use http::{Request, Response};
 use kube::client::{Body, Client};
 use kube::config::{AuthInfo, Config, KubeConfigOptions, Kubeconfig};
+use rhai_operator::apiserver::{ApiServer, Listening, Options, User};
 use serde_json::Value;
+use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 
 use crate::fixtures;
@@ -15,13 +18,26 @@ use crate::run_folder;
 use crate::supervisor::Supervisor;
 
 static REAL: OnceCell<Ground> = OnceCell::const_new();
+static EMBEDDED: OnceCell<Ground> = OnceCell::const_new();
+
+/// The administrator's of the embedded API.
+const TOKEN: &str = "admin-token";
 
 /// A server, as its administrator reaches it.
 pub(crate) struct Ground {
     client: Client,
     token: String,
-    /// Keeps the real cluster running.
-    supervisor: Option<Supervisor>,
+    runs: Runs,
+}
+
+/// What keeps a server running.
+enum Runs {
+    /// Somebody else: the cluster was given.
+    Elsewhere,
+    Cluster(Supervisor),
+    Here {
+        _listening: Listening,
+    },
 }
 
 impl Ground {
@@ -29,30 +45,47 @@ impl Ground {
     pub(crate) async fn real() -> anyhow::Result<&'static Self> {
         REAL.get_or_try_init(async || {
             let given = std::env::var_os("CONFORMANCE_KUBECONFIG");
-            let (supervisor, kubeconfig) = if let Some(kubeconfig) = given {
-                (None, PathBuf::from(kubeconfig))
+            let (runs, kubeconfig) = if let Some(kubeconfig) = given {
+                (Runs::Elsewhere, PathBuf::from(kubeconfig))
             } else {
                 let folder = run_folder::make("conformance")?;
                 let (supervisor, kubeconfig) = Supervisor::start(&folder).await?;
-                (Some(supervisor), kubeconfig)
+                (Runs::Cluster(supervisor), kubeconfig)
             };
-            let ground = Self::of_kubeconfig(&kubeconfig, supervisor).await?;
+            let ground = Self::of_kubeconfig(&kubeconfig, runs).await?;
             fixtures::install(&ground).await?;
             Ok(ground)
         })
         .await
     }
 
-    /// The embedded one.
-    #[expect(clippy::unused_async, reason = "as the real one")]
+    /// The embedded one, over HTTP as any client reaches it; the first caller starts it.
     pub(crate) async fn embedded() -> anyhow::Result<&'static Self> {
-        anyhow::bail!("there is no embedded server yet")
+        EMBEDDED
+            .get_or_try_init(async || {
+                let server = ApiServer::new(Options::default());
+                server.add_token(TOKEN, User::admin());
+                let listening = server.serve(TcpListener::bind("127.0.0.1:0").await?)?;
+                tokio::spawn(server.drive());
+                let mut config = Config::new(format!("http://{}", listening.address).parse()?);
+                config.default_retry = false;
+                let ground = Self {
+                    client: Client::try_from(config)?,
+                    token: TOKEN.to_owned(),
+                    runs: Runs::Here {
+                        _listening: listening,
+                    },
+                };
+                // Without them much differs, but not all: the summary tells.
+                if let Err(error) = fixtures::install(&ground).await {
+                    println!("the embedded API does not take the fixtures: {error:#}");
+                }
+                Ok(ground)
+            })
+            .await
     }
 
-    async fn of_kubeconfig(
-        kubeconfig: &Path,
-        supervisor: Option<Supervisor>,
-    ) -> anyhow::Result<Self> {
+    async fn of_kubeconfig(kubeconfig: &Path, runs: Runs) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(kubeconfig)?;
         let file: Value = serde_yaml::from_str(&text)?;
         let token = file.pointer("/users/0/user/token").and_then(Value::as_str);
@@ -66,13 +99,22 @@ impl Ground {
         Ok(Self {
             client: Client::try_from(config)?,
             token,
-            supervisor,
+            runs,
         })
     }
 
     /// Sends one request.
     pub(crate) async fn send(&self, request: Request<Body>) -> kube::Result<Response<Body>> {
         self.client.send(request).await
+    }
+
+    /// How long something that is to happen may take. The real controllers share two cores with
+    /// all else; the embedded ones have settled before a request is answered.
+    pub(crate) fn patience(&self) -> Duration {
+        match self.runs {
+            Runs::Here { .. } => Duration::from_secs(4),
+            Runs::Elsewhere | Runs::Cluster(_) => Duration::from_secs(45),
+        }
     }
 
     /// The administrator's bearer token.
@@ -83,7 +125,7 @@ impl Ground {
 
 /// Ends the real cluster, if this run started one.
 pub(crate) async fn stop() {
-    if let Some(supervisor) = REAL.get().and_then(|real| real.supervisor.as_ref()) {
+    if let Some(Runs::Cluster(supervisor)) = REAL.get().map(|real| &real.runs) {
         supervisor.stop().await;
     }
 }

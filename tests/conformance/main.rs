@@ -5,9 +5,9 @@
 //! holds that no two servers have in common (uids, revisions, times) is normalised ([`normal`]);
 //! what differs though it should not, or not yet, is declared in `differences.yaml`.
 //!
-//! `CONFORMANCE` says what is compared: `live` the embedded API with the real server, `recorded` with
-//! the real server's answers of an earlier run (seconds instead of minutes), `self` the real server
-//! with itself (proves that the normalisation forgets enough). `CONFORMANCE_PRINT=1` shows
+//! `CONFORMANCE` says what is compared: by default the embedded API with the real server, `recorded`
+//! with the real server's answers of an earlier run (seconds instead of minutes), `self` the real
+//! server with itself (proves that the normalisation forgets enough). `CONFORMANCE_PRINT=1` shows
 //! the answers, `CONFORMANCE_KUBECONFIG` names a real cluster that `tests/kubernetes/up` started.
 
 #![allow(
@@ -44,7 +44,7 @@ use std::process::ExitCode;
 use libtest_mimic::Arguments;
 
 /// More sequences at a time than there are cores: they wait for a server most of the time.
-const CONCURRENT_SEQUENCES: usize = 4;
+const CONCURRENT_SEQUENCES: usize = 8;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();

@@ -31,8 +31,8 @@ impl Mode {
     fn of_environment() -> Self {
         match std::env::var("CONFORMANCE").as_deref() {
             Ok("recorded") => Self::Recorded,
-            Ok("live") => Self::Live,
-            _ => Self::Myself,
+            Ok("self") => Self::Myself,
+            _ => Self::Live,
         }
     }
 }

@@ -10,8 +10,6 @@ use serde_json::Value;
 
 use crate::sequence::Watch;
 
-/// For an event that is expected, or for the end of a stream.
-const DEADLINE: Duration = Duration::from_secs(20);
 /// For an event that is one too many.
 const SURPLUS: Duration = Duration::from_millis(200);
 
@@ -38,11 +36,15 @@ impl Stream {
     }
 
     /// The events that are asked for, one more if there is one, and how it ended.
-    pub(crate) async fn events(&mut self, watch: &Watch) -> (Vec<Value>, &'static str) {
+    pub(crate) async fn events(
+        &mut self,
+        watch: &Watch,
+        patience: Duration,
+    ) -> (Vec<Value>, &'static str) {
         let mut events = Vec::new();
         loop {
             let is_full = watch.events.is_some_and(|wanted| events.len() >= wanted);
-            let patience = if is_full { SURPLUS } else { DEADLINE };
+            let patience = if is_full { SURPLUS } else { patience };
             match self.next(patience).await {
                 Next::Event(event) => events.push(event),
                 Next::Closed => return (events, "closed by the server"),
