@@ -25,7 +25,7 @@ const AGE: &str = r"^(\d+[smhd])+$|^<invalid>$";
 /// Texts that differ from run to run, and what is written instead.
 const NOISE: [(&str, &str); 10] = [
     (r"in record \(\d+\)", "in record (<rv>)"),
-    (r#"(resourceVersion\\*":\\*")\d+"#, "${1}<rv>"),
+    (r#"(resourceVersion(?:\\*")?: ?\\*")\d+"#, "${1}<rv>"),
     (
         r"kube-api-access-[a-z0-9]{5}\b",
         "kube-api-access-<generated>",
