@@ -34,7 +34,7 @@ pub(crate) struct Ground {
 enum Runs {
     /// Somebody else: the cluster was given.
     Elsewhere,
-    Cluster(Supervisor),
+    Cluster(Box<Supervisor>),
     Here {
         _listening: Listening,
     },
@@ -50,7 +50,7 @@ impl Ground {
             } else {
                 let folder = run_folder::make("conformance")?;
                 let (supervisor, kubeconfig) = Supervisor::start(&folder).await?;
-                (Runs::Cluster(supervisor), kubeconfig)
+                (Runs::Cluster(Box::new(supervisor)), kubeconfig)
             };
             let ground = Self::of_kubeconfig(&kubeconfig, runs).await?;
             fixtures::install(&ground).await?;

@@ -229,6 +229,7 @@ impl Normal {
             };
             normal.insert(self.text(member), value);
         }
+        forget_order(&mut normal);
         Value::Object(normal)
     }
 
@@ -307,5 +308,20 @@ impl Normal {
 fn bookmark(event: &mut Value) {
     if event["type"] == "BOOKMARK" && event.pointer("/object/metadata/resourceVersion").is_some() {
         event["object"]["metadata"]["resourceVersion"] = "<rv>".into();
+    }
+}
+
+/// A message that lists several causes lists them in the order of Go's maps.
+fn forget_order(status: &mut Map<String, Value>) {
+    let causes = status
+        .get("details")
+        .and_then(|details| details.pointer("/causes"));
+    let are_several = causes
+        .and_then(Value::as_array)
+        .is_some_and(|causes| causes.len() > 1);
+    let message = status.get("message").and_then(Value::as_str);
+    if are_several && let Some((head, _)) = message.and_then(|text| text.split_once(": [")) {
+        let message = format!("{head}: [<causes>]");
+        status.insert("message".to_owned(), message.into());
     }
 }

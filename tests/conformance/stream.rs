@@ -46,6 +46,8 @@ impl Stream {
             let is_full = watch.events.is_some_and(|wanted| events.len() >= wanted);
             let patience = if is_full { SURPLUS } else { patience };
             match self.next(patience).await {
+                // Those come when a server likes, about once a minute.
+                Next::Event(event) if is_mere_bookmark(&event) => {}
                 Next::Event(event) => events.push(event),
                 Next::Closed => return (events, "closed by the server"),
                 Next::Broken => return (events, "connection lost"),
@@ -86,4 +88,9 @@ impl Stream {
 
 fn parsed(line: &[u8]) -> Value {
     serde_json::from_slice(line).unwrap_or_else(|_| String::from_utf8_lossy(line).into())
+}
+
+fn is_mere_bookmark(event: &Value) -> bool {
+    let ends_initial_events = event.pointer("/object/metadata/annotations").is_some();
+    event["type"] == "BOOKMARK" && !ends_initial_events
 }
