@@ -30,6 +30,11 @@ impl Comparison {
         walk.found
     }
 
+    /// What was written: added or changed.
+    pub(super) fn touched(&self) -> Set {
+        self.modified.union(&self.added)
+    }
+
     /// Forgets some paths and all below them.
     pub(super) fn without(self, ignored: &Set) -> Self {
         Self {

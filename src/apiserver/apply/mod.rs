@@ -86,8 +86,8 @@ pub fn apply(
     force: bool,
 ) -> Result<Value, ApiError> {
     check(schema, applied, manager)?;
-    let empty = canonical::empty(schema, manager.api_version, manager.kind);
-    let mut object = live.cloned().unwrap_or_else(|| empty.clone());
+    let empty = || canonical::empty(schema, manager.api_version, manager.kind);
+    let mut object = live.cloned().unwrap_or_else(empty);
     let mut managers = Managers::of(&object)
         .map_err(|why| failure(format!("failed to decode managed fields: {why}")))?;
     strip(&mut object);
@@ -98,13 +98,15 @@ pub fn apply(
             name: BEFORE_FIRST_APPLY,
             ..*manager
         };
-        managers = before.update(&engine, &empty, &object, managers);
+        managers = before.update(&engine, &empty(), &object, managers);
     }
     let me = manager.identity(true);
-    let done = engine.apply(&object, applied, managers.clone(), &me, force);
-    let (new, mut managers) = match done {
-        Ok(done) => done,
-        Err(conflicts) if manager.name == last_applied::MANAGER => {
+    // Only for one manager is it tried again.
+    let again = (manager.name == last_applied::MANAGER).then(|| managers.clone());
+    let (new, mut managers) = match (engine.apply(&object, applied, managers, &me, force), again) {
+        (Ok(done), _) => done,
+        (Err(conflicts), None) => return Err(conflicts.refusal()),
+        (Err(conflicts), Some(managers)) => {
             let conflicts = match last_applied::taken_over(schema, &object, manager.api_version) {
                 Some(allowed) => conflicts.without(&allowed),
                 None => conflicts,
@@ -116,7 +118,6 @@ pub fn apply(
                 .apply(&object, applied, managers, &me, true)
                 .map_err(|conflicts| conflicts.refusal())?
         }
-        Err(conflicts) => return Err(conflicts.refusal()),
     };
     strip_unowned(&mut managers, &me);
     if let Some(new) = new {
@@ -241,7 +242,7 @@ impl Manager<'_> {
 
 fn strip_unowned(managers: &mut Managers, me: &Identity) {
     if let Some(entry) = managers.get_mut(me) {
-        entry.set = entry.set.difference(&Set::of_fields(&UNOWNED));
+        entry.set = std::mem::take(&mut entry.set).difference(&Set::of_fields(&UNOWNED));
     }
     managers.drop_empty();
 }

@@ -12,11 +12,11 @@ use crate::apiserver::schema::{
 };
 
 /// The set as the type has it now.
-pub(super) fn reconcile(place: Type<'_>, set: &Set) -> Set {
+pub(super) fn reconcile(place: Type<'_>, set: Set) -> Set {
     let mut walk = Walk::default();
-    walk.below(place, set);
+    walk.below(place, &set);
     if walk.became_atomic.is_empty() {
-        return set.clone();
+        return set;
     }
     set.without(&walk.became_atomic).union(&walk.became_atomic)
 }

@@ -23,7 +23,7 @@ pub fn update(live: &Value, mut new: Value, manager: &Manager<'_>, path: &[&str]
     if before != after && !managers.0.is_empty() {
         let replicas = Set::of_fields(&[path]);
         for entry in &mut managers.0 {
-            entry.set = entry.set.difference(&replicas);
+            entry.set = std::mem::take(&mut entry.set).difference(&replicas);
         }
         managers.drop_empty();
         if after.is_some_and(|count| *count != 0) {
@@ -57,7 +57,7 @@ pub fn apply(
             return Err(Conflicts::new(owners).refusal());
         }
         for entry in managers.0.iter_mut().filter(|entry| entry.id != me) {
-            entry.set = entry.set.difference(&replicas);
+            entry.set = std::mem::take(&mut entry.set).difference(&replicas);
         }
         managers.drop_empty();
     }

@@ -114,26 +114,34 @@ impl Set {
     }
 
     /// The paths that the other set does not have; what is below those that it has stays.
-    pub(super) fn difference(&self, other: &Self) -> Self {
-        self.zip(other, |one, other| match (one, other) {
-            (Some(one), Some(other)) => Node {
-                member: one.member && !other.member,
-                below: one.below.difference(&other.below),
-            },
-            (one, _) => one.cloned().unwrap_or_default(),
-        })
+    pub(super) fn difference(mut self, other: &Self) -> Self {
+        self.cut(other, false);
+        self
     }
 
     /// The paths that are neither in the other set nor below one of it.
-    pub(super) fn without(&self, other: &Self) -> Self {
-        self.zip(other, |one, other| match (one, other) {
-            (Some(_), Some(other)) if other.member => Node::default(),
-            (Some(one), Some(other)) => Node {
-                member: one.member,
-                below: one.below.without(&other.below),
-            },
-            (one, _) => one.cloned().unwrap_or_default(),
-        })
+    pub(super) fn without(mut self, other: &Self) -> Self {
+        self.cut(other, true);
+        self
+    }
+
+    /// Takes out the other set's paths, and what is below them too where `all` is asked for.
+    fn cut(&mut self, other: &Self, all: bool) {
+        for (element, gone) in &other.nodes {
+            let Ok(place) = self.place(element) else {
+                continue;
+            };
+            let node = &mut self.nodes[place].1;
+            node.member &= !gone.member;
+            if all && gone.member {
+                node.below = Self::default();
+            } else {
+                node.below.cut(&gone.below, all);
+            }
+            if node.is_empty() {
+                self.nodes.remove(place);
+            }
+        }
     }
 
     fn zip(&self, other: &Self, join: impl Fn(Option<&Node>, Option<&Node>) -> Node) -> Self {
