@@ -168,7 +168,10 @@ pub fn ignore_times(live: &Value, new: &mut Value) {
         return;
     }
     let fields = live["metadata"]["managedFields"].clone();
-    let changed = std::mem::replace(&mut new["metadata"]["managedFields"], fields);
+    let Some(place) = new.pointer_mut("/metadata/managedFields") else {
+        return;
+    };
+    let changed = std::mem::replace(place, fields);
     if new != live {
         new["metadata"]["managedFields"] = changed;
     }

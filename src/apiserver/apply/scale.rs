@@ -51,7 +51,7 @@ pub fn apply(
         let owners: Vec<(Identity, Set)> = others
             .map(|entry| (entry.id.clone(), entry.set.intersection(&replicas)))
             .filter(|(_, owned)| !owned.is_empty())
-            .map(|(id, _)| (id, Set::of_fields(&[&["spec", "replicas"]])))
+            .map(|(id, _)| (of_scale(id), Set::of_fields(&[&["spec", "replicas"]])))
             .collect();
         if !force && !owners.is_empty() {
             return Err(Conflicts::new(owners).refusal());
@@ -66,6 +66,15 @@ pub fn apply(
     }
     managers.write(&mut new);
     Ok(new)
+}
+
+/// An owner as it is seen through `/scale`: one that updates does so in the version of scales.
+fn of_scale(id: Identity) -> Identity {
+    let version = if id.applies { "" } else { "autoscaling/v1" };
+    Identity {
+        version: version.to_owned(),
+        ..id
+    }
 }
 
 fn own(managers: &mut Managers, manager: &Manager<'_>, applies: bool, set: Set) {

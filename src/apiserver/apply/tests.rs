@@ -201,3 +201,24 @@ fn a_manager_that_names_itself_nothing_is_unknown() {
             "fieldsV1": {"f:data": {".": {}, "f:k": {}}}}])
     );
 }
+
+#[test]
+fn only_times_that_are_all_that_changed_are_taken_back() {
+    let entry = |time: &str| {
+        json!([{"manager": "m", "operation": "Update", "apiVersion": "v1", "time": time,
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {}}}])
+    };
+    let object =
+        |time: &str, data: i32| json!({"metadata": {"managedFields": entry(time)}, "data": data});
+    let live = object("2026-01-01T00:00:00Z", 1);
+    let mut same = object("2026-01-01T00:00:05Z", 1);
+    ignore_times(&live, &mut same);
+    assert_eq!(same, live);
+    let mut other = object("2026-01-01T00:00:05Z", 2);
+    ignore_times(&live, &mut other);
+    assert_eq!(other, object("2026-01-01T00:00:05Z", 2));
+    let bare = json!({"metadata": {"name": "a"}});
+    let mut unowned = bare.clone();
+    ignore_times(&bare, &mut unowned);
+    assert_eq!(unowned, bare);
+}
