@@ -21,6 +21,7 @@ mod jsonpath;
 mod lists;
 mod metadata;
 pub mod names;
+mod pattern;
 mod prepare;
 mod priority;
 mod prune;

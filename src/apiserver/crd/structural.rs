@@ -9,6 +9,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::format::Format;
+use super::pattern;
 
 /// A node of a structural schema.
 #[derive(Debug, Default)]
@@ -183,7 +184,7 @@ impl Checks {
             max_length: whole(schema, "maxLength"),
             min_length: whole(schema, "minLength"),
             pattern: text(schema, "pattern").map(|text| Pattern {
-                regex: Regex::new(&text).ok(),
+                regex: pattern::compile(&text).ok(),
                 text,
             }),
             max_items: whole(schema, "maxItems"),

@@ -143,37 +143,3 @@ pub(super) fn check(
         }
     }
 }
-
-/// Why a regular expression is none, in Go's words where they are known.
-pub(super) fn expression_error(expression: &str, error: &regex::Error) -> String {
-    let text = error.to_string();
-    let from = |mark: &str| {
-        expression
-            .find(mark)
-            .map_or(expression, |at| &expression[at..])
-    };
-    let why = if text.contains("look-around") {
-        let mark = ["(?=", "(?!", "(?<=", "(?<!"]
-            .into_iter()
-            .find(|it| expression.contains(it));
-        format!(
-            "invalid or unsupported Perl syntax: `{}`",
-            mark.unwrap_or("(?")
-        )
-    } else if text.contains("unclosed character class") {
-        format!("missing closing ]: `{}`", from("["))
-    } else if text.contains("unclosed group") {
-        format!("missing closing ): `{expression}`")
-    } else if text.contains("unopened group") {
-        format!("unexpected ): `{expression}`")
-    } else if text.contains("repetition operator missing expression") {
-        let mark = expression
-            .find(['*', '+', '?'])
-            .map_or("*", |at| &expression[at..=at]);
-        format!("missing argument to repetition operator: `{mark}`")
-    } else {
-        let last = text.lines().last().unwrap_or_default();
-        last.strip_prefix("error: ").unwrap_or(last).to_owned()
-    };
-    format!("error parsing regexp: {why}")
-}

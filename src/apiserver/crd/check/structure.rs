@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use crate::apiserver::crd::pattern;
 use crate::apiserver::crd::structural::{flag, list, object, text};
 use crate::apiserver::error::FieldError;
 
@@ -220,9 +221,8 @@ fn values(
         nested(not, false, &format!("{path}.not"), errors);
     }
     if let Some(pattern) = text(schema, "pattern")
-        && let Err(error) = regex::Regex::new(&pattern)
+        && let Err(why) = pattern::compile(&pattern)
     {
-        let why = super::rule::expression_error(&pattern, &error);
         let why = format!("must be a valid regular expression, but isn't: {why}");
         errors.push(FieldError::invalid(format!("{path}.pattern"), pattern, why));
     }
