@@ -44,6 +44,7 @@ pub use convert::convert;
 pub use prepare::{prepare, storage_version};
 pub use priority::compare as compare_versions;
 pub use scale::Scale;
+pub use text::canonical_numbers;
 pub use verdict::Verdict;
 pub use version::Version;
 

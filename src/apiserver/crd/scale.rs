@@ -107,18 +107,15 @@ fn integer(object: &Value, path: &str) -> Result<Option<i64>, String> {
 
 fn find<'a>(object: &'a Value, path: &str) -> Result<Option<&'a Value>, String> {
     let mut at = object;
-    let mut way = String::new();
     for key in keys(path) {
-        match at {
+        at = match at {
             Value::Object(fields) => match fields.get(key) {
-                Some(value) => at = value,
+                Some(value) => value,
                 None => return Ok(None),
             },
             Value::Null => return Ok(None),
-            other => return Err(wrong_type(&way, other, "map[string]interface {}")),
-        }
-        way.push('.');
-        way.push_str(key);
+            other => return Err(wrong_type(path, other, "map[string]interface{}")),
+        };
     }
     Ok(Some(at))
 }

@@ -88,9 +88,8 @@ pub(super) fn quoted_list<'a>(texts: impl IntoIterator<Item = &'a str>) -> Strin
     quoted.join(", ")
 }
 
-/// Integral floats become integers, and integers too large for Go's `int64` floats: what a trip
-/// through Go's decoder and encoder does.
-pub(super) fn canonical_numbers(value: &mut Value) {
+/// Integral floats become integers, as Go writes them.
+pub fn canonical_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
             if let Some(whole) = integral(number) {

@@ -53,12 +53,11 @@ impl Version {
         })
     }
 
-    /// Makes of a request's body what decoding it makes: numbers as Go holds them, metadata reduced
-    /// to `ObjectMeta`, unknown fields pruned, nulls dropped where null is no value. Returns the
+    /// Makes of a request's body what decoding it makes: metadata reduced to `ObjectMeta`, unknown
+    /// fields pruned, nulls dropped where null is no value. Returns the
     /// paths of the unknown fields in the server's order; an error is a 400.
     pub fn coerce(&self, object: &mut Value) -> Result<Vec<String>, ApiError> {
         let mut unknown = Vec::new();
-        super::text::canonical_numbers(object);
         if let Some(inner) = object.get_mut("metadata") {
             metadata::decode(inner, "metadata", &mut unknown).map_err(|why| self.refuse(&why))?;
         }

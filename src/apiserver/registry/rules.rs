@@ -108,6 +108,14 @@ pub(super) fn validate(call: &Call, object: &Value, live: Option<&Value>) -> Ver
             custom.version.validate_status(object, live)
         }
         (Some(custom), _) => custom.version.validate(object, live),
+        (None, _) if is_definition(call) && call.subresource == "status" => Verdict {
+            errors: crd::validate_status(object),
+            warnings: Vec::new(),
+        },
+        (None, _) if is_definition(call) => Verdict {
+            errors: crd::validate(object, live),
+            warnings: crd::warnings(object, live),
+        },
         (None, _) => Verdict {
             errors: builtin::validate(group, kind, object, live),
             warnings: Vec::new(),
@@ -115,6 +123,13 @@ pub(super) fn validate(call: &Call, object: &Value, live: Option<&Value>) -> Ver
     };
     errors.extend(verdict.errors);
     Verdict { errors, ..verdict }
+}
+
+/// The form in which a valid object is kept: of custom resources' numbers, `1.0` is `1`.
+pub(super) fn canonical(call: &Call, object: &mut Value) {
+    if call.resource.is_custom() {
+        crd::canonical_numbers(object);
+    }
 }
 
 /// The types of the call's kind.
