@@ -19,6 +19,7 @@
 //! | `table`, `discovery` | views of both |
 //! | `http` | requests and answers, over sockets and in process |
 
+pub mod access;
 pub mod apply;
 pub mod bootstrap;
 pub mod builtin;
