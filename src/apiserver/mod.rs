@@ -16,6 +16,7 @@
 //! | `patch`, `apply` | what a patch makes of an object, and who owns which field of it |
 //! | `openapi` | the documents that describe all of it |
 //! | `registry` | the rules: what a write does, and what follows from it |
+//! | `state` | all objects as a document |
 //! | `table`, `discovery` | views of both |
 //! | `http` | requests and answers, over sockets and in process |
 
@@ -38,6 +39,7 @@ pub mod resource;
 pub mod schema;
 pub mod select;
 pub mod simulation;
+mod state;
 pub mod store;
 pub mod table;
 
@@ -51,6 +53,7 @@ use tokio::net::TcpListener;
 
 pub use self::http::{Anonymous, Listening, Service};
 pub use self::registry::User;
+pub use self::state::Malformed;
 
 use self::http::Users;
 use self::registry::{Controller, Registry};
@@ -127,6 +130,22 @@ impl ApiServer {
     /// Serves plain HTTP on a listener until the value is dropped.
     pub fn serve(&self, listener: TcpListener) -> std::io::Result<Listening> {
         http::serve(&self.service(), listener, None)
+    }
+
+    /// Serves HTTPS on a listener until the value is dropped, with a certificate by an authority of its
+    /// own, which [`Listening::authority`] names.
+    pub fn serve_tls(&self, listener: TcpListener) -> std::io::Result<Listening> {
+        http::serve_tls(&self.service(), listener)
+    }
+
+    /// All objects, and the revision, as one document.
+    pub fn save(&self) -> serde_json::Value {
+        state::save(&self.registry)
+    }
+
+    /// Puts the objects of a saved document back, over those of their names.
+    pub fn load(&self, saved: serde_json::Value) -> Result<(), Malformed> {
+        state::load(&self.registry, saved)
     }
 
     /// A bearer token is a user's from now on.

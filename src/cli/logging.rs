@@ -1,6 +1,7 @@
 //! Flags of the log.
 
 use clap::{Args, ValueEnum};
+use tracing_subscriber::fmt::MakeWriter;
 
 use crate::telemetry::logging;
 
@@ -34,11 +35,22 @@ pub(super) enum Format {
 impl Logging {
     /// Sets up the log of this process.
     pub(super) fn init(&self) -> Result<(), logging::Error> {
-        let format = match self.log_format {
+        logging::init(self.format(), &self.log_level)
+    }
+
+    /// The same with lines that go to `writer`, without colours.
+    pub(super) fn init_to<W>(&self, writer: W) -> Result<(), logging::Error>
+    where
+        W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+    {
+        logging::init_to(writer, false, self.format(), &self.log_level)
+    }
+
+    fn format(&self) -> logging::Format {
+        match self.log_format {
             Format::Auto => logging::Format::Auto,
             Format::Text => logging::Format::Text,
             Format::Json => logging::Format::Json,
-        };
-        logging::init(format, &self.log_level)
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 mod check;
 mod connection;
+mod dev;
 mod logging;
 mod project;
 mod role_run;
@@ -30,6 +31,8 @@ struct Arguments {
 enum Command {
     /// Run the operator: watch the kinds of watches.yaml and reconcile them with their roles.
     Run(run::Options),
+    /// Run the operator on an API server of its own, in this process: no cluster is needed.
+    Dev(dev::Options),
     /// Find everything that is wrong with watches.yaml and the roles, all at once.
     Check(check::Options),
     /// Work with one role.
@@ -80,6 +83,7 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
     };
     let result = match command {
         Command::Run(options) => options.run(toolchain),
+        Command::Dev(options) => options.run(toolchain),
         Command::Check(options) => options.run(&toolchain),
         Command::Role(RoleCommand::Run(options)) => options.run(toolchain),
         Command::Version(options) => options.run(),

@@ -41,3 +41,14 @@ pub(super) struct Project {
     )]
     pub(super) allow_http: Vec<String>,
 }
+
+impl Project {
+    /// Refuses what the flags promise and nothing keeps.
+    pub(super) fn check_flags(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.allow_http.is_empty(),
+            "--allow-http: roles have no `http` function yet"
+        );
+        Ok(())
+    }
+}

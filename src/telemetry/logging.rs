@@ -1,8 +1,10 @@
-//! The log: one subscriber for the process, lines on stderr, as text for people or JSON for machines.
+//! The log: one subscriber for the process, lines on stderr (or drawn by whoever owns the terminal), as
+//! text for people or JSON for machines.
 
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::FmtSpan;
 
 /// How log lines look.
@@ -38,18 +40,26 @@ pub enum Error {
 
 /// Sets up the log of this process. `level` is a level, or directives like `info,rhai_operator=debug`.
 pub fn init(format: Format, level: &str) -> Result<(), Error> {
+    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    init_to(std::io::stderr, colours, format, level)
+}
+
+/// The same with lines that go elsewhere than to stderr.
+pub fn init_to<W>(writer: W, colours: bool, format: Format, level: &str) -> Result<(), Error>
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
     let filter = EnvFilter::try_new(level).map_err(|source| Error::Level {
         text: level.to_owned(),
         source,
     })?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(writer)
         .with_span_events(FmtSpan::NONE);
     if is_json(format) {
         builder.json().flatten_event(true).try_init()
     } else {
-        let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         builder.with_ansi(colours).try_init()
     }
     .map_err(Error::Twice)

@@ -1,6 +1,7 @@
 //! The API over HTTP: one service for sockets and for clients in the same process.
 
 mod authenticate;
+mod certificates;
 mod deletion;
 mod handle;
 mod health;
@@ -26,7 +27,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 pub use authenticate::{Anonymous, Users};
 pub use respond::Body;
-pub use serve::{CertificateUser, Listening, Tls, serve};
+pub use serve::{CertificateUser, Listening, Tls, serve, serve_tls};
 
 use super::error::ApiError;
 use super::registry::{Registry, User};

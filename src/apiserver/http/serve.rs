@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsAcceptor;
 
-use super::Service;
+use super::{Service, certificates};
 use crate::apiserver::registry::User;
 
 /// A server on a socket, for as long as this value lives.
@@ -19,6 +19,8 @@ use crate::apiserver::registry::User;
 pub struct Listening {
     /// Where it listens.
     pub address: SocketAddr,
+    /// The certificate, in PEM, of the authority behind its own; none where there is no TLS.
+    pub authority: Option<String>,
     accepting: AbortHandle,
 }
 
@@ -69,8 +71,17 @@ pub fn serve(
     });
     Ok(Listening {
         address,
+        authority: None,
         accepting: accepting.abort_handle(),
     })
+}
+
+/// The same with TLS, by an authority that is made for the purpose.
+pub fn serve_tls(service: &Service, listener: TcpListener) -> std::io::Result<Listening> {
+    let (tls, authority) = certificates::issue(listener.local_addr()?)?;
+    let mut listening = serve(service, listener, Some(tls))?;
+    listening.authority = Some(authority);
+    Ok(listening)
 }
 
 async fn secured(service: Service, tls: Tls, stream: tokio::net::TcpStream) {

@@ -1,0 +1,162 @@
+//! All objects of a server as one JSON document, to be loaded by another.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::registry::{Registry, Transaction};
+use super::store::Key;
+
+/// The resource whose objects define other resources: they are loaded before those.
+const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+
+/// The document.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct State {
+    /// The newest revision: those of the objects stay as they are, later ones follow it.
+    revision: u64,
+    objects: Vec<Saved>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved {
+    /// `deployments.apps`
+    resource: String,
+    object: Arc<Value>,
+}
+
+/// A document that is no state of a server.
+#[derive(Debug, thiserror::Error)]
+pub enum Malformed {
+    /// It is something else.
+    #[error("no saved state of an API server")]
+    Document(#[from] serde_json::Error),
+    /// It has objects of a resource that neither the server nor its own definitions know.
+    #[error("the server does not serve {resource}")]
+    Resource {
+        /// `plural.group`
+        resource: String,
+    },
+    /// An object of it has no name.
+    #[error("an object of {resource} has no name")]
+    Name {
+        /// `plural.group`
+        resource: String,
+    },
+}
+
+/// All objects.
+pub(super) fn save(registry: &Registry) -> Value {
+    let state = registry.write(|tx| State {
+        revision: tx.store.revision(),
+        objects: tx
+            .resources()
+            .iter()
+            .flat_map(|one| of(tx, one.id()))
+            .collect(),
+    });
+    // Maps with string keys and values cannot fail.
+    serde_json::to_value(state).unwrap_or_default()
+}
+
+fn of(tx: &Transaction<'_>, resource: &str) -> Vec<Saved> {
+    let saved = |object| Saved {
+        resource: resource.to_owned(),
+        object,
+    };
+    tx.list(resource, None).into_iter().map(saved).collect()
+}
+
+/// Puts objects back as they were, over those of their names.
+///
+/// # Errors
+/// Definitions may have been loaded; nothing else has.
+pub(super) fn load(registry: &Registry, state: Value) -> Result<(), Malformed> {
+    let State { revision, objects } = serde_json::from_value(state)?;
+    let (definitions, others): (Vec<_>, Vec<_>) = objects
+        .into_iter()
+        .partition(|saved| saved.resource == DEFINITIONS);
+    registry.write(|tx| {
+        tx.store.advance_to(revision);
+        restore(tx, definitions)
+    })?;
+    registry.write(|tx| restore(tx, others))
+}
+
+fn restore(tx: &mut Transaction<'_>, objects: Vec<Saved>) -> Result<(), Malformed> {
+    let mut placed = Vec::new();
+    for Saved { resource, object } in objects {
+        let Some(known) = tx.resource(&resource) else {
+            return Err(Malformed::Resource { resource });
+        };
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+        if text("name").is_empty() {
+            return Err(Malformed::Name { resource });
+        }
+        let key = Key::new(text("namespace"), text("name"));
+        placed.push((known, key, object));
+    }
+    for (resource, key, object) in placed {
+        tx.store
+            .restore(&resource, key, Arc::unwrap_or_clone(object));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::apiserver::{ApiServer, Options};
+
+    fn names(server: &ApiServer, resource: &str) -> Vec<String> {
+        server.registry.write(|tx| {
+            let objects = tx.list(resource, None);
+            let name = |object: &Arc<Value>| object["metadata"]["name"].to_string();
+            objects.iter().map(name).collect()
+        })
+    }
+
+    #[test]
+    fn a_saved_state_is_loaded_custom_resources_and_versions_included() {
+        let server = ApiServer::new(Options::default());
+        server.registry.write(|tx| {
+            let definition = json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": {"name": "webs.ex.io"},
+                "spec": {
+                    "group": "ex.io", "scope": "Namespaced",
+                    "names": {"kind": "Web", "plural": "webs", "singular": "web"},
+                    "versions": [{"name": "v1", "served": true, "storage": true, "schema": {
+                        "openAPIV3Schema": {"type": "object"},
+                    }}],
+                },
+            });
+            tx.create(DEFINITIONS, "", definition).unwrap();
+        });
+        server.registry.write(|tx| {
+            let web = json!({"apiVersion": "ex.io/v1", "kind": "Web", "metadata": {"name": "w"}});
+            tx.create("webs.ex.io", "default", web).unwrap();
+        });
+        let state = server.save();
+        let other = ApiServer::new(Options::default());
+        other.load(state.clone()).unwrap();
+        assert_eq!(names(&other, "webs.ex.io"), [r#""w""#]);
+        assert_eq!(other.save(), state);
+    }
+
+    #[test]
+    fn what_is_no_state_is_refused() {
+        let server = ApiServer::new(Options::default());
+        let load = |state| server.load(state).unwrap_err().to_string();
+        assert!(load(json!({"kind": "List"})).contains("no saved state"));
+        let unknown = json!({"revision": 9, "objects": [{"resource": "webs.ex.io", "object": {}}]});
+        assert!(load(unknown).contains("webs.ex.io"));
+        let nameless = json!({"revision": 9, "objects": [{"resource": "pods", "object": {}}]});
+        assert!(load(nameless).contains("has no name"));
+    }
+}

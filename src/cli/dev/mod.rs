@@ -1,0 +1,154 @@
+//! `rhai-operator dev`: the operator on an API server of its own, in one process, with no cluster.
+//!
+//! The embedded API server listens on loopback, so that kubectl works beside it. The project's CRDs and
+//! samples are applied, the operator runs on it, and changed files are picked up as in a cluster.
+
+mod install;
+mod kubeconfig;
+mod state;
+mod view;
+
+use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use self::kubeconfig::Kubeconfig;
+use self::view::View;
+use super::Exit;
+use super::logging::Logging;
+use super::project::Project;
+use crate::apiserver::{self, ApiServer, User};
+use crate::clock::{self, Clock};
+use crate::cluster::connect::{self, Source, connect};
+use crate::operator;
+use crate::role::Toolchain;
+use crate::watches::Environment;
+
+/// Runs of one kind at a time; there is nobody else to leave room for.
+const CONCURRENCY: usize = 8;
+/// How long a shutdown waits for runs.
+const DRAIN: Duration = Duration::from_secs(5);
+/// How often the view is drawn at most.
+const FRAME: Duration = Duration::from_millis(100);
+
+/// What to serve, and where.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    #[command(flatten)]
+    project: Project,
+    /// Folder with `crds` and `samples`, which are applied at start.
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "RHAI_OPERATOR_DEPLOY_DIR",
+        default_value = "./deploy"
+    )]
+    deploy_dir: PathBuf,
+    /// Where the API is served; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    address: SocketAddr,
+    /// Where the kubeconfig is written; without it, a file in the folder for temporary files.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig_out: Option<PathBuf>,
+    /// Token of the administrator in the kubeconfig; without it, one is made up.
+    #[arg(long, value_name = "TOKEN", env = "RHAI_OPERATOR_ADMIN_TOKEN")]
+    admin_token: Option<String>,
+    /// File that the objects are loaded from, where it exists, and saved to at the end.
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Serve the API and run no operator; nothing is applied either.
+    #[arg(long)]
+    api_only: bool,
+    #[command(flatten)]
+    logging: Logging,
+}
+
+impl Options {
+    pub(super) fn run(self, toolchain: Toolchain) -> anyhow::Result<Exit> {
+        let view = View::new(io::stdout().is_terminal() && !self.api_only);
+        match view.log() {
+            Some(lines) => self.logging.init_to(move || lines.clone())?,
+            None => self.logging.init()?,
+        }
+        super::runtime()?.block_on(self.serve(toolchain, view))
+    }
+
+    async fn serve(self, toolchain: Toolchain, view: View) -> anyhow::Result<Exit> {
+        let server = ApiServer::new(apiserver::Options::default());
+        if let Some(file) = &self.state {
+            state::load(&server, file)?;
+        }
+        let listener = TcpListener::bind(self.address)
+            .await
+            .with_context(|| format!("cannot listen on {}", self.address))?;
+        let token = self.admin_token.clone().unwrap_or_else(kubeconfig::token);
+        server.add_token(&token, User::admin());
+        let listening = server.serve_tls(listener)?;
+        let kubeconfig = Kubeconfig {
+            address: listening.address,
+            authority: listening.authority.as_deref().unwrap_or_default(),
+            token: &token,
+        };
+        let file = kubeconfig.write(self.kubeconfig_out.as_deref())?;
+        view.serving(listening.address, &file)?;
+        let driving = tokio::spawn(server.clone().drive());
+        let shutdown = operator::shutdown()?;
+        let result = if self.api_only {
+            shutdown.cancelled().await;
+            Ok(Exit::Done)
+        } else {
+            self.operate(&server, toolchain, &view, shutdown).await
+        };
+        driving.abort();
+        if let Some(file) = &self.state {
+            state::save(&server, file)?;
+        }
+        result
+    }
+
+    /// Applies the project's manifests and runs the operator.
+    async fn operate(
+        &self,
+        server: &ApiServer,
+        toolchain: Toolchain,
+        view: &View,
+        shutdown: CancellationToken,
+    ) -> anyhow::Result<Exit> {
+        let source = Source::Client(kube::Client::new(server.client(User::admin()), "default"));
+        let connection = connect(connect::Options {
+            source: source.clone(),
+            ..connect::Options::default()
+        });
+        install::project(&connection.await?.cluster, &self.deploy_dir).await?;
+        let options = operator::Options {
+            watches_file: self.project.watches_file.clone(),
+            roles_dir: self.project.roles_dir.clone(),
+            environment: Environment::of_process(),
+            allow_env: self.project.allow_env.clone(),
+            source,
+            clock: Clock::system(),
+            observer: Some(Arc::new(view.clone())),
+            metrics_address: None,
+            health_address: None,
+            election: None,
+            max_concurrent: CONCURRENCY,
+            period: operator::DEFAULT_PERIOD,
+            drain: DRAIN,
+        };
+        let running = operator::run_until(options, toolchain, shutdown);
+        tokio::pin!(running);
+        loop {
+            tokio::select! {
+                result = &mut running => return super::run::ended(result),
+                () = clock::sleep(FRAME) => view.draw()?,
+            }
+        }
+    }
+}
