@@ -81,6 +81,8 @@ impl Options {
     }
 
     async fn serve(self, toolchain: Toolchain, view: View) -> anyhow::Result<Exit> {
+        // Before anybody can know that there is something to stop.
+        let shutdown = operator::shutdown()?;
         let server = ApiServer::new(apiserver::Options::default());
         if let Some(file) = &self.state {
             state::load(&server, file)?;
@@ -99,7 +101,6 @@ impl Options {
         let file = kubeconfig.write(self.kubeconfig_out.as_deref())?;
         view.serving(listening.address, &file)?;
         let driving = tokio::spawn(server.clone().drive());
-        let shutdown = operator::shutdown()?;
         let result = if self.api_only {
             shutdown.cancelled().await;
             Ok(Exit::Done)

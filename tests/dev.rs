@@ -1,0 +1,139 @@
+//! `rhai-operator dev`: the operator of this repository on the embedded API, from outside.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that panics is a test that fails"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use tempfile::TempDir;
+use tokio::process::{Child, Command as AsyncCommand};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_rhai-operator");
+const SOON: Duration = Duration::from_secs(60);
+
+/// A session in a folder of its own.
+struct Session {
+    folder: TempDir,
+    child: Child,
+}
+
+impl Session {
+    fn start(folder: TempDir, flags: &[&str]) -> Self {
+        let child = AsyncCommand::new(BINARY)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .arg("dev")
+            .arg("--kubeconfig-out")
+            .arg(folder.path().join("kubeconfig"))
+            .args(["--log-level", "warn"])
+            .args(flags)
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        Self { folder, child }
+    }
+
+    async fn client(&self) -> Client {
+        let file = self.folder.path().join("kubeconfig");
+        let kubeconfig = soon(async || Kubeconfig::read_from(&file).ok()).await;
+        let context = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &context).await;
+        Client::try_from(config.unwrap()).unwrap()
+    }
+
+    async fn deployment(&self) -> Deployment {
+        let deployments: Api<Deployment> = Api::namespaced(self.client().await, "default");
+        soon(async || deployments.get("memcached-sample").await.ok()).await
+    }
+
+    async fn stop(mut self) -> (ExitStatus, TempDir) {
+        let id = self.child.id().unwrap().to_string();
+        let signalled = Command::new("kill").args(["-TERM", &id]).status();
+        assert!(signalled.unwrap().success());
+        let ended = tokio::time::timeout(SOON, self.child.wait()).await;
+        (ended.unwrap().unwrap(), self.folder)
+    }
+}
+
+/// Asks until there is an answer.
+async fn soon<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let asked = async {
+        loop {
+            if let Some(answer) = ask().await {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(SOON, asked).await.unwrap()
+}
+
+fn fails(arguments: &[&str]) -> String {
+    let output = Command::new(BINARY)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .arg("dev")
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn path(folder: &Path, name: &str) -> String {
+    let file: PathBuf = folder.join(name);
+    file.to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn samples_get_their_children_and_a_state_outlives_its_session() {
+    let folder = TempDir::new().unwrap();
+    let state = path(folder.path(), "state.json");
+    let session = Session::start(folder, &["--state", &state]);
+    let made = session.deployment().await.metadata;
+    assert_eq!(made.owner_references.unwrap()[0].kind, "Memcached");
+    let (status, folder) = session.stop().await;
+    assert_eq!(status.code(), Some(0));
+    std::fs::remove_file(folder.path().join("kubeconfig")).unwrap();
+    let session = Session::start(folder, &["--state", &state, "--api-only"]);
+    assert_eq!(session.deployment().await.metadata.uid, made.uid);
+    assert_eq!(session.stop().await.0.code(), Some(0));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let folder = TempDir::new().unwrap();
+    let kubeconfig = path(folder.path(), "kubeconfig");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let error = fails(&["--api-only", "--address", &address]);
+    assert!(
+        error.contains(&format!("cannot listen on {address}")),
+        "{error}"
+    );
+
+    let state = path(folder.path(), "state.json");
+    std::fs::write(&state, "{}").unwrap();
+    let error = fails(&["--state", &state]);
+    assert!(error.contains("is no state"), "{error}");
+
+    let error = fails(&[
+        "--kubeconfig-out",
+        &path(folder.path(), "absent/kubeconfig"),
+    ]);
+    assert!(error.contains("cannot write the kubeconfig"), "{error}");
+
+    let crds = folder.path().join("deploy/crds");
+    std::fs::create_dir_all(&crds).unwrap();
+    std::fs::write(crds.join("web.yaml"), "kind: Web\n").unwrap();
+    let deploy = path(folder.path(), "deploy");
+    let error = fails(&["--deploy-dir", &deploy, "--kubeconfig-out", &kubeconfig]);
+    assert!(error.contains("web.yaml"), "{error}");
+    assert!(error.contains("apiVersion"), "{error}");
+}
