@@ -70,6 +70,7 @@ enum Output {
 impl Options {
     pub(super) fn run(self, toolchain: Toolchain) -> anyhow::Result<Exit> {
         self.logging.init()?;
+        self.project.check_flags()?;
         let environment = Environment::of_process();
         let Project {
             watches_file,

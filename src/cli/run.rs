@@ -78,13 +78,14 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn run(self, toolchain: Toolchain) -> anyhow::Result<Exit> {
+        self.project.check_flags()?;
         let Self {
             project:
                 Project {
                     watches_file,
                     roles_dir,
                     allow_env,
-                    allow_http,
+                    allow_http: _,
                 },
             connection,
             watch_namespace,
@@ -99,10 +100,6 @@ impl Options {
             logging,
         } = self;
         logging.init()?;
-        anyhow::ensure!(
-            allow_http.is_empty(),
-            "--allow-http: roles have no `http` function yet"
-        );
         let mut environment = Environment::of_process();
         if let Some(namespaces) = watch_namespace {
             environment.set("WATCH_NAMESPACE", namespaces);

@@ -33,6 +33,8 @@ use crate::watches::Environment;
 
 /// Runs of one kind at a time; there is nobody else to leave room for.
 const CONCURRENCY: usize = 8;
+/// What the operator is called.
+const NAME: &str = "rhai-operator";
 /// How long a shutdown waits for runs.
 const DRAIN: Duration = Duration::from_secs(5);
 /// How often the view is drawn at most.
@@ -72,6 +74,7 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn run(self, toolchain: Toolchain) -> anyhow::Result<Exit> {
+        self.project.check_flags()?;
         let view = View::new(io::stdout().is_terminal() && !self.api_only);
         match view.log() {
             Some(lines) => self.logging.init_to(move || lines.clone())?,
@@ -138,6 +141,7 @@ impl Options {
             observer: Some(Arc::new(view.clone())),
             metrics_address: None,
             health_address: None,
+            name: NAME.to_owned(),
             election: None,
             max_concurrent: CONCURRENCY,
             period: operator::DEFAULT_PERIOD,
