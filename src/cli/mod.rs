@@ -6,6 +6,7 @@
 mod check;
 mod connection;
 mod dev;
+mod install;
 mod logging;
 mod project;
 mod role_run;

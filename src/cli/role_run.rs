@@ -1,13 +1,15 @@
 //! `rhai-operator role run`: one run of a role, shown call by call.
 //!
 //! It is the operator's own run ([`crate::reconcile`]), status and pruning included, but for finalizers:
-//! none is added. With `--plan` every write is a dry-run of the server.
+//! none is added. With `--plan` every write is a dry-run of the server. With `--against embedded` the
+//! server is one in this process.
 
 mod document;
 mod resource;
 mod show;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,12 +17,13 @@ use clap::{Args, ValueEnum};
 use tokio_util::sync::CancellationToken;
 
 use self::resource::{Found, Selection};
-use super::Exit;
 use super::connection::Connection;
 use super::logging::Logging;
 use super::project::Project;
+use super::{Exit, install};
+use crate::apiserver::{self, ApiServer, User};
 use crate::clock::{self, Clock};
-use crate::cluster::connect::{self, connect};
+use crate::cluster::connect::{self, Source, connect};
 use crate::model::{Outcome, Reason};
 use crate::reconcile::{self, Context, Input, Mode, Report};
 use crate::role::{self, Roles, Toolchain};
@@ -47,6 +50,21 @@ pub(super) struct Options {
     /// Write nothing: show what would be created, changed and deleted, and exit with 4 if there is any.
     #[arg(long)]
     plan: bool,
+    /// Where the role runs: on a cluster, or on an API server in this process that holds the project's
+    /// CRDs, the custom resource and what --input names.
+    #[arg(long, value_name = "GROUND", default_value = "cluster")]
+    against: Against,
+    /// YAML files with objects that the embedded API server holds before the run.
+    #[arg(long, value_name = "FILE")]
+    input: Vec<PathBuf>,
+    /// Folder whose `crds` the embedded API server holds.
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "RHAI_OPERATOR_DEPLOY_DIR",
+        default_value = "./deploy"
+    )]
+    deploy_dir: PathBuf,
     /// How the run is shown.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
@@ -56,6 +74,15 @@ pub(super) struct Options {
     connection: Connection,
     #[command(flatten)]
     logging: Logging,
+}
+
+/// What a role runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Against {
+    /// The cluster of the kubeconfig.
+    Cluster,
+    /// An API server in this process.
+    Embedded,
 }
 
 /// How a run is shown.
@@ -71,6 +98,13 @@ impl Options {
     pub(super) fn run(self, toolchain: Toolchain) -> anyhow::Result<Exit> {
         self.logging.init()?;
         self.project.check_flags()?;
+        if self.against == Against::Cluster && !self.input.is_empty() {
+            writeln!(
+                io::stderr(),
+                "error: --input needs --against embedded: a cluster holds what it holds"
+            )?;
+            return Ok(Exit::Usage);
+        }
         let environment = Environment::of_process();
         let Project {
             watches_file,
@@ -108,20 +142,21 @@ impl Options {
         project: &role::Project,
         pool: Arc<Pool>,
     ) -> anyhow::Result<(Report, bool)> {
-        let connection = connect(connect::Options {
-            source: self.connection.source(),
-            ..connect::Options::default()
-        })
-        .await?;
-        let cluster = connection.cluster;
+        let connect::Connection {
+            cluster, namespace, ..
+        } = self.ground().await?;
         let selection = Selection {
             cr: &self.cr,
             namespace: self.namespace.as_deref(),
-            default_namespace: &connection.namespace,
+            default_namespace: &namespace,
             set: &self.set,
             watches: &project.watches,
         };
-        let Found { cr, live } = resource::find(&cluster, &selection).await?;
+        let Found { mut cr, mut live } = resource::find(&cluster, &selection).await?;
+        if self.against == Against::Embedded && !live {
+            cr = Arc::unwrap_or_clone(install::apply(&cluster, &cr.value()).await?);
+            live = true;
+        }
         if !live {
             let object = cr.object_ref();
             writeln!(
@@ -150,6 +185,29 @@ impl Options {
             () = clock::sleep(FLUSH_TIMEOUT) => {}
         }
         Ok((report, live))
+    }
+
+    /// Connects to the cluster, or makes one that holds what the flags name.
+    async fn ground(&self) -> anyhow::Result<connect::Connection> {
+        let source = match self.against {
+            Against::Cluster => self.connection.source(),
+            Against::Embedded => {
+                let server = ApiServer::new(apiserver::Options::default());
+                Source::Client(kube::Client::new(server.client(User::admin()), "default"))
+            }
+        };
+        let connection = connect(connect::Options {
+            source,
+            ..connect::Options::default()
+        })
+        .await?;
+        if self.against == Against::Embedded {
+            install::crds(&connection.cluster, &self.deploy_dir).await?;
+            for file in &self.input {
+                install::file(&connection.cluster, file).await?;
+            }
+        }
+        Ok(connection)
     }
 
     fn show(&self, report: &Report, live: bool) -> anyhow::Result<()> {

@@ -3,7 +3,6 @@
 //! The embedded API server listens on loopback, so that kubectl works beside it. The project's CRDs and
 //! samples are applied, the operator runs on it, and changed files are picked up as in a cluster.
 
-mod install;
 mod kubeconfig;
 mod state;
 mod view;
@@ -21,9 +20,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::kubeconfig::Kubeconfig;
 use self::view::View;
-use super::Exit;
 use super::logging::Logging;
 use super::project::Project;
+use super::{Exit, install};
 use crate::apiserver::{self, ApiServer, User};
 use crate::clock::{self, Clock};
 use crate::cluster::connect::{self, Source, connect};
@@ -130,7 +129,9 @@ impl Options {
             source: source.clone(),
             ..connect::Options::default()
         });
-        install::project(&connection.await?.cluster, &self.deploy_dir).await?;
+        let cluster = connection.await?.cluster;
+        install::crds(&cluster, &self.deploy_dir).await?;
+        install::samples(&cluster, &self.deploy_dir).await?;
         let options = operator::Options {
             watches_file: self.project.watches_file.clone(),
             roles_dir: self.project.roles_dir.clone(),
