@@ -249,6 +249,13 @@ impl ApiError {
         self
     }
 
+    /// Shows details though there are none, as generic refusals do.
+    #[must_use]
+    pub fn with_empty_details(mut self) -> Self {
+        self.details.get_or_insert_default();
+        self
+    }
+
     /// Adds one key to the details.
     #[must_use]
     pub fn with_detail(mut self, key: &str, value: Value) -> Self {

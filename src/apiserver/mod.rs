@@ -113,6 +113,7 @@ impl ApiServer {
             users: Arc::new(Users::new(anonymous)),
         };
         server.registry.write(bootstrap::create);
+        server.registry.write(|tx| tx.forget_history());
         server
     }
 

@@ -21,8 +21,10 @@ pub(super) fn of_body(
     body: &Value,
 ) -> Result<(DeleteOptions, bool), ApiError> {
     let query = &incoming.query;
+    // Options come from one place or the other.
+    let has_body = body.is_object();
     let text = |field: &str| -> Option<String> {
-        let given = if body.is_object() {
+        let given = if has_body {
             body[field].as_str()
         } else {
             query.first(field)
@@ -30,14 +32,18 @@ pub(super) fn of_body(
         given.map(str::to_owned).filter(|value| !value.is_empty())
     };
     let mut errors = Vec::new();
-    let dry_run: Vec<&str> = match body["dryRun"].as_array() {
-        Some(list) => list.iter().filter_map(Value::as_str).collect(),
-        None => query.all("dryRun").filter(|one| !one.is_empty()).collect(),
+    let dry_run: Vec<&str> = if has_body {
+        let list = body["dryRun"].as_array().into_iter().flatten();
+        list.filter_map(Value::as_str).collect()
+    } else {
+        query.all("dryRun").filter(|one| !one.is_empty()).collect()
     };
     check_dry_run(&dry_run, &mut errors);
-    let orphan = body["orphanDependents"]
-        .as_bool()
-        .or_else(|| query.flag("orphanDependents"));
+    let orphan = if has_body {
+        body["orphanDependents"].as_bool()
+    } else {
+        query.flag("orphanDependents")
+    };
     let policy = text("propagationPolicy");
     let propagation = propagation(policy.as_deref(), orphan, &mut errors);
     if !errors.is_empty() {
@@ -95,7 +101,7 @@ fn propagation(
         (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
         (None, None) => None,
         (Some(other), _) => {
-            let supported = &["Foreground", "Background", "Orphan", ""];
+            let supported = &["Foreground", "Background", "Orphan", "nil"];
             errors.push(FieldError::not_supported(
                 "propagationPolicy",
                 other,

@@ -64,8 +64,12 @@ fn discovered(cx: &Exchange<'_>, document: &super::path::Discovery) -> Response<
             None => no_page(),
         },
         Discovery::Version(group, version) => {
+            let builtin = catalogue.builtin_groups().iter();
             match discovery::resources(catalogue, group, version) {
                 Some(list) => respond::json(200, &list),
+                None if builtin.map(|one| &one.name).any(|name| name == group) => {
+                    respond::error(&no_resource(), None)
+                }
                 None => no_page(),
             }
         }
@@ -86,34 +90,38 @@ fn resource(cx: &Exchange<'_>, path: &Path) -> Handled {
         Ok(form) => form,
         Err(error) => return (respond::error(&error, None), Vec::new()),
     };
-    let mut warnings = Vec::new();
-    warnings.extend(call.served().deprecation.clone());
-    match verb(cx, path, &call, form) {
-        Ok((response, more)) => {
-            warnings.extend(more);
-            (response, warnings)
-        }
-        Err(error) => (respond::error(&error, Some(form)), warnings),
-    }
+    let deprecation = call.served().deprecation.clone();
+    cx.warnings.borrow_mut().extend(deprecation);
+    let (response, more) = verb(cx, path, &call, form)
+        .unwrap_or_else(|error| (respond::error(&error, Some(form)), Vec::new()));
+    let mut warnings = cx.warnings.take();
+    warnings.extend(more);
+    (response, warnings)
 }
 
 /// The call of a path; none where nothing of the kind is served.
 fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<Call>, ApiError> {
     let found = cx.registry.read(|_, catalogue| {
         let resource = catalogue.lookup(&path.group, &path.version, &path.plural);
-        let builtin = catalogue.builtin_groups().iter().any(|group| {
-            group.name == path.group && group.versions.iter().any(|(v, _)| *v == path.version)
-        });
+        let builtin = catalogue
+            .builtin_groups()
+            .iter()
+            .any(|group| group.name == path.group);
         (resource.map(Arc::clone), builtin)
     });
     let (Some(resource), _) = found else {
-        let message = "the server could not find the requested resource";
-        let error = ApiError::new(404, Some("NotFound"), message);
-        return if found.1 { Err(error) } else { Ok(None) };
+        return if found.1 {
+            Err(no_resource())
+        } else {
+            Ok(None)
+        };
     };
     if !resource.namespaced && !path.namespace.is_empty() {
-        let message = "the server could not find the requested resource";
-        return Err(ApiError::new(404, Some("NotFound"), message));
+        return Err(no_resource());
+    }
+    let writes = matches!(cx.incoming.method, Method::POST | Method::DELETE);
+    if resource.is_custom() && resource.namespaced && path.namespace.is_empty() && writes {
+        return Ok(None);
     }
     let call = Call {
         resource,
@@ -128,16 +136,29 @@ fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<Call>, ApiError> {
         return Err(if call.resource.is_custom() {
             call.not_found(&call.name)
         } else {
-            let message = "the server could not find the requested resource";
-            ApiError::new(404, Some("NotFound"), message)
+            no_resource()
         });
     }
     Ok(Some(call))
 }
 
+/// 404 of a resource that a built-in group does not have.
+fn no_resource() -> ApiError {
+    let message = "the server could not find the requested resource";
+    ApiError::new(404, Some("NotFound"), message).with_empty_details()
+}
+
 pub(super) fn not_allowed() -> ApiError {
     let message = "the server does not allow this method on the requested resource";
-    ApiError::new(405, Some("MethodNotAllowed"), message)
+    ApiError::new(405, Some("MethodNotAllowed"), message).with_empty_details()
+}
+
+/// 405 of a verb that a custom resource does not have.
+fn not_supported(call: &Call, verb: &str) -> ApiError {
+    let (group, plural) = (&*call.resource.group, &*call.resource.plural);
+    let id = call.resource.id();
+    let message = format!("{verb} is not supported on resources of kind \"{id}\"");
+    ApiError::new(405, Some("MethodNotAllowed"), message).about(group, plural, "")
 }
 
 pub(super) fn not_implemented() -> ApiError {
@@ -188,6 +209,8 @@ pub(super) fn require(call: &Call, verb: &str) -> Result<(), ApiError> {
     };
     if verbs.iter().any(|one| one == verb) {
         Ok(())
+    } else if call.resource.is_custom() {
+        Err(not_supported(call, verb))
     } else {
         Err(not_allowed())
     }

@@ -15,6 +15,7 @@ mod stream;
 mod subresource;
 mod verbs;
 
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -59,6 +60,8 @@ struct Exchange<'a> {
     registry: &'a Arc<Registry>,
     users: &'a Users,
     incoming: &'a Incoming,
+    /// Told whether the request succeeds or not.
+    warnings: RefCell<Vec<String>>,
 }
 
 impl Service {
@@ -102,6 +105,7 @@ impl Service {
                     registry: &self.registry,
                     users: &self.users,
                     incoming: &incoming,
+                    warnings: RefCell::default(),
                 })
             }
             Err(error) => (respond::error(&error, None), Vec::new()),

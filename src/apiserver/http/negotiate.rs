@@ -213,14 +213,14 @@ pub(super) fn patch_type(headers: &HeaderMap, custom: bool) -> Result<PatchType,
         "application/apply-patch+yaml" => Ok(PatchType::Apply),
         "application/strategic-merge-patch+json" if !custom => Ok(PatchType::Strategic),
         _ => {
-            let strategic = if custom {
-                ""
-            } else {
-                "application/strategic-merge-patch+json, "
-            };
-            Err(unsupported(&format!(
-                "application/json-patch+json, application/merge-patch+json, {strategic}application/apply-patch+yaml, application/apply-patch+cbor"
-            )))
+            if !custom {
+                let message = "415: Unsupported Media Type";
+                let error = ApiError::new(415, Some("UnsupportedMediaType"), message);
+                return Err(error.with_empty_details());
+            }
+            Err(unsupported(
+                "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            ))
         }
     }
 }

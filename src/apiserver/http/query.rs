@@ -13,6 +13,9 @@ use crate::apiserver::select::Selection;
 /// The real server gives each watch without a timeout a random one of at least this.
 const WATCH_TIMEOUT: Duration = Duration::from_mins(30);
 
+/// The name of a field manager is not longer, in bytes.
+const LONGEST_MANAGER: usize = 128;
+
 /// A parsed query.
 #[derive(Debug, Default)]
 pub(super) struct Query(Vec<(String, String)>);
@@ -55,7 +58,7 @@ impl Query {
             "" => Ok(None),
             text => text.parse().map(Some).map_err(|_| {
                 ApiError::bad_request(format!(
-                    "unable to decode query: strconv.ParseInt: parsing {text:?}: invalid syntax"
+                    "strconv.ParseInt: parsing {text:?}: invalid syntax"
                 ))
             }),
         }
@@ -73,11 +76,14 @@ impl Query {
             return Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &errors));
         }
         let limit = self.integer("limit")?.unwrap_or(0);
+        self.integer("timeoutSeconds")?;
         Ok(ListOptions {
             selection: self.selection(call)?,
             limit: usize::try_from(limit).unwrap_or(0),
             continue_token: self.get("continue").to_owned(),
-            revision: self.revision()?,
+            revision: self.revision().map_err(|error| {
+                ApiError::bad_request(format!("invalid resource version: {}", error.message))
+            })?,
             matching: match self.get("resourceVersionMatch") {
                 "Exact" => Some(Match::Exact),
                 "NotOlderThan" => Some(Match::NotOlderThan),
@@ -96,7 +102,7 @@ impl Query {
                 errors.push(forbidden(text));
             }
             if !self.get("continue").is_empty() {
-                errors.push(forbidden("resourceVersionMatch is forbidden with continue"));
+                errors.push(forbidden("resourceVersionMatch is forbidden when continue is provided"));
             }
             if !matches!(matching, "Exact" | "NotOlderThan") {
                 let supported = &["Exact", "NotOlderThan", ""];
@@ -171,7 +177,13 @@ impl Query {
             return Ok(None);
         }
         text.parse().map(Some).map_err(|_| {
-            let why = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
+            let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+            let why = if digits {
+                "value out of range"
+            } else {
+                "invalid syntax"
+            };
+            let why = format!("strconv.ParseUint: parsing {text:?}: {why}");
             let error = FieldError::invalid("resourceVersion", text, why);
             ApiError::bad_request(error.to_string())
         })
@@ -219,18 +231,19 @@ pub(super) fn check_dry_run(values: &[&str], errors: &mut Vec<FieldError>) {
 }
 
 fn check_manager(name: &str, errors: &mut Vec<FieldError>) {
-    const LONGEST: usize = 128;
-    if name.len() > LONGEST {
+    if name.len() > LONGEST_MANAGER {
         errors.push(FieldError::new(
             FieldErrorKind::TooLong,
             "fieldManager",
             name,
-            format!("may not be more than {LONGEST} bytes"),
+            format!("may not be more than {LONGEST_MANAGER} bytes"),
         ));
     }
-    if let Some(index) = name.chars().position(char::is_control) {
-        let detail =
-            format!("should only contain printable characters: invalid character at {index}");
+    if let Some((index, c)) = name.char_indices().find(|(_, c)| c.is_control()) {
+        let detail = format!(
+            "invalid character U+{:04X} (at position {index})",
+            u32::from(c)
+        );
         errors.push(FieldError::invalid("fieldManager", name, detail));
     }
 }
@@ -241,5 +254,10 @@ fn manager(given: &str, agent: &str) -> String {
         return given.to_owned();
     }
     let head = agent.split('/').next().unwrap_or_default();
-    if head.is_empty() { "unknown" } else { head }.to_owned()
+    let head: String = head.chars().take(LONGEST_MANAGER).collect();
+    if head.is_empty() {
+        "unknown".to_owned()
+    } else {
+        head
+    }
 }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WARNING};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WARNING, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderName, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
@@ -30,7 +30,12 @@ pub(super) fn bytes(code: u16, content_type: &str, body: impl Into<Bytes>) -> Re
 
 /// A text such as `ok` or `404 page not found`.
 pub(super) fn text(code: u16, text: impl Into<String>) -> Response<Body> {
-    bytes(code, "text/plain; charset=utf-8", text.into())
+    let mut response = bytes(code, "text/plain; charset=utf-8", text.into());
+    let nosniff = HeaderValue::from_static("nosniff");
+    response
+        .headers_mut()
+        .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
+    response
 }
 
 /// A JSON document as discovery and health have it: not negotiated.

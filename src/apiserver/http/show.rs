@@ -49,7 +49,8 @@ impl Show {
     /// A list.
     pub(super) fn list(&self, list: &ListAnswer) -> Value {
         let mut metadata = json!({"resourceVersion": list.revision.to_string()});
-        if !list.continue_token.is_empty() {
+        // The lists of custom resources show it even if it is empty.
+        if !list.continue_token.is_empty() || self.call.resource.is_custom() {
             metadata["continue"] = list.continue_token.as_str().into();
         }
         if let Some(remaining) = list.remaining {

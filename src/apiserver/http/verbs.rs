@@ -29,38 +29,43 @@ pub(super) fn create(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handl
     let call = with_options(cx, call, "CreateOptions")?;
     let media = negotiate::body_media(&cx.incoming.headers, call.resource.is_custom())?;
     let decoded = registry::decode(&call, media, &cx.incoming.body)?;
+    cx.warnings.borrow_mut().extend(decoded.warnings);
     if !call.subresource.is_empty() || !call.resource.is_stored() {
         let answer = subresource::create(cx, &call, decoded.object)?;
         return Ok(answered(cx, &call, form, answer));
     }
-    let mut answer = cx
+    let answer = cx
         .registry
         .write(|tx| registry::create(tx, &call, decoded.object))?;
-    answer.warnings.extend(decoded.warnings);
     Ok(answered(cx, &call, form, answer))
 }
 
-pub(super) fn update(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
-    if call.name.is_empty() {
-        return Err(not_allowed());
+/// A collection is neither replaced nor patched.
+fn require_name(call: &Call) -> Result<(), ApiError> {
+    match &*call.name {
+        "" if call.resource.is_custom() => Err(ApiError::bad_request("name must be provided")),
+        "" => Err(not_allowed()),
+        _ => Ok(()),
     }
+}
+
+pub(super) fn update(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
+    require_name(call)?;
     require(call, "update")?;
     let call = with_options(cx, call, "UpdateOptions")?;
     let media = negotiate::body_media(&cx.incoming.headers, call.resource.is_custom())?;
     let decoded = registry::decode(&call, media, &cx.incoming.body)?;
-    let mut answer = cx.registry.write(|tx| match &*call.subresource {
+    cx.warnings.borrow_mut().extend(decoded.warnings);
+    let answer = cx.registry.write(|tx| match &*call.subresource {
         "scale" => scale::update(tx, &call, &decoded.object),
         "" | "status" | "finalize" | "approval" => registry::update(tx, &call, decoded.object),
         _ => Err(not_implemented()),
     })?;
-    answer.warnings.extend(decoded.warnings);
     Ok(answered(cx, &call, form, answer))
 }
 
 pub(super) fn patch(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
-    if call.name.is_empty() {
-        return Err(not_allowed());
-    }
+    require_name(call)?;
     require(call, "patch")?;
     let kind = negotiate::patch_type(&cx.incoming.headers, call.resource.is_custom())?;
     let call = with_options(cx, call, "PatchOptions")?;

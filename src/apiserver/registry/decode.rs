@@ -32,16 +32,17 @@ pub struct Decoded {
 pub fn decode(call: &Call, media: Media, bytes: &[u8]) -> Result<Decoded, ApiError> {
     let parsed = syntax::parse(call, media, bytes)?;
     let mut object = parsed.value;
-    identity::kind(call, &mut object)?;
+    identity::declared(call, bytes, &mut object)?;
     let mut complaints = parsed.duplicates;
     complaints.extend(rules::decode(call, &mut object)?);
-    let warnings = judged(call, complaints, |list| {
+    let mut warnings = judged(call, complaints, |list| {
         let (kind, version) = (&object["kind"], &call.version);
         let kind = kind.as_str().unwrap_or_default();
         ApiError::bad_request(format!(
             "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {list}"
         ))
     })?;
+    warnings.extend(metadata::dedup_owners(&mut object));
     Ok(Decoded { object, warnings })
 }
 
@@ -57,17 +58,45 @@ pub(super) fn patched(
     if kind == PatchType::Json {
         complaints.extend(patch::unknown_fields(document));
     }
-    let unknown = rules::decode(call, object)?;
+    let text = object.to_string();
+    let unknown = rules::decode(call, object).map_err(|why| undecodable(call, kind, text, &why))?;
     // What an apply may say is its schema's to tell.
     if kind != PatchType::Apply {
         complaints.extend(unknown);
     }
-    judged(call, complaints, |list| {
+    let owners = metadata::dedup_owners(object);
+    let mut warnings = judged(call, complaints, |list| {
         let (group, kind) = (&*call.resource.group, &*call.resource.kind);
         let detail = format!("strict decoding error: {list}");
         let error = FieldError::invalid("patch", document.to_string(), detail);
         ApiError::invalid(group, kind, metadata::name(object), &[error])
-    })
+    })?;
+    warnings.extend(owners);
+    Ok(warnings)
+}
+
+/// What a patch has made is no object of the kind.
+fn undecodable(call: &Call, kind: PatchType, object: String, why: &ApiError) -> ApiError {
+    let said = why
+        .message
+        .split_once(": ")
+        .map_or(&*why.message, |(_, said)| said);
+    if kind == PatchType::Apply {
+        let (kind, api_version) = identity::expected(call);
+        let (group, version) = crate::apiserver::resource::split_api_version(&api_version);
+        let gvk = format!("{group}/{version}, Kind={kind}");
+        let name = &call.name;
+        return ApiError::new(
+            500,
+            None,
+            format!(
+                "failed to convert new object (/{name}; {gvk}) to proper version: unable to convert unstructured object to {gvk}: error decoding from json: {said}"
+            ),
+        );
+    }
+    let error = FieldError::invalid("patch", object, said);
+    let (group, kind) = (&*call.resource.group, &*call.resource.kind);
+    ApiError::invalid(group, kind, &call.name, &[error])
 }
 
 /// What becomes of unknown and duplicate fields by the request's `fieldValidation`.

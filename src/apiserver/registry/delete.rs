@@ -76,11 +76,18 @@ pub fn delete(
             &object,
         )));
     }
+    // Only what could have waited shows in its last state that it was to go.
+    let last = if call.resource.strategy.graceful {
+        marked
+    } else {
+        (*live).clone()
+    };
+    let shown = Arc::new(last.clone());
     if !call.options.dry_run {
-        tx.store.remove(&owner, &key, marked);
+        tx.store.remove(&owner, &key, last);
     }
     if call.resource.strategy.returns_deleted {
-        let object = encode::presented(&call.resource, &call.version, &live);
+        let object = encode::presented(&call.resource, &call.version, &shown);
         return Ok(Answer::ok(object));
     }
     Ok(Answer::ok(success(call, &live)))
@@ -160,7 +167,10 @@ fn marked(tx: &Transaction<'_>, call: &Call, live: &Value, options: &DeleteOptio
         grow_generation(&mut object);
     }
     match &**call.resource.id() {
-        "namespaces" => object["status"]["phase"] = "Terminating".into(),
+        "namespaces" => {
+            object["status"]["phase"] = "Terminating".into();
+            metadata::of_mut(&mut object).remove("deletionGracePeriodSeconds");
+        }
         DEFINITIONS => mark_definition(&mut object, tx),
         _ => {}
     }

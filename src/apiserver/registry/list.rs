@@ -55,9 +55,12 @@ pub struct ListAnswer {
 /// <https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks>
 #[derive(Debug, Serialize, Deserialize)]
 struct Token {
+    #[serde(default)]
     v: String,
     /// The revision of the state; -1 for the newest.
+    #[serde(default)]
     rv: i64,
+    #[serde(default)]
     start: String,
 }
 
@@ -172,14 +175,31 @@ impl Token {
         if text.is_empty() {
             return Ok(None);
         }
+        let refuse = |why: &str| {
+            ApiError::bad_request(format!(
+                "invalid continue token: continue key is not valid: {why}"
+            ))
+        };
         let bytes = URL_SAFE_NO_PAD.decode(text.trim_end_matches('='));
-        let token = bytes
-            .ok()
-            .and_then(|b| serde_json::from_slice::<Self>(&b).ok());
-        let token = token.filter(|token| token.v == TOKEN_VERSION && token.rv != 0);
-        token.map(Some).ok_or_else(|| {
-            ApiError::bad_request("continue key is not valid: encoded continue token is not valid")
-        })
+        let bytes = bytes.map_err(|_| refuse("illegal base64 data at input byte 0"))?;
+        let token: Self = serde_json::from_slice(&bytes).map_err(|_| {
+            let first = bytes.first().copied().map_or('\0', char::from);
+            refuse(&format!(
+                "invalid character {first:?} looking for beginning of value"
+            ))
+        })?;
+        match &token {
+            Self { v, .. } if v != TOKEN_VERSION => Err(refuse(&format!(
+                "server does not recognize this encoded version {v}"
+            ))),
+            Self { rv: 0, .. } => Err(refuse(&format!(
+                "incorrect encoded start resourceVersion (version {TOKEN_VERSION})"
+            ))),
+            Self { start, .. } if start.is_empty() => Err(refuse(&format!(
+                "encoded start key empty (version {TOKEN_VERSION})"
+            ))),
+            _ => Ok(Some(token)),
+        }
     }
 
     fn text(&self) -> String {

@@ -71,6 +71,33 @@ pub(super) fn fill_system_fields(object: &mut Value, now: Timestamp) {
     metadata.insert("creationTimestamp".to_owned(), rfc3339(now).into());
 }
 
+/// Drops owners that are there twice; the warning that says so.
+pub(super) fn dedup_owners(object: &mut Value) -> Option<String> {
+    let owners = object["metadata"]
+        .get_mut("ownerReferences")?
+        .as_array_mut()?;
+    let mut kept: Vec<Value> = Vec::new();
+    let mut twice: Vec<String> = Vec::new();
+    for owner in owners.drain(..) {
+        if kept.contains(&owner) {
+            let uid = owner["uid"].as_str().unwrap_or_default().to_owned();
+            if !twice.contains(&uid) {
+                twice.push(uid);
+            }
+        } else {
+            kept.push(owner);
+        }
+    }
+    *owners = kept;
+    if twice.is_empty() {
+        return None;
+    }
+    let uids = twice.join(", ");
+    Some(format!(
+        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
+    ))
+}
+
 /// A random uid, as RFC 9562 has version 4.
 pub(super) fn uid() -> String {
     let bits: u128 = rand::random();

@@ -28,31 +28,24 @@ pub fn patch(
     kind: PatchType,
     body: &[u8],
 ) -> Result<Answer, ApiError> {
-    let patch = syntax::patch(call, kind, body)?;
     if kind == PatchType::Apply {
-        return apply(tx, call, patch);
+        return apply(tx, call, syntax::patch(call, kind, body)?);
     }
     admission::update(tx, call)?;
     let Some(live) = tx.live(call) else {
         return Err(call.not_found(&call.name));
     };
+    let patch = syntax::patch(call, kind, body)?;
     let live = encode::presented(&call.resource, &call.version, &live);
     let mut object = rules::patched(call, kind, &live, &patch.value)?;
-    identity::shape(&mut object)?;
+    identity::patched(call, &mut object)?;
+    let warnings = decode::patched(call, kind, &mut object, &patch.value, patch.duplicates)?;
     identity::name(call, &object)?;
     identity::namespace(call, &mut object)?;
-    identity::kind(call, &mut object)?;
     let conditional = !metadata::text(&object, "resourceVersion").is_empty();
     if !conditional && !call.resource.strategy.unconditional_update {
-        let (group, kind) = (&*call.resource.group, &*call.resource.kind);
-        return Err(ApiError::invalid(
-            group,
-            kind,
-            &call.name,
-            &[unconditional()],
-        ));
+        return Err(unconditional(call));
     }
-    let warnings = decode::patched(call, kind, &mut object, &patch.value, patch.duplicates)?;
     let mut answer = replace(tx, call, &live, object, rules::track)?;
     answer.warnings.extend(warnings);
     Ok(answer)
@@ -62,8 +55,12 @@ pub fn patch(
 fn apply(tx: &mut Transaction<'_>, call: &Call, patch: Decoded) -> Result<Answer, ApiError> {
     let mut configuration = patch.value;
     identity::shape(&mut configuration)?;
+    if metadata::name(&configuration).is_empty() {
+        metadata::of_mut(&mut configuration).insert("name".to_owned(), call.name.as_str().into());
+    }
     identity::name(call, &configuration)?;
-    identity::namespace(call, &mut configuration)?;
+    // What is applied is owned: the namespace of the path is none of it.
+    identity::namespace(call, &mut configuration.clone())?;
     let live = tx.live(call);
     if live.is_none() && !call.subresource.is_empty() {
         return Err(call.not_found(&call.name));
@@ -71,6 +68,8 @@ fn apply(tx: &mut Transaction<'_>, call: &Call, patch: Decoded) -> Result<Answer
     let live = live.map(|live| encode::presented(&call.resource, &call.version, &live));
     let now = tx.now_rfc3339();
     let mut object = rules::applied(call, live.as_deref(), &configuration, &now)?;
+    identity::shape(&mut object)?;
+    identity::namespace(call, &mut object)?;
     let kind = PatchType::Apply;
     let warnings = decode::patched(call, kind, &mut object, &configuration, patch.duplicates)?;
     let mut answer = match &live {

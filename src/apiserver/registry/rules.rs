@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::call::{Call, WriteOptions};
 use super::identity;
 use super::patch::PatchType;
-use crate::apiserver::apply::{self, Manager};
+use crate::apiserver::apply::{self, Manager, reset};
 use crate::apiserver::builtin::{self, metadata::NameRule};
 use crate::apiserver::crd::{self, Verdict};
 use crate::apiserver::error::ApiError;
@@ -30,11 +30,12 @@ fn is_definition(call: &Call) -> bool {
 /// What decoding an object of this version does to it: unknown fields go, defaults come. Returns
 /// what strict decoding says of unknown fields.
 pub(super) fn decode(call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError> {
-    if call.subresource != "scale"
+    if identity::is_custom(call)
         && let Some(custom) = custom(call)
     {
         let unknown = custom.version.coerce(object)?;
         custom.version.default(object);
+        identity::shape(object)?;
         let told = unknown.iter().map(|path| format!("unknown field {path:?}"));
         return Ok(told.collect());
     }
@@ -48,6 +49,9 @@ pub(super) fn decode(call: &Call, object: &mut Value) -> Result<Vec<String>, Api
     }
     identity::shape(object)?;
     builtin::defaults(group, version, &kind, object);
+    if is_definition(call) {
+        crd::prepare(object, None);
+    }
     Ok(unknown)
 }
 
@@ -72,6 +76,7 @@ pub(super) fn prepare_for_create(call: &Call, object: &mut Value, now: &str) {
         }
     } else {
         let Resource { group, kind, .. } = &*call.resource;
+        builtin::defaults(group, &call.version, kind, object);
         builtin::prepare_for_create(group, &call.version, kind, object, now);
     }
 }
@@ -85,6 +90,7 @@ pub(super) fn prepare_for_update(call: &Call, object: &mut Value, live: &Value) 
         crd::prepare(object, Some(live));
     } else if !call.resource.is_custom() {
         let Resource { group, kind, .. } = &*call.resource;
+        builtin::defaults(group, &call.version, kind, object);
         builtin::prepare_for_update(group, &call.version, kind, object, live);
     }
 }
@@ -103,19 +109,16 @@ pub(super) fn validate(call: &Call, object: &Value, live: Option<&Value>) -> Ver
         builtin::metadata::name_rule(group, kind)
     };
     let mut errors = builtin::metadata::validate(object, live, *namespaced, rule);
+    if live.is_some() {
+        // The real server checks the metadata of updates twice, and says so.
+        errors.extend(errors.clone());
+    }
     let verdict = match (custom(call), live) {
         (Some(custom), Some(live)) if call.subresource == "status" => {
             custom.version.validate_status(object, live)
         }
         (Some(custom), _) => custom.version.validate(object, live),
-        (None, _) if is_definition(call) && call.subresource == "status" => Verdict {
-            errors: crd::validate_status(object),
-            warnings: Vec::new(),
-        },
-        (None, _) if is_definition(call) => Verdict {
-            errors: crd::validate(object, live),
-            warnings: crd::warnings(object, live),
-        },
+        (None, _) if is_definition(call) => definition(call, object, live),
         (None, _) => Verdict {
             errors: builtin::validate(group, kind, object, live),
             warnings: Vec::new(),
@@ -129,6 +132,19 @@ pub(super) fn validate(call: &Call, object: &Value, live: Option<&Value>) -> Ver
 pub(super) fn canonical(call: &Call, object: &mut Value) {
     if call.resource.is_custom() {
         crd::canonical_numbers(object);
+    }
+}
+
+fn definition(call: &Call, object: &Value, live: Option<&Value>) -> Verdict {
+    if call.subresource == "status" {
+        return Verdict {
+            errors: crd::validate_status(object),
+            warnings: Vec::new(),
+        };
+    }
+    Verdict {
+        errors: crd::validate(object, live),
+        warnings: crd::warnings(object, live),
     }
 }
 
@@ -146,11 +162,12 @@ fn schema_of(resource: &Resource, version: &Version) -> Schema {
 }
 
 /// Fields that a write at this path leaves alone, so that nobody comes to own them by it.
-fn reset(call: &Call) -> &'static [&'static [&'static str]] {
-    match &*call.subresource {
-        "status" => &[&["spec"]],
-        "" if call.served().subresource("status").is_some() => &[&["status"]],
-        _ => &[],
+fn reset(call: &Call) -> reset::Fields {
+    let has_status = call.served().subresource("status").is_some();
+    if call.resource.is_custom() {
+        reset::custom(has_status, &call.subresource)
+    } else {
+        reset::builtin(&call.resource.kind, &call.subresource)
     }
 }
 
@@ -191,6 +208,37 @@ pub(super) fn track(call: &Call, live: Option<&Value>, new: Value, now: &str) ->
     })
 }
 
+/// The same of a write through `/scale`, which is of one field.
+pub(super) fn track_scale(call: &Call, live: Option<&Value>, new: Value, now: &str) -> Value {
+    let path = replicas_path(call);
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    as_manager(call, now, |_, manager| {
+        apply::scale::update(live.unwrap_or(&Value::Null), new, manager, &path)
+    })
+}
+
+/// Applies the replicas of `new` to the live object.
+pub(super) fn applied_scale(
+    call: &Call,
+    live: &Value,
+    new: Value,
+    now: &str,
+) -> Result<Value, ApiError> {
+    let path = replicas_path(call);
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    as_manager(call, now, |_, manager| {
+        apply::scale::apply(live, new, manager, &path, call.options.force)
+    })
+}
+
+/// Where an object keeps the replicas that it wants.
+fn replicas_path(call: &Call) -> Vec<String> {
+    let custom = custom(call).and_then(|custom| custom.version.scale());
+    let path = custom.map_or(".spec.replicas", |scale| &scale.spec_path);
+    let keys = path.split('.').filter(|key| !key.is_empty());
+    keys.map(str::to_owned).collect()
+}
+
 /// For objects whose owners are known already: what an apply has made.
 pub(super) fn tracked(_: &Call, _: Option<&Value>, new: Value, _: &str) -> Value {
     new
@@ -211,6 +259,10 @@ pub(super) fn applied(
 /// Takes back new times of owners where nothing else has changed.
 pub(super) fn settle_times(live: &Value, object: &mut Value) {
     apply::ignore_times(live, object);
+    // What has no owners says nothing of them.
+    if object["metadata"]["managedFields"].is_null() {
+        super::metadata::of_mut(object).remove("managedFields");
+    }
 }
 
 /// The live object with a patch applied.

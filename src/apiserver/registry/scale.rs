@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::call::{Answer, Call};
 use super::patch::PatchType;
 use super::update::replace;
-use super::{Transaction, encode, metadata, rules, syntax};
+use super::{Transaction, encode, identity, metadata, rules, syntax};
 use crate::apiserver::error::{ApiError, FieldError};
 use crate::apiserver::store::{Key, Store};
 use crate::model::selector::LabelSelector;
@@ -27,6 +27,9 @@ pub fn get(store: &Store, call: &Call) -> Result<Answer, ApiError> {
 
 /// Writes the wanted replicas of a decoded Scale.
 pub fn update(tx: &mut Transaction<'_>, call: &Call, scale: &Value) -> Result<Answer, ApiError> {
+    if !metadata::name(scale).is_empty() {
+        identity::name(call, scale)?;
+    }
     let live = live(tx, call)?;
     let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
     if replicas < 0 {
@@ -39,7 +42,10 @@ pub fn update(tx: &mut Transaction<'_>, call: &Call, scale: &Value) -> Result<An
             metadata::copy(field, scale, &mut object);
         }
     }
-    let answer = replace(tx, call, &live, object, rules::track)?;
+    scaled(call, replace(tx, call, &live, object, rules::track_scale)?)
+}
+
+fn scaled(call: &Call, answer: Answer) -> Result<Answer, ApiError> {
     Ok(Answer {
         object: Arc::new(scale_of(call, &answer.object)?),
         ..answer
@@ -54,17 +60,16 @@ pub fn patch(
     body: &[u8],
 ) -> Result<Answer, ApiError> {
     let document = syntax::patch(call, kind, body)?.value;
-    let scale = scale_of(call, &*live(tx, call)?)?;
+    let live = live(tx, call)?;
+    if kind == PatchType::Apply {
+        return apply(tx, call, &live, &document);
+    }
+    // What is not there yet may be patched in.
+    let scale = shown(&live, &read(call, &live).unwrap_or_default());
     let patched = match kind {
-        PatchType::Apply => {
-            let message = "the server does not implement apply to the scale subresource";
-            return Err(ApiError::new(501, Some("NotImplemented"), message));
-        }
         // A Scale has no lists: both merge patches are one.
-        PatchType::Merge | PatchType::Strategic => {
-            rules::patched(call, PatchType::Merge, &scale, &document)?
-        }
         PatchType::Json => rules::patched(call, kind, &scale, &document)?,
+        _ => rules::patched(call, PatchType::Merge, &scale, &document)?,
     };
     let replicas = &patched["spec"]["replicas"];
     if !replicas.is_null() && !replicas.is_i64() {
@@ -75,12 +80,34 @@ pub fn patch(
     update(tx, call, &patched)
 }
 
+/// Server-side apply of a Scale.
+fn apply(
+    tx: &mut Transaction<'_>,
+    call: &Call,
+    live: &Arc<Value>,
+    configuration: &Value,
+) -> Result<Answer, ApiError> {
+    if call.resource.is_custom() {
+        let message = "apply to the scale of a custom resource is not implemented";
+        return Err(ApiError::new(501, Some("NotImplemented"), message));
+    }
+    let replicas = configuration["spec"]["replicas"].as_i64().unwrap_or(0);
+    if replicas < 0 {
+        return Err(negative(call, replicas));
+    }
+    let mut object = (**live).clone();
+    set_replicas(call, &mut object, replicas);
+    let object = rules::applied_scale(call, live, object, &tx.now_rfc3339())?;
+    scaled(call, replace(tx, call, live, object, rules::tracked)?)
+}
+
 fn live(tx: &Transaction<'_>, call: &Call) -> Result<Arc<Value>, ApiError> {
     let stored = tx.live(call).ok_or_else(|| call.not_found(&call.name))?;
     Ok(encode::presented(&call.resource, &call.version, &stored))
 }
 
 /// What is read of an object.
+#[derive(Default)]
 struct Replicas {
     wanted: i64,
     there: i64,
@@ -88,11 +115,15 @@ struct Replicas {
 }
 
 fn scale_of(call: &Call, object: &Value) -> Result<Value, ApiError> {
+    Ok(shown(object, &read(call, object)?))
+}
+
+fn shown(object: &Value, replicas: &Replicas) -> Value {
     let Replicas {
         wanted,
         there,
         selector,
-    } = read(call, object)?;
+    } = replicas;
     let mut scale = json!({
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
@@ -110,13 +141,13 @@ fn scale_of(call: &Call, object: &Value) -> Result<Value, ApiError> {
         metadata::copy(field, object, &mut scale);
     }
     // Go leaves a zero out.
-    if wanted != 0 {
-        scale["spec"]["replicas"] = wanted.into();
+    if *wanted != 0 {
+        scale["spec"]["replicas"] = (*wanted).into();
     }
     if !selector.is_empty() {
-        scale["status"]["selector"] = selector.into();
+        scale["status"]["selector"] = selector.as_str().into();
     }
-    Ok(scale)
+    scale
 }
 
 fn read(call: &Call, object: &Value) -> Result<Replicas, ApiError> {
@@ -128,7 +159,11 @@ fn read(call: &Call, object: &Value) -> Result<Replicas, ApiError> {
             selector: selector(object),
         });
     };
-    let failed = |why: String| ApiError::new(500, Some("InternalError"), why);
+    let failed = |why: String| {
+        let message = format!("Internal error occurred: {why}");
+        ApiError::new(500, Some("InternalError"), message)
+            .with_detail("causes", json!([{"message": why}]))
+    };
     let missing = || {
         let path = &paths.spec_path;
         format!("the spec replicas field {path:?} does not exist")

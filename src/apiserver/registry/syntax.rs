@@ -22,7 +22,10 @@ pub(super) fn parse(call: &Call, media: Media, bytes: &[u8]) -> Result<Decoded, 
         }
     };
     let (kind, _) = identity::expected(call);
-    read.map_err(|why| decode::unrecognized(&kind, bytes, &why))
+    read.map_err(|why| {
+        let why = format!("couldn't get version/kind; json parse error: {why}");
+        decode::unrecognized(&kind, bytes, &why)
+    })
 }
 
 /// The document of a patch, and what it says twice.

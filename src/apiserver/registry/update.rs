@@ -32,16 +32,19 @@ pub fn update(
     if !call.resource.strategy.unconditional_update
         && matches!(metadata::text(&object, "resourceVersion"), "" | "0")
     {
-        return Err(invalid(call, &object, &[unconditional()]));
+        return Err(unconditional(call));
     }
+    check_uid(call, &live, &object)?;
     let live = encode::presented(&call.resource, &call.version, &live);
     replace(tx, call, &live, object, rules::track)
 }
 
 /// 422 of an update without a `resourceVersion`.
-pub(super) fn unconditional() -> FieldError {
+pub(super) fn unconditional(call: &Call) -> ApiError {
     let text = "must be specified for an update";
-    FieldError::invalid("metadata.resourceVersion", Value::from(0), text)
+    let error = FieldError::invalid("metadata.resourceVersion", Value::from(0), text);
+    let (group, plural) = (&*call.resource.group, &*call.resource.plural);
+    ApiError::invalid(group, plural, &call.name, &[error])
 }
 
 /// How the ownership of fields moves: of an update, or of an apply that knows it already.
@@ -55,7 +58,7 @@ pub(super) fn replace(
     mut object: Value,
     track: Track,
 ) -> Result<Answer, ApiError> {
-    check_preconditions(call, live, &object)?;
+    check_revision(call, live, &object)?;
     keep_system_fields(&mut object, live);
     let mut object = track(call, Some(live), object, &tx.now_rfc3339());
     keep_other_parts(call, &mut object, live);
@@ -78,17 +81,41 @@ fn invalid(call: &Call, object: &Value, errors: &[FieldError]) -> ApiError {
     ApiError::invalid(group, kind, metadata::name(object), errors)
 }
 
-fn check_preconditions(call: &Call, live: &Value, object: &Value) -> Result<(), ApiError> {
-    let uid = metadata::text(object, "uid");
-    let live_uid = metadata::text(live, "uid");
-    if !uid.is_empty() && uid != live_uid {
-        let why = format!(
-            "Precondition failed: UID in precondition: {uid}, UID in object meta: {live_uid}"
-        );
-        return Err(call.conflict(&call.name, &why));
+/// A replacement is of the object that is there.
+fn check_uid(call: &Call, live: &Value, object: &Value) -> Result<(), ApiError> {
+    let (uid, live_uid) = (metadata::text(object, "uid"), metadata::text(live, "uid"));
+    if uid.is_empty() || uid == live_uid {
+        return Ok(());
     }
+    let key = storage_key(call);
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {live_uid}"
+    );
+    Err(call.conflict(&call.name, &why))
+}
+
+/// Where the real server would keep the object in etcd: messages name it.
+fn storage_key(call: &Call) -> String {
+    let group = if call.resource.is_custom() {
+        format!("{}/", call.resource.group)
+    } else {
+        String::new()
+    };
+    let key = Key::new(&call.namespace, &call.name);
+    format!("/registry/{group}{}/{}", call.resource.plural, key.as_str())
+}
+
+/// An object that says which revision it is based on must be based on the newest.
+fn check_revision(call: &Call, live: &Value, object: &Value) -> Result<(), ApiError> {
     let version = metadata::text(object, "resourceVersion");
-    if !matches!(version, "" | "0") && version != metadata::text(live, "resourceVersion") {
+    if version.is_empty() {
+        return Ok(());
+    }
+    let revision: u64 = version.parse().map_err(|_| {
+        let message = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
+        ApiError::new(500, None, message)
+    })?;
+    if revision != 0 && version != metadata::text(live, "resourceVersion") {
         return Err(call.conflict(&call.name, STALE));
     }
     Ok(())
@@ -97,7 +124,6 @@ fn check_preconditions(call: &Call, live: &Value, object: &Value) -> Result<(), 
 /// What no update changes.
 fn keep_system_fields(object: &mut Value, live: &Value) {
     for field in [
-        "uid",
         "creationTimestamp",
         "resourceVersion",
         "selfLink",
@@ -105,7 +131,7 @@ fn keep_system_fields(object: &mut Value, live: &Value) {
     ] {
         metadata::copy(field, live, object);
     }
-    for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         if object["metadata"].get(field).is_none_or(Value::is_null) {
             metadata::copy(field, live, object);
         }
@@ -191,11 +217,9 @@ fn commit(tx: &mut Transaction<'_>, call: &Call, live: &Arc<Value>, object: Valu
     let owner = tx.owner(&call.resource);
     if is_over(call, &object) {
         // The deletion is what is written: the answer keeps the revision that was read.
-        tx.store.remove(
-            &owner,
-            &key,
-            encode::to_storage(&call.resource, object.clone()),
-        );
+        if let Some(last) = tx.live(call) {
+            tx.store.remove(&owner, &key, (*last).clone());
+        }
         return Answer::ok(object);
     }
     let stored = tx

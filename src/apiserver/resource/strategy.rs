@@ -85,7 +85,7 @@ impl Strategy {
             status: version.subresource("status").is_some(),
             orphan_by_default: matches!(id, "jobs.batch" | "replicationcontrollers"),
             graceful: id == "pods",
-            returns_deleted: matches!(id, "pods" | "namespaces" | "services"),
+            returns_deleted: matches!(id, "pods" | "namespaces" | "services" | "serviceaccounts"),
         }
     }
 

@@ -64,6 +64,13 @@ impl Store {
             .or_insert_with(|| Table::new(history, revision));
     }
 
+    /// Forgets everything but the present: what comes before a server serves is nobody's to watch.
+    pub fn forget(&mut self) {
+        for table in self.tables.values_mut() {
+            table.forget(self.revision);
+        }
+    }
+
     /// Ends the watches of a resource.
     pub fn end_watches(&mut self, storage: &str) {
         if let Some(table) = self.tables.get_mut(storage) {

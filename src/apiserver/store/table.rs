@@ -143,6 +143,12 @@ impl Table {
         Subscription(self.changed.subscribe())
     }
 
+    /// Knows nothing of what came before this revision.
+    pub(super) fn forget(&mut self, revision: u64) {
+        self.history.clear();
+        self.since = revision;
+    }
+
     /// Ends all subscriptions that there are.
     pub(super) fn end_watches(&mut self) {
         self.changed = watch::Sender::new(self.since);
