@@ -16,6 +16,7 @@
 //! | `patch`, `apply` | what a patch makes of an object, and who owns which field of it |
 //! | `openapi` | the documents that describe all of it |
 //! | `registry` | the rules: what a write does, and what follows from it |
+//! | `garbage`, `namespace`, `simulation` | controllers that run after each write |
 //! | `state` | all objects as a document |
 //! | `table`, `discovery` | views of both |
 //! | `http` | requests and answers, over sockets and in process |
@@ -55,8 +56,11 @@ pub use self::http::{Anonymous, Listening, Service};
 pub use self::registry::User;
 pub use self::state::Malformed;
 
+use self::garbage::Collector;
 use self::http::Users;
+use self::namespace::Namespaces;
 use self::registry::{Controller, Registry};
+use self::simulation::Simulation;
 use crate::clock::{self, Clock};
 
 /// How many events of each resource are remembered: a watch that has fallen further behind begins
@@ -71,6 +75,8 @@ pub struct Options {
     pub anonymous: Anonymous,
     /// How many events of each resource are remembered.
     pub history: usize,
+    /// Holds, delays and fails what the simulation of workloads does.
+    pub simulation: simulation::Control,
     /// Controllers beside the server's own.
     pub controllers: Vec<Box<dyn Controller>>,
 }
@@ -81,6 +87,7 @@ impl Default for Options {
             clock: Clock::system(),
             anonymous: Anonymous::default(),
             history: HISTORY,
+            simulation: simulation::Control::new(),
             controllers: Vec::new(),
         }
     }
@@ -106,14 +113,21 @@ impl ApiServer {
             clock,
             anonymous,
             history,
+            simulation,
             controllers,
         } = options;
+        let mut all: Vec<Box<dyn Controller>> = vec![
+            Box::new(Collector::new()),
+            Box::new(Namespaces::new("")),
+            Box::new(Simulation::new(simulation)),
+        ];
+        all.extend(controllers);
         let server = Self {
-            registry: Arc::new(Registry::new(clock, history, controllers)),
+            registry: Arc::new(Registry::new(clock, history, all)),
             users: Arc::new(Users::new(anonymous)),
         };
         server.registry.write(bootstrap::create);
-        server.registry.write(|tx| tx.forget_history());
+        server.registry.forget_history();
         server
     }
 

@@ -8,7 +8,7 @@ use super::negotiate::{self, Form};
 use super::path::{Path, Target};
 use super::respond::{self, Body};
 use super::show::Show;
-use super::{Exchange, health, stream, verbs};
+use super::{Exchange, health, openapi, stream, verbs};
 use crate::apiserver::discovery;
 use crate::apiserver::error::ApiError;
 use crate::apiserver::registry::{self, Answer, Call, Watch, WriteOptions, scale};
@@ -33,6 +33,9 @@ fn no_page() -> Response<Body> {
 
 fn other(cx: &Exchange<'_>, path: &str) -> Response<Body> {
     if let Some(answer) = health::answer(path) {
+        return answer;
+    }
+    if let Some(answer) = openapi::answer(cx, path) {
         return answer;
     }
     if path.is_empty() {

@@ -6,6 +6,7 @@ mod deletion;
 mod handle;
 mod health;
 mod negotiate;
+mod openapi;
 mod path;
 mod query;
 mod respond;

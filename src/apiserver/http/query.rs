@@ -102,7 +102,9 @@ impl Query {
                 errors.push(forbidden(text));
             }
             if !self.get("continue").is_empty() {
-                errors.push(forbidden("resourceVersionMatch is forbidden when continue is provided"));
+                errors.push(forbidden(
+                    "resourceVersionMatch is forbidden when continue is provided",
+                ));
             }
             if !matches!(matching, "Exact" | "NotOlderThan") {
                 let supported = &["Exact", "NotOlderThan", ""];

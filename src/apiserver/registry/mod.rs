@@ -114,6 +114,11 @@ impl Registry {
         answer
     }
 
+    /// What has happened so far cannot be watched.
+    pub fn forget_history(&self) {
+        self.state.lock().store.forget();
+    }
+
     /// Runs whatever is due now.
     pub fn settle(&self) {
         self.write(|_| ());

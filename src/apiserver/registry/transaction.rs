@@ -51,11 +51,6 @@ impl Transaction<'_> {
         self.catalogue.all().filter(own).map(Arc::clone).collect()
     }
 
-    /// What has happened so far cannot be watched.
-    pub(in crate::apiserver) fn forget_history(&mut self) {
-        self.store.forget();
-    }
-
     /// One object.
     pub fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let table = self.store.table(resource)?;

@@ -2,7 +2,8 @@
 
 use kube::Api;
 use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+    PostParams,
 };
 use serde_json::{Value, json};
 
@@ -109,7 +110,7 @@ async fn a_definition_serves_its_kind_until_it_goes() {
             .unwrap()
             .is_none()
     );
-    assert!(widgets.list(&Default::default()).await.is_err());
+    assert!(widgets.list(&ListParams::default()).await.is_err());
 }
 
 #[tokio::test]

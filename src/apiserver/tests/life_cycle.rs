@@ -65,28 +65,28 @@ async fn finalizers_keep_what_is_deleted() {
 #[tokio::test]
 async fn lists_come_in_pages_of_one_state() {
     let server = server();
-    let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
+    let api: Api<ConfigMap> = Api::namespaced(client(&server), "kube-node-lease");
     for index in 0..5 {
         let object = typed(&format!("m{index}"), "1");
         api.create(&PostParams::default(), &object).await.unwrap();
     }
     let first = api.list(&ListParams::default().limit(2)).await.unwrap();
     assert_eq!(first.items.len(), 2);
-    assert_eq!(first.metadata.remaining_item_count, Some(3));
+    assert_eq!(first.metadata.remaining_item_count, Some(4));
     api.delete("m3", &DeleteParams::default()).await.unwrap();
     let token = first.metadata.continue_.unwrap();
     let rest = api
         .list(&ListParams::default().continue_token(&token))
         .await
         .unwrap();
-    let names: Vec<_> = rest
+    let names: Vec<String> = rest
         .items
         .into_iter()
         .filter_map(|one| one.metadata.name)
         .collect();
-    assert_eq!(names, ["m2", "m3", "m4"]);
+    assert_eq!(names, ["m1", "m2", "m3", "m4"]);
     let selected = api
-        .list(&ListParams::default().labels("app!=1"))
+        .list(&ListParams::default().labels("app,app!=1"))
         .await
         .unwrap();
     assert!(selected.items.is_empty());
@@ -95,8 +95,8 @@ async fn lists_come_in_pages_of_one_state() {
 #[tokio::test]
 async fn a_watcher_sees_every_change() {
     for config in [
-        watcher::Config::default(),
-        watcher::Config::default().streaming_lists(),
+        watcher::Config::default().labels("app"),
+        watcher::Config::default().labels("app").streaming_lists(),
     ] {
         let server = server();
         let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
@@ -134,7 +134,7 @@ async fn the_same_is_served_on_a_socket() {
     });
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let listening = server.serve(listener).unwrap();
-    let url = format!("http://{}", listening.address).parse().unwrap();
+    let url = format!("http://{}", listening.address()).parse().unwrap();
     let client = kube::Client::try_from(kube::Config::new(url)).unwrap();
     let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
     api.create(&PostParams::default(), &typed("a", "1"))

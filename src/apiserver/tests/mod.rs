@@ -2,6 +2,7 @@
 
 mod custom;
 mod life_cycle;
+mod whole;
 
 use serde_json::{Value, json};
 
