@@ -1,45 +1,127 @@
 //! Objects as rows of a table: what `kubectl get` prints.
 //!
+//! The columns of built-in kinds are the real server's (`recipe.py`).
 //! <https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables>
 
 mod age;
+mod cluster;
+mod columns;
+mod network;
+mod workloads;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+pub use columns::Column;
+
 use super::resource::{Resource, Version};
 
-/// A column of a table.
-#[derive(Debug, Clone)]
-pub struct Column {
-    /// `Ready`
-    pub name: String,
-    /// `string`, `integer`, `date`, ...
-    pub kind: String,
-    /// `name` for the column that identifies the row.
-    pub format: String,
-    /// For people.
-    pub description: String,
-    /// Above 0: shown in wide output only.
-    pub priority: i64,
-}
-
 /// The table of one version of a resource.
-pub struct Table {
-    columns: Vec<Column>,
+#[derive(Debug)]
+pub struct Table<'a> {
+    resource: &'a Resource,
+    version: &'a Version,
+    columns: Cow<'a, [Column]>,
 }
 
-impl Column {
-    fn new(name: &str, kind: &str, format: &str, description: &str) -> Self {
+impl<'a> Table<'a> {
+    /// Of a version of a resource.
+    pub fn of(resource: &'a Resource, version: &'a Version) -> Self {
+        let columns = match &version.custom {
+            Some(custom) => Cow::Owned(columns::custom(&custom.version)),
+            None => Cow::Borrowed(columns::builtin(resource.storage())),
+        };
         Self {
-            name: name.to_owned(),
-            kind: kind.to_owned(),
-            format: format.to_owned(),
-            description: description.to_owned(),
-            priority: 0,
+            resource,
+            version,
+            columns,
         }
     }
 
+    /// The columns.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The cells of one object, one for each column.
+    pub fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        let name = object["metadata"]["name"].clone();
+        if let Some(custom) = &self.version.custom {
+            let columns = custom.version.columns().iter();
+            let rest = columns.map(|column| column.cell(object, now));
+            return std::iter::once(name).chain(rest).collect();
+        }
+        let id = self.resource.storage();
+        let rest = workloads::cells(id, object, now)
+            .or_else(|| network::cells(id, object, now))
+            .or_else(|| cluster::cells(id, object, now));
+        match rest {
+            // The name of an Event is its last column.
+            Some(rest) if &**id == "events" => rest.into_iter().chain([name]).collect(),
+            Some(rest) => std::iter::once(name).chain(rest).collect(),
+            None => vec![name, object["metadata"]["creationTimestamp"].clone()],
+        }
+    }
+}
+
+/// A text, or something else where it is empty.
+fn or<'a>(text: &'a str, otherwise: &'a str) -> &'a str {
+    if text.is_empty() { otherwise } else { text }
+}
+
+/// A string that is reached by keys; empty where there is none.
+fn text<'a>(object: &'a Value, path: &[&str]) -> &'a str {
+    at(object, path).as_str().unwrap_or_default()
+}
+
+/// A number that is reached by keys; 0 where there is none.
+fn number(object: &Value, path: &[&str]) -> i64 {
+    at(object, path).as_i64().unwrap_or_default()
+}
+
+fn at<'a>(object: &'a Value, path: &[&str]) -> &'a Value {
+    path.iter().fold(object, |value, key| &value[*key])
+}
+
+/// The items of a list that is reached by keys.
+fn list<'a>(object: &'a Value, path: &[&str]) -> &'a [Value] {
+    at(object, path)
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+}
+
+/// How many members a map has.
+fn size(map: &Value) -> usize {
+    map.as_object().map_or(0, serde_json::Map::len)
+}
+
+/// `a=b,c=d`; `<none>` where there are no labels.
+fn labels(map: &Value) -> String {
+    let members = map.as_object().into_iter().flatten();
+    let pairs = members.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
+    let text = pairs.collect::<Vec<_>>().join(",");
+    or(&text, "<none>").to_owned()
+}
+
+/// A label selector as text; `<none>` where it selects everything.
+fn selector(selector: &Value) -> String {
+    let parsed = crate::model::selector::LabelSelector::from_value(selector);
+    let text = parsed.map(|one| one.to_string()).unwrap_or_default();
+    or(&text, "<none>").to_owned()
+}
+
+/// Names joined by commas.
+fn joined<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names.into_iter().collect::<Vec<_>>().join(",")
+}
+
+impl Column {
     /// As a `TableColumnDefinition`.
     pub fn definition(&self) -> Value {
         json!({
@@ -49,30 +131,5 @@ impl Column {
             "description": self.description,
             "priority": self.priority,
         })
-    }
-}
-
-impl Table {
-    /// Of a version of a resource.
-    pub fn of(_resource: &Resource, _version: &Version) -> Self {
-        let name = "Name must be unique within a namespace.";
-        let age = "CreationTimestamp is a timestamp representing the server time when this object was created.";
-        Self {
-            columns: vec![
-                Column::new("Name", "string", "name", name),
-                Column::new("Age", "string", "", age),
-            ],
-        }
-    }
-
-    /// The columns.
-    pub fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    /// The cells of one object.
-    pub fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
-        let name = object["metadata"]["name"].clone();
-        vec![name, age::of(object, now).into()]
     }
 }
