@@ -129,7 +129,8 @@ fn pod_status(pod: &Value) -> String {
     }
     if reason == "Completed" && runs {
         let ready = has_condition(pod, "Ready");
-        reason = if ready { "Running" } else { "NotReady" }.to_owned();
+        let shown = if ready { "Running" } else { "NotReady" };
+        shown.clone_into(&mut reason);
     }
     let over = matches!(phase, "Succeeded" | "Failed");
     if pod["metadata"]["deletionTimestamp"].is_string() && !over {

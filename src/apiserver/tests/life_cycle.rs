@@ -134,7 +134,7 @@ async fn the_same_is_served_on_a_socket() {
     });
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let listening = server.serve(listener).unwrap();
-    let url = format!("http://{}", listening.address()).parse().unwrap();
+    let url = format!("http://{}", listening.address).parse().unwrap();
     let client = kube::Client::try_from(kube::Config::new(url)).unwrap();
     let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
     api.create(&PostParams::default(), &typed("a", "1"))

@@ -19,9 +19,9 @@ async fn clients_trust_the_authority() {
     server.add_token("secret", User::admin());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let listening = server.serve_tls(listener).unwrap();
-    let url = format!("https://{}", listening.address()).parse().unwrap();
+    let url = format!("https://{}", listening.address).parse().unwrap();
     let mut config = kube::Config::new(url);
-    let der = pem_der(listening.authority());
+    let der = pem_der(listening.authority.as_deref().unwrap());
     config.root_cert = Some(vec![der]);
     config.auth_info.token = Some(String::from("secret").into());
     let client = kube::Client::try_from(config).unwrap();
