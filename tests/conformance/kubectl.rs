@@ -87,7 +87,7 @@ const NOISE: [(&str, &str); 8] = [
         r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}",
         "<time>",
     ),
-    (r"\b(\d+[dhms])+\b( ago)?", "<age>"),
+    (r"(^|[\s(])(?:\d+[dhms])+\b(?: ago)?", "${1}<age>"),
     (r"(Resource Version:\s*)\d+", "${1}<rv>"),
     (r":3[0-2]\d{3}/", ":<node port>/"),
     (r"^([WIE])\d{4} [\d:.]+ +\d+ ", "${1} "),

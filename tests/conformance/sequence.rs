@@ -203,13 +203,17 @@ fn load(file: &Path) -> anyhow::Result<Vec<Sequence>> {
         serde_yaml::from_str(&text).with_context(|| format!("{}", file.display()))?;
     anyhow::ensure!(!theme.about.is_empty(), "{}: about", file.display());
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let is_kubectl = file
+        .parent()
+        .is_some_and(|folder| folder.ends_with("kubectl"));
+    let stem = format!("{}{stem}", if is_kubectl { "kubectl-" } else { "" });
     let sequences = theme.sequences.into_iter().map(|(name, steps)| {
         let mut flat = Vec::new();
         for step in &steps {
             step.flatten(&Variables::default(), &mut flat);
         }
         Sequence {
-            theme: stem.to_string(),
+            theme: stem.clone(),
             name,
             steps: flat,
         }
