@@ -257,6 +257,7 @@ impl Discovery {
     /// All kinds, each at its group's preferred version. A group that does not answer (an aggregated
     /// API whose server is away) is left out.
     pub(super) async fn all(&self) -> Result<Arc<[Arc<ApiKind>]>, Error> {
+        let _one_at_a_time = self.asking.lock().await;
         if let Some((asked, all)) = &self.known.lock().all
             && asked.elapsed() < GROUPS
         {

@@ -86,7 +86,6 @@ impl Process {
             },
             observer: Some(Arc::clone(&counter) as Arc<dyn Observer>),
             settings: Settings::default(),
-            ..connect::Options::default()
         };
         let cluster = connect(options).await?.cluster;
         let guard = Guard::new(cluster.clone(), Arc::new(cr.clone()), None);

@@ -10,7 +10,7 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Config};
 use libtest_mimic::Trial;
 use parking_lot::Mutex;
-use rhai_operator::cluster::connect::{Options, connect};
+use rhai_operator::cluster::connect::{Options, Source, connect};
 use rhai_operator::cluster::layer::Fence;
 use rhai_operator::cluster::request::{
     DeleteOptions, Deleted, Effect, ListQuery, PatchKind, WriteOptions,
@@ -112,7 +112,10 @@ impl Listener for Heard {
 
 async fn door(case: &Case) -> anyhow::Result<Cluster> {
     let options = Options {
-        kubeconfig: Some(case.cluster.kubeconfig().to_owned()),
+        source: Source::Configured {
+            kubeconfig: Some(case.cluster.kubeconfig().to_owned()),
+            context: None,
+        },
         settings: settings(case),
         ..Options::default()
     };
@@ -281,7 +284,10 @@ async fn a_read_again_is_no_request(case: Case) -> anyhow::Result<()> {
     let user = case.user("reader").await?;
     user.bind("cluster-admin").await?;
     let options = Options {
-        kubeconfig: Some(user.kubeconfig().to_owned()),
+        source: Source::Configured {
+            kubeconfig: Some(user.kubeconfig().to_owned()),
+            context: None,
+        },
         settings: settings(&case),
         ..Options::default()
     };
@@ -353,7 +359,10 @@ async fn what_may_not_be_watched_is_read_live(case: Case) -> anyhow::Result<()> 
     user.allow(json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]))
         .await?;
     let options = Options {
-        kubeconfig: Some(user.kubeconfig().to_owned()),
+        source: Source::Configured {
+            kubeconfig: Some(user.kubeconfig().to_owned()),
+            context: None,
+        },
         settings: settings(&case),
         ..Options::default()
     };

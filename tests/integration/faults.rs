@@ -91,7 +91,7 @@ async fn a_conflict_is_resolved(case: Case) -> anyhow::Result<()> {
 
 async fn a_busy_server_is_given_the_time_that_it_asks_for(case: Case) -> anyhow::Result<()> {
     let stage = Stage::set(&case, MAKE_MAP).await?;
-    let rule = Rule::on(Method::PATCH, "/configmaps/second").times(1);
+    let rule = Rule::write("/configmaps/second").times(1);
     let fault = stage
         .proxy
         .inject(rule.answer_with(429, &[("retry-after", "2")]));
@@ -120,11 +120,9 @@ async fn a_busy_server_is_given_the_time_that_it_asks_for(case: Case) -> anyhow:
 async fn errors_of_the_server_are_retried(case: Case) -> anyhow::Result<()> {
     let stage = Stage::set(&case, MAKE_MAP).await?;
     for status in [500, 503, 504] {
-        stage.proxy.inject(
-            Rule::on(Method::PATCH, "/configmaps/")
-                .times(2)
-                .answer(status),
-        );
+        stage
+            .proxy
+            .inject(Rule::write("/configmaps/").times(2).answer(status));
     }
     stage
         .proxy
@@ -134,11 +132,9 @@ async fn errors_of_the_server_are_retried(case: Case) -> anyhow::Result<()> {
 
 async fn a_lost_answer_is_found_out(case: Case) -> anyhow::Result<()> {
     let stage = Stage::set(&case, MAKE_MAP).await?;
-    stage.proxy.inject(
-        Rule::on(Method::PATCH, "/configmaps/")
-            .times(2)
-            .lose_answer(),
-    );
+    stage
+        .proxy
+        .inject(Rule::write("/configmaps/").times(2).lose_answer());
     stage
         .proxy
         .inject(Rule::on(Method::PATCH, "/status").times(2).lose_answer());
@@ -309,7 +305,7 @@ async fn killed_at_any_write_the_next_life_finishes(case: Case) -> anyhow::Resul
     {
         let name = format!("w{index}");
         let held = proxy.inject(
-            Rule::on(Method::PATCH, &format!("{name}{uri}"))
+            Rule::write(&format!("{name}{uri}"))
                 .times(1)
                 .delay(Duration::from_mins(1)),
         );

@@ -159,7 +159,12 @@ async fn a_namespace_that_goes_takes_everything_along(case: Case) -> anyhow::Res
         k8s_apply(#{apiVersion: "v1", kind: "ConfigMap", metadata: #{name: `child-${finalizing}`}});
     "#;
     let project = Project::new(&case, WATCHES)?.with_role(&case, "web", script)?;
-    let _operator = Operator::of(&case, &project).start().await?;
+    // The operator's own account must not go with the namespace.
+    let elsewhere = format!("{}-operator", case.namespace);
+    case.make_namespace(&elsewhere).await?;
+    let user = case.service_account(&elsewhere, "operator").await?;
+    user.bind("cluster-admin").await?;
+    let _operator = Operator::of(&case, &project).user(&user).start().await?;
     make(&case, &webs).await?;
     until_ready(&webs).await?;
     case.cluster

@@ -32,7 +32,7 @@ const REST: Duration = Duration::from_secs(20);
 const AT_ONCE: usize = 16;
 /// What a start may ask: the lists of what is watched and of what might be a child, and what the cluster
 /// serves. The number of custom resources is no part of it.
-const START: usize = 80;
+const START: usize = 60;
 
 async fn a_thousand_memcacheds_rest_and_a_restart_writes_nothing(case: Case) -> anyhow::Result<()> {
     let case = case.on_own_cluster().await?;

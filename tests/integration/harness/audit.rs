@@ -54,6 +54,8 @@ pub(crate) struct Target {
 
 #[derive(Clone, Debug, Deserialize)]
 struct Name {
+    /// Empty for who is nobody (any more).
+    #[serde(default)]
     username: String,
 }
 

@@ -27,6 +27,7 @@ use kube::client::ConfigExt;
 use parking_lot::Mutex;
 use regex::Regex;
 use rhai_operator::clock;
+use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -39,7 +40,8 @@ type Body = UnsyncBoxBody<Bytes, io::Error>;
 /// Which requests something is to happen to, how often, and what.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
-    method: Option<Method>,
+    /// None are all.
+    methods: Vec<Method>,
     uri: Regex,
     skip: usize,
     times: usize,
@@ -76,7 +78,15 @@ impl Rule {
     /// For requests of a method whose path and query match a regular expression.
     pub(crate) fn on(method: Method, uri: &str) -> Self {
         Self {
-            method: Some(method),
+            methods: vec![method],
+            ..Self::any(uri)
+        }
+    }
+
+    /// For what makes or changes an object; one that is made has its name at the end of the path too.
+    pub(crate) fn write(uri: &str) -> Self {
+        Self {
+            methods: vec![Method::POST, Method::PATCH],
             ..Self::any(uri)
         }
     }
@@ -84,7 +94,7 @@ impl Rule {
     /// For requests of any method.
     pub(crate) fn any(uri: &str) -> Self {
         Self {
-            method: None,
+            methods: Vec::new(),
             uri: Regex::new(uri).expect("a regular expression"),
             skip: 0,
             times: usize::MAX,
@@ -182,11 +192,12 @@ impl Active {
     /// Whether this request is hit; if so, it is counted.
     fn hit(&self, method: &Method, uri: &str) -> bool {
         let Rule {
-            method: wanted,
+            methods,
             uri: pattern,
             ..
         } = &self.rule;
-        if wanted.as_ref().is_some_and(|wanted| wanted != method) || !pattern.is_match(uri) {
+        let wanted = methods.is_empty() || methods.contains(method);
+        if !wanted || !pattern.is_match(uri) {
             return false;
         }
         let taken = !take_one(&self.skip) && take_one(&self.left);
@@ -298,7 +309,9 @@ impl State {
             .uri()
             .path_and_query()
             .map_or_else(String::new, ToString::to_string);
-        let fault = self.fault_on(request.method(), &uri);
+        let (parts, body) = request.into_parts();
+        let request = Request::from_parts(parts, body.collect().await?.to_bytes());
+        let fault = self.fault_on(request.method(), &named(&uri, &request));
         let what = format!("{} {uri}", request.method());
         let effect = fault.as_ref().map(|fault| fault.rule.effect.clone());
         let silent = matches!(effect, Some(Effect::Silence));
@@ -338,7 +351,7 @@ impl State {
 
     async fn pass_on(
         &self,
-        request: Request<Incoming>,
+        request: Request<Bytes>,
         uri: &str,
     ) -> anyhow::Result<Response<Incoming>> {
         let (mut parts, body) = request.into_parts();
@@ -348,9 +361,19 @@ impl State {
         // A body of known length; what the operator's connection did is not the upstream's concern.
         parts.headers.remove(http::header::TRANSFER_ENCODING);
         parts.headers.remove(http::header::CONNECTION);
-        let body = body.collect().await?.to_bytes();
         let request = Request::from_parts(parts, Full::new(body));
         Ok((self.send)(request).await?)
+    }
+}
+
+/// A request's path and query; where an object is made, as if its name were in the path.
+fn named(uri: &str, request: &Request<Bytes>) -> String {
+    let body = serde_json::from_slice::<Value>(request.body()).unwrap_or_default();
+    let name = body["metadata"]["name"].as_str();
+    match (request.method(), name, uri.split_once('?')) {
+        (&Method::POST, Some(name), Some((path, query))) => format!("{path}/{name}?{query}"),
+        (&Method::POST, Some(name), None) => format!("{uri}/{name}"),
+        _ => uri.to_owned(),
     }
 }
 
