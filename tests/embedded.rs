@@ -1,4 +1,4 @@
-//! `rhai-operator dev`: the operator of this repository on the embedded API, from outside.
+//! The commands that need no cluster, from outside: `dev`, and `role run --against embedded`.
 
 #![allow(
     clippy::unwrap_used,
@@ -75,15 +75,23 @@ async fn soon<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     tokio::time::timeout(SOON, asked).await.unwrap()
 }
 
-fn fails(arguments: &[&str]) -> String {
+/// Runs a command to its end; exit code, stdout and stderr.
+fn run(command: &[&str], arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(BINARY)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .arg("dev")
+        .args(command)
         .args(arguments)
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-    String::from_utf8(output.stderr).unwrap()
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+    (output.status.code(), stdout, stderr)
+}
+
+fn fails(arguments: &[&str]) -> String {
+    let (code, _, stderr) = run(&["dev"], arguments);
+    assert_eq!(code, Some(1), "{arguments:?}: {stderr}");
+    stderr
 }
 
 fn path(folder: &Path, name: &str) -> String {
@@ -104,6 +112,76 @@ async fn samples_get_their_children_and_a_state_outlives_its_session() {
     let session = Session::start(folder, &["--state", &state, "--api-only"]);
     assert_eq!(session.deployment().await.metadata.uid, made.uid);
     assert_eq!(session.stop().await.0.code(), Some(0));
+}
+
+const MEMCACHED: &str = "deploy/samples/cache_v1alpha1_memcached.yaml";
+
+fn role_run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let command = [
+        "role",
+        "run",
+        "memcached",
+        "--against",
+        "embedded",
+        "--log-level",
+        "warn",
+    ];
+    run(&command, arguments)
+}
+
+#[test]
+fn a_role_is_run_once_without_a_cluster() {
+    let (code, stdout, stderr) = role_run(&["--cr", MEMCACHED, "--set", "spec.size=5"]);
+    // It waits for Pods.
+    assert_eq!(code, Some(3), "{stdout}{stderr}");
+    assert!(stdout.contains("created"), "{stdout}");
+    assert!(!stderr.contains("gets no owner"), "{stderr}");
+    let (code, stdout, _) = role_run(&["--cr", MEMCACHED, "--plan"]);
+    assert_eq!(code, Some(4), "{stdout}");
+}
+
+#[test]
+fn objects_are_given_to_a_run() {
+    let folder = TempDir::new().unwrap();
+    let input = path(folder.path(), "objects.yaml");
+    let objects = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: memcached-sample}
+spec:
+  selector: {matchLabels: {app: x}}
+  template: {metadata: {labels: {app: x}}, spec: {containers: [{name: c, image: x}]}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: elsewhere, namespace: made-for-it}
+";
+    std::fs::write(&input, objects).unwrap();
+    let (code, stdout, stderr) = role_run(&["--cr", MEMCACHED, "--input", &input]);
+    // The selector of what is there cannot be changed.
+    assert_eq!(code, Some(1), "{stdout}{stderr}");
+    assert!(stdout.contains("immutable"), "{stdout}");
+}
+
+#[test]
+fn wrong_flags_of_a_run_are_named() {
+    let (code, _, stderr) = role_run(&["--cr", "absent.yaml"]);
+    assert_eq!(code, Some(1), "{stderr}");
+    let (code, _, stderr) = role_run(&["--cr", MEMCACHED, "--input", "absent.yaml"]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("cannot read absent.yaml"), "{stderr}");
+    let command = [
+        "role",
+        "run",
+        "memcached",
+        "--cr",
+        MEMCACHED,
+        "--input",
+        "x.yaml",
+    ];
+    let (code, _, stderr) = run(&command, &[]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("--against embedded"), "{stderr}");
 }
 
 #[test]
