@@ -29,6 +29,27 @@ pub async fn sleep_until(deadline: Instant) {
     tokio::time::sleep_until(deadline).await;
 }
 
+/// Moves a runtime's paused time on.
+pub async fn advance(duration: Duration) {
+    tokio::time::advance(duration).await;
+}
+
+/// Real time since its start, which stays real where tokio's time is paused.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(std::time::Instant);
+
+impl Stopwatch {
+    /// Begins now.
+    pub fn start() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    /// Time since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
 /// A wall clock: the system's, or one that a test sets.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);

@@ -14,7 +14,8 @@
 //! | 5 | `reconcile` |
 //! | 6 | `controller` |
 //! | 7 | `operator` |
-//! | 8 | `cli` |
+//! | 8 | `scenario` |
+//! | 9 | `cli` |
 
 pub mod apiserver;
 pub mod apply;
@@ -29,6 +30,7 @@ pub mod model;
 pub mod operator;
 pub mod reconcile;
 pub mod role;
+pub mod scenario;
 pub mod script;
 pub mod server;
 pub mod telemetry;

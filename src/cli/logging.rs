@@ -33,6 +33,13 @@ pub(super) enum Format {
 }
 
 impl Logging {
+    /// Without a level of the user's only errors are logged: for commands whose output says the rest.
+    pub(super) fn quieter(&mut self) {
+        if self.log_level == "info" {
+            "off".clone_into(&mut self.log_level);
+        }
+    }
+
     /// Sets up the log of this process.
     pub(super) fn init(&self) -> Result<(), logging::Error> {
         logging::init(self.format(), &self.log_level)

@@ -11,6 +11,7 @@ mod logging;
 mod project;
 mod role_run;
 mod run;
+mod test;
 mod version;
 
 use std::io::{self, Write};
@@ -36,6 +37,8 @@ enum Command {
     Dev(dev::Options),
     /// Find everything that is wrong with watches.yaml and the roles, all at once.
     Check(check::Options),
+    /// Play the scenarios of molecule-tests/, on an API server in this process or on a cluster.
+    Test(test::Options),
     /// Work with one role.
     #[command(subcommand)]
     Role(RoleCommand),
@@ -86,6 +89,7 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
         Command::Run(options) => options.run(toolchain),
         Command::Dev(options) => options.run(toolchain),
         Command::Check(options) => options.run(&toolchain),
+        Command::Test(options) => options.run(toolchain),
         Command::Role(RoleCommand::Run(options)) => options.run(toolchain),
         Command::Version(options) => options.run(),
     };

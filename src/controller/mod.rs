@@ -69,6 +69,9 @@ pub struct Settings {
 pub trait Observer: Send + Sync {
     /// A run has ended.
     fn ran(&self, reason: Reason, report: &Report);
+
+    /// A controller begins to serve.
+    fn serving(&self, _controller: &Controller) {}
 }
 
 /// Where a controller says how it is doing.
@@ -164,6 +167,11 @@ impl Controller {
 }
 
 impl Controller {
+    /// Whether no run is on its way or due now; a delayed one may follow.
+    pub fn is_idle(&self) -> bool {
+        self.0.queue.is_idle()
+    }
+
     /// Cancels all runs at once.
     pub fn interrupt(&self) {
         self.0.queue.interrupt_all();

@@ -24,7 +24,7 @@ mod memo;
 pub mod path;
 mod pattern;
 pub mod quantity;
-mod readiness;
+pub mod readiness;
 pub mod secret;
 pub mod semantic_version;
 pub mod session;
@@ -48,6 +48,20 @@ pub fn modules() -> Vec<Shared<Module>> {
         .into_iter()
         .map(|(_, module)| Shared::new(module))
         .collect()
+}
+
+/// The packages that need no run of a role: pure functions of values.
+pub fn pure_modules() -> Vec<Shared<Module>> {
+    let packages = [
+        path::module(),
+        document::module(),
+        text::module(),
+        encoding::module(),
+        semantic_version::module(),
+        quantity::module(),
+        time::module(),
+    ];
+    packages.into_iter().map(Shared::new).collect()
 }
 
 /// The packages under the titles that the manual gives them, in its order.

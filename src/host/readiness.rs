@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 /// Why an object is not ready, for people; `None` if it is.
-pub(super) fn not_ready(object: &Value) -> Option<String> {
+pub fn not_ready(object: &Value) -> Option<String> {
     if !object["metadata"]["deletionTimestamp"].is_null() {
         return Some("it is being deleted".to_owned());
     }

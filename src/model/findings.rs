@@ -81,6 +81,18 @@ impl Findings {
         Some(root)
     }
 
+    /// Parses all documents of the file's text; notes what [`Findings::parse`] does.
+    pub fn parse_all(&self, text: &str) -> Vec<Node> {
+        let parsed = yaml::parse_all_positioned(text);
+        let documents = parsed
+            .inspect_err(|error| self.syntax(error))
+            .unwrap_or_default();
+        for document in &documents {
+            self.duplicate_keys(document);
+        }
+        documents
+    }
+
     fn syntax(&self, error: &yaml::Error) {
         let hint = if error.message.contains("mapping values are not allowed") {
             "check the indentation; a text with a colon needs quotes"
@@ -144,6 +156,11 @@ impl<'a> Item<'a> {
     /// Where it begins.
     pub fn position(&self) -> Position {
         self.node.position
+    }
+
+    /// The value itself, with the places of what is in it.
+    pub fn node(&self) -> &'a Node {
+        self.node
     }
 
     /// Notes an error about it; `hint` may be empty.

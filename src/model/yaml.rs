@@ -100,6 +100,14 @@ pub fn parse_positioned(text: &str) -> Result<Node, Error> {
     Ok(Node::from(root))
 }
 
+/// All documents of a text with positions; empty ones are left out. Duplicate keys are kept: the
+/// reader tells them.
+pub fn parse_all_positioned(text: &str) -> Result<Vec<Node>, Error> {
+    let roots: Vec<Spanned<Tree>> =
+        serde_yaml::from_multiple_with_options(text, options(DuplicateKeyPolicy::LastWins))?;
+    Ok(roots.into_iter().map(Node::from).collect())
+}
+
 /// One document.
 #[expect(
     clippy::missing_panics_doc,
@@ -331,6 +339,16 @@ mod tests {
     fn documents_are_read_in_order() {
         let documents = parse_all("---\na: 1\n---\n# nothing\n---\nb: 2\n").unwrap();
         assert_eq!(documents, [json!({"a": 1}), json!({"b": 2})]);
+    }
+
+    #[test]
+    fn documents_have_their_places_in_the_whole_text() {
+        let documents = parse_all_positioned("a: 1\n---\n# nothing\n---\n\nb: {c: 2}\n").unwrap();
+        assert_eq!(documents.len(), 2, "{documents:?}");
+        let Content::Map(entries) = &documents[1].content else {
+            panic!("{documents:?}")
+        };
+        assert_eq!(entries[0].0.position, Position { line: 6, column: 1 });
     }
 
     #[test]

@@ -149,6 +149,9 @@ pub async fn run_until(
     };
     let holder = holder(&options, &connection);
     let controller = build(&options, cluster, holder, &loader, telemetry);
+    if let Some(observer) = &options.observer {
+        observer.serving(&controller);
+    }
     controller.serve(&project).await;
     let reloading = loader.follow(files, {
         let controller = controller.clone();

@@ -189,6 +189,11 @@ impl Queue {
         self.0.state.lock().running()
     }
 
+    /// Whether nothing runs and nothing waits for a slot; what is delayed may follow.
+    pub fn is_idle(&self) -> bool {
+        self.0.state.lock().is_idle()
+    }
+
     /// Refreshes the metrics of what is in progress.
     pub fn report_progress(&self) {
         self.0.state.lock().report_progress(clock::now());

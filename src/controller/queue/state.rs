@@ -107,6 +107,11 @@ impl State {
         kind.metrics.bound(limit);
     }
 
+    /// Whether nothing runs and nothing waits for a slot; what is delayed may follow.
+    pub(super) fn is_idle(&self) -> bool {
+        self.running == 0 && self.kinds.iter().all(|kind| kind.ready == 0)
+    }
+
     /// A trigger.
     pub(super) fn add(&mut self, key: &Key, reason: Reason, rank: u64, now: Instant) {
         let Some(item) = self.items.get_mut(key) else {

@@ -1,0 +1,252 @@
+//! Whether a value holds all that is expected of it, as users of chainsaw and kuttl know it.
+//!
+//! Pure. A map may have more keys than expected; a list must have as many items, each as expected; a
+//! key that begins with `$` is a JSONPath query (RFC 9535), and what it selects is compared as a list.
+//! An expected null is met by null and by absence.
+
+use std::fmt::{self, Write as _};
+
+use jsonpath_rust::JsonPath;
+use serde_json::{Map, Value};
+use similar::TextDiff;
+
+use crate::model::yaml;
+
+/// Lines around a difference, as `diff -u` has them.
+const CONTEXT: usize = 3;
+
+/// Where a value is not as expected.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Mismatch {
+    /// The way there.
+    pub(super) path: Vec<Step>,
+    /// What is the matter there: `expected 3, found 2`.
+    pub(super) what: String,
+}
+
+/// One step into a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Everything in which a value is not as expected.
+pub(super) fn mismatches(expected: &Value, actual: &Value) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    compare(expected, Some(actual), &mut Vec::new(), &mut found);
+    found
+}
+
+fn compare(
+    expected: &Value,
+    actual: Option<&Value>,
+    path: &mut Vec<Step>,
+    found: &mut Vec<Mismatch>,
+) {
+    let mut differs = |what: String| {
+        found.push(Mismatch {
+            path: path.clone(),
+            what,
+        });
+    };
+    match (expected, actual) {
+        (Value::Null, None | Some(Value::Null)) => {}
+        (_, None) => differs(format!("expected {}, found nothing", brief(expected))),
+        (Value::Object(fields), Some(whole @ Value::Object(_))) => {
+            for (key, expected) in fields {
+                path.push(Step::Key(key.clone()));
+                compare(expected, field(whole, key).as_ref(), path, found);
+                path.pop();
+            }
+        }
+        (Value::Array(expected), Some(Value::Array(actual))) => {
+            if expected.len() != actual.len() {
+                let what = format!("expected {} items, found {}", expected.len(), actual.len());
+                differs(what);
+                return;
+            }
+            for (index, (expected, actual)) in expected.iter().zip(actual).enumerate() {
+                path.push(Step::Index(index));
+                compare(expected, Some(actual), path, found);
+                path.pop();
+            }
+        }
+        (expected, Some(actual)) if same(expected, actual) => {}
+        (expected, Some(actual)) => {
+            differs(format!(
+                "expected {}, found {}",
+                brief(expected),
+                brief(actual)
+            ));
+        }
+    }
+}
+
+/// A field, or what a query selects.
+fn field(whole: &Value, key: &str) -> Option<Value> {
+    if is_query(key) {
+        let selected = whole.query(key).unwrap_or_default();
+        return Some(selected.into_iter().cloned().collect());
+    }
+    whole.get(key).cloned()
+}
+
+/// Whether a key is a JSONPath query.
+pub(super) fn is_query(key: &str) -> bool {
+    key.starts_with("$.") || key.starts_with("$[")
+}
+
+/// 1 and 1.0 are the same number.
+fn same(expected: &Value, actual: &Value) -> bool {
+    expected == actual
+        || matches!((expected, actual), (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64())
+}
+
+/// A value in a line.
+pub(super) fn brief(value: &Value) -> String {
+    match value {
+        Value::Object(_) => "a map".to_owned(),
+        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+            format!("a list of {}", items.len())
+        }
+        value => value.to_string(),
+    }
+}
+
+/// A unified diff of what was expected and what there is of it; what was not asked for is left out.
+pub(super) fn difference(expected: &Value, actual: &Value) -> String {
+    let (expected, actual) = (expected.clone(), projected(expected, actual));
+    let [expected, actual] = [expected, actual].map(|value| yaml::write(&value));
+    TextDiff::from_lines(&expected, &actual)
+        .unified_diff()
+        .context_radius(CONTEXT)
+        .header("expected", "actual")
+        .to_string()
+}
+
+/// The part of a value that something is expected of.
+fn projected(expected: &Value, actual: &Value) -> Value {
+    match (expected, actual) {
+        (Value::Object(fields), Value::Object(_)) => {
+            let fields = fields.iter().filter_map(|(key, expected)| {
+                let part = match field(actual, key) {
+                    None if expected.is_null() => Value::Null,
+                    part => projected(expected, &part?),
+                };
+                Some((key.clone(), part))
+            });
+            Value::Object(fields.collect::<Map<_, _>>())
+        }
+        (Value::Array(expected), Value::Array(actual)) if expected.len() == actual.len() => {
+            let pairs = expected.iter().zip(actual);
+            pairs
+                .map(|(expected, actual)| projected(expected, actual))
+                .collect()
+        }
+        (Value::Array(_), Value::Array(_)) => actual.clone(),
+        (expected, actual) if same(expected, actual) => expected.clone(),
+        _ => actual.clone(),
+    }
+}
+
+/// `spec.containers[0].image: expected "a", found "b"`
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut path = String::new();
+        for step in &self.path {
+            // Writing to a string cannot fail.
+            let _ = match step {
+                Step::Key(key) if path.is_empty() => write!(path, "{key}"),
+                Step::Key(key) => write!(path, ".{key}"),
+                Step::Index(index) => write!(path, "[{index}]"),
+            };
+        }
+        if path.is_empty() {
+            f.write_str(&self.what)
+        } else {
+            write!(f, "{path}: {}", self.what)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(expected: &Value, actual: &Value) -> Vec<String> {
+        let found = mismatches(expected, actual);
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_map_may_have_more_and_a_list_may_not() {
+        let actual = json!({"a": 1, "b": {"c": [1, 2], "d": "x"}});
+        assert!(told(&json!({"b": {"c": [1, 2]}}), &actual).is_empty());
+        assert_eq!(
+            told(&json!({"b": {"c": [1]}}), &actual),
+            ["b.c: expected 1 items, found 2"]
+        );
+        assert_eq!(
+            told(&json!({"b": {"c": [1, 3], "d": "y"}, "e": true}), &actual),
+            [
+                "b.c[1]: expected 3, found 2",
+                "b.d: expected \"y\", found \"x\"",
+                "e: expected true, found nothing",
+            ]
+        );
+    }
+
+    #[test]
+    fn null_is_absence_and_numbers_are_numbers() {
+        let actual = json!({"a": null, "n": 1});
+        assert!(told(&json!({"a": null, "b": null, "n": 1.0}), &actual).is_empty());
+        assert_eq!(
+            told(&json!({"n": null}), &actual),
+            ["n: expected null, found 1"]
+        );
+        assert_eq!(
+            told(&json!({"n": "1"}), &actual),
+            ["n: expected \"1\", found 1"]
+        );
+        assert_eq!(
+            told(&json!({"n": {"x": 1}}), &actual),
+            ["n: expected a map, found 1"]
+        );
+    }
+
+    #[test]
+    fn a_query_selects_a_list() {
+        let status = json!({"conditions": [
+            {"type": "Ready", "status": "False"}, {"type": "Other", "status": "True"},
+        ]});
+        let ready = |status: &str| json!({"$.conditions[?@.type=='Ready'].status": [status]});
+        assert!(told(&ready("False"), &status).is_empty());
+        assert_eq!(
+            told(&ready("True"), &status),
+            [r#"$.conditions[?@.type=='Ready'].status[0]: expected "True", found "False""#]
+        );
+        assert_eq!(told(&json!({"$.none": []}), &status), [""; 0]);
+    }
+
+    #[test]
+    fn a_difference_shows_what_was_asked_for_only() {
+        let expected = json!({"spec": {"replicas": 3, "paused": null}, "kind": "Deployment"});
+        let actual = json!({
+            "kind": "Deployment", "metadata": {"name": "a"},
+            "spec": {"replicas": 2, "template": {}},
+        });
+        insta::assert_snapshot!(difference(&expected, &actual), @r"
+        --- expected
+        +++ actual
+        @@ -1,4 +1,4 @@
+         kind: Deployment
+         spec:
+           paused: null
+        -  replicas: 3
+        +  replicas: 2
+        ");
+    }
+}

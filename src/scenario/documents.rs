@@ -1,0 +1,317 @@
+//! The YAML files of stages: manifests, and what must be so.
+
+use std::path::{Path, PathBuf};
+
+use jsonpath_rust::parser::parse_json_path;
+use serde_json::Value;
+
+use super::compare::{Step, is_query};
+use crate::model::Gvk;
+use crate::model::findings::{Findings, Item, Keys};
+use crate::model::yaml::{Content, Node, Position};
+
+/// An object of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Manifest {
+    /// The file as the user names it.
+    pub(super) file: PathBuf,
+    pub(super) position: Position,
+    pub(super) gvk: Gvk,
+    pub(super) value: Value,
+}
+
+/// What must be so.
+#[derive(Clone, Debug)]
+pub(super) struct Expectation {
+    pub(super) what: What,
+    pub(super) pattern: Pattern,
+}
+
+/// What is expected of the objects that fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// There is one.
+    Present,
+    /// There is none.
+    Absent,
+    /// There are so many.
+    Count(usize),
+    /// There is an Event.
+    Event,
+}
+
+/// Part of an object, which fits all objects that hold it.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    /// The file as the user names it.
+    pub(super) file: PathBuf,
+    pub(super) gvk: Gvk,
+    /// The name, if one object is meant.
+    pub(super) name: Option<String>,
+    pub(super) namespace: Option<String>,
+    /// What an object must hold.
+    pub(super) value: Value,
+    node: Node,
+}
+
+/// The keys of a document that is no object.
+const CHECK: Keys = Keys {
+    known: &["absent", "apiVersion", "count", "event", "kind", "of"],
+    refused: &[
+        (
+            "assert",
+            "no key assert is needed",
+            "write the object itself, as far as it matters",
+        ),
+        ("error", "what must not be there is `absent`", ""),
+    ],
+};
+
+const EVENT: Keys = Keys {
+    known: &["type", "reason", "note", "regarding"],
+    refused: &[("message", "the text of an Event is its `note`", "")],
+};
+
+/// The manifests of a file.
+pub(super) fn manifests(file: &Path, text: &str, findings: &Findings) -> Vec<Manifest> {
+    let documents = findings.parse_all(text);
+    let manifests = documents.iter().filter_map(|node| {
+        let item = Item::root(node, findings);
+        let gvk = gvk(&item)?;
+        let value = node.to_value();
+        let metadata = &value["metadata"];
+        if !metadata["name"].is_string() && !metadata["generateName"].is_string() {
+            item.error("metadata.name is missing", "");
+            return None;
+        }
+        Some(Manifest {
+            file: file.to_owned(),
+            position: node.position,
+            gvk,
+            value,
+        })
+    });
+    manifests.collect()
+}
+
+/// What a file expects.
+pub(super) fn expectations(file: &Path, text: &str, findings: &Findings) -> Vec<Expectation> {
+    let documents = findings.parse_all(text);
+    let read = |node| expectation(file, &Item::root(node, findings), findings);
+    documents.iter().filter_map(read).collect()
+}
+
+fn expectation(file: &Path, item: &Item<'_>, findings: &Findings) -> Option<Expectation> {
+    let is_object = |key: &str| key == "apiVersion" || key == "kind";
+    if item.entries()?.iter().any(|(key, _)| is_object(&key.name)) {
+        let pattern = pattern(file, item, findings)?;
+        return Some(Expectation {
+            what: What::Present,
+            pattern,
+        });
+    }
+    let fields = item.fields(CHECK)?;
+    let (what, of) = if let Some(absent) = fields.get("absent") {
+        (What::Absent, absent)
+    } else if let Some(count) = fields.get("count") {
+        let count = count.count(0).and_then(|count| usize::try_from(count).ok());
+        (What::Count(count?), fields.required("of", None)?)
+    } else if let Some(event) = fields.get("event") {
+        let pattern = event_pattern(file, &event)?;
+        return Some(Expectation {
+            what: What::Event,
+            pattern,
+        });
+    } else {
+        if !findings.has_errors() {
+            item.error(
+                "expected an object (apiVersion, kind, …), absent, count and of, or event",
+                "",
+            );
+        }
+        return None;
+    };
+    let pattern = pattern(file, &of, findings)?;
+    Some(Expectation { what, pattern })
+}
+
+fn pattern(file: &Path, item: &Item<'_>, findings: &Findings) -> Option<Pattern> {
+    let gvk = gvk(item)?;
+    queries(item.node(), findings);
+    let value = item.value();
+    let text = |key: &str| value["metadata"][key].as_str().map(str::to_owned);
+    Some(Pattern {
+        file: file.to_owned(),
+        gvk,
+        name: text("name"),
+        namespace: text("namespace"),
+        node: item.node().clone(),
+        value,
+    })
+}
+
+fn event_pattern(file: &Path, item: &Item<'_>) -> Option<Pattern> {
+    let fields = item.fields(EVENT)?;
+    let texts = ["type", "reason", "note"].map(|key| fields.get(key));
+    for text in texts.into_iter().flatten() {
+        text.text()?;
+    }
+    Some(Pattern {
+        file: file.to_owned(),
+        gvk: Gvk::new("events.k8s.io", "v1", "Event"),
+        name: None,
+        namespace: None,
+        value: item.value(),
+        node: item.node().clone(),
+    })
+}
+
+fn gvk(item: &Item<'_>) -> Option<Gvk> {
+    let entries = item.entries()?;
+    let text = |key: &str| {
+        let found = entries.iter().find(|(name, _)| name.name == key);
+        if found.is_none() {
+            item.error(&format!("{key} is missing"), "");
+        }
+        found?.1.text()
+    };
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    Some(Gvk::from_api_version(api_version?, kind?))
+}
+
+/// Notes every query that is none.
+fn queries(node: &Node, findings: &Findings) {
+    match &node.content {
+        Content::List(items) => items.iter().for_each(|item| queries(item, findings)),
+        Content::Map(entries) => {
+            for (key, value) in entries {
+                if is_query(&key.name)
+                    && let Err(error) = parse_json_path(&key.name)
+                {
+                    let message = format!("not a JSONPath query: {error}");
+                    findings.error(key.position, message, "");
+                }
+                queries(value, findings);
+            }
+        }
+        _ => {}
+    }
+}
+
+impl Pattern {
+    /// The place in the file that a path leads to, or as near as there is one.
+    pub(super) fn place(&self, path: &[Step]) -> Position {
+        let mut node = &self.node;
+        for step in path {
+            let next = match (&node.content, step) {
+                (Content::Map(entries), Step::Key(name)) => {
+                    let entry = entries.iter().find(|(key, _)| key.name == *name);
+                    entry.map(|(_, value)| value)
+                }
+                (Content::List(items), Step::Index(index)) => items.get(*index),
+                _ => None,
+            };
+            match next {
+                Some(next) => node = next,
+                None => break,
+            }
+        }
+        node.position
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (Vec<Expectation>, Vec<String>) {
+        let file = Path::new("verify.yaml");
+        let findings = Findings::new(file);
+        let read = expectations(file, text, &findings);
+        let problems = findings.into_problems();
+        (read, problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn the_four_kinds_of_expectations_are_told_apart() {
+        let text = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data: {x: '1'}
+---
+absent: {apiVersion: v1, kind: Secret}
+---
+count: 2
+of: {apiVersion: v1, kind: Pod, metadata: {labels: {app: a}}}
+---
+event: {reason: Ready, note: done}
+";
+        let (read, problems) = read(text);
+        assert_eq!(problems, [""; 0]);
+        let whats: Vec<_> = read.iter().map(|one| one.what).collect();
+        assert_eq!(
+            whats,
+            [What::Present, What::Absent, What::Count(2), What::Event]
+        );
+        assert_eq!(read[0].pattern.name.as_deref(), Some("a"));
+        let path = [Step::Key("data".into()), Step::Key("x".into())];
+        let place = read[0].pattern.place(&path);
+        assert_eq!((place.line, place.column), (4, 11));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told_with_its_place() {
+        let text = "\
+absnt: {apiVersion: v1, kind: Secret}
+---
+count: -1
+of: {apiVersion: v1, kind: Pod}
+---
+count: 1
+---
+apiVersion: v1
+metadata: {name: a}
+---
+event: {message: x}
+---
+apiVersion: v1
+kind: Pod
+status: {'$.conditions[': []}
+";
+        let (read, problems) = read(text);
+        assert_eq!(read.len(), 2, "{read:?}");
+        let problems: Vec<_> = problems
+            .iter()
+            .map(|problem| problem.lines().next().unwrap_or_default())
+            .collect();
+        assert_eq!(
+            problems[..5],
+            [
+                r#"verify.yaml:1:1: error: unknown key "absnt""#,
+                "verify.yaml:3:8: error: count: expected a whole number of at least 0, found -1",
+                "verify.yaml:6:1: error: of is missing",
+                "verify.yaml:8:1: error: kind is missing",
+                "verify.yaml:11:9: error: the text of an Event is its `note`",
+            ]
+        );
+        assert!(problems[5].starts_with("verify.yaml:15:10: error: not a JSONPath query"));
+    }
+
+    #[test]
+    fn a_manifest_needs_a_kind_and_a_name() {
+        let file = Path::new("converge.yaml");
+        let findings = Findings::new(file);
+        let text = "{apiVersion: v1, kind: Pod, metadata: {name: a}}\n---\nkind: Pod\n---\n{apiVersion: v1, kind: Pod}\n";
+        assert_eq!(manifests(file, text, &findings).len(), 1);
+        let problems = findings.into_problems();
+        let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            problems,
+            [
+                "converge.yaml:3:1: error: apiVersion is missing",
+                "converge.yaml:5:1: error: metadata.name is missing",
+            ]
+        );
+    }
+}

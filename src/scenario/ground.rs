@@ -1,0 +1,281 @@
+//! What a scenario runs on: an API server of its own in this process, or a cluster; and how time passes
+//! there.
+//!
+//! On the embedded API time stands still while anything is at work. It passes when the operator has
+//! come to rest and the scenario waits for something, or when a script says so. On a cluster it is real.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use kube::Client;
+use tokio::task::JoinHandle;
+
+use super::failure::Failure;
+use super::requests::Requests;
+use super::runs::Runs;
+use crate::apiserver::simulation::Control;
+use crate::apiserver::{self, ApiServer, User};
+use crate::clock::{self, Clock, Stopwatch};
+use crate::cluster::connect::{self, Source, connect};
+
+/// Where scenarios run.
+#[derive(Clone, Debug)]
+pub enum Ground {
+    /// Each on an API server of its own, in this process.
+    Embedded,
+    /// All on one cluster, one after the other.
+    Cluster {
+        /// Kubeconfig file.
+        kubeconfig: Option<std::path::PathBuf>,
+        /// Its context.
+        context: Option<String>,
+    },
+}
+
+/// Looks at the runtime in a row that must find nothing at work. A look is a round of all tasks that are
+/// ready; an event takes a few rounds from the server to the operator's queue.
+const LOOKS: usize = 25;
+/// The operator works for a few milliseconds between two waits; who works for this long never rests.
+const RESTLESS: Duration = Duration::from_secs(30);
+/// On a cluster, how long nothing must be at work.
+const REST: Duration = Duration::from_millis(300);
+/// On a cluster, the time between two looks.
+const LOOK: Duration = Duration::from_millis(20);
+/// On the embedded API, the time that passes between two looks at what a scenario waits for.
+const STEP: Duration = Duration::from_millis(250);
+/// No advance takes more steps than this.
+const STEPS: u32 = 600;
+
+/// The ground under a scenario that runs.
+pub(super) struct Floor {
+    client: Client,
+    clock: Clock,
+    embedded: Option<Embedded>,
+    /// What the operator does.
+    pub(super) runs: Arc<Runs>,
+    pub(super) requests: Arc<Requests>,
+}
+
+struct Embedded {
+    server: ApiServer,
+    workloads: Control,
+    driving: JoinHandle<()>,
+    /// While this is not dropped, time passes only when it is told to.
+    _standing: mpsc::Sender<()>,
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.driving.abort();
+    }
+}
+
+impl Floor {
+    /// Comes up. For the embedded API the runtime's time must be paused.
+    pub(super) async fn of(ground: &Ground) -> Result<Self, Failure> {
+        let (client, clock, embedded) = match ground {
+            Ground::Embedded => {
+                let standing = stand_still();
+                let clock = moving_clock();
+                let workloads = Control::new();
+                let server = ApiServer::new(apiserver::Options {
+                    clock: clock.clone(),
+                    simulation: workloads.clone(),
+                    ..apiserver::Options::default()
+                });
+                let client = Client::new(server.client(User::admin()), "default");
+                let embedded = Embedded {
+                    workloads,
+                    driving: tokio::spawn(server.clone().drive()),
+                    server,
+                    _standing: standing,
+                };
+                (client, clock, Some(embedded))
+            }
+            Ground::Cluster {
+                kubeconfig,
+                context,
+            } => {
+                let options = connect::Options {
+                    source: Source::Configured {
+                        kubeconfig: kubeconfig.clone(),
+                        context: context.clone(),
+                    },
+                    ..connect::Options::default()
+                };
+                let connection = connect(options).await.map_err(|error| {
+                    let cause = std::error::Error::source(&error).map(ToString::to_string);
+                    Failure::new(error.to_string()).with_details(cause.unwrap_or_default())
+                })?;
+                (connection.client, Clock::system(), None)
+            }
+        };
+        Ok(Self {
+            client,
+            clock,
+            embedded,
+            runs: Arc::default(),
+            requests: Arc::default(),
+        })
+    }
+
+    /// A client for the scenario itself.
+    pub(super) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Its wall clock.
+    pub(super) fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    /// Whether it is the embedded API.
+    pub(super) fn is_embedded(&self) -> bool {
+        self.embedded.is_some()
+    }
+
+    /// Holds, releases or fails workloads; false where only a cluster's own controllers can.
+    pub(super) fn direct(&self, direct: impl FnOnce(&Control)) -> bool {
+        let Some(embedded) = &self.embedded else {
+            return false;
+        };
+        direct(&embedded.workloads);
+        embedded.server.settle();
+        true
+    }
+
+    /// Waits until the operator has nothing to do for now.
+    pub(super) async fn settle(&self) -> Result<(), Failure> {
+        let (runs, requests) = (Arc::clone(&self.runs), Arc::clone(&self.requests));
+        // A task of the runtime, whoever asks: only so do the others come in between two looks.
+        let settled = if self.is_embedded() {
+            tokio::spawn(rest(runs, requests))
+        } else {
+            tokio::spawn(real_rest(runs, requests))
+        };
+        settled
+            .await
+            .unwrap_or_else(|error| Err(Failure::new(error.to_string())))
+    }
+
+    /// Lets time pass: on the embedded API in steps, between which everything comes to rest.
+    pub(super) async fn advance(&self, time: Duration) -> Result<(), Failure> {
+        if !self.is_embedded() {
+            clock::sleep(time).await;
+            return Ok(());
+        }
+        let step = (time / STEPS).max(STEP);
+        let mut left = time;
+        while !left.is_zero() {
+            self.settle().await?;
+            let now = step.min(left);
+            pass(now).await;
+            left -= now;
+        }
+        self.settle().await
+    }
+
+    /// Lets a little time pass before something is looked at again.
+    pub(super) async fn moment(&self) {
+        if self.is_embedded() {
+            pass(STEP).await;
+        } else {
+            clock::sleep(LOOK * 10).await;
+        }
+    }
+}
+
+/// Advances the runtime's time from a task of its own.
+async fn pass(time: Duration) {
+    // It can only fail where the runtime shuts down.
+    let _ = tokio::spawn(clock::advance(time)).await;
+}
+
+/// A wall clock that moves with the runtime's time.
+fn moving_clock() -> Clock {
+    let (start, base) = (clock::now(), Clock::system().timestamp());
+    Clock::from_fn(move || base.checked_add(start.elapsed()).unwrap_or(base))
+}
+
+/// Keeps paused time from jumping to the next timer whenever the runtime is idle, as it is while a
+/// script runs on its own thread: the runtime does not jump while blocking work is under way.
+fn stand_still() -> mpsc::Sender<()> {
+    let (standing, gone) = mpsc::channel::<()>();
+    tokio::task::spawn_blocking(move || {
+        let _ = gone.recv();
+    });
+    standing
+}
+
+async fn rest(runs: Arc<Runs>, requests: Arc<Requests>) -> Result<(), Failure> {
+    let since = Stopwatch::start();
+    let mut seen = (requests.begun(), runs.count());
+    let mut looks = 0;
+    while looks < LOOKS {
+        tokio::task::yield_now().await;
+        let now = (requests.begun(), runs.count());
+        if now == seen && requests.all_answered() && runs.is_idle() {
+            looks += 1;
+            continue;
+        }
+        (looks, seen) = (0, now);
+        if since.elapsed() > RESTLESS {
+            return Err(restless(RESTLESS));
+        }
+        // A script is at work on another thread, which may need this CPU.
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
+async fn real_rest(runs: Arc<Runs>, requests: Arc<Requests>) -> Result<(), Failure> {
+    let since = Stopwatch::start();
+    let mut seen = (requests.begun(), runs.count());
+    let mut calm = Stopwatch::start();
+    while calm.elapsed() < REST {
+        clock::sleep(LOOK).await;
+        let now = (requests.begun(), runs.count());
+        if now != seen || !requests.all_answered() || !runs.is_idle() {
+            (calm, seen) = (Stopwatch::start(), now);
+        }
+        if since.elapsed() > RESTLESS * 2 {
+            return Err(restless(RESTLESS * 2));
+        }
+    }
+    Ok(())
+}
+
+fn restless(time: Duration) -> Failure {
+    let message = format!("the operator has not come to rest in {} s", time.as_secs());
+    Failure::new(message).with_details("it runs again and again: does each run change something?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_stands_still_until_it_is_told_to_pass() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let floor = Floor::of(&Ground::Embedded).await.unwrap();
+            let (start, clock) = (clock::now(), floor.clock());
+            let woken = tokio::spawn(clock::sleep(Duration::from_secs(90)));
+            let before = clock.timestamp();
+            floor.settle().await.unwrap();
+            assert_eq!(clock::now(), start);
+            floor.advance(Duration::from_secs(89)).await.unwrap();
+            assert!(!woken.is_finished());
+            floor.advance(Duration::from_secs(2)).await.unwrap();
+            assert!(woken.is_finished());
+            assert_eq!(start.elapsed(), Duration::from_secs(91));
+            let passed = clock.timestamp().duration_since(before);
+            assert_eq!(passed.as_secs(), 91);
+        });
+    }
+}

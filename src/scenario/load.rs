@@ -1,0 +1,326 @@
+//! From folders to scenarios: all that is wrong in them is told at once.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::documents::{self, Expectation, Manifest};
+use super::functions;
+use super::settings::{self, Settings};
+use super::stage::{Documents, Stage};
+use crate::model::Problem;
+use crate::model::findings::{Findings, list_of, nearest};
+use crate::script::{Engine, Program, Sources};
+
+/// A scenario, ready to be run.
+#[derive(Debug)]
+pub(super) struct Scenario {
+    pub(super) name: String,
+    pub(super) settings: Settings,
+    /// What each stage does; at least one has something.
+    pub(super) stages: BTreeMap<Stage, Steps>,
+    /// The CRDs of the project and those that the settings name.
+    pub(super) crds: Vec<Manifest>,
+}
+
+/// What a stage does: first its YAML file, then its script.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    /// What is applied, or deleted.
+    pub(super) manifests: Vec<Manifest>,
+    /// What must be so.
+    pub(super) expectations: Vec<Expectation>,
+    /// The script.
+    pub(super) script: Option<Arc<Program>>,
+}
+
+/// Where scenarios are, and which of them are wanted.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The folder with one folder per scenario.
+    pub tests_dir: PathBuf,
+    /// The folder with the project's CRDs; it need not exist.
+    pub crds_dir: PathBuf,
+    /// Those to run; all if there are none.
+    pub names: Vec<String>,
+}
+
+/// Loads the scenarios in the order of their names.
+pub(super) fn load(place: &Place, engine: &Engine) -> Result<Vec<Scenario>, Vec<Problem>> {
+    let mut loading = Loading {
+        engine,
+        problems: Vec::new(),
+    };
+    let names = loading.names(place);
+    let crds = loading.folder_of_crds(&place.crds_dir);
+    let load = |name: String| loading.scenario(place, name, &crds);
+    let scenarios: Vec<_> = names.into_iter().map(load).collect();
+    if loading.problems.iter().any(Problem::is_error) {
+        return Err(loading.problems);
+    }
+    Ok(scenarios)
+}
+
+struct Loading<'a> {
+    engine: &'a Engine,
+    problems: Vec<Problem>,
+}
+
+impl Loading<'_> {
+    /// The folders that there are, as far as they are wanted.
+    fn names(&mut self, place: &Place) -> Vec<String> {
+        let mut there: Vec<String> = self
+            .entries(&place.tests_dir)
+            .into_iter()
+            .filter(|name| !name.starts_with('.') && place.tests_dir.join(name).is_dir())
+            .collect();
+        there.sort();
+        let nothing = there.is_empty() && self.problems.is_empty();
+        if nothing {
+            let problem = Problem::error(&place.tests_dir, 0, 0, "there are no scenarios");
+            let hint = "a scenario is a folder with converge.yaml and verify.yaml";
+            self.problems.push(problem.hint(hint));
+        }
+        for name in place.names.iter().filter(|name| !there.contains(name)) {
+            if nothing {
+                break;
+            }
+            let message = format!("there is no scenario {name:?}");
+            let known: Vec<&str> = there.iter().map(String::as_str).collect();
+            let hint = nearest(name, &known).map_or_else(
+                || format!("there are {}", list_of(&known, "and")),
+                |near| format!("did you mean {near:?}?"),
+            );
+            let problem = Problem::error(&place.tests_dir, 0, 0, message).hint(hint);
+            self.problems.push(problem);
+        }
+        there.retain(|name| place.names.is_empty() || place.names.contains(name));
+        there
+    }
+
+    fn scenario(&mut self, place: &Place, name: String, crds: &[Manifest]) -> Scenario {
+        let folder = place.tests_dir.join(&name);
+        let mut settings = Settings::default();
+        let mut stages = BTreeMap::<Stage, Steps>::new();
+        let mut files = self.entries(&folder);
+        files.sort();
+        let sources = self.sources(&folder, &files);
+        for file in &files {
+            let path = folder.join(file);
+            let Some((stem, ending)) = file.rsplit_once('.') else {
+                continue;
+            };
+            let is_yaml = is_yaml(ending);
+            match (Stage::of(stem), ending) {
+                (None, _) if stem == "scenario" && is_yaml => {
+                    settings = self.settings(&path);
+                }
+                (Some(stage), "rhai") => {
+                    let compiled = self.engine.compile(&sources, file);
+                    let script = compiled.map_err(|problems| self.problems.extend(problems));
+                    stages.entry(stage).or_default().script = script.ok().map(Arc::new);
+                }
+                (Some(stage), _) if is_yaml => {
+                    let steps = stages.entry(stage).or_default();
+                    self.documents(&path, stage, steps);
+                }
+                (None, _) => self.no_stage(&path, stem, is_yaml),
+                (Some(_), _) => {}
+            }
+        }
+        if stages.is_empty() {
+            let hint = "it needs converge.yaml or converge.rhai, and verify.yaml or verify.rhai";
+            let problem = Problem::error(&folder, 0, 0, "the scenario has no stage");
+            self.problems.push(problem.hint(hint));
+        }
+        let mut crds = crds.to_vec();
+        for file in &settings.crds {
+            crds.extend(self.manifests(&folder.join(file)));
+        }
+        Scenario {
+            name,
+            settings,
+            stages,
+            crds,
+        }
+    }
+
+    /// A file at the top that no stage reads: probably a stage's name was mistyped.
+    fn no_stage(&mut self, path: &Path, stem: &str, is_yaml: bool) {
+        let names = Stage::ALL.map(Stage::name);
+        let near = nearest(stem, &names);
+        let is_script = path.extension().is_some_and(|ending| ending == "rhai");
+        let hint = match near {
+            Some(near) => format!("did you mean {near:?}?"),
+            None if is_yaml => format!("the stages are {}", list_of(&names, "and")),
+            // A module of the others.
+            None => return,
+        };
+        if is_yaml || is_script {
+            let problem = Problem::error(path, 0, 0, format!("there is no stage {stem:?}"));
+            self.problems.push(problem.hint(hint));
+        }
+    }
+
+    /// The scripts of a scenario, which may import one another.
+    fn sources(&mut self, folder: &Path, files: &[String]) -> Sources {
+        let mut sources = Sources::new(folder.display().to_string(), folder);
+        for file in files.iter().filter(|file| ending(file) == "rhai") {
+            if let Some(text) = self.text(&folder.join(file)) {
+                sources.insert(file.as_str(), text);
+            }
+        }
+        sources
+    }
+
+    fn settings(&mut self, path: &Path) -> Settings {
+        let Some(text) = self.text(path) else {
+            return Settings::default();
+        };
+        let findings = Findings::new(path);
+        let settings = settings::read(&text, &findings);
+        self.problems.extend(findings.into_problems());
+        settings
+    }
+
+    fn documents(&mut self, path: &Path, stage: Stage, steps: &mut Steps) {
+        if stage.documents() == Documents::Expected {
+            if let Some(text) = self.text(path) {
+                let findings = Findings::new(path);
+                steps.expectations = documents::expectations(path, &text, &findings);
+                self.problems.extend(findings.into_problems());
+            }
+        } else {
+            steps.manifests = self.manifests(path);
+        }
+    }
+
+    fn manifests(&mut self, path: &Path) -> Vec<Manifest> {
+        let Some(text) = self.text(path) else {
+            return Vec::new();
+        };
+        let findings = Findings::new(path);
+        let manifests = documents::manifests(path, &text, &findings);
+        self.problems.extend(findings.into_problems());
+        manifests
+    }
+
+    fn folder_of_crds(&mut self, folder: &Path) -> Vec<Manifest> {
+        if !folder.is_dir() {
+            return Vec::new();
+        }
+        let mut files = self.entries(folder);
+        files.sort();
+        files.retain(|file| is_yaml(ending(file)));
+        let files = files.iter().map(|file| folder.join(file));
+        files.flat_map(|file| self.manifests(&file)).collect()
+    }
+
+    fn entries(&mut self, folder: &Path) -> Vec<String> {
+        match fs::read_dir(folder) {
+            Ok(entries) => entries
+                .flatten()
+                .filter_map(|entry| entry.file_name().into_string().ok())
+                .collect(),
+            Err(error) => {
+                self.unreadable(folder, &error);
+                Vec::new()
+            }
+        }
+    }
+
+    fn text(&mut self, path: &Path) -> Option<String> {
+        let text = fs::read_to_string(path);
+        text.inspect_err(|error| self.unreadable(path, error)).ok()
+    }
+
+    fn unreadable(&mut self, path: &Path, error: &std::io::Error) {
+        let message = format!("cannot be read: {error}");
+        self.problems.push(Problem::error(path, 0, 0, message));
+    }
+}
+
+/// What follows the last dot of a file's name.
+fn ending(file: &str) -> &str {
+    file.rsplit_once('.').map_or("", |(_, ending)| ending)
+}
+
+fn is_yaml(ending: &str) -> bool {
+    ending == "yaml" || ending == "yml"
+}
+
+/// The engine of scenarios' scripts.
+pub(super) fn engine() -> Engine {
+    Engine::new(functions::modules(), &functions::VARIABLES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(files: &[(&str, &str)], names: &[&str]) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let place = Place {
+            tests_dir: folder.path().to_owned(),
+            crds_dir: folder.path().join("none"),
+            names: names.iter().map(ToString::to_string).collect(),
+        };
+        let loaded = load(&place, &engine());
+        let problems = loaded.err().unwrap_or_default();
+        let root = format!("{}", folder.path().display());
+        problems
+            .iter()
+            .map(|problem| problem.to_string().replace(&root, "tests"))
+            .collect()
+    }
+
+    const GOOD: (&str, &str) = ("a/verify.rhai", "assert(true);");
+
+    #[test]
+    fn a_folder_with_a_stage_is_a_scenario() {
+        assert_eq!(problems(&[GOOD], &["a"]), [""; 0]);
+        assert_eq!(
+            problems(&[GOOD, ("b/readme.md", "")], &[]),
+            [
+                "tests/b: error: the scenario has no stage\n  hint: it needs converge.yaml or \
+                 converge.rhai, and verify.yaml or verify.rhai"
+            ]
+        );
+        assert!(problems(&[], &[])[0].contains("there are no scenarios"));
+    }
+
+    #[test]
+    fn what_is_mistyped_is_told_with_what_is_near() {
+        let told = problems(&[("memcached/verify.rhai", "")], &["memcahced"]);
+        assert_eq!(
+            told,
+            [
+                "tests: error: there is no scenario \"memcahced\"\n  hint: did you mean \"memcached\"?"
+            ]
+        );
+        let told = problems(&[GOOD, ("a/verfy.yaml", ""), ("a/helpers.rhai", "")], &[]);
+        assert_eq!(
+            told,
+            [
+                "tests/a/verfy.yaml: error: there is no stage \"verfy\"\n  hint: did you mean \"verify\"?"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_script_that_cannot_run_is_an_error_of_loading() {
+        let told = problems(&[("a/verify.rhai", "let x = 1;\nasert(x == 1);")], &[]);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].starts_with("tests/a/verify.rhai:2:1: error: "),
+            "{told:?}"
+        );
+        assert!(told[0].contains("assert"), "{told:?}");
+    }
+}

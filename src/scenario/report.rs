@@ -1,0 +1,327 @@
+//! What came of the scenarios: as text, JSON and JUnit's XML.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::load::Scenario;
+use super::stage::Stage;
+
+/// What came of all scenarios.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Each, in the order of their names.
+    pub scenarios: Vec<Played>,
+    /// How long all of them took together.
+    pub took: Duration,
+}
+
+/// What came of a scenario.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// Its name.
+    pub name: String,
+    /// What it is for; may be empty.
+    pub description: String,
+    /// The stages that were played.
+    pub stages: Vec<StageReport>,
+    /// How long it took.
+    pub took: Duration,
+    /// What its scripts have printed.
+    pub said: Vec<String>,
+}
+
+/// What came of a stage.
+#[derive(Clone, Debug)]
+pub struct StageReport {
+    /// Which.
+    pub stage: Stage,
+    /// How long it took.
+    pub took: Duration,
+    /// Why it failed.
+    pub failure: Option<Failure>,
+}
+
+impl StageReport {
+    pub(super) fn new(stage: Stage, took: Duration, result: Result<(), Failure>) -> Self {
+        Self {
+            stage,
+            took,
+            failure: result.err(),
+        }
+    }
+
+    /// Whether it failed.
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+}
+
+impl Played {
+    pub(super) fn new(
+        scenario: &Scenario,
+        stages: Vec<StageReport>,
+        took: Duration,
+        said: Vec<String>,
+    ) -> Self {
+        Self {
+            name: scenario.name.clone(),
+            description: scenario.settings.description.clone(),
+            stages,
+            took,
+            said,
+        }
+    }
+
+    /// A scenario whose thread has panicked.
+    pub(super) fn panicked(scenario: &Scenario) -> Self {
+        let failure = Failure::new("the scenario ended abnormally");
+        let stage = StageReport::new(Stage::Create, Duration::ZERO, Err(failure));
+        Self::new(scenario, vec![stage], Duration::ZERO, Vec::new())
+    }
+
+    /// Whether a stage failed.
+    pub fn has_failed(&self) -> bool {
+        self.stages.iter().any(StageReport::has_failed)
+    }
+}
+
+impl Report {
+    /// How many scenarios failed.
+    pub fn failed(&self) -> usize {
+        self.scenarios.iter().filter(|one| one.has_failed()).count()
+    }
+
+    /// A table of scenarios and stages, and each failure in full.
+    pub fn text(&self) -> String {
+        let titles = self.scenarios.iter().map(|one| one.name.chars().count());
+        let width = titles.chain([8]).max().unwrap_or_default();
+        let mut text = format!("{:width$}  {:11}  {:>9}\n", "SCENARIO", "STAGE", "TIME");
+        for scenario in &self.scenarios {
+            let mut name = scenario.name.as_str();
+            for stage in &scenario.stages {
+                let failed = if stage.has_failed() { "  FAILED" } else { "" };
+                let (stage, took) = (stage.stage.name(), shown(stage.took));
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{name:width$}  {stage:11}  {took:>9}{failed}");
+                name = "";
+            }
+        }
+        for scenario in self.scenarios.iter().filter(|one| one.has_failed()) {
+            for stage in &scenario.stages {
+                if let Some(failure) = &stage.failure {
+                    let (name, stage) = (&scenario.name, stage.stage);
+                    let _ = writeln!(text, "\nFAILED {name}: {stage}\n{failure}");
+                }
+            }
+            for line in &scenario.said {
+                let _ = writeln!(text, "  | {line}");
+            }
+        }
+        text
+    }
+
+    /// `7 scenarios, 1 failed, in 1.2 s`
+    pub fn summary(&self) -> String {
+        let count = self.scenarios.len();
+        let noun = if count == 1 { "scenario" } else { "scenarios" };
+        let failed = match self.failed() {
+            0 => "all passed".to_owned(),
+            failed => format!("{failed} failed"),
+        };
+        format!("{count} {noun}, {failed}, in {}", shown(self.took))
+    }
+
+    /// One document.
+    pub fn json(&self) -> Value {
+        let scenarios = self.scenarios.iter().map(|scenario| {
+            let stages = scenario.stages.iter().map(|stage| Line {
+                stage: stage.stage.name(),
+                seconds: stage.took.as_secs_f64(),
+                failure: stage.failure.as_ref(),
+            });
+            json!({
+                "name": scenario.name,
+                "description": scenario.description,
+                "failed": scenario.has_failed(),
+                "seconds": scenario.took.as_secs_f64(),
+                "stages": stages.collect::<Vec<_>>(),
+                "printed": scenario.said,
+            })
+        });
+        json!({
+            "scenarios": scenarios.collect::<Vec<_>>(),
+            "failed": self.failed(),
+            "seconds": self.took.as_secs_f64(),
+        })
+    }
+
+    /// JUnit's XML as CI systems read it: a suite per scenario, a case per stage.
+    pub fn junit(&self) -> String {
+        let stages = || self.scenarios.iter().flat_map(|one| &one.stages);
+        let failures = stages().filter(|stage| stage.has_failed()).count();
+        let mut xml = format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"rhai-operator\" tests=\"{}\" failures=\"{failures}\" time=\"{}\">\n",
+            stages().count(),
+            seconds(self.took),
+        );
+        for scenario in &self.scenarios {
+            suite(&mut xml, scenario);
+        }
+        xml.push_str("</testsuites>\n");
+        xml
+    }
+}
+
+/// A stage in JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    stage: &'a str,
+    seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<&'a Failure>,
+}
+
+fn suite(xml: &mut String, scenario: &Played) {
+    let name = escaped(&scenario.name);
+    let (tests, time) = (scenario.stages.len(), seconds(scenario.took));
+    let failures = scenario.stages.iter().filter(|stage| stage.has_failed());
+    let failures = failures.count();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        xml,
+        "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" time=\"{time}\">"
+    );
+    for stage in &scenario.stages {
+        let (case, time) = (stage.stage.name(), seconds(stage.took));
+        let head = format!("<testcase classname=\"{name}\" name=\"{case}\" time=\"{time}\"");
+        let _ = match &stage.failure {
+            None => writeln!(xml, "    {head}/>"),
+            Some(failure) => writeln!(
+                xml,
+                "    {head}>\n      <failure message=\"{}\">{}</failure>\n    </testcase>",
+                escaped(&failure.message),
+                escaped(&failure.to_string()),
+            ),
+        };
+    }
+    if !scenario.said.is_empty() {
+        let said = escaped(&scenario.said.join("\n"));
+        let _ = writeln!(xml, "    <system-out>{said}</system-out>");
+    }
+    xml.push_str("  </testsuite>\n");
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.3}", time.as_secs_f64())
+}
+
+/// `12 ms`, `3.4 s`
+fn shown(time: Duration) -> String {
+    if time < Duration::from_secs(1) {
+        format!("{} ms", time.as_millis())
+    } else {
+        format!("{:.1} s", time.as_secs_f64())
+    }
+}
+
+/// Text for XML 1.0, which has no control characters but for white space.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\t' => escaped.push(character),
+            control if control.is_control() => escaped.push('\u{fffd}'),
+            character => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        let stage = |stage, failure| StageReport {
+            stage,
+            took: Duration::from_millis(12),
+            failure,
+        };
+        let failure = Failure {
+            place: "molecule-tests/b/verify.yaml:3:5".to_owned(),
+            message: "Deployment.apps a: spec.replicas: expected 3, found <2>".to_owned(),
+            details: "-replicas: 3\n+replicas: 2".to_owned(),
+        };
+        let played = |name: &str, failure, said: &[&str]| Played {
+            name: name.to_owned(),
+            description: String::new(),
+            stages: vec![stage(Stage::Create, None), stage(Stage::Verify, failure)],
+            took: Duration::from_millis(24),
+            said: said.iter().map(ToString::to_string).collect(),
+        };
+        Report {
+            scenarios: vec![
+                played("a", None, &[]),
+                played("b", Some(failure), &["so & so"]),
+            ],
+            took: Duration::from_millis(1234),
+        }
+    }
+
+    #[test]
+    fn the_text_has_a_table_and_the_failures() {
+        insta::assert_snapshot!(report().text(), @r"
+        SCENARIO  STAGE             TIME
+        a         create           12 ms
+                  verify           12 ms
+        b         create           12 ms
+                  verify           12 ms  FAILED
+
+        FAILED b: verify
+        molecule-tests/b/verify.yaml:3:5: Deployment.apps a: spec.replicas: expected 3, found <2>
+          -replicas: 3
+          +replicas: 2
+          | so & so
+        ");
+        assert_eq!(report().summary(), "2 scenarios, 1 failed, in 1.2 s");
+    }
+
+    #[test]
+    fn junit_has_a_suite_per_scenario() {
+        insta::assert_snapshot!(report().junit(), @r#"
+        <?xml version="1.0" encoding="UTF-8"?>
+        <testsuites name="rhai-operator" tests="4" failures="1" time="1.234">
+          <testsuite name="a" tests="2" failures="0" time="0.024">
+            <testcase classname="a" name="create" time="0.012"/>
+            <testcase classname="a" name="verify" time="0.012"/>
+          </testsuite>
+          <testsuite name="b" tests="2" failures="1" time="0.024">
+            <testcase classname="b" name="create" time="0.012"/>
+            <testcase classname="b" name="verify" time="0.012">
+              <failure message="Deployment.apps a: spec.replicas: expected 3, found &lt;2&gt;">molecule-tests/b/verify.yaml:3:5: Deployment.apps a: spec.replicas: expected 3, found &lt;2&gt;
+          -replicas: 3
+          +replicas: 2</failure>
+            </testcase>
+            <system-out>so &amp; so</system-out>
+          </testsuite>
+        </testsuites>
+        "#);
+    }
+
+    #[test]
+    fn json_has_the_same_keys_for_all() {
+        let json = report().json();
+        assert_eq!(json["failed"], 1);
+        assert_eq!(json["scenarios"][0]["failed"], false);
+        let failure = &json["scenarios"][1]["stages"][1]["failure"];
+        assert_eq!(failure["at"], "molecule-tests/b/verify.yaml:3:5");
+    }
+}

@@ -1,0 +1,82 @@
+//! The operator's requests, as they pass by: how many are on their way, and which of them wrote.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use http::{Method, Request};
+use kube::client::Body;
+use parking_lot::Mutex;
+
+/// Reviews are asked by a POST and write nothing.
+const REVIEWS: [&str; 2] = ["/selfsubjectaccessreviews", "/selfsubjectrulesreviews"];
+
+/// What has passed by.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    begun: AtomicUsize,
+    ended: AtomicUsize,
+    writes: Mutex<Vec<String>>,
+}
+
+/// Counts a request as ended, however it ends.
+struct Ends(Arc<Requests>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Requests {
+    /// The same client with its requests noted here.
+    pub(super) fn of(self: &Arc<Self>, client: kube::Client) -> kube::Client {
+        let namespace = client.default_namespace().to_owned();
+        let requests = Arc::clone(self);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let ends = requests.begin(&request);
+            let client = client.clone();
+            async move {
+                let answer = client.send(request).await;
+                drop(ends);
+                answer
+            }
+        });
+        kube::Client::new(service, namespace)
+    }
+
+    fn begin(self: &Arc<Self>, request: &Request<Body>) -> Ends {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        let path = request.uri().path();
+        let is_dry = || {
+            let query = request.uri().query().unwrap_or_default();
+            query.contains("dryRun=")
+        };
+        let is_review = || REVIEWS.iter().any(|review| path.ends_with(review));
+        let reads = [Method::GET, Method::HEAD].contains(request.method());
+        if !reads && !is_review() && !is_dry() {
+            let write = format!("{} {path}", request.method());
+            self.writes.lock().push(write);
+        }
+        Ends(Arc::clone(self))
+    }
+
+    /// How many there were.
+    pub(super) fn begun(&self) -> usize {
+        self.begun.load(Ordering::SeqCst)
+    }
+
+    /// Whether each has its answer; a watch has it with the answer's head.
+    pub(super) fn all_answered(&self) -> bool {
+        self.ended.load(Ordering::SeqCst) == self.begun()
+    }
+
+    /// How many of them wrote.
+    pub(super) fn written(&self) -> usize {
+        self.writes.lock().len()
+    }
+
+    /// Those that wrote, after the first `count`: `PATCH /api/v1/…`.
+    pub(super) fn writes_after(&self, count: usize) -> Vec<String> {
+        self.writes.lock().iter().skip(count).cloned().collect()
+    }
+}

@@ -1,0 +1,85 @@
+//! The operator's runs in a scenario: whether it is at work, and how it left each custom resource.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+
+use crate::controller::{Controller, Observer};
+use crate::model::{Object, ObjectRef, Outcome, Reason};
+use crate::reconcile::Report;
+
+/// What was seen of an operator.
+#[derive(Default)]
+pub(super) struct Runs(Mutex<Seen>);
+
+#[derive(Default)]
+struct Seen {
+    controller: Option<Controller>,
+    count: usize,
+    last: BTreeMap<ObjectRef, Last>,
+}
+
+/// The last run of a custom resource.
+#[derive(Clone, Debug)]
+pub(super) struct Last {
+    uid: Box<str>,
+    generation: i64,
+    /// How it ended.
+    pub(super) outcome: Outcome,
+    /// How many runs were asked for by annotation.
+    pub(super) requested: usize,
+}
+
+impl Observer for Runs {
+    fn ran(&self, reason: Reason, report: &Report) {
+        let mut seen = self.0.lock();
+        seen.count += 1;
+        let object = report.cr.object_ref();
+        let before = seen.last.get(&object).map_or(0, |last| last.requested);
+        let last = Last {
+            uid: report.cr.uid.clone(),
+            generation: report.cr.generation,
+            outcome: report.outcome.clone(),
+            requested: before + usize::from(reason == Reason::Requested),
+        };
+        seen.last.insert(object, last);
+    }
+
+    fn serving(&self, controller: &Controller) {
+        self.0.lock().controller = Some(controller.clone());
+    }
+}
+
+impl Runs {
+    /// Whether no run is on its way or due now.
+    pub(super) fn is_idle(&self) -> bool {
+        let seen = self.0.lock();
+        seen.controller.as_ref().is_none_or(Controller::is_idle)
+    }
+
+    /// Whether an operator serves.
+    pub(super) fn is_serving(&self) -> bool {
+        self.0.lock().controller.is_some()
+    }
+
+    /// How many there were.
+    pub(super) fn count(&self) -> usize {
+        self.0.lock().count
+    }
+
+    /// The last run of this very custom resource, if it has seen its present generation.
+    pub(super) fn last_of(&self, cr: &Object) -> Option<Last> {
+        let last = self.0.lock().last.get(&cr.object_ref()).cloned();
+        last.filter(|last| last.uid == cr.uid && last.generation >= cr.generation)
+    }
+
+    /// The custom resources that were run.
+    pub(super) fn objects(&self) -> Vec<ObjectRef> {
+        self.0.lock().last.keys().cloned().collect()
+    }
+
+    /// The operator has stopped.
+    pub(super) fn stopped(&self) {
+        self.0.lock().controller = None;
+    }
+}

@@ -1,0 +1,161 @@
+//! `scenario.yaml`: what a scenario needs otherwise than the others.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::model::findings::{Findings, Item, Keys};
+use crate::model::syntax::is_dns_label;
+
+/// How long an expectation may take to come true: what `kubectl wait` gives twice.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// The settings of a scenario.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    /// For people.
+    pub(super) description: String,
+    /// Where its objects live, unless they say otherwise; made up if absent.
+    pub(super) namespace: Option<String>,
+    /// How long an expectation may take to come true.
+    pub(super) deadline: Duration,
+    /// Whether nothing may be written when all is reconciled once more.
+    pub(super) idempotence: bool,
+    /// Files with CRDs beside those of the project; relative to the scenario's folder.
+    pub(super) crds: Vec<PathBuf>,
+    /// Whether the operator serves all namespaces of a real cluster.
+    pub(super) all_namespaces: bool,
+    /// What its scripts see as `vars`.
+    pub(super) vars: Map<String, Value>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            description: String::new(),
+            namespace: None,
+            deadline: DEADLINE,
+            idempotence: true,
+            crds: Vec::new(),
+            all_namespaces: false,
+            vars: Map::new(),
+        }
+    }
+}
+
+const KEYS: Keys = Keys {
+    known: &[
+        "allNamespaces",
+        "crds",
+        "deadline",
+        "description",
+        "idempotence",
+        "namespace",
+        "vars",
+    ],
+    refused: &[
+        (
+            "driver",
+            "there are no drivers",
+            "scenarios run on the embedded API, or with --kubeconfig on a cluster",
+        ),
+        (
+            "platforms",
+            "there are no platforms",
+            "scenarios run on the embedded API, or with --kubeconfig on a cluster",
+        ),
+        (
+            "provisioner",
+            "there is no provisioner",
+            "the operator of this project runs the roles",
+        ),
+        (
+            "scenario",
+            "the stages follow from the files that there are",
+            "idempotence: false leaves that stage out",
+        ),
+        (
+            "timeout",
+            "the time that an expectation has is its `deadline`",
+            "",
+        ),
+    ],
+};
+
+/// Reads the file's text.
+pub(super) fn read(text: &str, findings: &Findings) -> Settings {
+    let mut settings = Settings::default();
+    let Some(root) = findings.parse(text) else {
+        return settings;
+    };
+    let root = Item::root(&root, findings);
+    if root.value().is_null() {
+        return settings;
+    }
+    let Some(fields) = root.fields(KEYS) else {
+        return settings;
+    };
+    if let Some(text) = fields.get("description").and_then(|item| item.text()) {
+        text.clone_into(&mut settings.description);
+    }
+    let name = |item: Item<'_>| {
+        item.text_like("a namespace", is_dns_label)
+            .map(str::to_owned)
+    };
+    settings.namespace = fields.get("namespace").and_then(name);
+    if let Some(deadline) = fields.get("deadline").and_then(|item| item.duration()) {
+        settings.deadline = deadline;
+    }
+    if let Some(flag) = fields.get("idempotence").and_then(|item| item.flag()) {
+        settings.idempotence = flag;
+    }
+    if let Some(flag) = fields.get("allNamespaces").and_then(|item| item.flag()) {
+        settings.all_namespaces = flag;
+    }
+    let files = fields.get("crds").and_then(|item| item.items());
+    settings.crds = files
+        .into_iter()
+        .flatten()
+        .filter_map(|item| item.text().map(PathBuf::from))
+        .collect();
+    if let Some(vars) = fields.get("vars").and_then(|item| item.map()) {
+        settings.vars = vars;
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(text: &str) -> Vec<String> {
+        let findings = Findings::new("scenario.yaml");
+        read(text, &findings);
+        let problems = findings.into_problems();
+        problems.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_given_counts_and_the_rest_has_defaults() {
+        let findings = Findings::new("scenario.yaml");
+        let settings = read("deadline: 5s\ncrds: [a.yaml]\nvars: {x: 1}\n", &findings);
+        assert_eq!(settings.deadline, Duration::from_secs(5));
+        assert_eq!(settings.crds, [PathBuf::from("a.yaml")]);
+        assert_eq!(settings.vars["x"], 1);
+        assert!(settings.idempotence && settings.namespace.is_none());
+        assert_eq!(problems("# nothing\n"), [""; 0]);
+    }
+
+    #[test]
+    fn a_key_that_does_not_exist_is_told_with_the_nearest() {
+        assert_eq!(
+            problems("dedline: 5s\n"),
+            [
+                "scenario.yaml:1:1: error: unknown key \"dedline\"\n  hint: did you mean \"deadline\"?"
+            ]
+        );
+        assert_eq!(problems("a: 1\nnamespace: A\n").len(), 2);
+        assert!(problems("driver: {name: x}\n")[0].contains("there are no drivers"));
+    }
+}

@@ -1,0 +1,176 @@
+//! Whether what is expected is so now.
+
+use serde_json::Value;
+
+use super::compare::{difference, mismatches};
+use super::documents::{Expectation, Pattern, What};
+use super::failure::Failure;
+use super::world::World;
+use crate::cluster::ErrorKind;
+use crate::cluster::request::ListQuery;
+use crate::model::Gvk;
+use crate::model::field_selector::FieldSelector;
+use crate::model::selector::LabelSelector;
+
+/// Names in a message.
+const NAMES: usize = 10;
+/// Events in a message.
+const EVENTS: usize = 20;
+
+/// An error that says what is not as expected, with a diff.
+pub(super) async fn check(world: &World, expected: &Expectation) -> Result<(), Failure> {
+    let pattern = &expected.pattern;
+    let checked = match expected.what {
+        What::Event => event(world, pattern).await,
+        What::Present => present(world, pattern).await,
+        What::Absent => absent(world, pattern).await,
+        What::Count(count) => counted(world, pattern, count).await,
+    };
+    checked.map_err(|failure| failure.at(&pattern.file, pattern.place(&[])))
+}
+
+async fn present(world: &World, pattern: &Pattern) -> Result<(), Failure> {
+    let objects = candidates(world, pattern, true).await?;
+    let compared = objects
+        .iter()
+        .map(|object| (mismatches(&pattern.value, object), object));
+    let nearest = compared.min_by_key(|(found, _)| found.len());
+    let Some((found, object)) = nearest else {
+        return Err(nothing(world, pattern).await);
+    };
+    let Some(first) = found.first() else {
+        return Ok(());
+    };
+    let more = match found.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let message = format!("{}: {first}{more}", title(&pattern.gvk, object));
+    Err(Failure::new(message)
+        .with_details(difference(&pattern.value, object))
+        .at(&pattern.file, pattern.place(&first.path)))
+}
+
+/// Nothing of the name, or nothing of the kind.
+async fn nothing(world: &World, pattern: &Pattern) -> Failure {
+    let kind = pattern.gvk.kind_group();
+    let what = match &pattern.name {
+        Some(name) => format!("there is no {kind} {name}"),
+        None => format!("there is no {kind}"),
+    };
+    let others = objects(world, &pattern.gvk, None).await.unwrap_or_default();
+    Failure::new(what).with_details(match names(&others) {
+        names if names.is_empty() => format!("there is nothing of the kind {kind}"),
+        names => format!("of the kind {kind} there are {names}"),
+    })
+}
+
+async fn absent(world: &World, pattern: &Pattern) -> Result<(), Failure> {
+    let objects = candidates(world, pattern, false).await?;
+    let mut fitting = objects
+        .iter()
+        .filter(|object| mismatches(&pattern.value, object).is_empty());
+    fitting.next().map_or(Ok(()), |object| {
+        let message = format!("{} should not be there", title(&pattern.gvk, object));
+        Err(Failure::new(message))
+    })
+}
+
+async fn counted(world: &World, pattern: &Pattern, count: usize) -> Result<(), Failure> {
+    let mut objects = candidates(world, pattern, false).await?;
+    objects.retain(|object| mismatches(&pattern.value, object).is_empty());
+    if objects.len() == count {
+        return Ok(());
+    }
+    let kind = pattern.gvk.kind_group();
+    let message = format!(
+        "expected {count} of the kind {kind}, found {}",
+        objects.len()
+    );
+    Err(Failure::new(message).with_details(names(&objects)))
+}
+
+/// An Event fits whose `note` contains the text, and whose other fields are as given.
+async fn event(world: &World, pattern: &Pattern) -> Result<(), Failure> {
+    let mut wanted = pattern.value.clone();
+    let note = wanted
+        .as_object_mut()
+        .and_then(|wanted| wanted.remove("note"));
+    let note = note.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let events = objects(world, &pattern.gvk, None).await?;
+    let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
+    let fits =
+        |event: &Value| text(event, "note").contains(note) && mismatches(&wanted, event).is_empty();
+    if events.iter().any(fits) {
+        return Ok(());
+    }
+    let mut lines: Vec<String> = events
+        .iter()
+        .take(EVENTS)
+        .map(|event| {
+            let of = &event["regarding"];
+            let parts = [text(of, "kind"), text(of, "name"), text(event, "reason")];
+            format!(
+                "{} {}: {}",
+                text(event, "type"),
+                parts.join(" "),
+                text(event, "note")
+            )
+        })
+        .collect();
+    if lines.is_empty() {
+        lines.push("there are no Events".to_owned());
+    }
+    Err(Failure::new("there is no such Event").with_details(lines.join("\n")))
+}
+
+/// The objects that a pattern may mean; `served` if it is an error that there is no such kind.
+async fn candidates(world: &World, pattern: &Pattern, served: bool) -> Result<Vec<Value>, Failure> {
+    let kind = world.cluster.kind(&pattern.gvk).await;
+    let kind = kind.map_err(|error| Failure::of_cluster(&pattern.gvk.kind_group(), &error))?;
+    if kind.is_none() && !served {
+        return Ok(Vec::new());
+    }
+    let namespace = pattern.namespace.as_deref();
+    if let Some(name) = &pattern.name {
+        let object = world.address(&pattern.gvk, namespace, name).await?;
+        let found = world.get(&object).await?;
+        return Ok(found.iter().map(|found| found.value()).collect());
+    }
+    objects(world, &pattern.gvk, namespace).await
+}
+
+/// All objects of a kind in a namespace, the scenario's if none is given.
+pub(super) async fn objects(
+    world: &World,
+    gvk: &Gvk,
+    namespace: Option<&str>,
+) -> Result<Vec<Value>, Failure> {
+    let place = world.address(gvk, namespace, "").await?;
+    let query = ListQuery {
+        gvk: gvk.clone(),
+        namespace: place.namespace,
+        labels: LabelSelector::default(),
+        fields: FieldSelector::default(),
+    };
+    match world.cluster.list(&query).await {
+        Ok(found) => Ok(found.iter().map(|object| object.value()).collect()),
+        Err(error) if error.kind == ErrorKind::KindAbsent => Ok(Vec::new()),
+        Err(error) => Err(Failure::of_cluster(&gvk.kind_group(), &error)),
+    }
+}
+
+fn title(gvk: &Gvk, object: &Value) -> String {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    format!("{} {name}", gvk.kind_group())
+}
+
+fn names(objects: &[Value]) -> String {
+    let all = objects.iter();
+    let names = all.filter_map(|object| object["metadata"]["name"].as_str());
+    let mut names: Vec<_> = names.take(NAMES).collect();
+    if objects.len() > NAMES {
+        names.push("…");
+    }
+    names.join(", ")
+}

@@ -1,0 +1,332 @@
+//! The world of a scenario that runs: its cluster, its namespace, its operator.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::documents::Manifest;
+use super::failure::Failure;
+use super::ground::Floor;
+use crate::clock;
+use crate::cluster::connect::{self, Source, connect};
+use crate::cluster::request::{DeleteOptions, WriteOptions};
+use crate::cluster::{Cluster, ErrorKind};
+use crate::host::readiness;
+use crate::model::{Gvk, Object, ObjectRef};
+use crate::operator;
+use crate::role::Toolchain;
+
+/// The field manager of what scenarios write.
+const MANAGER: &str = "rhai-operator-test";
+
+/// What the operator is called.
+const NAME: &str = "rhai-operator";
+
+/// What is under test.
+#[derive(Clone)]
+pub struct Subject {
+    /// watches.yaml.
+    pub watches_file: std::path::PathBuf,
+    /// The folder of the roles.
+    pub roles_dir: std::path::PathBuf,
+    /// Environment variables that watches.yaml may name.
+    pub environment: crate::watches::Environment,
+    /// Environment variables that the operator opens to roles.
+    pub allow_env: Vec<String>,
+    /// What roles are compiled with.
+    pub toolchain: Toolchain,
+}
+
+/// A scenario's world.
+pub(super) struct World {
+    pub(super) floor: Floor,
+    /// The scenario's own door to the cluster.
+    pub(super) cluster: Cluster,
+    pub(super) namespace: String,
+    /// How long an expectation may take to come true.
+    pub(super) deadline: Duration,
+    operator: Mutex<Option<Serving>>,
+    /// What the scenario has applied and not deleted, in order.
+    applied: Mutex<Vec<ObjectRef>>,
+    /// What its scripts print.
+    said: Mutex<Vec<String>>,
+}
+
+struct Serving {
+    shutdown: CancellationToken,
+    task: JoinHandle<Result<(), operator::Error>>,
+}
+
+impl World {
+    /// A world with nothing in it.
+    pub(super) async fn new(
+        floor: Floor,
+        namespace: &str,
+        deadline: Duration,
+    ) -> Result<Self, Failure> {
+        let options = connect::Options {
+            source: Source::Client(floor.client()),
+            ..connect::Options::default()
+        };
+        let connection = connect(options).await;
+        let connection = connection.map_err(|error| Failure::new(error.to_string()))?;
+        Ok(Self {
+            floor,
+            cluster: connection.cluster,
+            namespace: namespace.to_owned(),
+            deadline,
+            operator: Mutex::default(),
+            applied: Mutex::default(),
+            said: Mutex::default(),
+        })
+    }
+
+    /// Starts the operator, unless it serves already.
+    pub(super) async fn serve(
+        &self,
+        subject: &Subject,
+        namespaces: Option<&str>,
+    ) -> Result<(), Failure> {
+        if self.operator.lock().is_some() {
+            return Ok(());
+        }
+        let mut environment = subject.environment.clone();
+        environment.set("WATCH_NAMESPACE", namespaces.unwrap_or_default());
+        let client = self.floor.requests.of(self.floor.client());
+        let options = operator::Options {
+            watches_file: subject.watches_file.clone(),
+            roles_dir: subject.roles_dir.clone(),
+            environment,
+            allow_env: subject.allow_env.clone(),
+            source: Source::Client(client),
+            clock: self.floor.clock(),
+            observer: Some(Arc::clone(&self.floor.runs) as _),
+            metrics_address: None,
+            health_address: None,
+            name: NAME.to_owned(),
+            election: None,
+            max_concurrent: 4,
+            period: operator::DEFAULT_PERIOD,
+            drain: Duration::ZERO,
+        };
+        let shutdown = CancellationToken::new();
+        let running =
+            operator::run_until(options, subject.toolchain.clone(), shutdown.child_token());
+        let task = tokio::spawn(running);
+        *self.operator.lock() = Some(Serving { shutdown, task });
+        while !self.floor.runs.is_serving() {
+            self.is_served()?;
+            // Files are read by a thread of the runtime, which takes real time.
+            let breath = tokio::task::spawn_blocking(std::thread::yield_now);
+            let _ = breath.await;
+        }
+        self.settle().await
+    }
+
+    /// An error if the operator has ended.
+    fn is_served(&self) -> Result<(), Failure> {
+        let ended = |serving: &Serving| serving.task.is_finished();
+        if self.operator.lock().as_ref().is_some_and(ended) {
+            return Err(Failure::new("the operator has ended"));
+        }
+        Ok(())
+    }
+
+    /// Stops the operator; says why if it had ended before.
+    pub(super) async fn stop(&self) -> Result<(), Failure> {
+        let serving = self.operator.lock().take();
+        let Some(Serving { shutdown, task }) = serving else {
+            return Ok(());
+        };
+        shutdown.cancel();
+        let ended = task.await;
+        self.floor.runs.stopped();
+        let error = match ended {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(operator::Error::Project(problems))) => {
+                let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+                return Err(
+                    Failure::new("the project has errors").with_details(problems.join("\n"))
+                );
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        Err(Failure::new(format!("the operator has ended: {error}")))
+    }
+
+    /// Waits until the operator has nothing to do for now.
+    pub(super) async fn settle(&self) -> Result<(), Failure> {
+        self.is_served()?;
+        self.floor.settle().await
+    }
+
+    /// Waits until a check holds, within a time; fails as the last check did.
+    pub(super) async fn eventually<T>(
+        &self,
+        within: Duration,
+        mut check: impl AsyncFnMut() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let deadline = clock::now() + within;
+        loop {
+            if self.floor.is_embedded() {
+                self.settle().await?;
+            } else {
+                self.is_served()?;
+            }
+            match check().await {
+                Err(failure) if clock::now() >= deadline => return Err(failure),
+                Err(_) => self.floor.moment().await,
+                done => return done,
+            }
+        }
+    }
+
+    /// Where an object of a kind lives: a namespace that is not given is the scenario's.
+    pub(super) async fn address(
+        &self,
+        gvk: &Gvk,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<ObjectRef, Failure> {
+        let kind = self.cluster.kind(gvk).await;
+        let kind = kind.map_err(|error| Failure::of_cluster(&gvk.kind_group(), &error))?;
+        let Some(kind) = kind else {
+            return Err(Failure::new(format!("the cluster does not serve {gvk}")));
+        };
+        let namespace = namespace.unwrap_or(&self.namespace);
+        let namespace = Some(namespace).filter(|_| kind.namespaced);
+        Ok(ObjectRef::new(gvk.clone(), namespace, name))
+    }
+
+    /// Applies an object of a file; a CRD is waited for.
+    pub(super) async fn apply(&self, manifest: &Manifest) -> Result<Arc<Object>, Failure> {
+        let applied = self.apply_value(&manifest.gvk, manifest.value.clone());
+        let at = |failure: Failure| failure.at(&manifest.file, manifest.position);
+        applied.await.map_err(at)
+    }
+
+    /// Applies an object; a CRD is waited for.
+    pub(super) async fn apply_value(
+        &self,
+        gvk: &Gvk,
+        mut value: Value,
+    ) -> Result<Arc<Object>, Failure> {
+        let metadata = |key: &str| value["metadata"][key].as_str().map(str::to_owned);
+        let (name, namespace) = (metadata("name"), metadata("namespace"));
+        let name_or_empty = name.as_deref().unwrap_or_default();
+        let object = self
+            .address(gvk, namespace.as_deref(), name_or_empty)
+            .await?;
+        if let Some(namespace) = &object.namespace {
+            value["metadata"]["namespace"] = Value::from(&**namespace);
+        }
+        let body = Bytes::from(value.to_string());
+        let options = WriteOptions {
+            manager: MANAGER.to_owned(),
+            force: true,
+            ..WriteOptions::default()
+        };
+        let written = if name.is_some() {
+            self.cluster.apply(&object, body, &options).await
+        } else {
+            let namespace = object.namespace.as_deref();
+            self.cluster.create(gvk, namespace, body, &options).await
+        };
+        let written = written.map_err(|error| Failure::of_cluster("cannot apply", &error))?;
+        let object = written.object.object_ref();
+        self.note_applied(object);
+        if &*gvk.kind == "CustomResourceDefinition" {
+            self.is_established(&written.object).await?;
+        }
+        Ok(written.object)
+    }
+
+    fn note_applied(&self, object: ObjectRef) {
+        let mut applied = self.applied.lock();
+        applied.retain(|known| *known != object);
+        applied.push(object);
+    }
+
+    /// Waits until the kinds of a CRD are served.
+    async fn is_established(&self, crd: &Object) -> Result<(), Failure> {
+        let value = crd.value();
+        let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+        let (group, kind) = (text("/spec/group"), text("/spec/names/kind"));
+        let version = text("/spec/versions/0/name");
+        let parts = [group, version, kind].map(Option::unwrap_or_default);
+        let gvk = Gvk::new(parts[0], parts[1], parts[2]);
+        let object = crd.object_ref();
+        self.eventually(self.deadline, async || {
+            let now = self.get(&object).await?;
+            let why = now.and_then(|now| readiness::not_ready(&now.value()));
+            if let Some(why) = why {
+                return Err(Failure::new(format!("{object}: {why}")));
+            }
+            self.address(&gvk, None, "").await.map(drop)
+        })
+        .await
+    }
+
+    /// Reads an object.
+    pub(super) async fn get(&self, object: &ObjectRef) -> Result<Option<Arc<Object>>, Failure> {
+        let found = self.cluster.get(object).await;
+        found.map_err(|error| Failure::of_cluster(&object.to_string(), &error))
+    }
+
+    /// Deletes an object; that it is absent is no error.
+    pub(super) async fn delete(&self, object: &ObjectRef) -> Result<(), Failure> {
+        self.applied.lock().retain(|known| known != object);
+        match self.cluster.delete(object, &DeleteOptions::default()).await {
+            Err(error) if error.kind != ErrorKind::KindAbsent => Err(Failure::of_cluster(
+                &format!("cannot delete {object}"),
+                &error,
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until an object is gone.
+    pub(super) async fn is_gone(
+        &self,
+        object: &ObjectRef,
+        within: Duration,
+    ) -> Result<(), Failure> {
+        self.eventually(within, async || {
+            let left = match self.cluster.get(object).await {
+                Err(error) if error.kind == ErrorKind::KindAbsent => None,
+                left => left.map_err(|error| Failure::of_cluster(&object.to_string(), &error))?,
+            };
+            let Some(left) = left else {
+                return Ok(());
+            };
+            let finalizers = left.value()["metadata"]["finalizers"].clone();
+            let failure = Failure::new(format!("{object} is still there"));
+            Err(match finalizers {
+                Value::Null => failure,
+                finalizers => failure.with_details(format!("its finalizers are {finalizers}")),
+            })
+        })
+        .await
+    }
+
+    /// What the scenario has applied and not deleted, in order.
+    pub(super) fn applied(&self) -> Vec<ObjectRef> {
+        self.applied.lock().clone()
+    }
+
+    /// Keeps what a script prints.
+    pub(super) fn say(&self, text: String) {
+        self.said.lock().push(text);
+    }
+
+    /// What scripts have printed.
+    pub(super) fn said(&self) -> Vec<String> {
+        std::mem::take(&mut *self.said.lock())
+    }
+}

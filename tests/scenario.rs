@@ -1,0 +1,165 @@
+//! `rhai-operator test`: the scenarios of this repository pass, and scenarios that must fail do, with
+//! the reason.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn test(project: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rhai-operator"));
+    command.env_clear().current_dir(project);
+    command.arg("test").args(arguments);
+    command.output().expect("the binary can be started")
+}
+
+fn texts(output: &Output) -> [String; 2] {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+}
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn greetings() -> std::path::PathBuf {
+    repository().join("tests/scenario")
+}
+
+/// Compares with a snapshot in which no time is.
+fn golden(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("scenario/snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.add_filter(r" +[\d.]+ (ms|s)( |\n)", " TIME$2");
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+#[test]
+fn every_example_operator_keeps_what_its_scenario_promises() {
+    let output = test(repository(), &[]);
+    let [stdout, stderr] = texts(&output);
+    assert_eq!(output.status.code(), Some(0), "{stdout}{stderr}");
+    let roles = fs::read_dir(repository().join("roles")).expect("the roles are there");
+    for role in roles {
+        let role = role.expect("a role is there").file_name();
+        let role = role.to_string_lossy();
+        assert!(stdout.contains(&*role), "{role} has a scenario:\n{stdout}");
+    }
+    assert!(stderr.contains("all passed"), "{stderr}");
+}
+
+#[test]
+fn what_must_fail_fails_with_its_reason() {
+    let output = test(&greetings(), &["--tests-dir", "failing"]);
+    let [stdout, stderr] = texts(&output);
+    assert_eq!(output.status.code(), Some(1), "{stdout}{stderr}");
+    golden("failing", &stdout);
+    let scenarios = fs::read_dir(greetings().join("failing")).expect("they are there");
+    let count = scenarios.count();
+    let all = format!("{count} scenarios, {count} failed, in ");
+    assert!(stderr.starts_with(&all), "{stderr}");
+}
+
+#[test]
+fn bad_files_are_told_all_at_once() {
+    let output = test(&greetings(), &["--tests-dir", "bad"]);
+    assert_eq!(output.status.code(), Some(1));
+    let [stdout, stderr] = texts(&output);
+    assert_eq!(stdout, "");
+    golden("bad", &stderr);
+}
+
+#[test]
+fn one_scenario_can_be_named_and_reports_be_written() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let junit = folder.path().join("junit.xml");
+    let file = junit.to_string_lossy();
+    let arguments = [
+        "--tests-dir",
+        "failing",
+        "role",
+        "-o",
+        "json",
+        "--junit",
+        &file,
+    ];
+    let output = test(&greetings(), &arguments);
+    assert_eq!(output.status.code(), Some(1));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(
+        report["scenarios"].as_array().map(Vec::len),
+        Some(1),
+        "{report}"
+    );
+    assert_eq!(report["failed"], 1);
+    let failure = &report["scenarios"][0]["stages"][1]["failure"];
+    assert_eq!(failure["at"], "failing/role/converge.yaml:1:1", "{report}");
+    let xml = fs::read_to_string(junit).expect("it is written");
+    assert!(
+        xml.contains(r#"<testsuite name="role" tests="2" failures="1""#),
+        "{xml}"
+    );
+    assert!(xml.contains("there is nothing to say"), "{xml}");
+}
+
+#[test]
+fn a_scenario_that_does_not_exist_is_told() {
+    let output = test(&greetings(), &["--tests-dir", "failing", "rolle"]);
+    assert_eq!(output.status.code(), Some(1));
+    let [_, stderr] = texts(&output);
+    assert!(stderr.contains(r#"did you mean "role"?"#), "{stderr}");
+}
+
+/// The blocks of the guide that begin with the path of a file.
+fn files_of_the_guide() -> Vec<(String, String)> {
+    let guide = fs::read_to_string(repository().join("docs/scenario-tests.md"));
+    let guide = guide.expect("the guide is there");
+    let blocks = guide.split("```").skip(1).step_by(2);
+    let files = blocks.filter_map(|block| {
+        let (_, text) = block.split_once('\n')?;
+        let first = text.lines().next()?.trim_start_matches(['#', '/', ' ']);
+        let path = first.strip_prefix("molecule-tests/")?;
+        // The block that shows a failure names a place.
+        (!path.contains(':')).then(|| (path.to_owned(), text.to_owned()))
+    });
+    files.collect()
+}
+
+#[test]
+fn the_examples_of_the_guide_pass() {
+    let files = files_of_the_guide();
+    assert!(files.len() >= 5, "{files:?}");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder_name = folder.path().to_string_lossy();
+    let run = || {
+        let output = test(&greetings(), &["--tests-dir", &folder_name]);
+        let [stdout, stderr] = texts(&output);
+        assert_eq!(output.status.code(), Some(0), "{stdout}{stderr}");
+    };
+    let mut written = BTreeSet::new();
+    for (path, text) in files {
+        // A later version of the same file stands for itself.
+        if !written.insert(path.clone()) {
+            run();
+        }
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("it can be made");
+        fs::write(path, text).expect("it can be written");
+    }
+    run();
+}
+
+#[test]
+fn the_failure_that_the_guide_shows_is_what_is_shown() {
+    let guide = fs::read_to_string(repository().join("docs/scenario-tests.md"));
+    let guide = guide.expect("the guide is there");
+    let (_, shown) = guide
+        .split_once("```text\nFAILED greeting: verify\n")
+        .expect("it is shown");
+    let (shown, _) = shown.split_once("```").expect("the block ends");
+    let output = test(&greetings(), &["--tests-dir", "failing", "value"]);
+    let [stdout, _] = texts(&output);
+    let stdout = stdout.replace("failing/value/", "molecule-tests/greeting/");
+    assert!(stdout.contains(shown), "{stdout}\ninstead of\n{shown}");
+}
