@@ -26,15 +26,21 @@ pub(super) fn decode(
 pub(super) fn decode_value(
     value: &mut Value,
     schema: &Structural,
+    is_resource: bool,
     path: &str,
 ) -> Result<(), FieldError> {
-    visit(value, schema, path, schema.embedded, &mut Vec::new())
+    visit(value, schema, path, is_resource, &mut Vec::new())
 }
 
 /// What is wrong with a value that may itself be an embedded resource, and with those within it.
-pub(super) fn value_errors(value: &Value, schema: &Structural, path: &str) -> Vec<FieldError> {
+pub(super) fn value_errors(
+    value: &Value,
+    schema: &Structural,
+    is_resource: bool,
+    path: &str,
+) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    check(value, schema, path, schema.embedded, &mut errors);
+    check(value, schema, path, is_resource, &mut errors);
     errors
 }
 

@@ -27,8 +27,14 @@ pub fn prepare(crd: &mut Value, old: Option<&Value>) {
     crd["status"] = status;
 }
 
-/// Defaults of the specification: singular, list kind, conversion.
-fn default(crd: &mut Value) {
+/// Fills in what decoding a definition fills in: singular, list kind, conversion, stored versions.
+pub fn default(crd: &mut Value) {
+    if crd["status"].is_object()
+        && list(&crd["status"], "storedVersions").next().is_none()
+        && let Some(name) = storage_version(crd).map(str::to_owned)
+    {
+        crd["status"]["storedVersions"] = json!([name]);
+    }
     let Some(spec) = crd.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };

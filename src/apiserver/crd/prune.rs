@@ -12,18 +12,14 @@ const OF_EVERY_RESOURCE: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// Drops the fields of a resource that its schema does not know; returns their paths, sorted.
 pub(super) fn resource(object: &mut Value, schema: &Structural) -> Vec<String> {
     let mut pruner = Pruner::default();
-    if schema.preserve_unknown {
-        pruner.preserve(object, schema, true);
-    } else {
-        pruner.prune(object, Some(schema), true);
-    }
+    pruner.start(object, schema, true);
     pruner.dropped.sort();
     pruner.dropped
 }
 
 /// Drops the fields of a value that its schema does not know.
-pub(super) fn value(value: &mut Value, schema: &Structural) {
-    Pruner::default().visit(value, Some(schema));
+pub(super) fn value(value: &mut Value, schema: &Structural, is_resource: bool) {
+    Pruner::default().start(value, schema, is_resource);
 }
 
 #[derive(Default)]
@@ -33,6 +29,14 @@ struct Pruner {
 }
 
 impl Pruner {
+    fn start(&mut self, value: &mut Value, schema: &Structural, is_resource: bool) {
+        if schema.preserve_unknown {
+            self.preserve(value, schema, is_resource);
+        } else {
+            self.prune(value, Some(schema), is_resource);
+        }
+    }
+
     fn visit(&mut self, value: &mut Value, schema: Option<&Structural>) {
         match schema {
             Some(schema) if schema.preserve_unknown => {

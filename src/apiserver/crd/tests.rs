@@ -46,28 +46,17 @@ fn recorded(answer: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// Without values that the server shows in its internal form, and without estimates of costs.
+/// Without whole schemas in the server's internal form, and without estimates of costs.
 fn comparable(errors: BTreeSet<String>) -> BTreeSet<String> {
-    let without_value = |error: String| {
-        let start = ["Invalid value: {\"", "Invalid value: [{\""]
-            .iter()
-            .find_map(|it| error.find(it));
-        let end = start.and_then(|start| {
-            let ends = ["}: ", "}]: "]
-                .iter()
-                .filter_map(|it| error[start..].find(it));
-            ends.min().map(|length| start + length)
-        });
-        match (start, end) {
-            (Some(start), Some(end)) => format!("{}{}", &error[..start], &error[end..]),
-            _ => error,
-        }
+    let without_schema = |error: String| match error.split_once(": only [") {
+        Some((_, rest)) => format!("only [{rest}"),
+        None => error,
     };
     let is_estimate = |error: &String| error.contains("rule cost");
     errors
         .into_iter()
         .filter(|error| !is_estimate(error))
-        .map(without_value)
+        .map(without_schema)
         .collect()
 }
 

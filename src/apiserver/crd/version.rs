@@ -8,7 +8,7 @@ use super::rules::Rules;
 use super::scale::Scale;
 use super::structural::{Structural, list, text};
 use super::verdict::Verdict;
-use super::{default, embedded, lists, metadata, prune, value};
+use super::{defaulting, embedded, lists, metadata, prune, value};
 use crate::apiserver::error::{ApiError, FieldError, FieldErrorKind};
 
 /// A version of a custom resource definition, read for use.
@@ -80,7 +80,7 @@ impl Version {
 
     /// Fills in defaults, after [`Self::coerce`] and when an object is read.
     pub fn default(&self, object: &mut Value) {
-        default::apply(object, &self.schema);
+        defaulting::apply(object, &self.schema);
     }
 
     /// Validates an object, apart from its own apiVersion, kind and metadata. With an old state,

@@ -49,7 +49,7 @@ pub(super) fn create_as(
         ));
     }
     allocate::addresses(tx, call, &mut object)?;
-    rules::canonical(call, &mut object);
+    rules::kept(call, &mut object);
     let mut answer = insert(tx, call, object)?;
     answer.warnings.extend(verdict.warnings);
     Ok(answer)

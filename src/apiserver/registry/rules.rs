@@ -13,7 +13,7 @@ use crate::apiserver::crd::{self, Verdict};
 use crate::apiserver::error::ApiError;
 use crate::apiserver::patch;
 use crate::apiserver::resource::{Custom, Resource, Version};
-use crate::apiserver::schema::{Schema, mismatch, strict};
+use crate::apiserver::schema::{Schema, canonical, mismatch, strict};
 
 /// The resource of definitions.
 pub(super) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
@@ -46,6 +46,10 @@ pub(super) fn decode(call: &Call, object: &mut Value) -> Result<Vec<String>, Api
     if let Some(schema) = Schema::builtin(group, version, &kind) {
         mismatch::check(&schema, &kind, version, object)?;
         unknown = strict::unknown_fields(&schema, object);
+        if is_definition(call) {
+            canonical::canonical(&schema, object);
+            crd::default(object);
+        }
     }
     identity::shape(object)?;
     builtin::defaults(group, version, &kind, object);
@@ -129,7 +133,7 @@ pub(super) fn validate(call: &Call, object: &Value, live: Option<&Value>) -> Ver
 }
 
 /// The form in which a valid object is kept: of custom resources' numbers, `1.0` is `1`.
-pub(super) fn canonical(call: &Call, object: &mut Value) {
+pub(super) fn kept(call: &Call, object: &mut Value) {
     if call.resource.is_custom() {
         crd::canonical_numbers(object);
     }

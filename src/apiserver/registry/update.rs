@@ -69,7 +69,7 @@ pub(super) fn replace(
         return Err(invalid(call, &object, &verdict.errors));
     }
     allocate::addresses(tx, call, &mut object)?;
-    rules::canonical(call, &mut object);
+    rules::kept(call, &mut object);
     rules::settle_times(live, &mut object);
     let mut answer = commit(tx, call, live, object);
     answer.warnings.extend(verdict.warnings);

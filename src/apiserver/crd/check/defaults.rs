@@ -11,27 +11,33 @@ use crate::apiserver::error::FieldError;
 /// What is wrong with the defaults in a schema.
 pub(super) fn errors(schema: &Structural, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    node(schema, path, &mut errors);
+    node(schema, true, path, &mut errors);
     errors
 }
 
-fn node(schema: &Structural, path: &str, errors: &mut Vec<FieldError>) {
+fn node(schema: &Structural, is_resource: bool, path: &str, errors: &mut Vec<FieldError>) {
     if let Some(default) = &schema.default {
-        errors.extend(one(default, schema, &format!("{path}.default")));
+        errors.extend(one(
+            default,
+            schema,
+            is_resource,
+            &format!("{path}.default"),
+        ));
     }
     if let Some(items) = &schema.items {
-        node(items, &format!("{path}.items"), errors);
+        node(items, items.embedded, &format!("{path}.items"), errors);
     }
     // Additional properties have no names yet, so they are not looked into.
     for (name, property) in &schema.properties {
-        node(property, &format!("{path}.properties[{name}]"), errors);
+        let path = format!("{path}.properties[{name}]");
+        node(property, property.embedded, &path, errors);
     }
 }
 
-fn one(default: &Value, schema: &Structural, path: &str) -> Vec<FieldError> {
+fn one(default: &Value, schema: &Structural, is_resource: bool, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut pruned = default.clone();
-    prune::value(&mut pruned, schema);
+    prune::value(&mut pruned, schema, is_resource);
     if pruned != *default {
         errors.push(FieldError::invalid(
             path,
@@ -39,11 +45,11 @@ fn one(default: &Value, schema: &Structural, path: &str) -> Vec<FieldError> {
             "must not have unknown fields",
         ));
     }
-    if let Err(error) = embedded::decode_value(&mut pruned, schema, path) {
+    if let Err(error) = embedded::decode_value(&mut pruned, schema, is_resource, path) {
         errors.push(error);
         return errors;
     }
-    let embedded = embedded::value_errors(default, schema, path);
+    let embedded = embedded::value_errors(default, schema, is_resource, path);
     if !embedded.is_empty() {
         errors.extend(embedded);
         return errors;

@@ -6,6 +6,7 @@
 
 mod conversion;
 mod defaults;
+mod internal;
 mod rule;
 mod schema;
 mod spec;

@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use super::internal;
 use crate::apiserver::crd::rules::{self, Wanted};
 use crate::apiserver::crd::structural::{Structural, list, text};
 use crate::apiserver::error::FieldError;
@@ -106,20 +107,18 @@ pub(super) fn check(
         let source = text(rule, "rule").unwrap_or_default();
         let checked = rules::check(&source, &structure, is_resource, Wanted::Bool);
         if let Err(why) = &checked {
-            errors.push(FieldError::invalid(
-                format!("{path}.rule"),
-                rule.clone(),
-                why.as_str(),
-            ));
+            let value = internal::rule(rule);
+            errors.push(internal::invalid(format!("{path}.rule"), &value, why));
         }
         if let Some(message) = text(rule, "messageExpression")
             && let Err(why) = rules::check(&message, &structure, is_resource, Wanted::String)
         {
             let why = format!("messageExpression {why}");
-            errors.push(FieldError::invalid(
+            let value = internal::rule(rule);
+            errors.push(internal::invalid(
                 format!("{path}.messageExpression"),
-                rule.clone(),
-                why,
+                &value,
+                &why,
             ));
         }
         match (checked, uncorrelated) {

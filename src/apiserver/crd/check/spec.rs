@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::version::{self, Place};
-use super::{conversion, label, schema};
+use super::{conversion, internal, label, schema};
 use crate::apiserver::crd::dns;
 use crate::apiserver::crd::structural::{list, text};
 use crate::apiserver::error::FieldError;
@@ -155,7 +155,8 @@ pub(super) fn one_of(value: &Value, path: &str, accepted: &[&str], errors: &mut 
 }
 
 fn storage(spec: &Value, versions: &[&Value], errors: &mut Vec<FieldError>) {
-    let shown = || spec.get("versions").cloned().unwrap_or_default();
+    let shown = internal::versions(&spec["versions"]);
+    let path = || "spec.versions".to_owned();
     let name = |version: &Value| version["name"].clone();
     let repeated = (1..versions.len()).any(|at| {
         versions[..at]
@@ -164,7 +165,7 @@ fn storage(spec: &Value, versions: &[&Value], errors: &mut Vec<FieldError>) {
     });
     if repeated {
         let why = "must contain unique version names";
-        errors.push(FieldError::invalid("spec.versions", shown(), why));
+        errors.push(internal::invalid(path(), &shown, why));
     }
     if versions
         .iter()
@@ -173,7 +174,7 @@ fn storage(spec: &Value, versions: &[&Value], errors: &mut Vec<FieldError>) {
         != 1
     {
         let why = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid("spec.versions", shown(), why));
+        errors.push(internal::invalid(path(), &shown, why));
     }
 }
 
