@@ -17,16 +17,16 @@ pub(super) fn invalid(path: String, value: &str, why: &str) -> FieldError {
 
 /// A rule of `x-kubernetes-validations`.
 pub(super) fn rule(rule: &Value) -> String {
-    let text = |key: &str| json(rule[key].as_str().unwrap_or_default().into());
+    let text = |key: &str| json(&rule[key].as_str().unwrap_or_default().into());
     format!(
         "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\"FieldPath\":{},\
          \"OptionalOldSelf\":{}}}",
         text("rule"),
         text("message"),
         text("messageExpression"),
-        json(rule["reason"].clone()),
+        json(&rule["reason"]),
         text("fieldPath"),
-        json(rule["optionalOldSelf"].clone()),
+        json(&rule["optionalOldSelf"]),
     )
 }
 
@@ -42,18 +42,18 @@ pub(super) fn versions(versions: &Value) -> String {
             "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\"DeprecationWarning\":{},\
              \"Schema\":null,\"Subresources\":null,\"AdditionalPrinterColumns\":null,\
              \"SelectableFields\":null}}",
-            json(version["name"].as_str().unwrap_or_default().into()),
+            json(&version["name"].as_str().unwrap_or_default().into()),
             flag("served"),
             flag("storage"),
             flag("deprecated"),
-            json(version["deprecationWarning"].clone()),
+            json(&version["deprecationWarning"]),
         )
     };
     format!("[{}]", all.iter().map(one).collect::<Vec<_>>().join(","))
 }
 
 /// JSON as Go writes it: safe within HTML.
-fn json(value: Value) -> String {
+fn json(value: &Value) -> String {
     let text = value.to_string();
     text.replace('<', "\\u003c")
         .replace('>', "\\u003e")

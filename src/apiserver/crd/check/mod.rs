@@ -112,23 +112,24 @@ fn stored_versions(crd: &Value, errors: &mut Vec<FieldError>) {
         errors.push(FieldError::invalid(PATH, all.clone(), why));
         return;
     }
-    let versions = || list(&crd["spec"], "versions");
-    let name = |version: &Value| version["name"].as_str().unwrap_or_default().to_owned();
-    for version in versions().filter(|it| it["storage"] == true).map(name) {
-        if !stored.contains(&version.as_str()) {
-            let why = format!("must have the storage version {version}");
+    // A version of a name that was there before is not stored again.
+    let mut left: Vec<(usize, &str)> = stored.iter().copied().enumerate().collect();
+    for version in list(&crd["spec"], "versions") {
+        let name = version["name"].as_str().unwrap_or_default();
+        let count = left.len();
+        left.retain(|(_, one)| *one != name);
+        if version["storage"] == true && left.len() == count {
+            let why = format!("must have the storage version {name}");
             errors.push(FieldError::invalid(PATH, all.clone(), why));
         }
     }
-    for (index, one) in stored.iter().enumerate() {
-        if !versions().any(|version| name(version) == *one) {
-            let why = format!(
-                "missing from spec.versions; {one} was previously a storage version, and must \
-                 remain in spec.versions until a storage migration ensures no data remains \
-                 persisted in {one} and removes {one} from status.storedVersions"
-            );
-            errors.push(FieldError::invalid(format!("{PATH}[{index}]"), *one, why));
-        }
+    for (index, one) in left {
+        let why = format!(
+            "missing from spec.versions; {one} was previously a storage version, and must remain \
+             in spec.versions until a storage migration ensures no data remains persisted in \
+             {one} and removes {one} from status.storedVersions"
+        );
+        errors.push(FieldError::invalid(format!("{PATH}[{index}]"), one, why));
     }
 }
 

@@ -8,14 +8,14 @@ use kube_cel::cel::common::ast::{
 };
 
 use super::values::escape;
+use crate::apiserver::crd::pattern;
 use crate::apiserver::crd::structural::{Additional, Structural};
 
 /// Names that are neither variables nor mistakes: types, and the prefixes of functions.
-const KNOWN: [&str; 25] = [
+const KNOWN: [&str; 24] = [
     "base64",
     "bool",
     "bytes",
-    "cel",
     "cidr",
     "double",
     "dyn",
@@ -201,6 +201,13 @@ impl<'a> Checker<'a> {
             kinds.push(self.visit(argument)?);
         }
         let name = call.func_name.as_str();
+        if let ("matches", [.., argument]) = (name, call.args.as_slice())
+            && let Expr::Literal(LiteralValue::String(text)) = &argument.expr
+            && pattern::compile(text.inner()).is_err()
+        {
+            let place = self.source.find("matches(").map(|at| at + "matches(".len());
+            return Err(self.at(place, "invalid matches argument"));
+        }
         match (name, kinds.as_slice()) {
             (operators::INDEX, [Kind::Node(schema, _), _]) => Ok(element(schema)),
             (operators::CONDITIONAL, [_, first, second]) => {
