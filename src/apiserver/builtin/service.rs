@@ -13,9 +13,19 @@ use crate::apiserver::error::{ApiError, FieldError};
 const FIRST_NODE_PORT: i64 = 30_000;
 const LAST_NODE_PORT: i64 = 32_767;
 
-/// The cluster IPs are 10.96.0.0/16; the first one is the API server's own Service.
+/// Cluster IPs are given out of 10.96.0.0/16; the first one is the API server's own Service.
 const FIRST_ADDRESS: u32 = 2;
 const LAST_ADDRESS: u32 = 65_534;
+
+/// All cluster IPs.
+const RANGE: &str = "10.96.0.0/12";
+
+fn is_in_range(address: &str) -> bool {
+    let address = address.parse::<std::net::Ipv4Addr>().map(u32::from);
+    address.is_ok_and(|address| {
+        address >> 20 == u32::from(std::net::Ipv4Addr::new(10, 96, 0, 0)) >> 20
+    })
+}
 
 /// What other Services have.
 #[derive(Debug, Default)]
@@ -109,6 +119,11 @@ pub fn allocate(object: &mut Value, taken: &mut Taken) -> Result<(), ApiError> {
             && object["spec"]["allocateLoadBalancerNodePorts"] != json!(false);
     if exposed {
         allocate_ports(object, taken).map_err(invalid)?;
+        let spec = &mut object["spec"];
+        let local = text(spec, &["externalTrafficPolicy"]) == "Local" && kind == "LoadBalancer";
+        if local && spec["healthCheckNodePort"].is_null() {
+            spec["healthCheckNodePort"] = json!(taken.next_port());
+        }
     } else if let Value::Array(ports) = &mut object["spec"]["ports"]
         && kind == "ClusterIP"
     {
@@ -136,6 +151,17 @@ fn allocate_address(object: &mut Value, taken: &Taken) -> Result<(), FieldError>
         "None" => "None".to_owned(),
         asked if taken.addresses.contains(asked) => {
             let detail = format!("failed to allocate IP {asked}: provided IP is already allocated");
+            return Err(FieldError::invalid(
+                "spec.clusterIPs",
+                json!([asked]),
+                detail,
+            ));
+        }
+        asked if !is_in_range(asked) => {
+            let detail = format!(
+                "failed to allocate IP {asked}: the provided IP ({asked}) is not in the valid range. \
+                 The range of valid IPs is {RANGE}"
+            );
             return Err(FieldError::invalid(
                 "spec.clusterIPs",
                 json!([asked]),

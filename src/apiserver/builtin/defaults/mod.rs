@@ -9,6 +9,7 @@ mod autoscaling;
 mod constants;
 mod core;
 mod pod;
+mod secret;
 mod service;
 
 use serde_json::{Map, Value, json};
@@ -33,6 +34,7 @@ fn set(name: &str, map: &mut Map<String, Value>) {
         "core/v1.Container" | "core/v1.EphemeralContainerCommon" => {
             pod::pull_policy(map, "imagePullPolicy", "image");
         }
+        "core/v1.Secret" => secret::merge_string_data(map),
         "core/v1.Service" => service::service(map),
         "core/v1.Namespace" => core::namespace(map),
         "core/v1.NodeStatus" => core::node_status(map),

@@ -5,7 +5,6 @@
 //! nothing but the object itself.
 
 mod pod;
-mod secret;
 
 use serde_json::{Map, Value, json};
 
@@ -76,7 +75,6 @@ pub fn prepare_for_create(group: &str, version: &str, kind: &str, object: &mut V
     }
     match kind {
         "Pod" => pod::prepare(object),
-        "Secret" => secret::merge_string_data(object),
         "Job" => job(object),
         "DaemonSet" => annotate(object, "deprecated.daemonset.template.generation", "1"),
         "Namespace" => namespace(object),
@@ -100,7 +98,7 @@ pub fn prepare_for_update(group: &str, version: &str, kind: &str, object: &mut V
         carry(object, old, "status");
     }
     match kind {
-        "Secret" => secret::merge_string_data(object),
+        "Pod" => pod::tolerate(&mut object["spec"]),
         "Namespace" => {
             let finalizers = old["spec"]["finalizers"].clone();
             object["spec"]["finalizers"] = finalizers;

@@ -30,7 +30,7 @@ pub(super) fn prepare(object: &mut Value) {
     }
 }
 
-fn tolerate(spec: &mut Value) {
+pub(super) fn tolerate(spec: &mut Value) {
     for taint in [
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",

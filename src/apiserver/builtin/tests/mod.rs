@@ -110,8 +110,7 @@ fn checked(object: &Value, old: Option<&Value>) -> Vec<String> {
     texts
 }
 
-/// Recorded as the causes of the answers to a POST, or where there is an old object to a PUT; the
-/// keys of objects within texts are sorted, which the real server does not do.
+/// Recorded as the causes of the answers to a POST, or where there is an old object to a PUT.
 #[test]
 fn what_the_real_server_refuses_is_refused_in_its_words() {
     let mut different = Vec::new();

@@ -3,10 +3,13 @@
 use serde_json::{Value, json};
 
 use super::super::names;
-use super::super::path::text;
-use super::check::{Errors, each, int_or_percent, is_nothing, not_negative, one_of, unchanged};
+use super::super::path::{items, text};
+use super::check::{
+    self, Errors, each, int_or_percent, is_nothing, not_negative, one_of, shown, strategy,
+    unchanged,
+};
 use super::{pod, selector};
-use crate::apiserver::error::FieldError;
+use crate::apiserver::error::{FieldError, FieldErrorKind};
 
 const TEMPLATE: &str = "spec.template";
 
@@ -56,10 +59,10 @@ pub(super) fn validate_deployment(object: &Value, old: Option<&Value>) -> Errors
     errors
 }
 
-fn validate_strategy(errors: &mut Errors, strategy: &Value) {
+fn validate_strategy(errors: &mut Errors, given: &Value) {
     let path = "spec.strategy.rollingUpdate";
-    let rolling = &strategy["rollingUpdate"];
-    match text(strategy, &["type"]) {
+    let rolling = &given["rollingUpdate"];
+    match text(given, &["type"]) {
         "Recreate" if !rolling.is_null() => {
             let detail = "may not be specified when strategy `type` is 'Recreate'";
             errors.push(FieldError::forbidden(path, detail));
@@ -81,9 +84,9 @@ fn validate_strategy(errors: &mut Errors, strategy: &Value) {
             }
         }
         other => {
-            let shown = json!({"Type": other, "RollingUpdate": null});
-            let options = ["Recreate", "RollingUpdate"];
-            errors.push(FieldError::not_supported("spec.strategy", shown, &options));
+            let detail = "supported values: \"Recreate\", \"RollingUpdate\"";
+            let kind = FieldErrorKind::NotSupported;
+            errors.push(shown(kind, "spec.strategy", &strategy(other), detail));
         }
     }
 }
@@ -153,15 +156,30 @@ pub(super) fn validate_stateful_set(object: &Value, old: Option<&Value>) -> Erro
             names::label(service),
         );
     }
-    // The real server leaves the rest of the template to the Pods made of it.
-    errors.extend(pod::validate_template_metadata(&spec["template"], TEMPLATE));
-    validate_running(&mut errors, spec);
+    let mut with_claims = spec.clone();
+    add_claims(&mut with_claims);
+    errors.extend(validate_template(&with_claims));
     errors
 }
 
-fn validate_update_strategy(errors: &mut Errors, strategy: &Value) {
-    let rolling = &strategy["rollingUpdate"];
-    match text(strategy, &["type"]) {
+/// Gives a template the volumes that its claim templates stand for.
+fn add_claims(spec: &mut Value) {
+    let claims = items(&spec["volumeClaimTemplates"]).iter();
+    let claims: Vec<Value> = claims
+        .map(|one| json!({"name": one["metadata"]["name"], "emptyDir": {}}))
+        .collect();
+    if claims.is_empty() {
+        return;
+    }
+    let mut volumes = items(&spec["template"]["spec"]["volumes"]).to_vec();
+    volumes.retain(|one| !claims.iter().any(|claim| claim["name"] == one["name"]));
+    volumes.extend(claims);
+    spec["template"]["spec"]["volumes"] = Value::Array(volumes);
+}
+
+fn validate_update_strategy(errors: &mut Errors, given: &Value) {
+    let rolling = &given["rollingUpdate"];
+    match text(given, &["type"]) {
         "RollingUpdate" => {
             let path = "spec.updateStrategy.rollingUpdate";
             not_negative(errors, rolling, path, &["partition"]);
@@ -173,22 +191,19 @@ fn validate_update_strategy(errors: &mut Errors, strategy: &Value) {
             );
         }
         "OnDelete" if !rolling.is_null() => {
-            let shown = json!({
-                "Partition": rolling["partition"],
-                "MaxUnavailable": rolling["maxUnavailable"],
-            });
+            let value = format!(
+                "{{\"Partition\":{},\"MaxUnavailable\":{}}}",
+                rolling["partition"], rolling["maxUnavailable"],
+            );
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
-            errors.push(FieldError::invalid(
-                "spec.updateStrategy.rollingUpdate",
-                shown,
-                detail,
-            ));
+            let path = "spec.updateStrategy.rollingUpdate";
+            errors.push(shown(FieldErrorKind::Invalid, path, &value, detail));
         }
         "OnDelete" => {}
         other => {
-            let shown = json!({"Type": other, "RollingUpdate": null});
             let detail = "must be 'RollingUpdate' or 'OnDelete'";
-            errors.push(FieldError::invalid("spec.updateStrategy", shown, detail));
+            let kind = FieldErrorKind::Invalid;
+            errors.push(shown(kind, "spec.updateStrategy", &strategy(other), detail));
         }
     }
 }
@@ -215,12 +230,13 @@ pub(super) fn validate_daemon_set(object: &Value, old: Option<&Value>) -> Errors
             }
         }
         other => {
-            let shown = json!({"Type": other, "RollingUpdate": null});
-            let options = ["RollingUpdate", "OnDelete"];
-            errors.push(FieldError::not_supported(
+            let detail = "supported values: \"RollingUpdate\", \"OnDelete\"";
+            let kind = FieldErrorKind::NotSupported;
+            errors.push(shown(
+                kind,
                 "spec.updateStrategy",
-                shown,
-                &options,
+                &check::strategy(other),
+                detail,
             ));
         }
     }

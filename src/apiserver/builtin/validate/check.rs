@@ -143,6 +143,21 @@ pub(super) fn is_nothing(value: &Value) -> bool {
     }
 }
 
+/// An error that shows a Go struct: its fields are written in their own order, which JSON here does not keep.
+pub(super) fn shown(kind: FieldErrorKind, path: &str, value: &str, detail: &str) -> FieldError {
+    FieldError {
+        kind,
+        path: path.to_owned(),
+        value: None,
+        detail: format!("{value}: {detail}"),
+    }
+}
+
+/// An update strategy as Go writes it.
+pub(super) fn strategy(kind: &str) -> String {
+    format!("{{\"Type\":{},\"RollingUpdate\":null}}", json!(kind))
+}
+
 /// `Not found: "x"`
 pub(super) fn not_found(path: String, value: &str) -> FieldError {
     FieldError::new(FieldErrorKind::NotFound, path, value, "")

@@ -145,15 +145,34 @@ fn validate_json(errors: &mut Errors, data: &Value, key: &str) {
         let first = decoded.iter().find(|byte| !byte.is_ascii_whitespace());
         let detail = match first {
             None => "unexpected end of JSON input".to_owned(),
-            Some(byte) => format!(
-                "invalid character '{}' looking for beginning of value",
-                char::from(*byte)
-            ),
+            Some(_) => wrong_json(&decoded),
         };
         errors.push(FieldError::invalid(
             path,
             "<secret contents redacted>",
             detail,
         ));
+    }
+}
+
+/// What Go's reader says of a text that is no JSON from its beginning.
+fn wrong_json(text: &[u8]) -> String {
+    let text = text.trim_ascii_start();
+    let first = text.first().map_or(' ', |byte| char::from(*byte));
+    let literals = ["null", "true", "false"];
+    let Some(literal) = literals
+        .into_iter()
+        .find(|literal| literal.starts_with(first))
+    else {
+        return format!("invalid character '{first}' looking for beginning of value");
+    };
+    let mut pairs = literal.bytes().zip(text);
+    match pairs.find(|(expected, found)| expected != *found) {
+        Some((expected, found)) => format!(
+            "invalid character '{}' in literal {literal} (expecting '{}')",
+            char::from(*found),
+            char::from(expected)
+        ),
+        None => "unexpected end of JSON input".to_owned(),
     }
 }

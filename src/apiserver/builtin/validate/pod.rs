@@ -252,6 +252,20 @@ fn validate_update(spec: &Value, old: &Value) -> Errors {
                       previously negative)";
         errors.push(FieldError::forbidden("spec", detail));
     }
+    let most = old["activeDeadlineSeconds"].as_i64();
+    let deadline = spec["activeDeadlineSeconds"].as_i64();
+    if let Some(most) = most
+        && deadline.is_none_or(|deadline| deadline > most)
+    {
+        let shown = spec["activeDeadlineSeconds"].clone();
+        let path = "spec.activeDeadlineSeconds";
+        let detail = if shown.is_null() {
+            "must not update from a positive integer to nil value"
+        } else {
+            "must be less than or equal to previous value"
+        };
+        errors.push(FieldError::invalid(path, shown, detail));
+    }
     let kept = |one: &Value| items(&spec["tolerations"]).contains(one);
     if !items(&old["tolerations"]).iter().all(kept) {
         let detail = "existing toleration can not be modified except its tolerationSeconds";

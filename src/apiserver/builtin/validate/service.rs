@@ -6,7 +6,7 @@ use super::super::metadata::validate_labels;
 use super::super::names;
 use super::super::path::{items, text};
 use super::check::{self, Errors, address, duplicates, join, network, one_of};
-use crate::apiserver::error::FieldError;
+use crate::apiserver::error::{FieldError, FieldErrorKind};
 
 pub(super) fn validate(object: &Value, old: Option<&Value>) -> Errors {
     let spec = &object["spec"];
@@ -35,6 +35,8 @@ pub(super) fn validate(object: &Value, old: Option<&Value>) -> Errors {
             names::subdomain,
         );
     }
+    validate_affinity(&mut errors, spec);
+    validate_families(&mut errors, spec);
     validate_addresses(&mut errors, spec, kind);
     validate_policies(&mut errors, spec, kind);
     if let Some(old) = old {
@@ -60,6 +62,10 @@ fn validate_ports(errors: &mut Errors, ports: &Value, kind: &str) {
             &protocols,
         );
         check::port(errors, &join(&path, "targetPort"), &port["targetPort"]);
+        if let Some(protocol) = port["appProtocol"].as_str() {
+            let reasons = names::qualified(protocol);
+            check::each(errors, &join(&path, "appProtocol"), protocol, reasons);
+        }
         let asked = port["nodePort"].as_i64().is_some_and(|port| port != 0);
         if asked && matches!(kind, "ClusterIP" | "ExternalName") {
             let detail = format!("may not be used when `type` is '{kind}'");
@@ -76,17 +82,51 @@ fn validate_ports(errors: &mut Errors, ports: &Value, kind: &str) {
     for (at, port) in items(ports).iter().enumerate() {
         let key = (&port["protocol"], &port["port"]);
         if seen.contains(&key) {
-            let shown = json!({
-                "Name": "",
-                "Protocol": port["protocol"],
-                "AppProtocol": null,
-                "Port": port["port"],
-                "TargetPort": 0,
-                "NodePort": 0,
+            // A Go struct: its fields are written in their own order.
+            let detail = format!(
+                "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
+                port["protocol"], port["port"],
+            );
+            errors.push(FieldError {
+                kind: FieldErrorKind::Duplicate,
+                path: format!("spec.ports[{at}]"),
+                value: None,
+                detail,
             });
-            errors.push(FieldError::duplicate(format!("spec.ports[{at}]"), shown));
         }
         seen.push(key);
+    }
+}
+
+fn validate_affinity(errors: &mut Errors, spec: &Value) {
+    let seconds = &spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"];
+    let day = 24 * 60 * 60;
+    if seconds
+        .as_i64()
+        .is_some_and(|seconds| !(1..=day).contains(&seconds))
+    {
+        let path = "spec.sessionAffinityConfig.clientIP.timeoutSeconds";
+        let detail = format!("must be greater than 0 and less than {day}");
+        errors.push(FieldError::invalid(path, seconds.clone(), detail));
+    }
+}
+
+/// The cluster has IPv4 addresses only; a Service without Pods of its own may say otherwise.
+fn validate_families(errors: &mut Errors, spec: &Value) {
+    if text(spec, &["clusterIP"]) == "None" && spec["selector"].is_null() {
+        return;
+    }
+    if text(spec, &["ipFamilyPolicy"]) == "RequireDualStack" {
+        let detail = "this cluster is not configured for dual-stack services";
+        let path = "spec.ipFamilyPolicy";
+        errors.push(FieldError::invalid(path, "RequireDualStack", detail));
+    }
+    for (at, family) in items(&spec["ipFamilies"]).iter().enumerate() {
+        if *family != json!("IPv4") {
+            let detail = "not configured on this cluster";
+            let path = format!("spec.ipFamilies[{at}]");
+            errors.push(FieldError::invalid(path, family.clone(), detail));
+        }
     }
 }
 
@@ -100,11 +140,17 @@ fn validate_addresses(errors: &mut Errors, spec: &Value, kind: &str) {
         address(errors, path.to_owned(), cluster);
     }
     for (at, one) in items(&spec["externalIPs"]).iter().enumerate() {
-        address(
-            errors,
+        let (path, one) = (
             format!("spec.externalIPs[{at}]"),
             one.as_str().unwrap_or_default(),
         );
+        match one.parse::<std::net::IpAddr>() {
+            Ok(given) if given.is_loopback() => {
+                let detail = "may not be in the loopback range (127.0.0.0/8, ::1/128)";
+                errors.push(FieldError::invalid(path, one, detail));
+            }
+            _ => address(errors, path, one),
+        }
     }
     let ranges = items(&spec["loadBalancerSourceRanges"]);
     // The real server's path begins with a capital, too.

@@ -6,7 +6,7 @@ use super::super::names;
 use super::super::path::{items, text};
 use super::check::{self, Errors, address, each, int_or_percent, one_of, required, unchanged};
 use super::{container, selector};
-use crate::apiserver::error::FieldError;
+use crate::apiserver::error::{FieldError, FieldErrorKind};
 
 /// The highest priority that is not Kubernetes' own.
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
@@ -99,14 +99,17 @@ pub(super) fn validate_disruption_budget(object: &Value) -> Errors {
     let mut errors = Vec::new();
     let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
     if !least.is_null() && !most.is_null() {
-        let shown = json!({
-            "MinAvailable": least,
-            "Selector": spec["selector"],
-            "MaxUnavailable": most,
-            "UnhealthyPodEvictionPolicy": spec["unhealthyPodEvictionPolicy"],
-        });
+        let value = format!(
+            "{{\"MinAvailable\":{least},\"Selector\":{},\"MaxUnavailable\":{most},\"UnhealthyPodEvictionPolicy\":{}}}",
+            spec["selector"], spec["unhealthyPodEvictionPolicy"],
+        );
         let detail = "minAvailable and maxUnavailable cannot be both set";
-        errors.push(FieldError::invalid("spec", shown, detail));
+        errors.push(check::shown(
+            FieldErrorKind::Invalid,
+            "spec",
+            &value,
+            detail,
+        ));
     }
     int_or_percent(&mut errors, "spec.minAvailable", least, Some(100));
     int_or_percent(&mut errors, "spec.maxUnavailable", most, Some(100));
