@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::access;
 use super::registry::Transaction;
 
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#initial-namespaces>
@@ -9,6 +10,7 @@ const NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", 
 
 /// Creates what is not there yet.
 pub(super) fn create(tx: &mut Transaction<'_>) {
+    access::bootstrap::create(tx);
     for name in NAMESPACES {
         if tx.get("namespaces", "", name).is_none() {
             let namespace = json!({

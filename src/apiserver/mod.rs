@@ -56,6 +56,7 @@ pub use self::http::{Anonymous, Listening, Service};
 pub use self::registry::User;
 pub use self::state::Malformed;
 
+use self::access::aggregation::Aggregator;
 use self::garbage::Collector;
 use self::http::Users;
 use self::namespace::Namespaces;
@@ -117,6 +118,7 @@ impl ApiServer {
             controllers,
         } = options;
         let mut all: Vec<Box<dyn Controller>> = vec![
+            Box::new(Aggregator),
             Box::new(Collector::new()),
             Box::new(Namespaces::new("")),
             Box::new(Simulation::new(simulation)),

@@ -6,16 +6,11 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::Collector;
 use crate::apiserver::registry::Propagation;
 use crate::apiserver::{ApiServer, Options};
 
-/// A server with nothing but the collector.
 fn server() -> ApiServer {
-    ApiServer::new(Options {
-        controllers: vec![Box::new(Collector::new())],
-        ..Options::default()
-    })
+    ApiServer::new(Options::default())
 }
 
 fn find(server: &ApiServer, name: &str) -> Option<Value> {

@@ -42,17 +42,13 @@ impl Users {
         self.tokens.write().insert(token.to_owned(), user);
     }
 
-    /// Who sends a request with these headers over a connection of this user.
-    pub(super) fn identify(
-        &self,
-        connection: Option<&User>,
-        headers: &HeaderMap,
-    ) -> Result<User, ApiError> {
-        let user = self.authenticated(connection, headers)?;
-        Ok(impersonated(user, headers))
+    /// Whose a token is.
+    pub(super) fn owner(&self, token: &str) -> Option<User> {
+        self.tokens.read().get(token).cloned()
     }
 
-    fn authenticated(
+    /// Who sends a request with these headers over a connection of this user.
+    pub(super) fn authenticated(
         &self,
         connection: Option<&User>,
         headers: &HeaderMap,
@@ -87,7 +83,7 @@ impl Users {
 }
 
 /// The user that a request acts as, if it says so.
-fn impersonated(user: User, headers: &HeaderMap) -> User {
+pub(super) fn impersonated(user: User, headers: &HeaderMap) -> User {
     let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let Some(name) = value("impersonate-user") else {
         return user;

@@ -8,7 +8,7 @@ use super::negotiate::{self, Form};
 use super::path::{Path, Target};
 use super::respond::{self, Body};
 use super::show::Show;
-use super::{Exchange, health, openapi, stream, verbs};
+use super::{Exchange, authorize, health, openapi, stream, verbs};
 use crate::apiserver::discovery;
 use crate::apiserver::error::ApiError;
 use crate::apiserver::registry::{self, Answer, Call, Watch, WriteOptions, scale};
@@ -19,7 +19,11 @@ pub(super) type Handled = (Response<Body>, Vec<String>);
 
 /// Answers a request.
 pub(super) fn handle(cx: &Exchange<'_>) -> Handled {
-    match Target::parse(&cx.incoming.path) {
+    let target = Target::parse(&cx.incoming.path);
+    if let Err(error) = authorize::check(cx, &target) {
+        return (respond::error(&error, None), Vec::new());
+    }
+    match target {
         Target::Discovery(document) => (discovered(cx, &document), Vec::new()),
         Target::Other(path) => (other(cx, &path), Vec::new()),
         Target::Resource(path) => resource(cx, &path),

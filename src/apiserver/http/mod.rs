@@ -1,6 +1,7 @@
 //! The API over HTTP: one service for sockets and for clients in the same process.
 
 mod authenticate;
+mod authorize;
 mod certificates;
 mod deletion;
 mod handle;
@@ -84,13 +85,23 @@ impl Service {
         }
     }
 
+    /// Who sends a request, or whom they act as, if they may.
+    fn identify(&self, headers: &http::HeaderMap) -> Result<User, ApiError> {
+        let user = self.users.authenticated(self.user.as_deref(), headers)?;
+        if authorize::impersonates(headers) {
+            let registry = &self.registry;
+            registry.read(|store, _| authorize::impersonation(&user, headers, store))?;
+        }
+        Ok(authenticate::impersonated(user, headers))
+    }
+
     async fn answer<B>(self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let (parts, body) = request.into_parts();
-        let user = self.users.identify(self.user.as_deref(), &parts.headers);
+        let user = self.identify(&parts.headers);
         let read = async { Ok((user?, collected(body).await?)) };
         let (mut response, warnings) = match read.await {
             Ok((user, body)) => {

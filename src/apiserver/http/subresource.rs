@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::handle::not_implemented;
 use super::{Exchange, deletion};
+use crate::apiserver::access::review;
 use crate::apiserver::error::ApiError;
 use crate::apiserver::registry::{self, Answer, Call};
 
@@ -25,6 +26,27 @@ pub(super) fn create(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<An
             cx.users.insert(&token, user);
             Ok(answer)
         }
-        _ => Err(not_implemented()),
+        ("serviceaccounts" | "pods", _) => Err(not_implemented()),
+        _ => reviewed(cx, call, object),
     }
+}
+
+/// Answers a question about access.
+fn reviewed(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<Answer, ApiError> {
+    if !review::is_review(&call.resource.kind) {
+        return Err(not_implemented());
+    }
+    let now = cx.registry.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let tokens = |token: &str| cx.users.owner(token);
+    let answer = cx.registry.read(|store, _| {
+        let context = review::Context {
+            user: &call.user,
+            namespace: &call.namespace,
+            now: &now,
+            rules: store,
+            tokens: &tokens,
+        };
+        review::answer(object, &context)
+    })?;
+    Ok(Answer::with_code(201, answer))
 }

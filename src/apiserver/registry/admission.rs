@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::call::Call;
 use super::{Transaction, metadata};
+use crate::apiserver::access;
 use crate::apiserver::error::ApiError;
 
 /// Namespaces that the system cannot do without.
@@ -33,6 +34,21 @@ pub(super) fn update(tx: &Transaction<'_>, call: &Call) -> Result<(), ApiError> 
         return Err(ApiError::not_found("", "namespaces", namespace));
     }
     Ok(())
+}
+
+/// Nobody grants by a role or a binding what they may not do themselves.
+pub(super) fn escalation(
+    tx: &Transaction<'_>,
+    call: &Call,
+    object: &Value,
+    live: Option<&Value>,
+) -> Result<(), ApiError> {
+    let same = |field: &str| live.is_some_and(|live| live[field] == object[field]);
+    let grants_nothing_new = same("rules") && same("roleRef") && same("subjects");
+    if &*call.resource.group != access::GROUP || grants_nothing_new {
+        return Ok(());
+    }
+    access::escalation::check(&call.resource.kind, object, &call.user, tx)
 }
 
 /// Some namespaces cannot be deleted.

@@ -48,6 +48,7 @@ pub(super) fn create_as(
             &verdict.errors,
         ));
     }
+    admission::escalation(tx, call, &object, None)?;
     allocate::addresses(tx, call, &mut object)?;
     rules::kept(call, &mut object);
     let mut answer = insert(tx, call, object)?;

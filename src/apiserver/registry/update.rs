@@ -68,6 +68,7 @@ pub(super) fn replace(
     if !verdict.errors.is_empty() {
         return Err(invalid(call, &object, &verdict.errors));
     }
+    admission::escalation(tx, call, &object, Some(live))?;
     allocate::addresses(tx, call, &mut object)?;
     rules::kept(call, &mut object);
     rules::settle_times(live, &mut object);

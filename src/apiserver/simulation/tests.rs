@@ -7,10 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{Control, Failure, Simulation, Target};
+use super::{Control, Failure, Target};
 use crate::apiserver::builtin::path::{at, items, text};
-use crate::apiserver::garbage::Collector;
-use crate::apiserver::namespace::Namespaces;
 use crate::apiserver::{ApiServer, Options};
 use crate::clock::Clock;
 
@@ -29,11 +27,7 @@ impl World {
         let control = Control::new();
         let server = ApiServer::new(Options {
             clock: Clock::from_fn(move || *read.lock()),
-            controllers: vec![
-                Box::new(Collector::new()),
-                Box::new(Namespaces::default()),
-                Box::new(Simulation::new(control.clone())),
-            ],
+            simulation: control.clone(),
             ..Options::default()
         });
         Self {

@@ -1,0 +1,116 @@
+//! Whether the sender of a request may do what it asks: before anything else is looked at.
+//!
+//! <https://kubernetes.io/docs/reference/access-authn-authz/authorization/>
+
+use http::{HeaderMap, Method};
+
+use super::Exchange;
+use super::path::{Path, Target};
+use crate::apiserver::access::{self, Attributes, Rules};
+use crate::apiserver::error::ApiError;
+use crate::apiserver::registry::User;
+
+/// Lets a request pass, or refuses it with 403.
+pub(super) fn check(cx: &Exchange<'_>, target: &Target) -> Result<(), ApiError> {
+    let attributes = match target {
+        Target::Resource(path) => of_resource(cx, path),
+        Target::Discovery(_) | Target::Other(_) => Attributes {
+            verb: cx.incoming.method.as_str().to_lowercase(),
+            path: Some(cx.incoming.path.clone()),
+            ..Attributes::default()
+        },
+    };
+    let user = &cx.incoming.user;
+    cx.registry
+        .read(|store, _| access::authorize(user, &attributes, store))
+}
+
+fn of_resource(cx: &Exchange<'_>, path: &Path) -> Attributes {
+    let mut name = path.name.clone();
+    let watched = path.watch || cx.incoming.query.flag("watch") == Some(true);
+    let verb = match cx.incoming.method {
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::DELETE if name.is_empty() => "deletecollection",
+        Method::DELETE => "delete",
+        _ if path.watch || name.is_empty() && watched => "watch",
+        _ if name.is_empty() => "list",
+        _ => "get",
+    };
+    if matches!(verb, "list" | "watch" | "deletecollection") && name.is_empty() {
+        // Who selects one object by its name needs to be allowed that one only.
+        let selector = cx.incoming.query.get("fieldSelector");
+        let mut parts = selector.split(',').filter_map(|part| part.split_once('='));
+        let by_name = parts.find(|(field, _)| *field == "metadata.name");
+        name = by_name.map_or(name, |(_, value)| value.trim_start_matches('=').to_owned());
+    }
+    let is_namespace = path.group.is_empty() && path.plural == "namespaces";
+    Attributes {
+        verb: verb.to_owned(),
+        group: path.group.clone(),
+        resource: path.plural.clone(),
+        subresource: path.subresource.clone(),
+        // A namespace is in itself.
+        namespace: if is_namespace {
+            name.clone()
+        } else {
+            path.namespace.clone()
+        },
+        name,
+        path: None,
+    }
+}
+
+/// Whether a request is to be done as somebody else.
+pub(super) fn impersonates(headers: &HeaderMap) -> bool {
+    let names = ["impersonate-user", "impersonate-group", "impersonate-uid"];
+    names.iter().any(|name| headers.contains_key(*name))
+}
+
+/// Whether somebody may act as who they say they are.
+///
+/// <https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/>
+pub(super) fn impersonation(
+    user: &User,
+    headers: &HeaderMap,
+    rules: &dyn Rules,
+) -> Result<(), ApiError> {
+    let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let wants = |group: &str, resource: &str, namespace: &str, name: &str| {
+        let attributes = Attributes {
+            verb: "impersonate".to_owned(),
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            ..Attributes::default()
+        };
+        access::authorize(user, &attributes, rules)
+    };
+    let Some(name) = value("impersonate-user") else {
+        let groups = headers.get_all("impersonate-group").iter();
+        let groups = groups.map(|group| format!("{:?}", group.to_str().unwrap_or_default()));
+        let groups: Vec<String> = groups.collect();
+        // The real server shows its own struct.
+        let message = format!(
+            "requested &user.DefaultInfo{{Name:\"\", UID:{:?}, Groups:[]string{{{}}}, \
+             Extra:map[string][]string(nil)}} without impersonating a user name",
+            value("impersonate-uid").unwrap_or_default(),
+            groups.join(", "),
+        );
+        return Err(ApiError::bad_request(message));
+    };
+    let account = name.strip_prefix("system:serviceaccount:");
+    match account.and_then(|rest| rest.split_once(':')) {
+        Some((namespace, account)) => wants("", "serviceaccounts", namespace, account)?,
+        None => wants("", "users", "", name)?,
+    }
+    for group in headers.get_all("impersonate-group") {
+        wants("", "groups", "", group.to_str().unwrap_or_default())?;
+    }
+    match value("impersonate-uid") {
+        Some(uid) => wants("authentication.k8s.io", "uids", "", uid),
+        None => Ok(()),
+    }
+}
