@@ -49,7 +49,7 @@ pub fn builtin(kind: &str, subresource: &str) -> Fields {
 pub fn custom(has_status: bool, subresource: &str) -> Fields {
     match subresource {
         "" if has_status => STATUS,
-        "status" => SPEC,
+        "status" => SPEC_AND_METADATA,
         _ => NONE,
     }
 }
@@ -65,6 +65,6 @@ mod tests {
         assert_eq!(builtin("ServiceCIDR", "status"), SPEC_AND_METADATA);
         assert_eq!(builtin("Deployment", "scale"), NONE);
         assert_eq!(custom(false, ""), NONE);
-        assert_eq!(custom(true, "status"), SPEC);
+        assert_eq!(custom(true, "status"), SPEC_AND_METADATA);
     }
 }

@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::apiserver::schema::Schema;
@@ -168,5 +168,14 @@ fn wrong_directives_are_refused() {
     );
     assert!(
         refused(json!({"$patch": "bogus"})).starts_with("500 unknown patch type: bogus in map:")
+    );
+}
+
+#[test]
+fn nulls_of_a_merge_patch_go_at_every_depth_of_what_is_new() {
+    let patch = json!({"a": {"b": [null, {"c": null}], "d": null}, "l": null, "m": [{"x": null}]});
+    assert_eq!(
+        merge(&json!({"l": 1, "m": {}}), &patch).unwrap(),
+        json!({"a": {"b": [null, {}]}, "m": [{"x": null}]})
     );
 }

@@ -5,8 +5,10 @@ use serde_json::Value;
 use super::call::{Call, FieldValidation};
 use super::patch::PatchType;
 use super::{identity, metadata, rules, syntax};
+use crate::apiserver::apply::go;
 use crate::apiserver::error::{ApiError, FieldError};
 use crate::apiserver::patch;
+use crate::apiserver::schema::unstructured;
 
 /// How a body is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +61,15 @@ pub(super) fn patched(
         complaints.extend(patch::unknown_fields(document));
     }
     let text = object.to_string();
-    let unknown = rules::decode(call, object).map_err(|why| undecodable(call, kind, text, &why))?;
+    let unknown = if kind == PatchType::Apply {
+        rules::decode_applied(call, object)
+    } else {
+        rules::decode(call, object)
+    };
+    let unknown = unknown.map_err(|why| match kind {
+        PatchType::Strategic => unrestorable(call, object, document, &why),
+        _ => undecodable(call, kind, text, &why),
+    })?;
     // What an apply may say is its schema's to tell.
     if kind != PatchType::Apply {
         complaints.extend(unknown);
@@ -86,17 +96,37 @@ fn undecodable(call: &Call, kind: PatchType, object: String, why: &ApiError) -> 
         let (group, version) = crate::apiserver::resource::split_api_version(&api_version);
         let gvk = format!("{group}/{version}, Kind={kind}");
         let name = &call.name;
+        // Types that read themselves say it all.
+        let reader = match said {
+            said if said.starts_with("parsing ") || said.starts_with("quantities ") => "",
+            _ => "error decoding from json: ",
+        };
         return ApiError::new(
             500,
             None,
             format!(
-                "failed to convert new object (/{name}; {gvk}) to proper version: unable to convert unstructured object to {gvk}: error decoding from json: {said}"
+                "failed to convert new object (/{name}; {gvk}) to proper version: unable to convert unstructured object to {gvk}: {reader}{said}"
             ),
         );
     }
     let error = FieldError::invalid("patch", object, said);
-    let (group, kind) = (&*call.resource.group, &*call.resource.kind);
-    ApiError::invalid(group, kind, &call.name, &[error])
+    ApiError::invalid("", "", "", &[error])
+}
+
+/// What a strategic merge patch has made is no object of the kind: told with the patch.
+fn unrestorable(call: &Call, object: &Value, patch: &Value, why: &ApiError) -> ApiError {
+    let schema = rules::schema(call);
+    let said = unstructured::error(&schema, object).unwrap_or_else(|| why.message.clone());
+    let error = FieldError::invalid("patch", go::plain(patch), said);
+    ApiError::invalid("", "", "", &[error])
+}
+
+/// A header has one line: each of YAML's errors becomes one.
+fn lines(complaint: &str) -> Vec<String> {
+    match complaint.split_once('\n') {
+        None => vec![complaint.to_owned()],
+        Some((_, rest)) => rest.lines().map(|line| line.trim().to_owned()).collect(),
+    }
 }
 
 /// What becomes of unknown and duplicate fields by the request's `fieldValidation`.
@@ -108,7 +138,7 @@ fn judged(
     match call.options.validation {
         _ if complaints.is_empty() => Ok(complaints),
         FieldValidation::Ignore => Ok(Vec::new()),
-        FieldValidation::Warn => Ok(complaints),
+        FieldValidation::Warn => Ok(complaints.iter().flat_map(|one| lines(one)).collect()),
         FieldValidation::Strict => Err(refusal(&complaints.join(", "))),
     }
 }

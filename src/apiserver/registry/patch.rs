@@ -2,6 +2,8 @@
 //!
 //! <https://kubernetes.io/docs/reference/using-api/api-concepts/#patch-and-apply>
 
+use serde_json::Value;
+
 use super::call::{Answer, Call};
 use super::update::{replace, unconditional};
 use super::{Transaction, admission, create, decode, encode, identity, metadata, rules, syntax};
@@ -53,7 +55,7 @@ pub fn patch(
 
 /// Server-side apply: <https://kubernetes.io/docs/reference/using-api/server-side-apply/>
 fn apply(tx: &mut Transaction<'_>, call: &Call, patch: Decoded) -> Result<Answer, ApiError> {
-    let mut configuration = patch.value;
+    let mut configuration = syntax::configuration(patch.value)?;
     identity::shape(&mut configuration)?;
     if metadata::name(&configuration).is_empty() {
         metadata::of_mut(&mut configuration).insert("name".to_owned(), call.name.as_str().into());
@@ -65,6 +67,7 @@ fn apply(tx: &mut Transaction<'_>, call: &Call, patch: Decoded) -> Result<Answer
     if live.is_none() && !call.subresource.is_empty() {
         return Err(call.not_found(&call.name));
     }
+    check_identity(call, live.as_deref(), &configuration)?;
     let live = live.map(|live| encode::presented(&call.resource, &call.version, &live));
     let now = tx.now_rfc3339();
     let mut object = rules::applied(call, live.as_deref(), &configuration, &now)?;
@@ -78,4 +81,25 @@ fn apply(tx: &mut Transaction<'_>, call: &Call, patch: Decoded) -> Result<Answer
     }?;
     answer.warnings.extend(warnings);
     Ok(answer)
+}
+
+/// That an apply means the object that is there, if it says which it means.
+fn check_identity(
+    call: &Call,
+    live: Option<&Value>,
+    configuration: &Value,
+) -> Result<(), ApiError> {
+    let uid = metadata::text(configuration, "uid");
+    if live.is_none() && !uid.is_empty() {
+        let (group, plural) = (&*call.resource.group, &*call.resource.plural);
+        let why = format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        );
+        return Err(ApiError::conflict(group, plural, &call.name, &why));
+    }
+    let version = metadata::text(configuration, "resourceVersion");
+    if live.is_some() && version == "0" && !call.resource.strategy.unconditional_update {
+        return Err(unconditional(call));
+    }
+    Ok(())
 }

@@ -39,6 +39,26 @@ pub(super) fn decode(call: &Call, object: &mut Value) -> Result<Vec<String>, Api
         let told = unknown.iter().map(|path| format!("unknown field {path:?}"));
         return Ok(told.collect());
     }
+    decode_builtin(call, object)
+}
+
+/// The same for what an apply has made: of a custom resource, nulls stay, for validation to tell.
+pub(super) fn decode_applied(call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError> {
+    let Some(custom) = custom(call).filter(|_| identity::is_custom(call)) else {
+        return decode(call, object);
+    };
+    let mut head = object.clone();
+    if let Some(fields) = head.as_object_mut() {
+        fields.retain(|name, _| matches!(name.as_str(), "apiVersion" | "kind" | "metadata"));
+    }
+    custom.version.coerce(&mut head)?;
+    identity::shape(&mut head)?;
+    object["metadata"] = head["metadata"].take();
+    custom.version.default(object);
+    Ok(Vec::new())
+}
+
+fn decode_builtin(call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError> {
     let kind = object["kind"].as_str().unwrap_or_default().to_owned();
     let api_version = object["apiVersion"].as_str().unwrap_or_default().to_owned();
     let (group, version) = crate::apiserver::resource::split_api_version(&api_version);

@@ -87,10 +87,6 @@ fn apply(
     live: &Arc<Value>,
     configuration: &Value,
 ) -> Result<Answer, ApiError> {
-    if call.resource.is_custom() {
-        let message = "apply to the scale of a custom resource is not implemented";
-        return Err(ApiError::new(501, Some("NotImplemented"), message));
-    }
     let replicas = configuration["spec"]["replicas"].as_i64().unwrap_or(0);
     if replicas < 0 {
         return Err(negative(call, replicas));
@@ -98,6 +94,10 @@ fn apply(
     let mut object = (**live).clone();
     set_replicas(call, &mut object, replicas);
     let object = rules::applied_scale(call, live, object, &tx.now_rfc3339())?;
+    if call.resource.is_custom() {
+        let message = "apply to the scale of a custom resource is not implemented";
+        return Err(ApiError::new(501, Some("NotImplemented"), message));
+    }
     scaled(call, replace(tx, call, live, object, rules::tracked)?)
 }
 

@@ -1,9 +1,12 @@
 //! From bytes to values: JSON, YAML, protobuf.
 
+use serde_json::{Map, Value};
+
 use super::call::{Call, FieldValidation};
 use super::decode::Media;
 use super::identity;
 use super::patch::PatchType;
+use crate::apiserver::apply::go;
 use crate::apiserver::error::ApiError;
 use crate::apiserver::protobuf;
 use crate::apiserver::schema::decode::{self, Decoded};
@@ -43,5 +46,17 @@ pub(super) fn patch(call: &Call, kind: PatchType, bytes: &[u8]) -> Result<Decode
             ApiError::bad_request(format!("error strict decoding YAML: {converting}: {text}")),
         ),
         _ => Ok(decoded),
+    }
+}
+
+/// What an apply applies: nothing is an empty object, anything else is none.
+pub(super) fn configuration(value: Value) -> Result<Value, ApiError> {
+    match value {
+        Value::Null => Ok(Value::Object(Map::new())),
+        Value::Object(_) => Ok(value),
+        other => Err(ApiError::bad_request(format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            go::json_kind(&other)
+        ))),
     }
 }

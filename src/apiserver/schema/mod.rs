@@ -10,6 +10,7 @@ pub mod mismatch;
 pub(in crate::apiserver) mod node;
 mod open_api;
 pub mod strict;
+pub mod unstructured;
 
 use std::sync::Arc;
 
