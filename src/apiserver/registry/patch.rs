@@ -73,6 +73,10 @@ fn apply(tx: &mut Transaction<'_>, call: &Call, patch: Decoded) -> Result<Answer
     let mut object = rules::applied(call, live.as_deref(), &configuration, &now)?;
     identity::shape(&mut object)?;
     identity::namespace(call, &mut object)?;
+    // A revision that is asked for where nothing is counts for built-in kinds only.
+    if live.is_none() && call.resource.is_custom() {
+        metadata::of_mut(&mut object).remove("resourceVersion");
+    }
     let kind = PatchType::Apply;
     let warnings = decode::patched(call, kind, &mut object, &configuration, patch.duplicates)?;
     let mut answer = match &live {

@@ -43,8 +43,14 @@ pub fn json(text: &[u8]) -> Result<Decoded, String> {
 pub fn yaml(text: &[u8]) -> Result<Decoded, String> {
     let text = std::str::from_utf8(text).map_err(|_| "yaml: invalid UTF-8".to_owned())?;
     let text = first_document(text);
-    let root = yaml::parse_positioned(text)
-        .map_err(|error| format!("yaml: line {}: {}", error.position.line, error.message))?;
+    let root = yaml::parse_positioned(text).map_err(|error| {
+        let message = if error.message.starts_with("unclosed bracket") {
+            "did not find expected node content"
+        } else {
+            &error.message
+        };
+        format!("yaml: line {}: {message}", error.position.line)
+    })?;
     let mut lines = Vec::new();
     let rows: Vec<&str> = text.lines().collect();
     let value = value_of(root, &rows, &mut lines)?;
