@@ -76,7 +76,7 @@ fn difference(
 fn sent(step: &Step) -> String {
     let mut sent = String::new();
     if step.name.is_some() {
-        let _ = writeln!(sent, "  {}", step.request);
+        let _ = writeln!(sent, "  {}{}", step.request, step.run);
     }
     for (name, value) in &step.query {
         let _ = writeln!(sent, "  ?{name}={value}");

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::ground::Ground;
+use crate::kubectl;
 use crate::sequence::{Step, Watch};
 use crate::stream::Stream;
 use crate::variables::Variables;
@@ -64,10 +65,7 @@ impl<'a> Exchange<'a> {
         }
         let deadline = clock::now() + self.ground.patience();
         loop {
-            let mut answer = match tokio::time::timeout(PATIENCE, self.ask(&step)).await {
-                Ok(answer) => answer,
-                Err(_) => Answer::none("no answer in time"),
-            };
+            let mut answer = self.answer(&step).await;
             if shows(&answer, &step.until) {
                 self.save(&step, &answer);
                 return answer;
@@ -78,6 +76,15 @@ impl<'a> Exchange<'a> {
             }
             clock::sleep(INTERVAL).await;
         }
+    }
+
+    async fn answer(&mut self, step: &Step) -> Answer {
+        if !step.run.is_empty() {
+            let namespace = self.variables.fill_text("${ns}");
+            return kubectl::run(self.ground, &namespace, step).await;
+        }
+        let answer = tokio::time::timeout(PATIENCE, self.ask(step)).await;
+        answer.unwrap_or_else(|_| Answer::none("no answer in time"))
     }
 
     fn save(&mut self, step: &Step, answer: &Answer) {

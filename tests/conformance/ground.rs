@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ::http::{Request, Response};
 use anyhow::Context;
-use http::{Request, Response};
 use kube::client::{Body, Client};
 use kube::config::{AuthInfo, Config, KubeConfigOptions, Kubeconfig};
-use rhai_operator::apiserver::{ApiServer, Listening, Options, User};
-use serde_json::Value;
+use rhai_operator::apiserver::{ApiServer, Listening, Options, User, http};
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 
@@ -27,6 +27,7 @@ const TOKEN: &str = "admin-token";
 pub(crate) struct Ground {
     client: Client,
     token: String,
+    kubeconfig: PathBuf,
     runs: Runs,
 }
 
@@ -36,7 +37,7 @@ enum Runs {
     Elsewhere,
     Cluster(Box<Supervisor>),
     Here {
-        _listening: Listening,
+        _listening: [Listening; 2],
     },
 }
 
@@ -66,14 +67,18 @@ impl Ground {
                 let server = ApiServer::new(Options::default());
                 server.add_token(TOKEN, User::admin());
                 let listening = server.serve(TcpListener::bind("127.0.0.1:0").await?)?;
-                tokio::spawn(server.drive());
                 let mut config = Config::new(format!("http://{}", listening.address).parse()?);
                 config.default_retry = false;
+                // kubectl sends no credentials without TLS.
+                let trusting = TcpListener::bind("127.0.0.1:0").await?;
+                let trusting = http::serve(&server.client(User::admin()), trusting, None)?;
+                tokio::spawn(server.drive());
                 let ground = Self {
                     client: Client::try_from(config)?,
                     token: TOKEN.to_owned(),
+                    kubeconfig: write_kubeconfig(&format!("http://{}", trusting.address))?,
                     runs: Runs::Here {
-                        _listening: listening,
+                        _listening: [listening, trusting],
                     },
                 };
                 // Without them much differs, but not all: the summary tells.
@@ -91,14 +96,15 @@ impl Ground {
         let token = file.pointer("/users/0/user/token").and_then(Value::as_str);
         let token = token.context("a kubeconfig with a token")?.to_owned();
         let options = KubeConfigOptions::default();
-        let kubeconfig = Kubeconfig::from_yaml(&text)?;
-        let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+        let parsed = Kubeconfig::from_yaml(&text)?;
+        let mut config = Config::from_custom_kubeconfig(parsed, &options).await?;
         // Each request brings its own credentials, and an answer is to be seen as it came.
         config.auth_info = AuthInfo::default();
         config.default_retry = false;
         Ok(Self {
             client: Client::try_from(config)?,
             token,
+            kubeconfig: kubeconfig.to_owned(),
             runs,
         })
     }
@@ -117,10 +123,29 @@ impl Ground {
         }
     }
 
+    /// The administrator's kubeconfig file.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
     /// The administrator's bearer token.
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
+}
+
+fn write_kubeconfig(server: &str) -> anyhow::Result<PathBuf> {
+    let file = run_folder::make("embedded")?.join("admin.kubeconfig");
+    let kubeconfig = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "test",
+        "clusters": [{"name": "test", "cluster": {"server": server}}],
+        "users": [{"name": "admin", "user": {"token": TOKEN}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
+    });
+    std::fs::write(&file, serde_json::to_string(&kubeconfig)?)?;
+    Ok(file)
 }
 
 /// Ends the real cluster, if this run started one.

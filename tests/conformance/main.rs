@@ -1,6 +1,7 @@
 //! The embedded API answers as Kubernetes does: the same requests to both, their answers compared.
 //!
-//! What is asked is in `requests/`, a folder of YAML files for people ([`sequence`] is the format).
+//! What is asked is in `requests/` and, as commands of kubectl, in `kubectl/`: YAML files for people
+//! ([`sequence`] is the format).
 //! Each sequence of steps is a trial with a namespace and an API group of its own. What an answer
 //! holds that no two servers have in common (uids, revisions, times) is normalised ([`normal`]);
 //! what differs though it should not, or not yet, is declared in `differences.yaml`.
@@ -23,6 +24,7 @@ mod declared;
 mod exchange;
 mod fixtures;
 mod ground;
+mod kubectl;
 mod normal;
 mod recording;
 mod run;

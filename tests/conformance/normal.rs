@@ -30,7 +30,7 @@ const NOISE: [(&str, &str); 10] = [
         r"kube-api-access-[a-z0-9]{5}\b",
         "kube-api-access-<generated>",
     ),
-    (r"\b\d+\.\d+\.\d+\.\d+:\d{4,5}\b", "<address>"),
+    (r"\b(https?://)?\d+\.\d+\.\d+\.\d+:\d{4,5}\b", "<address>"),
     (
         r"(?s)-----BEGIN CERTIFICATE-----.*-----END CERTIFICATE-----\n?",
         "<certificate>",
@@ -101,6 +101,10 @@ impl Normal {
             .and_then(|body| body.pointer("/metadata/generateName"));
         self.learn_base(base.and_then(Value::as_str).unwrap_or_default());
         self.learn(&answer.body);
+        if step.query.contains_key("dryRun") {
+            // What is not kept may be given again.
+            self.addresses.clear();
+        }
         if answer.body.is_array() {
             for event in answer.body.as_array_mut().into_iter().flatten() {
                 bookmark(event);

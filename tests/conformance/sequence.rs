@@ -1,4 +1,4 @@
-//! The format of the files in `requests/`.
+//! The format of the files in `requests/` and `kubectl/`.
 //!
 //! ```yaml
 //! about: One sentence on what the file is for.
@@ -45,6 +45,12 @@ pub(crate) struct Step {
     /// Method and path.
     #[serde(rename = "do")]
     pub(crate) request: String,
+    /// A kubectl command instead of a request; `body` or `raw` is its standard input.
+    pub(crate) run: String,
+    /// Environment variables of the command.
+    pub(crate) environment: BTreeMap<String, String>,
+    /// Lines of the command's output that are not compared, by patterns.
+    pub(crate) drop: Vec<String>,
     /// What the step shows, where its request does not say it.
     pub(crate) name: Option<String>,
     /// What is sent, as JSON.
@@ -101,11 +107,16 @@ pub(crate) struct Watch {
 impl Step {
     /// How the step is called in reports, after its number.
     pub(crate) fn label(&self) -> String {
-        let what = self.name.as_deref().unwrap_or(&self.request);
+        let what = if self.run.is_empty() {
+            &self.request
+        } else {
+            &self.run
+        };
+        let what = self.name.as_ref().unwrap_or(what);
         let read = self.read.as_ref().and_then(|read| read.stream.as_deref());
         let what = match read {
             Some(stream) if what.is_empty() => format!("read {stream}"),
-            _ => what.to_owned(),
+            _ => what.clone(),
         };
         [&what, self.row.as_str()].join(" ").trim().to_owned()
     }
@@ -150,6 +161,7 @@ impl Step {
         };
         Self {
             request: text(&self.request),
+            run: text(&self.run),
             body: self.body.as_ref().map(|body| variables.fill(body)),
             raw: self.raw.as_ref().map(text),
             query: values(&self.query),
@@ -171,11 +183,13 @@ impl Step {
 
 /// All sequences, in the order of their files' names.
 pub(crate) fn all() -> Vec<Sequence> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/requests");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("a folder of requests")
-        .map(|entry| entry.expect("a readable entry").path())
-        .collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
+    let folders = ["requests", "kubectl"].map(|name| folder.join(name));
+    let entries = folders.iter().flat_map(|folder| {
+        let entries = std::fs::read_dir(folder).expect("a folder of requests");
+        entries.map(|entry| entry.expect("a readable entry").path())
+    });
+    let mut files: Vec<PathBuf> = entries.collect();
     files.sort();
     let loaded = files
         .iter()
@@ -189,13 +203,17 @@ fn load(file: &Path) -> anyhow::Result<Vec<Sequence>> {
         serde_yaml::from_str(&text).with_context(|| format!("{}", file.display()))?;
     anyhow::ensure!(!theme.about.is_empty(), "{}: about", file.display());
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let is_kubectl = file
+        .parent()
+        .is_some_and(|folder| folder.ends_with("kubectl"));
+    let stem = format!("{}{stem}", if is_kubectl { "kubectl-" } else { "" });
     let sequences = theme.sequences.into_iter().map(|(name, steps)| {
         let mut flat = Vec::new();
         for step in &steps {
             step.flatten(&Variables::default(), &mut flat);
         }
         Sequence {
-            theme: stem.to_string(),
+            theme: stem.clone(),
             name,
             steps: flat,
         }
