@@ -21,10 +21,13 @@ impl Fight {
         if let (Some(old), Some(new)) = (&change.old, &change.new)
             && let Some(field) = child_change::lost_field(old, new)
         {
+            // Who took it before takes it again, as far as is known while a run is on its way.
+            let known = self.loss.take();
+            let known = known.filter(|loss| loss.child == *child && loss.field == field);
             self.loss = Some(Loss {
                 child: child.clone(),
                 field,
-                rivals: Vec::new(),
+                rivals: known.map(|loss| loss.rivals).unwrap_or_default(),
             });
         }
     }
@@ -112,4 +115,47 @@ fn cause(report: &Report) -> u64 {
         }
     }
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::super::LoopLimits;
+    use super::*;
+    use crate::model::{Gvk, Object};
+
+    /// Somebody takes a field of ours.
+    fn loss_of(field: &str) -> Change {
+        let version = |fields: serde_json::Value| {
+            let managed = json!([{"manager": "rhai-operator/0123", "operation": "Apply",
+                                  "fieldsV1": fields}]);
+            let whole = json!({"metadata": {"name": "a", "managedFields": managed}});
+            let gvk = Gvk::new("", "v1", "ConfigMap");
+            Some(Arc::new(Object::from_value(&gvk, &whole).unwrap()))
+        };
+        let key = format!("f:{field}");
+        Change {
+            old: version(json!({"f:data": {key: {}}})),
+            new: version(json!({"f:kept": {}})),
+        }
+    }
+
+    #[tokio::test]
+    async fn rivals_are_remembered_until_another_field_is_lost() {
+        let child = ObjectRef::new(Gvk::new("", "v1", "ConfigMap"), None, "a");
+        let mut fight = Fight::default();
+        let limits = LoopLimits::default();
+        fight
+            .detector
+            .record(std::slice::from_ref(&child), 0, limits, clock::now());
+        fight.note_loss(&child, &loss_of("x"));
+        fight.loss.as_mut().unwrap().rivals = vec!["rival".to_owned()];
+        fight.note_loss(&child, &loss_of("x"));
+        assert_eq!(fight.loss.as_ref().unwrap().rivals, ["rival"]);
+        fight.note_loss(&child, &loss_of("y"));
+        assert!(fight.loss.unwrap().rivals.is_empty());
+    }
 }
