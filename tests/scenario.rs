@@ -32,6 +32,7 @@ fn golden(name: &str, text: &str) {
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.add_filter(r" +[\d.]+ (ms|s)( |\n)", " TIME$2");
+    settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "DATE");
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
