@@ -31,7 +31,7 @@ pub(crate) fn compare(
         };
         if matches!(outcome, Outcome::Different | Outcome::NotImplemented) {
             let text = difference(&place, step, expected, seen);
-            summary::difference(&sequence.theme, &text);
+            summary::difference(&sequence.theme, place, &text);
             differences.push(text);
         }
         summary::count(&sequence.theme, outcome);
