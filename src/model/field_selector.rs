@@ -40,13 +40,6 @@ impl FieldSelector {
         map.iter().map(term).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Its terms: a path, whether the field must equal the value, the value.
-    pub fn terms(&self) -> impl Iterator<Item = (&str, bool, &str)> {
-        self.0
-            .iter()
-            .map(|term| (&*term.path, term.equal, &*term.value))
-    }
-
     /// Whether it selects an object of this namespace and name; `None` where that does not tell.
     pub fn matches(&self, namespace: &str, name: &str) -> Option<bool> {
         let mut all = true;

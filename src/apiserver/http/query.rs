@@ -66,7 +66,7 @@ impl Query {
 
     fn selection(&self, call: &Call) -> Result<Selection, ApiError> {
         let (labels, fields) = (self.get("labelSelector"), self.get("fieldSelector"));
-        Selection::parse(&call.resource, labels, fields)
+        Selection::parse(&call.resource, call.served(), labels, fields)
     }
 
     /// The options of a list.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::apiserver::resource::Resource;
+use crate::apiserver::resource::{Resource, Version};
 
 /// Resources with field labels of their own, beside name and namespace.
 const FIELDS: &[(&str, &[&str])] = &[
@@ -60,7 +60,6 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("nodes", &["spec.unschedulable"]),
     ("services", &["spec.clusterIP", "spec.type"]),
     ("replicationcontrollers", &["status.replicas"]),
-    ("replicasets.apps", &["status.replicas"]),
     ("jobs.batch", &["status.successful"]),
     (
         "certificatesigningrequests.certificates.k8s.io",
@@ -72,21 +71,40 @@ const FIELDS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Whether the resource has field labels of its own.
-pub(super) fn has_own(resource: &Resource) -> bool {
-    FIELDS.iter().any(|(id, _)| *id == &**resource.id())
-}
-
-/// Whether a selector may name the path.
-pub(super) fn is_supported(resource: &Resource, path: &str) -> bool {
+/// Whether a selector may name the path; the server's words if not.
+pub(super) fn check(resource: &Resource, version: &Version, path: &str) -> Result<(), String> {
     let always = path == "metadata.name"
         || (path == "metadata.namespace" && (resource.namespaced || !resource.is_custom()));
-    let mut own = FIELDS.iter().filter(|(id, _)| *id == &**resource.id());
-    always || own.any(|(_, paths)| paths.contains(&path))
+    if always {
+        return Ok(());
+    }
+    if let Some(custom) = &version.custom {
+        let mut names = custom.version.selectable_names();
+        let known = names.any(|name| name == path).then_some(());
+        return known.ok_or_else(|| format!("field label not supported: {path}"));
+    }
+    let own = FIELDS.iter().find(|(id, _)| *id == &**resource.id());
+    match own {
+        Some((_, paths)) if paths.contains(&path) => Ok(()),
+        Some(_) if &*resource.kind == "Job" => {
+            Err(format!("field label {path:?} not supported for Job"))
+        }
+        Some(_) => Err(format!("field label not supported: {path}")),
+        None => Err(format!(
+            "{path:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+        )),
+    }
 }
 
 /// The field's value as text; empty where it is not there.
 pub(super) fn value_of<'a>(resource: &Resource, object: &'a Value, path: &str) -> Cow<'a, str> {
+    if let Some(custom) = &resource.storage_version().custom {
+        let fields = custom.version.selectable_fields(object).into_iter();
+        let found = fields
+            .filter(|(name, _)| name == path)
+            .map(|(_, value)| value);
+        return found.last().unwrap_or_default().into();
+    }
     let path = match (&**resource.id(), path) {
         ("events" | "events.events.k8s.io", path) => stored_event_path(path),
         ("jobs.batch", "status.successful") => "status.succeeded",
@@ -100,7 +118,7 @@ pub(super) fn value_of<'a>(resource: &Resource, object: &'a Value, path: &str) -
         (_, Some(Value::Bool(flag))) => flag.to_string().into(),
         (_, Some(Value::Number(number))) => number.to_string().into(),
         ("nodes", None) => "false".into(),
-        ("replicationcontrollers" | "replicasets.apps" | "jobs.batch", None) => "0".into(),
+        ("replicationcontrollers" | "jobs.batch", None) => "0".into(),
         _ => match path {
             "spec.hostNetwork" => "false".into(),
             _ => "".into(),

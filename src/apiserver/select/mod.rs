@@ -1,43 +1,48 @@
 //! What a list, a watch or a deletion of a collection selects.
 
 mod fields;
+mod labels;
+mod terms;
 
 use serde_json::Value;
 
+use self::terms::Term;
 use crate::apiserver::error::ApiError;
-use crate::apiserver::resource::Resource;
+use crate::apiserver::resource::{Resource, Version};
 use crate::apiserver::store::Key;
-use crate::model::field_selector::FieldSelector;
 use crate::model::selector::LabelSelector;
 
 /// A label selector and a field selector; both must hold.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     labels: LabelSelector,
-    fields: FieldSelector,
+    fields: Vec<Term>,
 }
 
 impl Selection {
     /// From the texts of a query; field labels that the resource does not have are refused.
-    pub fn parse(resource: &Resource, labels: &str, fields: &str) -> Result<Self, ApiError> {
-        let labels: LabelSelector = labels
-            .parse()
-            .map_err(|why| ApiError::bad_request(format!("unable to parse requirement: {why}")))?;
-        let fields: FieldSelector = fields.parse().map_err(|_| {
-            ApiError::bad_request(format!(
-                "invalid field selector: {fields}; can't understand {fields:?}"
-            ))
-        })?;
-        let selection = Self { labels, fields };
-        selection.check(resource)?;
-        Ok(selection)
+    pub fn parse(
+        resource: &Resource,
+        version: &Version,
+        labels: &str,
+        fields: &str,
+    ) -> Result<Self, ApiError> {
+        let labels = labels::parse(labels).map_err(ApiError::bad_request)?;
+        let fields = terms::parse(fields).map_err(ApiError::bad_request)?;
+        for Term { path, .. } in &fields {
+            fields::check(resource, version, path).map_err(ApiError::bad_request)?;
+        }
+        Ok(Self { labels, fields })
     }
 
-    /// Of one object of a resource, as `get` with a watch has it.
+    /// Of one object of a resource.
     pub fn of_name(name: &str) -> Self {
-        let fields = format!("metadata.name={name}").parse();
         Self {
-            fields: fields.unwrap_or_default(),
+            fields: vec![Term {
+                path: "metadata.name".to_owned(),
+                equal: true,
+                value: name.to_owned(),
+            }],
             ..Self::default()
         }
     }
@@ -47,41 +52,17 @@ impl Selection {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// The name that all selected objects have.
-    pub fn name(&self) -> Option<&str> {
-        self.fields
-            .terms()
-            .find(|(path, equal, _)| *path == "metadata.name" && *equal)
-            .map(|(_, _, value)| value)
-    }
-
     /// Whether an object is selected.
     pub fn matches(&self, resource: &Resource, key: &Key, object: &Value) -> bool {
-        let fields = self.fields.terms().all(|(path, equal, value)| {
-            let is = match path {
-                "metadata.name" => key.name() == value,
-                "metadata.namespace" => key.namespace() == value,
-                _ => fields::value_of(resource, object, path) == value,
+        let fields = self.fields.iter().all(|term| {
+            let is = match &*term.path {
+                "metadata.name" => key.name() == term.value,
+                "metadata.namespace" => key.namespace() == term.value,
+                path => fields::value_of(resource, object, path) == term.value,
             };
-            is == equal
+            is == term.equal
         });
         let labels = &object["metadata"]["labels"];
         fields && self.labels.matches(|name| labels.get(name)?.as_str())
-    }
-
-    fn check(&self, resource: &Resource) -> Result<(), ApiError> {
-        for (path, _, _) in self.fields.terms() {
-            if !fields::is_supported(resource, path) {
-                let message = if resource.is_custom() || fields::has_own(resource) {
-                    format!("field label not supported: {path}")
-                } else {
-                    format!(
-                        "{path:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-                    )
-                };
-                return Err(ApiError::bad_request(message));
-            }
-        }
-        Ok(())
     }
 }
