@@ -23,6 +23,7 @@ pub(super) fn of_body(
     let query = &incoming.query;
     // Options come from one place or the other.
     let has_body = body.is_object();
+    check_types(body)?;
     let text = |field: &str| -> Option<String> {
         let given = if has_body {
             body[field].as_str()
@@ -66,6 +67,48 @@ pub(super) fn of_body(
         },
     };
     Ok((options, !dry_run.is_empty()))
+}
+
+/// Whether a value is of the type of a field.
+type IsOfType = fn(&Value) -> bool;
+
+/// What is not of the type of its field is refused, not ignored: a deletion is not to be undone.
+fn check_types(body: &Value) -> Result<(), ApiError> {
+    let kind = body["kind"].as_str().unwrap_or("DeleteOptions");
+    if kind != "DeleteOptions" {
+        let version = body["apiVersion"].as_str().unwrap_or("v1");
+        return Err(ApiError::bad_request(format!(
+            "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+        )));
+    }
+    let fields: [(&str, &str, IsOfType); 5] = [
+        ("gracePeriodSeconds", "int64", Value::is_i64),
+        (
+            "propagationPolicy",
+            "v1.DeletionPropagation",
+            Value::is_string,
+        ),
+        ("orphanDependents", "bool", Value::is_boolean),
+        ("dryRun", "[]string", Value::is_array),
+        ("preconditions", "v1.Preconditions", Value::is_object),
+    ];
+    for (field, wanted, fits) in fields {
+        let value = &body[field];
+        if value.is_null() || fits(value) {
+            continue;
+        }
+        let given = match value {
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            _ => "object",
+        };
+        return Err(ApiError::bad_request(format!(
+            "json: cannot unmarshal {given} into Go struct field DeleteOptions.{field} of type {wanted}"
+        )));
+    }
+    Ok(())
 }
 
 /// The body as an object; null where there is none.

@@ -192,6 +192,7 @@ fn verb(cx: &Exchange<'_>, path: &Path, call: &Call, form: Form) -> Result<Handl
         }
         Method::GET | Method::HEAD => {
             require(call, "get")?;
+            require_revision(cx)?;
             let answer = cx.registry.read(|store, _| match &*call.subresource {
                 "scale" => scale::get(store, call),
                 "" | "status" => registry::get(store, call),
@@ -204,6 +205,20 @@ fn verb(cx: &Exchange<'_>, path: &Path, call: &Call, form: Form) -> Result<Handl
         Method::PATCH => verbs::patch(cx, call, form),
         Method::DELETE => verbs::delete(cx, call, form),
         _ => Err(not_allowed()),
+    }
+}
+
+/// An object is read as it is now: not as it will be, and not at what is no revision.
+fn require_revision(cx: &Exchange<'_>) -> Result<(), ApiError> {
+    let asked = cx.incoming.query.revision().map_err(|error| ApiError {
+        code: 500,
+        reason: None,
+        ..error
+    })?;
+    let newest = cx.registry.read(|store, _| store.revision());
+    match asked.filter(|asked| *asked > newest) {
+        Some(asked) => Err(registry::too_large(asked, newest)),
+        None => Ok(()),
     }
 }
 

@@ -50,7 +50,8 @@ impl Show {
     pub(super) fn list(&self, list: &ListAnswer) -> Value {
         let mut metadata = json!({"resourceVersion": list.revision.to_string()});
         // The lists of custom resources show it even if it is empty.
-        if !list.continue_token.is_empty() || self.call.resource.is_custom() {
+        let shows_empty = self.call.resource.is_custom() && self.form.shape == Shape::Object;
+        if !list.continue_token.is_empty() || shows_empty {
             metadata["continue"] = list.continue_token.as_str().into();
         }
         if let Some(remaining) = list.remaining {

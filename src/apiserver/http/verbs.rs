@@ -7,6 +7,9 @@ use super::{Exchange, deletion, respond, subresource};
 use crate::apiserver::error::{ApiError, FieldError};
 use crate::apiserver::registry::{self, Call, PatchType, scale};
 
+/// What deletes a Job and does not say what becomes of its Pods is told so.
+const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+
 fn with_options(cx: &Exchange<'_>, call: &Call, kind: &str) -> Result<Call, ApiError> {
     let agent = cx.incoming.headers.get(http::header::USER_AGENT);
     let agent = agent
@@ -115,6 +118,9 @@ pub(super) fn delete(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handl
         return Ok((respond::object(200, form, &show.list(&deleted)), Vec::new()));
     }
     require(&call, "delete")?;
+    if &**call.resource.id() == "jobs.batch" && options.propagation.is_none() {
+        cx.warnings.borrow_mut().push(ORPHANED_PODS.to_owned());
+    }
     let answer = cx
         .registry
         .write(|tx| registry::delete(tx, &call, &options))?;

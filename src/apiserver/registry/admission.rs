@@ -13,7 +13,7 @@ use crate::apiserver::error::ApiError;
 const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
 
 /// An object is created only in a namespace that exists and is not on its way out.
-pub(super) fn create(tx: &Transaction<'_>, call: &Call) -> Result<(), ApiError> {
+pub(super) fn create(tx: &Transaction<'_>, call: &Call, name: &str) -> Result<(), ApiError> {
     if !call.resource.namespaced {
         return Ok(());
     }
@@ -24,7 +24,7 @@ pub(super) fn create(tx: &Transaction<'_>, call: &Call) -> Result<(), ApiError> 
     if !metadata::is_terminating(&live) || is_review(call) {
         return Ok(());
     }
-    Err(terminating(call, namespace))
+    Err(terminating(call, namespace, name))
 }
 
 /// A write to what exists needs the namespace, too.
@@ -75,7 +75,7 @@ fn is_review(call: &Call) -> bool {
     call.resource.plural.ends_with("reviews")
 }
 
-fn terminating(call: &Call, namespace: &str) -> ApiError {
+fn terminating(call: &Call, namespace: &str, name: &str) -> ApiError {
     let why = format!(
         "unable to create new content in namespace {namespace} because it is being terminated"
     );
@@ -84,5 +84,5 @@ fn terminating(call: &Call, namespace: &str) -> ApiError {
         "message": format!("namespace {namespace} is being terminated"),
         "field": "metadata.namespace",
     });
-    forbidden(call, &call.name, &why).with_detail("causes", Value::Array(vec![cause]))
+    forbidden(call, name, &why).with_detail("causes", Value::Array(vec![cause]))
 }

@@ -26,7 +26,7 @@ pub(super) fn create_as(
 ) -> Result<Answer, ApiError> {
     identity::shape(&mut object)?;
     identity::namespace(call, &mut object)?;
-    admission::create(tx, call)?;
+    admission::create(tx, call, metadata::name(&object))?;
     let version = metadata::text(&object, "resourceVersion");
     if !matches!(version, "" | "0") {
         let message = "resourceVersion should not be set on objects to be created";

@@ -131,6 +131,13 @@ pub(super) fn patched(call: &Call, object: &mut Value) -> Result<(), ApiError> {
             return Err(invalid(call, object, error));
         }
     }
+    let (kind, version) = (text(object, "kind"), text(object, "apiVersion"));
+    if let Err(why) = builtin_kind((kind, version), (&want_kind, &want_version))
+        && !is_custom(call)
+    {
+        let error = FieldError::invalid("patch", object.to_string(), why.message);
+        return Err(ApiError::invalid("", "", "", &[error]));
+    }
     relabel(object, want_kind, want_version);
     Ok(())
 }

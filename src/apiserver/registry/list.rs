@@ -208,7 +208,7 @@ impl Token {
 }
 
 /// 504: that revision is not reached yet.
-pub(super) fn too_large(asked: u64, newest: u64) -> ApiError {
+pub fn too_large(asked: u64, newest: u64) -> ApiError {
     let message = format!("Timeout: Too large resource version: {asked}, current: {newest}");
     let cause = json!({
         "reason": "ResourceVersionTooLarge",

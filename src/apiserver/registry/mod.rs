@@ -35,7 +35,7 @@ pub use controller::Controller;
 pub use decode::{Decoded, Media, decode};
 pub use delete::{DeleteOptions, Preconditions, Propagation, delete, delete_collection};
 pub use encode::presented;
-pub use list::{ListAnswer, ListOptions, Match, get, list};
+pub use list::{ListAnswer, ListOptions, Match, get, list, too_large};
 pub use patch::{PatchType, patch};
 pub use pods::{bind, evict};
 pub use token::issue;

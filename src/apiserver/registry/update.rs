@@ -60,6 +60,10 @@ pub(super) fn replace(
 ) -> Result<Answer, ApiError> {
     check_revision(call, live, &object)?;
     keep_system_fields(&mut object, live);
+    if call.resource.is_custom() && call.subresource == "status" {
+        // Metadata cannot be written here: nobody comes to own it.
+        keep_other_parts(call, &mut object, live);
+    }
     let mut object = track(call, Some(live), object, &tx.now_rfc3339());
     keep_other_parts(call, &mut object, live);
     rules::prepare_for_update(call, &mut object, live);

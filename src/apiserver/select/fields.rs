@@ -99,11 +99,9 @@ pub(super) fn check(resource: &Resource, version: &Version, path: &str) -> Resul
 /// The field's value as text; empty where it is not there.
 pub(super) fn value_of<'a>(resource: &Resource, object: &'a Value, path: &str) -> Cow<'a, str> {
     if let Some(custom) = &resource.storage_version().custom {
-        let fields = custom.version.selectable_fields(object).into_iter();
-        let found = fields
-            .filter(|(name, _)| name == path)
-            .map(|(_, value)| value);
-        return found.last().unwrap_or_default().into();
+        let mut fields = custom.version.selectable_fields(object).into_iter();
+        let found = fields.find(|(name, _)| name == path);
+        return found.map(|(_, value)| value).unwrap_or_default().into();
     }
     let path = match (&**resource.id(), path) {
         ("events" | "events.events.k8s.io", path) => stored_event_path(path),
