@@ -93,6 +93,14 @@ pub(super) fn impersonated(user: User, headers: &HeaderMap) -> User {
         .filter_map(|value| value.to_str().ok())
         .map(str::to_owned)
         .collect();
+    let account = name.strip_prefix("system:serviceaccount:");
+    if let (true, Some((namespace, _))) = (
+        groups.is_empty(),
+        account.and_then(|rest| rest.split_once(':')),
+    ) {
+        groups.push("system:serviceaccounts".to_owned());
+        groups.push(format!("system:serviceaccounts:{namespace}"));
+    }
     let authenticated = "system:authenticated".to_owned();
     if name != "system:anonymous" && !groups.contains(&authenticated) {
         groups.push(authenticated);

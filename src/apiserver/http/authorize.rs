@@ -8,7 +8,7 @@ use super::Exchange;
 use super::path::{Path, Target};
 use crate::apiserver::access::{self, Attributes, Rules};
 use crate::apiserver::error::ApiError;
-use crate::apiserver::registry::User;
+use crate::apiserver::registry::{Call, User};
 
 /// Lets a request pass, or refuses it with 403.
 pub(super) fn check(cx: &Exchange<'_>, target: &Target) -> Result<(), ApiError> {
@@ -23,6 +23,25 @@ pub(super) fn check(cx: &Exchange<'_>, target: &Target) -> Result<(), ApiError> 
     let user = &cx.incoming.user;
     cx.registry
         .read(|store, _| access::authorize(user, &attributes, store))
+}
+
+/// A write that makes what is not there needs the right to create, too.
+pub(super) fn creation(cx: &Exchange<'_>, call: &Call) -> Result<(), ApiError> {
+    let attributes = Attributes {
+        verb: "create".to_owned(),
+        group: call.resource.group.to_string(),
+        resource: call.resource.plural.to_string(),
+        namespace: call.namespace.clone(),
+        name: call.name.clone(),
+        ..Attributes::default()
+    };
+    cx.registry.read(|store, _| {
+        let there = Rules::get(store, call.resource.storage(), &call.namespace, &call.name);
+        if there.is_some() || !call.subresource.is_empty() {
+            return Ok(());
+        }
+        access::authorize(&call.user, &attributes, store)
+    })
 }
 
 fn of_resource(cx: &Exchange<'_>, path: &Path) -> Attributes {

@@ -21,7 +21,7 @@ pub(super) type Handled = (Response<Body>, Vec<String>);
 pub(super) fn handle(cx: &Exchange<'_>) -> Handled {
     let target = Target::parse(&cx.incoming.path);
     if let Err(error) = authorize::check(cx, &target) {
-        return (respond::error(&error, None), Vec::new());
+        return (respond::forbidden(&error), Vec::new());
     }
     match target {
         Target::Discovery(document) => (discovered(cx, &document), Vec::new()),

@@ -48,6 +48,15 @@ pub(super) fn object(code: u16, form: Form, value: &Value) -> Response<Body> {
     bytes(code, form.content_type(), written(form, value))
 }
 
+/// A refusal of who may not, which says of itself that it is no page.
+pub(super) fn forbidden(why: &ApiError) -> Response<Body> {
+    let mut response = error(why, None);
+    let nosniff = HeaderValue::from_static("nosniff");
+    let headers = response.headers_mut();
+    headers.insert(X_CONTENT_TYPE_OPTIONS, nosniff);
+    response
+}
+
 /// A refusal.
 pub(super) fn error(error: &ApiError, form: Option<Form>) -> Response<Body> {
     let form = form.unwrap_or(Form {

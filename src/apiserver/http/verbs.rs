@@ -3,7 +3,7 @@
 use super::handle::{Handled, answered, not_allowed, not_implemented, require};
 use super::negotiate::{self, Form};
 use super::show::Show;
-use super::{Exchange, deletion, respond, subresource};
+use super::{Exchange, authorize, deletion, respond, subresource};
 use crate::apiserver::error::{ApiError, FieldError};
 use crate::apiserver::registry::{self, Call, PatchType, scale};
 
@@ -56,6 +56,9 @@ pub(super) fn update(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handl
     require_name(call)?;
     require(call, "update")?;
     let call = with_options(cx, call, "UpdateOptions")?;
+    if call.resource.strategy.create_on_update {
+        authorize::creation(cx, &call)?;
+    }
     let media = negotiate::body_media(&cx.incoming.headers, call.resource.is_custom())?;
     let decoded = registry::decode(&call, media, &cx.incoming.body)?;
     cx.warnings.borrow_mut().extend(decoded.warnings);
@@ -91,6 +94,9 @@ pub(super) fn patch(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handle
             "",
             &[error],
         ));
+    }
+    if kind == PatchType::Apply {
+        authorize::creation(cx, &call)?;
     }
     let body = &cx.incoming.body;
     let answer = cx.registry.write(|tx| match &*call.subresource {

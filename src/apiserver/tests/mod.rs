@@ -1,5 +1,6 @@
 //! The server as a real client sees it.
 
+mod access;
 mod custom;
 mod life_cycle;
 mod whole;
