@@ -208,7 +208,8 @@ impl Parser {
             }
             (Token::Close, _) => {
                 self.next();
-                Ok(BTreeSet::new())
+                // `in ()` asks for the empty value.
+                Ok(BTreeSet::from([String::new()]))
             }
             (_, found) => Err(format!("found '{found}', expected: ',', ')' or identifier")),
         }
