@@ -1,3 +1,5 @@
+//! What applies and updates make of managed fields, against steps of the real server.
+
 use std::collections::BTreeSet;
 
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! Documents and hashes.
+
 use super::*;
 
 fn widgets(schema: &Value, namespaced: bool) -> Custom<'_> {

@@ -1,3 +1,5 @@
+//! JSON, merge and strategic patches, as the real server answered them.
+
 use serde_json::{Value, json};
 
 use super::*;

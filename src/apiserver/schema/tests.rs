@@ -1,3 +1,5 @@
+//! What the schemas of built-in and custom kinds say of places.
+
 use super::{node::Relation, *};
 
 fn node<'a>(schema: &'a Schema, path: &[&str]) -> &'a Node {

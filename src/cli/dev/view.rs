@@ -35,6 +35,8 @@ struct State {
     server: Option<(SocketAddr, PathBuf)>,
     rows: BTreeMap<ObjectRef, Row>,
     lines: VecDeque<String>,
+    /// The begin of a line of the log whose end is not written yet.
+    unfinished: Vec<u8>,
     /// Whether there is anything new since the last drawing.
     stale: bool,
 }
@@ -211,13 +213,16 @@ pub(super) struct LogLines(Arc<Mutex<State>>);
 impl Write for LogLines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.0.lock();
-        for line in String::from_utf8_lossy(bytes).lines() {
+        state.unfinished.extend_from_slice(bytes);
+        while let Some(end) = state.unfinished.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = state.unfinished.drain(..=end).collect();
             if state.lines.len() == LINES {
                 state.lines.pop_front();
             }
-            state.lines.push_back(line.to_owned());
+            let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+            state.lines.push_back(line);
+            state.stale = true;
         }
-        state.stale = true;
         Ok(bytes.len())
     }
 

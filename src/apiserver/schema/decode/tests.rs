@@ -1,3 +1,5 @@
+//! What is read of a body, and what is said of one that cannot be.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Wrong types, in the words of the real server.
+
 use serde_json::json;
 
 use super::*;
