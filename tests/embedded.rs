@@ -12,11 +12,12 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use rhai_operator::clock;
 use tempfile::TempDir;
 use tokio::process::{Child, Command as AsyncCommand};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_rhai-operator");
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// A session in a folder of its own.
 struct Session {
@@ -69,7 +70,7 @@ async fn soon<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
             if let Some(answer) = ask().await {
                 return answer;
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            clock::sleep(Duration::from_millis(50)).await;
         }
     };
     tokio::time::timeout(SOON, asked).await.unwrap()

@@ -136,7 +136,8 @@ impl Widgets {
 
     /// Reconciled in its present generation.
     pub(crate) async fn is_done(&self, name: &str) -> anyhow::Result<()> {
-        eventually(SOON, &format!("{name} to be reconciled"), || async {
+        // A server learns of a new kind's owners in rounds of ten seconds, and refuses them till then.
+        eventually(2 * SOON, &format!("{name} to be reconciled"), || async {
             let widget = self.api.get(name).await?;
             let condition = self.condition(name, "Ready").await?;
             anyhow::ensure!(condition["reason"] == "Reconciled", "{condition}");

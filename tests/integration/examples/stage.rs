@@ -57,7 +57,10 @@ pub(super) fn built_in<K: Resource<DynamicType = ()>>() -> ApiResource {
 pub(crate) async fn apply(case: &Case, path: &str) -> anyhow::Result<()> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     let path = path.to_string_lossy();
-    let arguments = ["-n", &case.namespace, "apply", "-f", &path];
+    // Tests apply what they share side by side: by the server, so that two creates are no conflict.
+    let how = ["apply", "--server-side", "--force-conflicts"];
+    let arguments = ["-n", &case.namespace].into_iter().chain(how);
+    let arguments = arguments.chain(["-f", &path]);
     case.cluster.kubectl(arguments).await.map(drop)
 }
 
