@@ -34,7 +34,7 @@ use crate::model::{Gvk, Object, ObjectRef, duration};
 use crate::script::{self, HostError, Run, value};
 
 /// Constants in the scope of every script.
-pub(super) const VARIABLES: [&str; 3] = ["namespace", "scenario", "vars"];
+pub(super) const VARIABLES: [&str; 4] = ["embedded", "namespace", "scenario", "vars"];
 
 /// The packages of the engine.
 pub(super) fn modules() -> Vec<Shared<Module>> {

@@ -29,6 +29,9 @@ const REST: Duration = Duration::from_secs(3);
 /// A script's time is the scenario's, which it may advance as it likes.
 const NEVER: Duration = Duration::from_hours(24 * 1000);
 
+/// The kind of definitions.
+pub(super) const CRD: &str = "CustomResourceDefinition";
+
 /// What all scenarios of a suite share.
 pub(super) struct Stagehands {
     pub(super) subject: Subject,
@@ -292,6 +295,10 @@ impl Play<'_> {
             for object in others.iter().rev() {
                 result = result.and(world.delete(object).await);
             }
+            // The next scenario applies them anew.
+            for crd in others.iter().filter(|other| &*other.gvk.kind == CRD) {
+                result = result.and(world.is_gone(crd, world.deadline).await);
+            }
         }
         result.and(world.stop().await)
     }
@@ -331,6 +338,7 @@ impl Play<'_> {
         let job = Job {
             program: Arc::clone(program),
             variables: Variables::from([
+                ("embedded", self.world.floor.is_embedded().into()),
                 ("namespace", self.world.namespace.as_str().into()),
                 ("scenario", self.scenario.name.as_str().into()),
                 ("vars", value::to_dynamic(&vars)),

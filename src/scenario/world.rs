@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::documents::Manifest;
 use super::failure::Failure;
 use super::ground::Floor;
+use super::play::CRD;
 use crate::clock;
 use crate::cluster::connect::{self, Source, connect};
 use crate::cluster::request::{DeleteOptions, WriteOptions};
@@ -241,7 +242,7 @@ impl World {
         let written = written.map_err(|error| Failure::of_cluster("cannot apply", &error))?;
         let object = written.object.object_ref();
         self.note_applied(object);
-        if &*gvk.kind == "CustomResourceDefinition" {
+        if &*gvk.kind == CRD {
             self.is_established(&written.object).await?;
         }
         Ok(written.object)
