@@ -7,6 +7,8 @@
 mod conversion;
 mod defaults;
 mod internal;
+mod merging;
+mod root;
 mod rule;
 mod schema;
 mod spec;
@@ -18,6 +20,7 @@ use serde_json::Value;
 use super::structural::{list, object, text};
 use super::{approval, conditions, dns};
 use crate::apiserver::error::FieldError;
+use crate::apiserver::go;
 
 /// What is wrong with a definition, its metadata apart; its name is checked. With an old state,
 /// what cannot be changed is checked too.
@@ -71,7 +74,7 @@ pub fn warnings(crd: &Value, old: Option<&Value>) -> Vec<String> {
     found.retain(|format| !before.contains(format));
     found
         .iter()
-        .map(|format| format!("unrecognized format {}", super::text::quote(format)))
+        .map(|format| format!("unrecognized format {}", go::quote(format)))
         .collect()
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::version::{self, Place};
-use super::{conversion, internal, label, schema};
+use super::{conversion, internal, label, root};
 use crate::apiserver::crd::dns;
 use crate::apiserver::crd::structural::{list, text};
 use crate::apiserver::error::FieldError;
@@ -101,7 +101,7 @@ fn parts(
             has_status(version)
         };
         let path = format!("{path}.{name}.openAPIV3Schema");
-        schema::check_root(
+        root::check(
             &version["schema"]["openAPIV3Schema"],
             &path,
             with_status,
