@@ -1,6 +1,7 @@
 //! The order of versions: `v10`, `v2`, `v1`, `v11beta2`, `v1alpha1`, then whatever is no such name.
 //!
-//! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#version-priority>
+//! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#version-priority>,
+//! as apimachinery's `version.CompareKubeAwareVersionStrings` reads it.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -28,8 +29,8 @@ pub fn compare(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// Stability (2 is stable), major and minor version.
-fn read(name: &str) -> Option<(u8, u64, u64)> {
+/// Stability (2 is stable), major and minor version: `v0` and `v1beta0` are versions, too.
+fn read(name: &str) -> Option<(u8, i64, i64)> {
     let rest = name.strip_prefix('v')?;
     let (stability, major, minor) = if let Some((major, minor)) = rest.split_once("alpha") {
         (0, major, minor)
@@ -59,7 +60,12 @@ mod tests {
             "v10beta3",
             "v12alpha1",
             "foo1",
+            "v0",
             "v1",
+            "v1beta",
+            "v1beta0",
+            "v",
+            "v9223372036854775808",
             "v2",
             "v10",
             "v11beta2",
@@ -69,14 +75,19 @@ mod tests {
             "v10",
             "v2",
             "v1",
+            "v0",
             "v11beta2",
             "v10beta3",
             "v3beta1",
+            "v1beta0",
             "v12alpha1",
             "v11alpha2",
             "v1alpha1",
             "foo1",
             "foo10",
+            "v",
+            "v1beta",
+            "v9223372036854775808",
         ];
         assert_eq!(names, wanted);
     }

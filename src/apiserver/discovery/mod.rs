@@ -4,14 +4,13 @@
 
 mod aggregated;
 mod legacy;
-mod versions;
 
 pub use aggregated::{AGGREGATED, aggregated};
 pub use legacy::{core_versions, group, groups, resources};
-pub use versions::by_priority;
 
 use serde_json::{Value, json};
 
+use super::crd::compare_versions;
 use super::resource::Catalogue;
 
 /// One group and the names of its versions, the preferred one first.
@@ -47,7 +46,7 @@ fn named_groups(catalogue: &Catalogue) -> Vec<Group> {
         }
     }
     for (name, mut versions) in custom {
-        versions.sort_by(|a, b| by_priority(a, b));
+        versions.sort_by(|a, b| compare_versions(a, b));
         let name = name.to_owned();
         groups.push(Group { name, versions });
     }
