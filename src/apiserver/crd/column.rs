@@ -7,20 +7,41 @@ use serde_json::{Value, json};
 
 use super::jsonpath::JsonPath;
 use super::structural::{list, text};
+use crate::apiserver::go;
 
-/// A column beside that of the name.
+/// What a column of a table is called, whatever is in it: a `TableColumnDefinition`.
 #[derive(Debug, Clone)]
-pub struct Column {
-    /// The heading.
+pub struct Heading {
+    /// `Ready`
     pub name: String,
     /// `integer`, `number`, `string`, `boolean` or `date`.
     pub kind: String,
-    /// A hint for clients, often empty.
+    /// A hint for clients, often empty; `name` for the column that identifies the row.
     pub format: String,
     /// What the column shows.
     pub description: String,
     /// Columns above 0 show in wide output only.
     pub priority: i64,
+}
+
+impl Heading {
+    /// As a `TableColumnDefinition`.
+    pub fn definition(&self) -> Value {
+        json!({
+            "name": self.name,
+            "type": self.kind,
+            "format": self.format,
+            "description": self.description,
+            "priority": self.priority,
+        })
+    }
+}
+
+/// A column beside that of the name.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// What stands above it.
+    pub heading: Heading,
     path: JsonPath,
 }
 
@@ -50,14 +71,15 @@ impl Column {
         let path = text(column, "jsonPath").unwrap_or_default();
         let described =
             || format!("Custom resource definition column (in JSONPath format): {path}");
-        Some(Self {
+        let heading = Heading {
             name: text(column, "name").unwrap_or_default(),
             kind: text(column, "type").unwrap_or_default(),
             format: text(column, "format").unwrap_or_default(),
             description: text(column, "description").unwrap_or_else(described),
             priority: column.get("priority").and_then(Value::as_i64).unwrap_or(0),
-            path: JsonPath::parse(&path)?,
-        })
+        };
+        let path = JsonPath::parse(&path)?;
+        Some(Self { heading, path })
     }
 
     /// What the column shows of an object; null where there is nothing of its type.
@@ -69,13 +91,13 @@ impl Column {
         let Some(value) = self.path.find(object).first().copied() else {
             return Value::Null;
         };
-        match (self.kind.as_str(), value) {
+        match (self.heading.kind.as_str(), value) {
             ("string", Value::Null) => "<no value>".into(),
             ("string", Value::String(_))
             | ("boolean", Value::Bool(_))
             | ("number", Value::Number(_)) => value.clone(),
             ("string", Value::Object(_) | Value::Array(_)) => value.to_string().into(),
-            ("string", scalar) => super::text::go(scalar).into(),
+            ("string", scalar) => go::plain(scalar).into(),
             ("integer", Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
                 (Some(number), _) => number.into(),
                 (None, Some(number)) => (number as i64).into(),

@@ -39,7 +39,7 @@ mod tests;
 use serde_json::Value;
 
 pub use check::{validate, validate_status, warnings};
-pub use column::{Column, age};
+pub use column::{Column, Heading, age};
 pub use convert::convert;
 pub use prepare::{default, prepare, storage_version};
 pub use priority::compare as compare_versions;

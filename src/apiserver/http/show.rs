@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::negotiate::{Form, Include, Shape};
+use crate::apiserver::crd::Heading;
 use crate::apiserver::registry::{Call, ListAnswer};
-use crate::apiserver::table::{self, Table};
+use crate::apiserver::table::Table;
 
 /// How the objects of one call are shown.
 pub(super) struct Show {
@@ -134,11 +135,7 @@ impl Show {
                 Value::Object(row)
             })
             .collect();
-        let columns: Vec<Value> = table
-            .columns()
-            .iter()
-            .map(table::Column::definition)
-            .collect();
+        let columns: Vec<Value> = table.columns().iter().map(Heading::definition).collect();
         json!({
             "kind": "Table",
             "apiVersion": "meta.k8s.io/v1",

@@ -15,10 +15,9 @@ mod tests;
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-pub use columns::Column;
-
+use super::crd::Heading;
 use super::resource::{Resource, Version};
 
 /// The table of one version of a resource.
@@ -26,7 +25,7 @@ use super::resource::{Resource, Version};
 pub struct Table<'a> {
     resource: &'a Resource,
     version: &'a Version,
-    columns: Cow<'a, [Column]>,
+    columns: Cow<'a, [Heading]>,
 }
 
 impl<'a> Table<'a> {
@@ -44,7 +43,7 @@ impl<'a> Table<'a> {
     }
 
     /// The columns.
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[Heading] {
         &self.columns
     }
 
@@ -119,17 +118,4 @@ fn selector(selector: &Value) -> String {
 /// Names joined by commas.
 fn joined<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().collect::<Vec<_>>().join(",")
-}
-
-impl Column {
-    /// As a `TableColumnDefinition`.
-    pub fn definition(&self) -> Value {
-        json!({
-            "name": self.name,
-            "type": self.kind,
-            "format": self.format,
-            "description": self.description,
-            "priority": self.priority,
-        })
-    }
 }
