@@ -194,26 +194,24 @@ fn digits(text: &str) -> String {
 }
 
 fn is_isbn10(text: &str) -> bool {
-    let text = digits(text);
-    let weighted = text.char_indices().map(|(index, it)| match it {
+    adds_up(text, 10, 11, |index, it| match it {
         'X' if index == 9 => Some(100),
         _ => Some(it.to_digit(10)? * (u32::try_from(index).ok()? + 1)),
-    });
-    text.len() == 10
-        && weighted
-            .sum::<Option<u32>>()
-            .is_some_and(|sum| sum % 11 == 0)
+    })
 }
 
 fn is_isbn13(text: &str) -> bool {
+    adds_up(text, 13, 10, |index, it| {
+        Some(it.to_digit(10)? * [1, 3][index % 2])
+    })
+}
+
+/// Whether there are so many digits, and the sum of what they weigh is a multiple.
+fn adds_up(text: &str, length: usize, of: u32, weigh: impl Fn(usize, char) -> Option<u32>) -> bool {
     let text = digits(text);
-    let weighted = text
-        .char_indices()
-        .map(|(index, it)| Some(it.to_digit(10)? * [1, 3][index % 2]));
-    text.len() == 13
-        && weighted
-            .sum::<Option<u32>>()
-            .is_some_and(|sum| sum % 10 == 0)
+    let weighed = text.chars().enumerate();
+    let sum: Option<u32> = weighed.map(|(index, it)| weigh(index, it)).sum();
+    text.chars().count() == length && sum.is_some_and(|sum| sum.is_multiple_of(of))
 }
 
 fn is_credit_card(text: &str) -> bool {

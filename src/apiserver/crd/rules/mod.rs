@@ -210,28 +210,17 @@ impl Node {
         let Run { schema, path } = at;
         let old = |key: &str| old.and_then(|old| old.get(key));
         for (key, value) in fields {
-            if let (Some(node), Some(schema)) = (&self.additional, additional(schema)) {
-                let path = &format!("{path}[{key}]");
-                node.run(
-                    Run { schema, path },
-                    value,
-                    old(key),
-                    ratchet.key(key),
-                    verdict,
-                );
-            }
-            if let (Some(node), Some(schema)) =
-                (self.properties.get(key), schema.properties.get(key))
-            {
-                let path = &join(path, key);
-                node.run(
-                    Run { schema, path },
-                    value,
-                    old(key),
-                    ratchet.key(key),
-                    verdict,
-                );
-            }
+            let mut run = |node: Option<&Self>, schema, path: &dyn Fn() -> String| {
+                if let (Some(node), Some(schema)) = (node, schema) {
+                    let path = &path();
+                    let at = Run { schema, path };
+                    node.run(at, value, old(key), ratchet.key(key), verdict);
+                }
+            };
+            let at_key = || format!("{path}[{key}]");
+            run(self.additional.as_deref(), additional(schema), &at_key);
+            let property = schema.properties.get(key);
+            run(self.properties.get(key), property, &|| join(path, key));
         }
     }
 

@@ -26,15 +26,8 @@ pub(super) fn errors(
     schema: &Structural,
     root: &str,
 ) -> Vec<FieldError> {
-    let outcome = match old {
-        Some(old) => ratchet(
-            value,
-            schema,
-            &Path::Root,
-            Correlation::new(value, old, schema),
-        ),
-        None => check(value, schema, &Path::Root, None),
-    };
+    let correlation = old.map(|old| Correlation::new(value, old, schema));
+    let outcome = ratchet(value, schema, &Path::Root, correlation);
     outcome
         .failures
         .into_iter()
@@ -47,10 +40,10 @@ fn ratchet(
     value: &Value,
     schema: &Structural,
     path: &Path<'_>,
-    correlation: Correlation<'_>,
+    correlation: Option<Correlation<'_>>,
 ) -> Outcome {
-    let mut outcome = check(value, schema, path, Some(correlation));
-    if !outcome.is_valid() && correlation.is_unchanged() {
+    let mut outcome = check(value, schema, path, correlation);
+    if !outcome.is_valid() && correlation.is_some_and(Correlation::is_unchanged) {
         outcome.failures.clear();
     }
     outcome
@@ -183,24 +176,12 @@ fn array(
         for (index, item) in items.iter().enumerate() {
             let path = Path::Index(path, index);
             let below = correlation.and_then(|it| it.index(index));
-            outcome.merge(match below {
-                Some(below) => ratchet(item, schema, &path, below),
-                None => check(item, schema, &path, None),
-            });
+            outcome.merge(ratchet(item, schema, &path, below));
         }
     }
     let checks = &schema.checks;
-    let size = i64::try_from(items.len()).unwrap_or(i64::MAX);
-    if let Some(least) = checks.min_items.filter(|least| size < *least) {
-        outcome.add(Failure::invalid(
-            path,
-            size,
-            &format!("should have at least {least} items"),
-        ));
-    }
-    if let Some(most) = checks.max_items.filter(|most| size > *most) {
-        outcome.add(Failure::too_many(path, size, most));
-    }
+    let bounds = (checks.min_items, checks.max_items);
+    size(items.len(), bounds, "items", path, &mut outcome);
     if checks.unique_items && (1..items.len()).any(|at| items[..at].contains(&items[at])) {
         outcome.add(Failure::invalid(path, "", "shouldn't contain duplicates"));
     }
@@ -216,14 +197,8 @@ fn object(
 ) -> Outcome {
     let mut outcome = Outcome::default();
     let checks = &schema.checks;
-    let size = i64::try_from(fields.len()).unwrap_or(i64::MAX);
-    if let Some(least) = checks.min_properties.filter(|least| size < *least) {
-        let why = format!("should have at least {least} properties");
-        outcome.add(Failure::invalid(path, size, &why));
-    }
-    if let Some(most) = checks.max_properties.filter(|most| size > *most) {
-        outcome.add(Failure::too_many(path, size, most));
-    }
+    let bounds = (checks.min_properties, checks.max_properties);
+    size(fields.len(), bounds, "properties", path, &mut outcome);
     for (key, value) in fields {
         let (below, path) = match (schema.properties.get(key), &schema.additional) {
             (Some(property), _) => (property, Path::Property(path, key)),
@@ -237,10 +212,7 @@ fn object(
         // Both versions of an object say the same apiVersion and kind, so a change would not show.
         let of_type = matches!(path, Path::Property(Path::Root, "apiVersion" | "kind"));
         let old = correlation.filter(|_| !of_type).and_then(|it| it.key(key));
-        outcome.merge(match old {
-            Some(old) => ratchet(value, below, &path, old),
-            None => check(value, below, &path, None),
-        });
+        outcome.merge(ratchet(value, below, &path, old));
     }
     for key in &checks.required {
         if !fields.contains_key(key) {
@@ -248,6 +220,24 @@ fn object(
         }
     }
     outcome
+}
+
+/// Whether there are as many as there must be.
+fn size(
+    size: usize,
+    (least, most): (Option<i64>, Option<i64>),
+    unit: &str,
+    path: &Path<'_>,
+    outcome: &mut Outcome,
+) {
+    let size = i64::try_from(size).unwrap_or(i64::MAX);
+    if let Some(least) = least.filter(|least| size < *least) {
+        let why = format!("should have at least {least} {unit}");
+        outcome.add(Failure::invalid(path, size, &why));
+    }
+    if let Some(most) = most.filter(|most| size > *most) {
+        outcome.add(Failure::too_many(path, size, most));
+    }
 }
 
 fn has_junctors(checks: &Checks) -> bool {
@@ -279,6 +269,13 @@ fn junctors(
     outcome
 }
 
+/// Keeps the alternative that got further.
+fn further(best: &mut Option<Outcome>, one: Outcome) {
+    if best.as_ref().is_none_or(|best| one.matches > best.matches) {
+        *best = Some(one);
+    }
+}
+
 fn any_of(
     schemas: &[Structural],
     path: &Path<'_>,
@@ -292,9 +289,7 @@ fn any_of(
             outcome.merge(one);
             return;
         }
-        if best.as_ref().is_none_or(|best| one.matches > best.matches) {
-            best = Some(one);
-        }
+        further(&mut best, one);
     }
     if let Some(best) = best {
         outcome.add(Failure::composite(
@@ -321,8 +316,8 @@ fn one_of(
             valid += 1;
             best = None;
             first.get_or_insert(one);
-        } else if valid == 0 && best.as_ref().is_none_or(|best| one.matches > best.matches) {
-            best = Some(one);
+        } else if valid == 0 {
+            further(&mut best, one);
         }
     }
     if valid == 1 {
