@@ -1,0 +1,135 @@
+//! The metrics of one controller and its queue.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+
+use super::clamp;
+use super::families::{ControllerLabel, Families, Histograms, QueueLabels, ResultLabels, Seconds};
+
+/// The metrics of one controller and its queue. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    name: Arc<str>,
+    reconciles: Family<ResultLabels, Counter>,
+    errors: Counter,
+    terminal_errors: Counter,
+    active_workers: Gauge,
+    max_concurrent: Gauge,
+    reconcile_time: Histogram,
+    script: Histogram,
+    depth: Gauge,
+    adds: Counter,
+    retries: Counter,
+    queue_duration: Histogram,
+    work_duration: Histogram,
+    unfinished: Seconds,
+    longest: Seconds,
+}
+
+/// controller-runtime's words for how a reconcile ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing is left to do.
+    Success,
+    /// It goes on when something happens.
+    Requeue,
+    /// It goes on at a certain time.
+    RequeueAfter,
+    /// It failed and is tried again.
+    Error,
+    /// It failed and is not tried again before something changes.
+    TerminalError,
+}
+
+impl Controller {
+    pub(super) fn of(families: &Families, histograms: &Histograms, name: &str) -> Self {
+        let controller: Arc<str> = name.into();
+        let label = ControllerLabel {
+            controller: Arc::clone(&controller),
+        };
+        let queue = QueueLabels {
+            name: Arc::clone(&controller),
+            controller,
+        };
+        Self {
+            reconciles: families.reconciles.clone(),
+            errors: families.reconcile_errors.get_or_create_owned(&label),
+            terminal_errors: families.terminal_errors.get_or_create_owned(&label),
+            active_workers: families.active_workers.get_or_create_owned(&label),
+            max_concurrent: families.max_concurrent.get_or_create_owned(&label),
+            reconcile_time: histograms.reconcile_time.get_or_create_owned(&label),
+            script: histograms.script.get_or_create_owned(&label),
+            depth: families.queue_depth.get_or_create_owned(&queue),
+            adds: families.queue_adds.get_or_create_owned(&queue),
+            retries: families.queue_retries.get_or_create_owned(&queue),
+            queue_duration: histograms.queue_duration.get_or_create_owned(&queue),
+            work_duration: histograms.work_duration.get_or_create_owned(&queue),
+            unfinished: families.unfinished.get_or_create_owned(&queue),
+            longest: families.longest.get_or_create_owned(&queue),
+            name: label.controller,
+        }
+    }
+
+    /// The bound of concurrent reconciles.
+    pub fn bound(&self, workers: usize) {
+        self.max_concurrent.set(clamp(workers));
+    }
+
+    /// An item came into the queue.
+    pub fn added(&self, depth: usize) {
+        self.adds.inc();
+        self.depth.set(clamp(depth));
+    }
+
+    /// An item will come again after a failure.
+    pub fn retried(&self) {
+        self.retries.inc();
+    }
+
+    /// An item left the queue for a worker.
+    pub fn taken(&self, waited: Duration, depth: usize) {
+        self.queue_duration.observe(waited.as_secs_f64());
+        self.depth.set(clamp(depth));
+        self.active_workers.inc();
+    }
+
+    /// A worker is done with an item.
+    pub fn finished(&self, took: Duration, ending: Ending) {
+        self.active_workers.dec();
+        self.work_duration.observe(took.as_secs_f64());
+        self.reconcile_time.observe(took.as_secs_f64());
+        let result = match ending {
+            Ending::Success => "success",
+            Ending::Requeue => "requeue",
+            Ending::RequeueAfter => "requeue_after",
+            Ending::Error | Ending::TerminalError => {
+                self.errors.inc();
+                "error"
+            }
+        };
+        if ending == Ending::TerminalError {
+            self.terminal_errors.inc();
+        }
+        let labels = ResultLabels {
+            controller: Arc::clone(&self.name),
+            result,
+        };
+        self.reconciles.get_or_create(&labels).inc();
+    }
+
+    /// A script ran.
+    pub fn script_ran(&self, took: Duration) {
+        self.script.observe(took.as_secs_f64());
+    }
+
+    /// What is in progress: the sum and the longest.
+    pub fn in_progress(&self, sum: Duration, longest: Duration) {
+        self.unfinished.set(sum.as_secs_f64());
+        self.longest.set(longest.as_secs_f64());
+    }
+}
