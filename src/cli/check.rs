@@ -4,10 +4,11 @@
 
 use std::io::{self, Write};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 
 use super::Exit;
+use super::output::Output;
 use super::project::Project;
 use crate::model::Problem;
 use crate::model::problem::Severity;
@@ -22,15 +23,6 @@ pub(super) struct Options {
     /// How the findings are written.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
-}
-
-/// How findings are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// For people, `file:line:column: …`.
-    Text,
-    /// One JSON document.
-    Json,
 }
 
 impl Options {

@@ -8,6 +8,7 @@ mod connection;
 mod dev;
 mod install;
 mod logging;
+mod output;
 mod project;
 mod role_run;
 mod run;

@@ -42,6 +42,20 @@ pub(super) struct Project {
     pub(super) allow_http: Vec<String>,
 }
 
+/// What the project brings to an API server in this process.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Manifests {
+    /// The folder with the project's `crds`, which the API server in this process holds, and `samples`,
+    /// which dev applies too.
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "RHAI_OPERATOR_DEPLOY_DIR",
+        default_value = "./deploy"
+    )]
+    pub(super) deploy_dir: PathBuf,
+}
+
 impl Project {
     /// Refuses what the flags promise and nothing keeps.
     pub(super) fn check_flags(&self) -> anyhow::Result<()> {

@@ -19,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 use self::resource::{Found, Selection};
 use super::connection::Connection;
 use super::logging::Logging;
-use super::project::Project;
+use super::output::Output;
+use super::project::{Manifests, Project};
 use super::{Exit, install};
 use crate::apiserver::{self, ApiServer, User};
 use crate::clock::{self, Clock};
@@ -57,14 +58,8 @@ pub(super) struct Options {
     /// YAML files with objects that the embedded API server holds before the run.
     #[arg(long, value_name = "FILE")]
     input: Vec<PathBuf>,
-    /// Folder whose `crds` the embedded API server holds.
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "RHAI_OPERATOR_DEPLOY_DIR",
-        default_value = "./deploy"
-    )]
-    deploy_dir: PathBuf,
+    #[command(flatten)]
+    manifests: Manifests,
     /// How the run is shown.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
@@ -83,15 +78,6 @@ enum Against {
     Cluster,
     /// An API server in this process.
     Embedded,
-}
-
-/// How a run is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// For people.
-    Text,
-    /// One JSON document.
-    Json,
 }
 
 impl Options {
@@ -202,7 +188,7 @@ impl Options {
         })
         .await?;
         if self.against == Against::Embedded {
-            install::crds(&connection.cluster, &self.deploy_dir).await?;
+            install::crds(&connection.cluster, &self.manifests.deploy_dir).await?;
             for file in &self.input {
                 install::file(&connection.cluster, file).await?;
             }

@@ -6,11 +6,12 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::Exit;
 use super::connection::Connection;
 use super::logging::Logging;
+use super::output::Output;
 use super::project::Project;
 use crate::cluster::connect::Source;
 use crate::role::Toolchain;
@@ -42,15 +43,6 @@ pub(super) struct Options {
     /// What to log beside the report.
     #[command(flatten)]
     logging: Logging,
-}
-
-/// How a report is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// For people.
-    Text,
-    /// One JSON document.
-    Json,
 }
 
 impl Options {

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use self::kubeconfig::Kubeconfig;
 use self::view::View;
 use super::logging::Logging;
-use super::project::Project;
+use super::project::{Manifests, Project};
 use super::{Exit, install};
 use crate::apiserver::{self, ApiServer, User};
 use crate::clock::{self, Clock};
@@ -44,14 +44,8 @@ const FRAME: Duration = Duration::from_millis(100);
 pub(super) struct Options {
     #[command(flatten)]
     project: Project,
-    /// Folder with `crds` and `samples`, which are applied at start.
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "RHAI_OPERATOR_DEPLOY_DIR",
-        default_value = "./deploy"
-    )]
-    deploy_dir: PathBuf,
+    #[command(flatten)]
+    manifests: Manifests,
     /// Where the API is served; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     address: SocketAddr,
@@ -130,8 +124,9 @@ impl Options {
             ..connect::Options::default()
         });
         let cluster = connection.await?.cluster;
-        install::crds(&cluster, &self.deploy_dir).await?;
-        install::samples(&cluster, &self.deploy_dir).await?;
+        let deploy_dir = &self.manifests.deploy_dir;
+        install::crds(&cluster, deploy_dir).await?;
+        install::samples(&cluster, deploy_dir).await?;
         let options = operator::Options {
             watches_file: self.project.watches_file.clone(),
             roles_dir: self.project.roles_dir.clone(),
