@@ -38,14 +38,18 @@ pub(super) fn finalizers(object: &Value) -> Vec<&str> {
 
 /// The metadata, made where it is missing.
 pub(super) fn of_mut(object: &mut Value) -> &mut Map<String, Value> {
-    if !object.is_object() {
-        *object = Value::Object(Map::new());
+    fields(fields(object).entry("metadata").or_insert(Value::Null))
+}
+
+/// The fields of an object; what is none becomes an empty one.
+fn fields(value: &mut Value) -> &mut Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        other => {
+            *other = Value::Object(Map::new());
+            fields(other)
+        }
     }
-    let metadata = &mut object["metadata"];
-    if !metadata.is_object() {
-        *metadata = Value::Object(Map::new());
-    }
-    metadata.as_object_mut().expect("was made an object above")
 }
 
 /// Sets a field, or removes it where the other object has none.

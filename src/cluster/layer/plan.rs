@@ -2,6 +2,8 @@
 
 use std::task::{Context, Poll};
 
+use futures::future::{Either, Ready, ready};
+use http::uri::InvalidUri;
 use http::{Method, Request, Response, Uri};
 use kube::client::Body;
 use tower::{BoxError, Layer};
@@ -29,7 +31,10 @@ pub struct Planned {
 impl tower::Service<Request<Body>> for Planned {
     type Response = Response<Body>;
     type Error = BoxError;
-    type Future = <Transport as tower::Service<Request<Body>>>::Future;
+    type Future = Either<
+        Ready<Result<Response<Body>, BoxError>>,
+        <Transport as tower::Service<Request<Body>>>::Future,
+    >;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)
@@ -40,19 +45,19 @@ impl tower::Service<Request<Body>> for Planned {
             *request.method(),
             Method::GET | Method::HEAD | Method::OPTIONS
         ) {
-            let dry = dry(request.uri());
-            *request.uri_mut() = dry;
+            match dry(request.uri()) {
+                Ok(dry) => *request.uri_mut() = dry,
+                Err(error) => return Either::Left(ready(Err(error.into()))),
+            }
         }
-        self.inner.call(request)
+        Either::Right(self.inner.call(request))
     }
 }
 
-fn dry(uri: &Uri) -> Uri {
+/// The URI with the parameter, which may make it too long.
+fn dry(uri: &Uri) -> Result<Uri, InvalidUri> {
     let join = if uri.query().is_some() { '&' } else { '?' };
-    let path_and_query = format!("{uri}{join}dryRun=All");
-    path_and_query
-        .parse()
-        .expect("a valid URI stays one with a further parameter")
+    format!("{uri}{join}dryRun=All").parse()
 }
 
 #[cfg(test)]
@@ -61,9 +66,16 @@ mod tests {
 
     #[test]
     fn a_write_says_that_it_is_a_dry_run() {
-        let dried = |uri: &str| dry(&uri.parse().unwrap()).to_string();
+        let dried = |uri: &str| dry(&uri.parse().unwrap()).unwrap().to_string();
         assert_eq!(dried("/api/v1/x"), "/api/v1/x?dryRun=All");
         assert_eq!(dried("/api/v1/x?a=b"), "/api/v1/x?a=b&dryRun=All");
         assert_eq!(dried("/api/v1/x?"), "/api/v1/x?&dryRun=All");
+    }
+
+    #[test]
+    fn a_uri_that_becomes_too_long_is_an_error() {
+        // The longest that the `http` crate takes.
+        let long = format!("/{}", "a".repeat(65_533));
+        assert!(dry(&long.parse().unwrap()).is_err());
     }
 }
