@@ -255,27 +255,20 @@ fn restless(time: Duration) -> Failure {
 mod tests {
     use super::*;
 
-    #[test]
-    fn time_stands_still_until_it_is_told_to_pass() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .start_paused(true)
-            .build()
-            .unwrap();
-        runtime.block_on(async {
-            let floor = Floor::of(&Ground::Embedded).await.unwrap();
-            let (start, clock) = (clock::now(), floor.clock());
-            let woken = tokio::spawn(clock::sleep(Duration::from_secs(90)));
-            let before = clock.timestamp();
-            floor.settle().await.unwrap();
-            assert_eq!(clock::now(), start);
-            floor.advance(Duration::from_secs(89)).await.unwrap();
-            assert!(!woken.is_finished());
-            floor.advance(Duration::from_secs(2)).await.unwrap();
-            assert!(woken.is_finished());
-            assert_eq!(start.elapsed(), Duration::from_secs(91));
-            let passed = clock.timestamp().duration_since(before);
-            assert_eq!(passed.as_secs(), 91);
-        });
+    #[tokio::test(start_paused = true)]
+    async fn time_stands_still_until_it_is_told_to_pass() {
+        let floor = Floor::of(&Ground::Embedded).await.unwrap();
+        let (start, clock) = (clock::now(), floor.clock());
+        let woken = tokio::spawn(clock::sleep(Duration::from_secs(90)));
+        let before = clock.timestamp();
+        floor.settle().await.unwrap();
+        assert_eq!(clock::now(), start);
+        floor.advance(Duration::from_secs(89)).await.unwrap();
+        assert!(!woken.is_finished());
+        floor.advance(Duration::from_secs(2)).await.unwrap();
+        assert!(woken.is_finished());
+        assert_eq!(start.elapsed(), Duration::from_secs(91));
+        let passed = clock.timestamp().duration_since(before);
+        assert_eq!(passed.as_secs(), 91);
     }
 }
