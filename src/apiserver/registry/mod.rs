@@ -50,9 +50,13 @@ use crate::clock::Clock;
 pub use create::create;
 pub use update::update;
 
-/// How many steps controllers may take after one commit. A workload of thousands of objects takes
-/// some per object; controllers that answer each other forever must not hold the lock forever.
-const STEPS: usize = 1_000_000;
+/// How many steps controllers may take after one commit: a Deployment of a thousand Pods takes half of
+/// them. Controllers that answer each other forever must not hold the lock for more than a moment; what
+/// is left over waits for the next commit.
+const STEPS: usize = 10_000;
+/// So many more for each object that is there: a namespace or a definition takes what it holds with
+/// it, in a few steps each.
+const STEPS_PER_OBJECT: usize = 10;
 
 /// The objects, the resources and the controllers behind one lock.
 pub struct Registry {
@@ -153,7 +157,7 @@ impl State {
     }
 
     fn drain(&mut self, now: Timestamp) {
-        for _ in 0..STEPS {
+        for _ in 0..STEPS + STEPS_PER_OBJECT * self.store.len() {
             if !self.step(now) {
                 return;
             }

@@ -9,20 +9,14 @@ use serde_json::{Value, json};
 use super::call::{Answer, Call};
 use super::patch::PatchType;
 use super::update::replace;
-use super::{Transaction, encode, identity, metadata, rules, syntax};
+use super::{Transaction, encode, identity, list, metadata, rules, syntax};
 use crate::apiserver::error::{ApiError, FieldError};
-use crate::apiserver::store::{Key, Store};
+use crate::apiserver::store::Store;
 use crate::model::selector::LabelSelector;
 
 /// The scale of an object.
 pub fn get(store: &Store, call: &Call) -> Result<Answer, ApiError> {
-    let key = Key::new(&call.namespace, &call.name);
-    let table = store.table(call.resource.storage());
-    let stored = table
-        .and_then(|table| table.get(&key))
-        .ok_or_else(|| call.not_found(&call.name))?;
-    let object = encode::presented(&call.resource, &call.version, stored);
-    Ok(Answer::ok(scale_of(call, &object)?))
+    scaled(call, list::get(store, call)?)
 }
 
 /// Writes the wanted replicas of a decoded Scale.
@@ -159,11 +153,7 @@ fn read(call: &Call, object: &Value) -> Result<Replicas, ApiError> {
             selector: selector(object),
         });
     };
-    let failed = |why: String| {
-        let message = format!("Internal error occurred: {why}");
-        ApiError::new(500, Some("InternalError"), message)
-            .with_detail("causes", json!([{"message": why}]))
-    };
+    let failed = |why: String| ApiError::internal(&why);
     let missing = || {
         let path = &paths.spec_path;
         format!("the spec replicas field {path:?} does not exist")

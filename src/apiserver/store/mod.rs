@@ -51,6 +51,16 @@ impl Store {
         self.revision = self.revision.max(revision);
     }
 
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.tables.values().map(Table::len).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The objects of a resource, if it is stored.
     pub fn table(&self, storage: &str) -> Option<&Table> {
         self.tables.get(storage)
