@@ -30,6 +30,7 @@ pub mod discovery;
 pub mod error;
 pub(crate) mod fields;
 pub mod garbage;
+mod go;
 pub mod http;
 pub mod namespace;
 pub mod openapi;
@@ -47,6 +48,7 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,7 +60,7 @@ pub use self::state::Malformed;
 
 use self::access::aggregation::Aggregator;
 use self::garbage::Collector;
-use self::http::Users;
+use self::http::{Authority, Users};
 use self::namespace::Namespaces;
 use self::registry::{Controller, Registry};
 use self::simulation::Simulation;
@@ -105,6 +107,8 @@ impl Default for Options {
 pub struct ApiServer {
     registry: Arc<Registry>,
     users: Arc<Users>,
+    /// None where the machine gives no random numbers.
+    authority: Option<Arc<Authority>>,
 }
 
 impl ApiServer {
@@ -117,16 +121,19 @@ impl ApiServer {
             simulation,
             controllers,
         } = options;
+        let authority = Authority::new().ok().map(Arc::new);
+        let root_ca = authority.as_deref().map(Authority::pem);
         let mut all: Vec<Box<dyn Controller>> = vec![
             Box::new(Aggregator),
             Box::new(Collector::new()),
-            Box::new(Namespaces::new("")),
+            Box::new(Namespaces::new(root_ca.unwrap_or_default())),
             Box::new(Simulation::new(simulation)),
         ];
         all.extend(controllers);
         let server = Self {
             registry: Arc::new(Registry::new(clock, history, all)),
             users: Arc::new(Users::new(anonymous)),
+            authority,
         };
         server.registry.write(bootstrap::create);
         server.registry.forget_history();
@@ -145,14 +152,16 @@ impl ApiServer {
     }
 
     /// Serves plain HTTP on a listener until the value is dropped.
-    pub fn serve(&self, listener: TcpListener) -> std::io::Result<Listening> {
+    pub fn serve(&self, listener: TcpListener) -> io::Result<Listening> {
         http::serve(&self.service(), listener, None)
     }
 
     /// Serves HTTPS on a listener until the value is dropped, with a certificate by an authority of its
     /// own, which [`Listening::authority`] names.
-    pub fn serve_tls(&self, listener: TcpListener) -> std::io::Result<Listening> {
-        http::serve_tls(&self.service(), listener)
+    pub fn serve_tls(&self, listener: TcpListener) -> io::Result<Listening> {
+        let authority = self.authority.as_deref();
+        let authority = authority.ok_or_else(|| io::Error::other("no random numbers"))?;
+        http::serve_tls(&self.service(), listener, authority)
     }
 
     /// All objects, and the revision, as one document.

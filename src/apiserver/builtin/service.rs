@@ -13,7 +13,10 @@ use crate::apiserver::error::{ApiError, FieldError};
 const FIRST_NODE_PORT: i64 = 30_000;
 const LAST_NODE_PORT: i64 = 32_767;
 
-/// Cluster IPs are given out of 10.96.0.0/16; the first one is the API server's own Service.
+/// The API server's own Service has the first one.
+pub const SERVER_ADDRESS: &str = "10.96.0.1";
+
+/// Cluster IPs are given out of 10.96.0.0/16.
 const FIRST_ADDRESS: u32 = 2;
 const LAST_ADDRESS: u32 = 65_534;
 

@@ -1,8 +1,8 @@
-//! TLS of a server that has just begun: an authority of its own, and a certificate by it.
+//! TLS of a server: an authority of its own, and a certificate by it.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -24,24 +24,39 @@ const NAMES: [&str; 5] = [
     "::1",
 ];
 
-/// What TLS needs, and the certificate of the authority in PEM, for a server at an address.
-pub(super) fn issue(address: SocketAddr) -> io::Result<(Tls, String)> {
-    let authority = authority().map_err(io::Error::other)?;
-    let pem = authority.pem();
-    let config = config(address, &authority)?;
-    let tls = Tls {
-        acceptor: TlsAcceptor::from(Arc::new(config)),
-        user: Arc::new(|_| None),
-    };
-    Ok((tls, pem))
+/// Who signs the server's certificates: known to Pods and to clients by its own.
+pub struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Authority")
+    }
 }
 
-fn authority() -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
-    let mut params = CertificateParams::default();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    (params.distinguished_name).push(DnType::CommonName, "kubernetes-ca");
-    CertifiedIssuer::self_signed(params, KeyPair::generate()?)
+impl Authority {
+    /// A new one, known to nobody.
+    pub fn new() -> io::Result<Self> {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        (params.distinguished_name).push(DnType::CommonName, "kubernetes-ca");
+        let key = KeyPair::generate().map_err(io::Error::other)?;
+        let issuer = CertifiedIssuer::self_signed(params, key);
+        issuer.map(Self).map_err(io::Error::other)
+    }
+
+    /// Its certificate.
+    pub fn pem(&self) -> String {
+        self.0.pem()
+    }
+
+    /// What a server at an address needs for TLS.
+    pub(super) fn issue(&self, address: SocketAddr) -> io::Result<Tls> {
+        Ok(Tls {
+            acceptor: TlsAcceptor::from(Arc::new(config(address, &self.0)?)),
+            user: Arc::new(|_| None),
+        })
+    }
 }
 
 fn config(

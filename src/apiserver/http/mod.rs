@@ -29,6 +29,7 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 pub use authenticate::{Anonymous, Users};
+pub use certificates::Authority;
 pub use respond::Body;
 pub use serve::{CertificateUser, Listening, Tls, serve, serve_tls};
 

@@ -11,7 +11,8 @@ use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsAcceptor;
 
-use super::{Service, certificates};
+use super::Service;
+use super::certificates::Authority;
 use crate::apiserver::registry::User;
 
 /// A server on a socket, for as long as this value lives.
@@ -76,11 +77,15 @@ pub fn serve(
     })
 }
 
-/// The same with TLS, by an authority that is made for the purpose.
-pub fn serve_tls(service: &Service, listener: TcpListener) -> std::io::Result<Listening> {
-    let (tls, authority) = certificates::issue(listener.local_addr()?)?;
+/// The same with TLS, with a certificate by an authority.
+pub fn serve_tls(
+    service: &Service,
+    listener: TcpListener,
+    authority: &Authority,
+) -> std::io::Result<Listening> {
+    let tls = authority.issue(listener.local_addr()?)?;
     let mut listening = serve(service, listener, Some(tls))?;
-    listening.authority = Some(authority);
+    listening.authority = Some(authority.pem());
     Ok(listening)
 }
 

@@ -25,7 +25,7 @@ const ROOT_CA: &str = "kube-root-ca.crt";
 /// Fills namespaces when they begin and empties them when they end.
 #[derive(Debug, Default)]
 pub struct Namespaces {
-    /// The certificate of the server's authority, in PEM; empty without TLS.
+    /// The certificate of the server's authority, in PEM.
     root_ca: String,
 }
 
@@ -47,7 +47,16 @@ impl Namespaces {
             });
             create(tx, "serviceaccounts", namespace, account);
         }
-        if tx.get("configmaps", namespace, ROOT_CA).is_none() {
+        let published = tx.get("configmaps", namespace, ROOT_CA);
+        let data = json!({"ca.crt": self.root_ca});
+        if let Some(map) = published {
+            if map["data"] != data {
+                // Of a saved state, or somebody has meddled with it.
+                let mut map = (*map).clone();
+                map["data"] = data;
+                update(tx, "configmaps", "", map);
+            }
+        } else {
             let map = json!({
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
@@ -56,7 +65,7 @@ impl Namespaces {
                     "namespace": namespace,
                     "annotations": {"kubernetes.io/description": DESCRIPTION},
                 },
-                "data": {"ca.crt": self.root_ca},
+                "data": data,
             });
             create(tx, "configmaps", namespace, map);
         }
@@ -76,7 +85,7 @@ impl Namespaces {
         let mut object = (*namespace).clone();
         let now = tx.now_rfc3339();
         left.report(&mut object["status"], &now);
-        update(tx, "status", object);
+        update(tx, "namespaces", "status", object);
         if left.is_empty()
             && let Some(namespace) = tx.get("namespaces", "", name)
         {
@@ -84,7 +93,7 @@ impl Namespaces {
             if let Value::Array(finalizers) = &mut object["spec"]["finalizers"] {
                 finalizers.retain(|one| one != "kubernetes");
             }
-            update(tx, "finalize", object);
+            update(tx, "namespaces", "finalize", object);
         }
     }
 }
@@ -111,11 +120,10 @@ impl Controller for Namespaces {
         let terminating = tx
             .get("namespaces", "", namespace)
             .is_some_and(|one| one["metadata"]["deletionTimestamp"].is_string());
-        let needed = event.change == Change::Deleted
-            && matches!(
-                (id, text(object, &["metadata", "name"])),
-                ("serviceaccounts", "default") | ("configmaps", ROOT_CA)
-            );
+        let needed = matches!(
+            (id, event.change, text(object, &["metadata", "name"])),
+            ("serviceaccounts", Change::Deleted, "default") | ("configmaps", _, ROOT_CA)
+        );
         if terminating || needed {
             self.sync(tx, namespace);
         }
@@ -128,8 +136,8 @@ fn create(tx: &mut Transaction<'_>, resource: &str, namespace: &str, object: Val
     }
 }
 
-fn update(tx: &mut Transaction<'_>, subresource: &str, object: Value) {
-    if let Err(error) = tx.update("namespaces", subresource, object) {
-        tracing::warn!(%error, subresource, "a namespace's end is not written");
+fn update(tx: &mut Transaction<'_>, resource: &str, subresource: &str, object: Value) {
+    if let Err(error) = tx.update(resource, subresource, object) {
+        tracing::warn!(%error, resource, subresource, "a namespace is not kept up");
     }
 }

@@ -38,7 +38,19 @@ fn a_new_namespace_has_a_service_account_and_the_root_certificate() {
     let server = server();
     assert!(find(&server, "serviceaccounts", "n", "default").is_some());
     let map = find(&server, "configmaps", "n", "kube-root-ca.crt").unwrap();
-    assert!(map["data"]["ca.crt"].is_string());
+    let certificate = map["data"]["ca.crt"].as_str().unwrap();
+    assert!(
+        certificate.starts_with("-----BEGIN CERTIFICATE-----"),
+        "{certificate}"
+    );
+    let mut meddled = map.clone();
+    meddled["data"] = json!({"ca.crt": "mine"});
+    server
+        .registry
+        .write(|tx| tx.update("configmaps", "", meddled))
+        .unwrap();
+    let kept = find(&server, "configmaps", "n", "kube-root-ca.crt").unwrap();
+    assert_eq!(kept["data"], map["data"]);
     server
         .registry
         .write(|tx| tx.delete("serviceaccounts", "n", "default", None))
