@@ -6,7 +6,7 @@ use std::{cmp::Ordering, fmt, sync::Arc};
 
 use serde_json::Value;
 
-use super::go;
+use crate::apiserver::go;
 
 /// A step.
 #[derive(Clone, Debug)]
@@ -95,6 +95,25 @@ fn write(value: &Value) -> String {
     }
 }
 
+/// A key's or an item's value in a path.
+fn path_value(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::String(text) => go::quote(text),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(path_value).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, value)| [name, "=", &path_value(value)].concat());
+            fields.collect()
+        }
+        Value::Number(number) if number.is_f64() => go::float(number.as_f64().unwrap_or_default()),
+        other => other.to_string(),
+    }
+}
+
 impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -102,11 +121,11 @@ impl fmt::Display for Element {
             Self::Key(fields) => {
                 let parts: Vec<String> = fields
                     .iter()
-                    .map(|(name, value)| format!("{name}={}", go::path_value(value)))
+                    .map(|(name, value)| format!("{name}={}", path_value(value)))
                     .collect();
                 write!(f, "[{}]", parts.join(","))
             }
-            Self::Item(value) => write!(f, "[={}]", go::path_value(value)),
+            Self::Item(value) => write!(f, "[={}]", path_value(value)),
             Self::Index(index) => write!(f, "[{index}]"),
         }
     }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{compare::Comparison, fields::fields, go, set::Set, validate::validate};
+use super::{compare::Comparison, fields::fields, set::Set, validate::validate};
+use crate::apiserver::go;
 use crate::apiserver::schema::Schema;
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";

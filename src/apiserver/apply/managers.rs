@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{go, set::Set};
+use super::set::Set;
+use crate::apiserver::go;
 
 /// One entry: what one manager owns.
 #[derive(Clone, Debug, PartialEq)]

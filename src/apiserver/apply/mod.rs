@@ -12,7 +12,6 @@ mod conflict;
 mod element;
 mod engine;
 mod fields;
-pub(in crate::apiserver) mod go;
 mod last_applied;
 mod managers;
 mod merge;

@@ -6,12 +6,14 @@ use serde_json::Value;
 
 use super::{
     element::Element,
-    go,
     shape::{Shape, item_key},
 };
-use crate::apiserver::schema::{
-    Type,
-    node::{List, Map, Relation, Scalar},
+use crate::apiserver::{
+    go,
+    schema::{
+        Type,
+        node::{List, Map, Relation, Scalar},
+    },
 };
 
 /// What is wrong, in one text.

@@ -2,9 +2,10 @@
 //!
 //! A custom resource's metadata is no part of its schema; it is decoded as a built-in's is.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use jiff::Timestamp;
+use crate::apiserver::go;
 
 /// What a field holds; the texts are Go's types, as errors name them.
 enum Shape {
@@ -99,7 +100,7 @@ pub(super) fn decode(
         Value::Object(fields) => decoder.fields(fields, &OBJECT_META, path),
         Value::Null => *metadata = Value::Object(Map::new()),
         other => {
-            let actual = go_type(other);
+            let actual = go::json_kind(other);
             return Err(format!(
                 "json: cannot unmarshal {actual} into Go value of type v1.ObjectMeta"
             ));
@@ -154,7 +155,7 @@ impl Decoder<'_> {
             }
             (Shape::Time, Value::String(text)) => self.time(text),
             (Shape::Time, other) => {
-                let actual = go_type(other);
+                let actual = go::json_kind(other);
                 let why = format!("json: cannot unmarshal {actual} into Go value of type string");
                 self.refuse(why);
                 true
@@ -208,7 +209,7 @@ impl Decoder<'_> {
             *text = time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
             return true;
         }
-        let quoted = super::text::quote(text);
+        let quoted = go::quote(text);
         self.refuse(format!(
             "parsing time {quoted} as \"2006-01-02T15:04:05Z07:00\": \
              cannot parse {quoted} as \"2006\""
@@ -217,7 +218,7 @@ impl Decoder<'_> {
     }
 
     fn wrong(&mut self, value: &Value, of: &Struct, wanted: &str) {
-        let mut actual = go_type(value).to_owned();
+        let mut actual = go::json_kind(value).to_owned();
         if wanted == "int64" && value.is_number() {
             actual = format!("number {value}");
         }
@@ -247,17 +248,5 @@ impl Shape {
                 _ => "v1.ManagedFieldsEntry",
             },
         }
-    }
-}
-
-/// The name of a JSON value's type as Go's decoder says it.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }

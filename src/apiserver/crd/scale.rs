@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::structural::text;
 use crate::apiserver::error::FieldError;
+use crate::apiserver::go;
 
 /// The paths of a scale subresource.
 #[derive(Debug, Clone)]
@@ -121,17 +122,6 @@ fn find<'a>(object: &'a Value, path: &str) -> Result<Option<&'a Value>, String> 
 }
 
 fn wrong_type(path: &str, value: &Value, wanted: &str) -> String {
-    let (shown, actual) = match value {
-        Value::Null => ("<nil>".to_owned(), "<nil>"),
-        Value::Bool(it) => (it.to_string(), "bool"),
-        Value::Number(it) if it.is_i64() => (it.to_string(), "int64"),
-        Value::Number(it) => (
-            super::text::float(it.as_f64().unwrap_or_default()),
-            "float64",
-        ),
-        Value::String(it) => (it.clone(), "string"),
-        Value::Array(_) => (super::text::go(value), "[]interface {}"),
-        Value::Object(_) => (super::text::go(value), "map[string]interface {}"),
-    };
+    let (shown, actual) = (go::plain(value), go::type_name(value));
     format!("{path} accessor error: {shown} is of the type {actual}, expected {wanted}")
 }

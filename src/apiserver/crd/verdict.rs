@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::structural::list;
 use crate::apiserver::error::FieldError;
+use crate::apiserver::go;
 
 /// Finalizers that need no domain.
 const STANDARD: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
@@ -41,7 +42,7 @@ impl Verdict {
             self.warnings.push(format!(
                 "metadata.finalizers: {}: prefer a domain-qualified finalizer name{path} to avoid \
                  accidental conflicts with other finalizer writers",
-                super::text::quote(&one)
+                go::quote(&one)
             ));
         }
     }

@@ -10,6 +10,7 @@ use super::structural::{Structural, list, text};
 use super::verdict::Verdict;
 use super::{defaulting, embedded, lists, metadata, prune, value};
 use crate::apiserver::error::{ApiError, FieldError, FieldErrorKind};
+use crate::apiserver::go;
 
 /// A version of a custom resource definition, read for use.
 #[derive(Debug)]
@@ -166,7 +167,7 @@ impl Version {
                 .as_ref()
                 .and_then(|path| path.find(object).first().copied());
             let value = found.filter(|value| !value.is_null());
-            (name.clone(), value.map(super::text::go).unwrap_or_default())
+            (name.clone(), value.map(go::plain).unwrap_or_default())
         };
         self.selectable.iter().map(field).collect()
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::apiserver::{apply::go, error::ApiError};
+use crate::apiserver::{error::ApiError, go};
 
 /// As the real server's `maxJSONPatchOperations`.
 const MOST_OPERATIONS: usize = 10_000;

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::apiserver::{apply::go, error::ApiError};
+use crate::apiserver::{error::ApiError, go};
 
 /// Applies a merge patch. What is not an object is refused, as the real server does.
 pub fn merge(live: &Value, patch: &Value) -> Result<Value, ApiError> {

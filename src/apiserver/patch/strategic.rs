@@ -9,8 +9,8 @@ use super::{
     order::{Key, ordered},
 };
 use crate::apiserver::{
-    apply::go,
     error::ApiError,
+    go,
     schema::{Schema, Type, node::Field},
 };
 

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::call::{Call, FieldValidation};
 use super::patch::PatchType;
 use super::{identity, metadata, rules, syntax};
-use crate::apiserver::apply::go;
 use crate::apiserver::error::{ApiError, FieldError};
+use crate::apiserver::go;
 use crate::apiserver::patch;
 use crate::apiserver::schema::unstructured;
 
@@ -60,7 +60,7 @@ pub(super) fn patched(
     if kind == PatchType::Json {
         complaints.extend(patch::unknown_fields(document));
     }
-    let text = object.to_string();
+    let text = document_of(call, kind, document, object);
     let unknown = if kind == PatchType::Apply {
         rules::decode_applied(call, object)
     } else {
@@ -68,7 +68,7 @@ pub(super) fn patched(
     };
     let unknown = unknown.map_err(|why| match kind {
         PatchType::Strategic => unrestorable(call, object, document, &why),
-        _ => undecodable(call, kind, text, &why),
+        _ => undecodable(call, kind, text.clone(), &why),
     })?;
     // What an apply may say is its schema's to tell.
     if kind != PatchType::Apply {
@@ -76,10 +76,11 @@ pub(super) fn patched(
     }
     let owners = metadata::dedup_owners(object);
     let mut warnings = judged(call, complaints, |list| {
-        let (group, kind) = (&*call.resource.group, &*call.resource.kind);
-        let detail = format!("strict decoding error: {list}");
-        let error = FieldError::invalid("patch", document.to_string(), detail);
-        ApiError::invalid(group, kind, metadata::name(object), &[error])
+        let shown = match kind {
+            PatchType::Strategic => go::plain(document),
+            _ => text,
+        };
+        no_patch(shown, format!("strict decoding error: {list}"))
     })?;
     warnings.extend(owners);
     Ok(warnings)
@@ -109,16 +110,42 @@ fn undecodable(call: &Call, kind: PatchType, object: String, why: &ApiError) -> 
             ),
         );
     }
-    let error = FieldError::invalid("patch", object, said);
+    no_patch(object, said)
+}
+
+/// A patch that cannot be: told with what it has made, of no object.
+pub(super) fn no_patch(shown: String, why: impl Into<String>) -> ApiError {
+    let error = FieldError::invalid("patch", shown, why);
     ApiError::invalid("", "", "", &[error])
+}
+
+/// What a patch has made, as the real server shows it: metadata that the patch has not touched is
+/// written by Go's struct, all else by maps.
+pub(super) fn document_of(
+    call: &Call,
+    kind: PatchType,
+    document: &Value,
+    object: &Value,
+) -> String {
+    let touched = match kind {
+        PatchType::Json => document.as_array().is_some_and(|steps| {
+            let mut paths = steps.iter().filter_map(|step| step["path"].as_str());
+            paths.any(|path| path.starts_with("/metadata"))
+        }),
+        _ => document.get("metadata").is_some(),
+    };
+    if identity::is_custom(call) || touched {
+        go::json(object)
+    } else {
+        go::object(object)
+    }
 }
 
 /// What a strategic merge patch has made is no object of the kind: told with the patch.
 fn unrestorable(call: &Call, object: &Value, patch: &Value, why: &ApiError) -> ApiError {
     let schema = rules::schema(call);
     let said = unstructured::error(&schema, object).unwrap_or_else(|| why.message.clone());
-    let error = FieldError::invalid("patch", go::plain(patch), said);
-    ApiError::invalid("", "", "", &[error])
+    no_patch(go::plain(patch), said)
 }
 
 /// A header has one line: each of YAML's errors becomes one.

@@ -3,8 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::call::Call;
+use super::decode::no_patch;
 use super::metadata;
 use crate::apiserver::error::{ApiError, FieldError};
+use crate::apiserver::go;
 use crate::apiserver::resource::{api_version, split_api_version};
 use crate::apiserver::schema::Schema;
 use crate::apiserver::schema::decode::unrecognized;
@@ -109,15 +111,18 @@ fn builtin_kind(given: (&str, &str), want: (&str, &str)) -> Result<(), ApiError>
 }
 
 /// Checks kind and version of what a patch has made; they are not to be patched.
-pub(super) fn patched(call: &Call, object: &mut Value) -> Result<(), ApiError> {
+/// `shown` is the object as a refusal shows it.
+pub(super) fn patched(call: &Call, object: &mut Value, shown: String) -> Result<(), ApiError> {
     let (want_kind, want_version) = expected(call);
     if call.resource.is_custom() {
         let (kind, version) = (text(object, "kind"), text(object, "apiVersion"));
         if kind.is_empty() {
-            let why = format!("Object 'Kind' is missing in '{object}'");
-            let error = FieldError::invalid("patch", object.to_string(), why);
-            let (group, kind) = (&*call.resource.group, &*call.resource.kind);
-            return Err(ApiError::invalid(group, kind, &call.name, &[error]));
+            let why = format!("Object 'Kind' is missing in '{shown}'");
+            return Err(no_patch(shown, why));
+        }
+        if version.is_empty() {
+            let why = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
+            return Err(ApiError::internal(why));
         }
         let must = |field: &str, given: &str, want: &str| {
             FieldError::invalid(field, given, format!("must be {want}"))
@@ -135,8 +140,7 @@ pub(super) fn patched(call: &Call, object: &mut Value) -> Result<(), ApiError> {
     if let Err(why) = builtin_kind((kind, version), (&want_kind, &want_version))
         && !is_custom(call)
     {
-        let error = FieldError::invalid("patch", object.to_string(), why.message);
-        return Err(ApiError::invalid("", "", "", &[error]));
+        return Err(no_patch(shown, why.message));
     }
     relabel(object, want_kind, want_version);
     Ok(())
@@ -161,7 +165,7 @@ fn type_meta(object: &Value) -> Result<(), String> {
         if object.is_null() {
             return Err("Object 'Kind' is missing in 'null'".to_owned());
         }
-        let kind = type_name(object);
+        let kind = go::json_kind(object);
         return Err(format!(
             "{parsing} {kind} into Go value of type {TYPE_META}"
         ));
@@ -169,7 +173,7 @@ fn type_meta(object: &Value) -> Result<(), String> {
     for field in ["apiVersion", "kind"] {
         let value = map.get(field).unwrap_or(&Value::Null);
         if !value.is_string() && !value.is_null() {
-            let kind = type_name(value);
+            let kind = go::json_kind(value);
             return Err(format!(
                 "{parsing} {kind} into Go struct field .{field} of type string"
             ));
@@ -193,7 +197,7 @@ pub(super) fn shape(object: &mut Value) -> Result<(), ApiError> {
     if !metadata.is_object() {
         return Err(ApiError::bad_request(format!(
             "json: cannot unmarshal {} into Go value of type v1.ObjectMeta",
-            type_name(metadata)
+            go::json_kind(metadata)
         )));
     }
     Ok(())
@@ -233,15 +237,4 @@ pub(super) fn name(call: &Call, object: &Value) -> Result<(), ApiError> {
 
 fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object[field].as_str().unwrap_or_default()
-}
-
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }

@@ -6,8 +6,8 @@ use super::call::{Call, FieldValidation};
 use super::decode::Media;
 use super::identity;
 use super::patch::PatchType;
-use crate::apiserver::apply::go;
 use crate::apiserver::error::ApiError;
+use crate::apiserver::go;
 use crate::apiserver::protobuf;
 use crate::apiserver::schema::decode::{self, Decoded};
 

@@ -7,7 +7,7 @@ use super::{
     Schema, Type,
     node::{Map, Scalar},
 };
-use crate::apiserver::{apply::go, error::ApiError};
+use crate::apiserver::{error::ApiError, go};
 
 /// Refuses (400) an object that does not fit Go's types.
 pub fn check(schema: &Schema, kind: &str, version: &str, object: &Value) -> Result<(), ApiError> {

@@ -8,7 +8,7 @@ use super::outcome::{Failure, Outcome};
 use super::path::Path;
 use crate::apiserver::crd::format::Format;
 use crate::apiserver::crd::structural::{Bound, Structural};
-use crate::apiserver::crd::text;
+use crate::apiserver::go;
 
 /// JSON's largest safe integer; beyond it a float counts as no integer.
 const SAFE: f64 = 9_007_199_254_740_991.0;
@@ -115,9 +115,9 @@ fn not_multiple(number: &Number, factor: f64, path: &Path<'_>) -> Option<Failure
         }
     };
     let shown = if number.is_i64() {
-        text::float(factor.trunc())
+        go::float(factor.trunc())
     } else {
-        text::float(factor)
+        go::float(factor)
     };
     fails.then(|| {
         Failure::invalid(
@@ -134,7 +134,7 @@ fn no_factor(number: &Number, factor: f64, path: &Path<'_>) -> Failure {
     } else {
         factor
     };
-    let shown = text::float(factor);
+    let shown = go::float(factor);
     let value = match shown.parse::<i64>() {
         Ok(whole) => Value::from(whole),
         Err(_) => Value::from(factor),
@@ -167,7 +167,7 @@ fn beyond(number: &Number, bound: Bound, is_minimum: bool, path: &Path<'_>) -> O
     let shown = if number.is_i64() {
         go_integer(bound.value).to_string()
     } else {
-        text::float(bound.value)
+        go::float(bound.value)
     };
     let than = match (is_minimum, bound.exclusive) {
         (true, false) => "greater than or equal to",

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::path::Path;
 use crate::apiserver::crd::text;
 use crate::apiserver::error::{FieldError, FieldErrorKind};
+use crate::apiserver::go;
 
 /// The failures, and how many checks were passed on the way: of several alternatives the one that
 /// passed most is told about.
@@ -83,7 +84,7 @@ impl Failure {
 
     /// `<path> in body must be of type <wanted>: "<actual>"`; the value shown is `actual` too.
     pub(super) fn wrong_type(path: &Path<'_>, wanted: &str, actual: &str) -> Self {
-        let quoted = text::quote(actual);
+        let quoted = go::quote(actual);
         let detail = format!("{path} in body must be of type {wanted}: {quoted}");
         Self::new(
             path,
@@ -136,7 +137,7 @@ impl Failure {
 
     /// What a junctor says of its value; it names the path in its text only.
     pub(super) fn composite(path: &Path<'_>, why: &str) -> Self {
-        Self::loose(format!("{} {why}", text::quote(&path.to_string())))
+        Self::loose(format!("{} {why}", go::quote(&path.to_string())))
     }
 
     /// A failure that stands at no field.

@@ -1,11 +1,15 @@
 //! Values as Go prints them, for texts that clients read.
 
+mod structs;
+
 use std::fmt::Write;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
+
+pub(super) use structs::{object, owners, security_context};
 
 /// JSON as Go writes it: `<`, `>`, `&` and the two line separators are escaped.
-pub(in crate::apiserver) fn json(value: &Value) -> String {
+pub(super) fn json(value: &Value) -> String {
     let text = value.to_string();
     if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
         return text;
@@ -22,27 +26,8 @@ pub(in crate::apiserver) fn json(value: &Value) -> String {
     escaped
 }
 
-/// A key's or an item's value in a path.
-pub(super) fn path_value(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::String(text) => quote(text),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(path_value).collect();
-            format!("[{}]", items.join(","))
-        }
-        Value::Object(fields) => {
-            let fields = fields.iter();
-            let fields = fields.map(|(name, value)| [name, "=", &path_value(value)].concat());
-            fields.collect()
-        }
-        Value::Number(number) if number.is_f64() => float(number.as_f64().unwrap_or_default()),
-        other => other.to_string(),
-    }
-}
-
 /// `%v` of a decoded value: `map[a:1 b:[x y]]`.
-pub(in crate::apiserver) fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.clone(),
@@ -57,13 +42,13 @@ pub(in crate::apiserver) fn plain(value: &Value) -> String {
                 .collect();
             format!("map[{}]", fields.join(" "))
         }
-        Value::Number(number) if number.is_f64() => float(number.as_f64().unwrap_or_default()),
+        Value::Number(number) => self::number(number),
         other => other.to_string(),
     }
 }
 
 /// What Go's JSON decoder calls a value.
-pub(in crate::apiserver) fn json_kind(value: &Value) -> &'static str {
+pub(super) fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -75,12 +60,12 @@ pub(in crate::apiserver) fn json_kind(value: &Value) -> &'static str {
 }
 
 /// `%T` of a decoded value.
-pub(in crate::apiserver) fn type_name(value: &Value) -> &'static str {
+pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
         Value::String(_) => "string",
         Value::Array(_) => "[]interface {}",
         Value::Object(_) => "map[string]interface {}",
@@ -103,13 +88,13 @@ pub(super) fn literal(value: &Value) -> String {
                 .collect();
             format!("map[string]interface {{}}{{{}}}", fields.join(", "))
         }
-        Value::Number(number) if number.is_f64() => float(number.as_f64().unwrap_or_default()),
+        Value::Number(number) => self::number(number),
         other => other.to_string(),
     }
 }
 
 /// `%q` of a string.
-pub(in crate::apiserver) fn quote(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for letter in text.chars() {
@@ -123,18 +108,37 @@ pub(in crate::apiserver) fn quote(text: &str) -> String {
             '\u{8}' => quoted.push_str("\\b"),
             '\u{b}' => quoted.push_str("\\v"),
             '\u{c}' => quoted.push_str("\\f"),
-            _ if u32::from(letter) < 0x20 || letter == '\u{7f}' => {
+            _ if letter.is_ascii_control() => {
                 let _ = write!(quoted, "\\x{:02x}", u32::from(letter));
             }
-            _ => quoted.push(letter),
+            _ if is_printable(letter) => quoted.push(letter),
+            '\u{10000}'.. => {
+                let _ = write!(quoted, "\\U{:08x}", u32::from(letter));
+            }
+            _ => {
+                let _ = write!(quoted, "\\u{:04x}", u32::from(letter));
+            }
         }
     }
     quoted.push('"');
     quoted
 }
 
+/// Go's `unicode.IsPrint`: Rust goes by the same categories where a letter does not come first.
+fn is_printable(letter: char) -> bool {
+    letter.is_ascii() || !format!("a{letter}").escape_debug().any(|it| it == '\\')
+}
+
+/// `%v` of a decoded number: what is no `int64` is a `float64`.
+fn number(number: &Number) -> String {
+    match number.as_i64() {
+        Some(integer) => integer.to_string(),
+        None => float(number.as_f64().unwrap_or_default()),
+    }
+}
+
 /// `%v` of a `float64`: an exponent from a million on, and below 1e-4.
-fn float(number: f64) -> String {
+pub(super) fn float(number: f64) -> String {
     let magnitude = number.abs();
     if magnitude != 0.0 && !(1e-4..1e6).contains(&magnitude) {
         let text = format!("{number:e}");
@@ -146,4 +150,35 @@ fn float(number: f64) -> String {
         return format!("{digits}e{sign}{exponent:0>2}");
     }
     number.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_print_as_in_go() {
+        for (number, text) in [
+            (1.0, "1"),
+            (0.5, "0.5"),
+            (-0.0, "-0"),
+            (999_999.0, "999999"),
+            (1e6, "1e+06"),
+            (123_456_789.0, "1.23456789e+08"),
+            (1e21, "1e+21"),
+            (0.000_1, "0.0001"),
+            (0.000_01, "1e-05"),
+        ] {
+            assert_eq!(float(number), text);
+        }
+    }
+
+    #[test]
+    fn strings_quote_as_in_go() {
+        assert_eq!(quote("a\"b\\\n\u{1}é"), r#""a\"b\\\n\x01é""#);
+        assert_eq!(
+            quote("\u{7f}\u{80}\u{feff}\u{200b}"),
+            r#""\x7f\u0080\ufeff\u200b""#
+        );
+    }
 }
