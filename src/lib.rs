@@ -2,7 +2,7 @@
 //!
 //! # Layers
 //!
-//! Imports point down only (`tests/house.rs` checks it).
+//! Imports point down only (`tests/house/` checks it).
 //!
 //! | layer | modules |
 //! |---|---|

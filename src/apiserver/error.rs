@@ -114,6 +114,20 @@ impl FieldError {
         Self::new(FieldErrorKind::Invalid, path, value, detail)
     }
 
+    /// An error whose value is shown in another order than that of a JSON value's keys: a Go
+    /// struct's fields have one of their own.
+    pub fn shown(kind: FieldErrorKind, path: impl Into<String>, value: &str, detail: &str) -> Self {
+        Self {
+            kind,
+            path: path.into(),
+            value: None,
+            detail: match detail {
+                "" => value.to_owned(),
+                detail => format!("{value}: {detail}"),
+            },
+        }
+    }
+
     /// `Required value[: <detail>]`
     pub fn required(path: impl Into<String>, detail: impl Into<String>) -> Self {
         Self {
@@ -190,6 +204,13 @@ impl ApiError {
     /// 400 `BadRequest`
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, Some("BadRequest"), message)
+    }
+
+    /// 500 `InternalError`: `Internal error occurred: <why>`
+    pub fn internal(why: &str) -> Self {
+        let message = format!("Internal error occurred: {why}");
+        Self::new(500, Some("InternalError"), message)
+            .with_detail("causes", json!([{"message": why}]))
     }
 
     /// 404 `NotFound`: `widgets.ex.io "a" not found`

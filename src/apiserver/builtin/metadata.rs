@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::names;
 use super::path::{items, text};
 use crate::apiserver::error::{FieldError, FieldErrorKind};
+use crate::apiserver::go;
 
 /// All annotations of an object together.
 const ANNOTATION_BYTES: usize = 256 * 1024;
@@ -45,7 +46,9 @@ impl NameRule {
 pub fn name_rule(group: &str, kind: &str) -> NameRule {
     match (group, kind) {
         ("", "Namespace" | "Service") | ("apps", "StatefulSet") => NameRule::Label,
-        ("rbac.authorization.k8s.io", _) => NameRule::Path,
+        ("", "Event") | ("policy", "PodDisruptionBudget") | ("rbac.authorization.k8s.io", _) => {
+            NameRule::Path
+        }
         _ => NameRule::Subdomain,
     }
 }
@@ -209,7 +212,12 @@ fn validate_owners(owners: &Value) -> Vec<FieldError> {
                     "Only one reference can have Controller set to true. Found \"true\" in \
                      references for {first} and {this}"
                 );
-                errors.push(FieldError::invalid(path, owners.clone(), detail));
+                errors.push(FieldError::shown(
+                    FieldErrorKind::Invalid,
+                    path,
+                    &go::owners(owners),
+                    &detail,
+                ));
             }
         }
     }
@@ -219,7 +227,12 @@ fn validate_owners(owners: &Value) -> Vec<FieldError> {
 fn validate_owner(owner: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let api_version = text(owner, &["apiVersion"]);
-    let version = api_version.rsplit('/').next().unwrap_or_default();
+    // What cannot be read has no version.
+    let version = match api_version.split_once('/') {
+        Some((_, version)) if version.contains('/') => "",
+        Some((_, version)) => version,
+        None => api_version,
+    };
     for (field, detail, value) in [
         ("apiVersion", "version must not be empty", version),
         ("kind", "must not be empty", text(owner, &["kind"])),
@@ -258,15 +271,13 @@ fn validate_finalizers(metadata: &Value) -> Vec<FieldError> {
 }
 
 /// Finalizers of built-in kinds, which must have a domain unless they are Kubernetes' own.
-pub(crate) fn validate_kube_finalizers(metadata: &Value) -> Vec<FieldError> {
-    let names = items(&metadata["finalizers"])
-        .iter()
-        .filter_map(Value::as_str);
+pub(crate) fn validate_kube_finalizers(finalizers: &Value, path: &str) -> Vec<FieldError> {
+    let names = items(finalizers).iter().filter_map(Value::as_str);
     let standard = |name: &str| matches!(name, "kubernetes" | "orphan" | "foregroundDeletion");
     let wrong = |(_, name): &(usize, &str)| !name.contains('/') && !standard(name);
     let error = |(at, name)| {
         let detail = "name is neither a standard finalizer name nor is it fully qualified";
-        FieldError::invalid(format!("metadata.finalizers[{at}]"), name, detail)
+        FieldError::invalid(format!("{path}[{at}]"), name, detail)
     };
     names.enumerate().filter(wrong).map(error).collect()
 }

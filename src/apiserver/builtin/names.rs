@@ -17,6 +17,11 @@ pub(crate) fn too_long(most: usize) -> String {
     format!("must be no more than {most} characters")
 }
 
+/// The same, as the younger of apimachinery's checks say it: those of labels.
+fn too_many_bytes(most: usize) -> String {
+    format!("must be no more than {most} bytes")
+}
+
 fn is_label(value: &str) -> bool {
     let inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
     !value.is_empty()
@@ -89,8 +94,11 @@ pub(crate) fn qualified(value: &str) -> Vec<String> {
             if prefix.is_empty() {
                 reasons.push("prefix part must be non-empty".to_owned());
             } else {
-                let wrong = subdomain(prefix).into_iter();
-                reasons.extend(wrong.map(|reason| format!("prefix part {reason}")));
+                let mut wrong = subdomain(prefix);
+                if prefix.len() > 253 {
+                    wrong[0] = too_many_bytes(253);
+                }
+                reasons.extend(wrong.iter().map(|reason| format!("prefix part {reason}")));
             }
             name
         }
@@ -105,7 +113,7 @@ pub(crate) fn qualified(value: &str) -> Vec<String> {
     if name.is_empty() {
         reasons.push("name part must be non-empty".to_owned());
     } else if name.len() > 63 {
-        reasons.push(format!("name part {}", too_long(63)));
+        reasons.push(format!("name part {}", too_many_bytes(63)));
     }
     if !is_qualified_name(name) {
         reasons.push(format!("name part {}", expected(text, examples, QUALIFIED)));
@@ -124,7 +132,10 @@ fn is_qualified_name(name: &str) -> bool {
 pub(crate) fn label_value(value: &str) -> Vec<String> {
     let text = "a valid label must be an empty string or consist of alphanumeric characters, '-', \
                 '_' or '.', and must start and end with an alphanumeric character";
-    let mut reasons = longer(value, 63);
+    let mut reasons = Vec::new();
+    if value.len() > 63 {
+        reasons.push(too_many_bytes(63));
+    }
     if !value.is_empty() && !is_qualified_name(value) {
         let examples = "'MyValue',  or 'my_value',  or '12345'";
         reasons.push(expected(text, examples, &format!("({QUALIFIED})?")));

@@ -40,7 +40,8 @@ pub fn patch(
     let patch = syntax::patch(call, kind, body)?;
     let live = encode::presented(&call.resource, &call.version, &live);
     let mut object = rules::patched(call, kind, &live, &patch.value)?;
-    identity::patched(call, &mut object)?;
+    let shown = decode::document_of(call, kind, &patch.value, &object);
+    identity::patched(call, &mut object, shown)?;
     let warnings = decode::patched(call, kind, &mut object, &patch.value, patch.duplicates)?;
     identity::name(call, &object)?;
     identity::namespace(call, &mut object)?;

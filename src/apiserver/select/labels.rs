@@ -252,7 +252,7 @@ impl Parser {
 fn check_key(key: &str) -> Result<(), String> {
     match names::qualified(key).first() {
         None => Ok(()),
-        Some(why) => Err(FieldError::invalid("key", key, why.as_str()).to_string()),
+        Some(why) => Err(FieldError::invalid("<nil>", key, why.as_str()).to_string()),
     }
 }
 
@@ -307,6 +307,10 @@ mod tests {
                 "found '=', expected: !, identifier, or 'end of string'",
             ),
             ("a=b,", "found '', expected: identifier after ','"),
+            (
+                "-a",
+                "unable to parse requirement: <nil>: Invalid value: \"-a\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+            ),
             (
                 "a b",
                 "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt",

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use super::super::names;
 use super::super::path::{items, text};
 use super::check::{
-    self, Errors, each, int_or_percent, is_nothing, not_negative, one_of, shown, strategy,
-    unchanged,
+    self, Errors, each, int_or_percent, is_nothing, not_negative, one_of, strategy, unchanged,
 };
 use super::{pod, selector};
 use crate::apiserver::error::{FieldError, FieldErrorKind};
@@ -86,7 +85,12 @@ fn validate_strategy(errors: &mut Errors, given: &Value) {
         other => {
             let detail = "supported values: \"Recreate\", \"RollingUpdate\"";
             let kind = FieldErrorKind::NotSupported;
-            errors.push(shown(kind, "spec.strategy", &strategy(other), detail));
+            errors.push(FieldError::shown(
+                kind,
+                "spec.strategy",
+                &strategy(other),
+                detail,
+            ));
         }
     }
 }
@@ -197,13 +201,23 @@ fn validate_update_strategy(errors: &mut Errors, given: &Value) {
             );
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
             let path = "spec.updateStrategy.rollingUpdate";
-            errors.push(shown(FieldErrorKind::Invalid, path, &value, detail));
+            errors.push(FieldError::shown(
+                FieldErrorKind::Invalid,
+                path,
+                &value,
+                detail,
+            ));
         }
         "OnDelete" => {}
         other => {
             let detail = "must be 'RollingUpdate' or 'OnDelete'";
             let kind = FieldErrorKind::Invalid;
-            errors.push(shown(kind, "spec.updateStrategy", &strategy(other), detail));
+            errors.push(FieldError::shown(
+                kind,
+                "spec.updateStrategy",
+                &strategy(other),
+                detail,
+            ));
         }
     }
 }
@@ -232,7 +246,7 @@ pub(super) fn validate_daemon_set(object: &Value, old: Option<&Value>) -> Errors
         other => {
             let detail = "supported values: \"RollingUpdate\", \"OnDelete\"";
             let kind = FieldErrorKind::NotSupported;
-            errors.push(shown(
+            errors.push(FieldError::shown(
                 kind,
                 "spec.updateStrategy",
                 &check::strategy(other),

@@ -104,6 +104,19 @@ pub(super) fn duplicates<'a>(list: &'a Value, field: &str) -> Vec<(usize, &'a st
     again
 }
 
+/// Names of a list's items are each there once only.
+pub(super) fn unique_names(errors: &mut Errors, list: &Value, path: &str) {
+    for (at, name) in duplicates(list, "name") {
+        errors.push(FieldError::duplicate(format!("{path}[{at}].name"), name));
+    }
+}
+
+/// The protocol of a port.
+pub(super) fn protocol(errors: &mut Errors, path: &str, port: &Value) {
+    let path = join(path, "protocol");
+    one_of(errors, path, &port["protocol"], &["SCTP", "TCP", "UDP"]);
+}
+
 /// An absolute number, or a percentage up to a hundred.
 pub(super) fn int_or_percent(errors: &mut Errors, path: &str, value: &Value, most: Option<i64>) {
     match value {
@@ -140,16 +153,6 @@ pub(super) fn is_nothing(value: &Value) -> bool {
     match value {
         Value::String(text) => percent(text) == Some(0),
         other => *other == json!(0),
-    }
-}
-
-/// An error that shows a Go struct: its fields are written in their own order, which JSON here does not keep.
-pub(super) fn shown(kind: FieldErrorKind, path: &str, value: &str, detail: &str) -> FieldError {
-    FieldError {
-        kind,
-        path: path.to_owned(),
-        value: None,
-        detail: format!("{value}: {detail}"),
     }
 }
 

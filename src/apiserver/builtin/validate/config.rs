@@ -17,6 +17,15 @@ fn entries(map: &Value) -> impl Iterator<Item = (&String, &str)> {
     entries.map(|(key, value)| (key, value.as_str().unwrap_or_default()))
 }
 
+fn validate_key(errors: &mut Errors, field: &str, key: &str) {
+    each(
+        errors,
+        &format!("{field}[{key}]"),
+        key,
+        names::config_key(key),
+    );
+}
+
 /// The number of bytes that base64 stands for.
 fn decoded_length(text: &str) -> usize {
     text.trim_end_matches('=').len() * 3 / 4
@@ -36,12 +45,7 @@ pub(super) fn validate_config_map(object: &Value, old: Option<&Value>) -> Errors
     }
     let mut size = 0;
     for (key, value) in entries(&object["data"]) {
-        each(
-            &mut errors,
-            &format!("data[{key}]"),
-            key,
-            names::config_key(key),
-        );
+        validate_key(&mut errors, "data", key);
         if object["binaryData"].get(key).is_some() {
             let detail = "duplicate of key present in binaryData";
             errors.push(FieldError::invalid(
@@ -53,12 +57,7 @@ pub(super) fn validate_config_map(object: &Value, old: Option<&Value>) -> Errors
         size += value.len();
     }
     for (key, value) in entries(&object["binaryData"]) {
-        each(
-            &mut errors,
-            &format!("binaryData[{key}]"),
-            key,
-            names::config_key(key),
-        );
+        validate_key(&mut errors, "binaryData", key);
         size += decoded_length(value);
     }
     too_long(&mut errors, "", size);
@@ -89,12 +88,7 @@ pub(super) fn validate_secret(object: &Value, old: Option<&Value>) -> Errors {
     }
     let mut size = 0;
     for (key, value) in entries(&object["data"]) {
-        each(
-            &mut errors,
-            &format!("data[{key}]"),
-            key,
-            names::config_key(key),
-        );
+        validate_key(&mut errors, "data", key);
         size += decoded_length(value);
     }
     too_long(&mut errors, "data", size);

@@ -6,7 +6,8 @@ use super::super::names;
 use super::super::path::{items, text};
 use super::super::quantity::Quantity;
 use super::check::{self, Errors, duplicates, each, join, not_found, not_negative, one_of};
-use crate::apiserver::error::FieldError;
+use crate::apiserver::error::{FieldError, FieldErrorKind};
+use crate::apiserver::go;
 
 pub(super) fn validate(container: &Value, path: &str, volumes: &[&str], init: bool) -> Errors {
     let mut errors = Vec::new();
@@ -58,8 +59,7 @@ pub(super) fn validate(container: &Value, path: &str, volumes: &[&str], init: bo
         &join(path, "resources"),
     );
     let context = &container["securityContext"];
-    let ids = ["runAsUser", "runAsGroup"];
-    validate_ids(&mut errors, context, &join(path, "securityContext"), &ids);
+    validate_security(&mut errors, context, &join(path, "securityContext"));
     validate_life(&mut errors, container, path, init);
     errors
 }
@@ -83,6 +83,27 @@ fn validate_life(errors: &mut Errors, container: &Value, path: &str, init: bool)
         if !container["lifecycle"][hook].is_null() {
             let path = format!("{path}.lifecycle.{hook}");
             validate_handler(errors, &container["lifecycle"][hook], &path);
+        }
+    }
+}
+
+fn validate_security(errors: &mut Errors, context: &Value, path: &str) {
+    validate_ids(errors, context, path, &["runAsUser", "runAsGroup"]);
+    if context["allowPrivilegeEscalation"] != json!(false) {
+        return;
+    }
+    let cannot = "cannot set `allowPrivilegeEscalation` to false and";
+    let mut refuse = |detail: String| {
+        let shown = go::security_context(context);
+        let kind = FieldErrorKind::Invalid;
+        errors.push(FieldError::shown(kind, path, &shown, &detail));
+    };
+    if context["privileged"] == json!(true) {
+        refuse(format!("{cannot} `privileged` to true"));
+    }
+    for one in items(&context["capabilities"]["add"]) {
+        if one == "CAP_SYS_ADMIN" {
+            refuse(format!("{cannot} `capabilities.Add` CAP_SYS_ADMIN"));
         }
     }
 }
@@ -118,17 +139,9 @@ fn validate_ports(errors: &mut Errors, ports: &Value, path: &str) {
         if port["hostPort"].as_i64().is_some_and(|host| host != 0) {
             check::port(errors, &join(&path, "hostPort"), &port["hostPort"]);
         }
-        let protocols = ["SCTP", "TCP", "UDP"];
-        one_of(
-            errors,
-            join(&path, "protocol"),
-            &port["protocol"],
-            &protocols,
-        );
+        check::protocol(errors, &path, port);
     }
-    for (at, name) in duplicates(ports, "name") {
-        errors.push(FieldError::duplicate(format!("{path}[{at}].name"), name));
-    }
+    check::unique_names(errors, ports, path);
 }
 
 fn validate_env(errors: &mut Errors, env: &Value, path: &str) {

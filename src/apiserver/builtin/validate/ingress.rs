@@ -4,8 +4,28 @@ use serde_json::{Value, json};
 
 use super::super::names;
 use super::super::path::{items, text};
-use super::check::{self, Errors, each, join};
+use super::check::{self, Errors, each, join, unchanged};
 use crate::apiserver::error::FieldError;
+
+/// An IngressClass, whose controller stays.
+pub(super) fn validate_class(object: &Value, old: Option<&Value>) -> Errors {
+    let mut errors = Vec::new();
+    if let Some(old) = old {
+        unchanged(&mut errors, object, old, &["spec", "controller"]);
+    }
+    let (path, controller) = ("spec.controller", text(object, &["spec", "controller"]));
+    match controller.split_once('/') {
+        _ if controller.is_empty() => errors.push(FieldError::required(path, "")),
+        Some((domain, rest)) if !domain.is_empty() && !rest.is_empty() => {
+            each(&mut errors, path, domain, names::subdomain(domain));
+        }
+        _ => {
+            let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+            errors.push(FieldError::invalid(path, controller, detail));
+        }
+    }
+    errors
+}
 
 pub(super) fn validate(object: &Value) -> Errors {
     let spec = &object["spec"];

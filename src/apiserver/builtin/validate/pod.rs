@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::super::metadata::{validate_annotations, validate_labels};
 use super::super::names;
 use super::super::path::{items, text};
-use super::check::{Errors, duplicates, each, join, one_of};
-use super::{container, volume};
+use super::check::{self, Errors, each, join, one_of};
+use super::{affinity, container, volume};
 use crate::apiserver::error::FieldError;
 
 pub(super) fn validate(object: &Value, old: Option<&Value>) -> Errors {
@@ -53,12 +53,7 @@ fn validate_spec(spec: &Value, path: &str) -> Errors {
                 list == "initContainers",
             ));
         }
-        for (at, name) in duplicates(&spec[list], "name") {
-            errors.push(FieldError::duplicate(
-                format!("{path}.{list}[{at}].name"),
-                name,
-            ));
-        }
+        check::unique_names(&mut errors, &spec[list], &format!("{path}.{list}"));
     }
     for (at, one) in items(&spec["initContainers"]).iter().enumerate() {
         let name = text(one, &["name"]);
@@ -89,7 +84,7 @@ fn validate_spec(spec: &Value, path: &str) -> Errors {
             &format!("{path}.topologySpreadConstraints[{at}]"),
         );
     }
-    validate_affinity(&mut errors, &spec["affinity"], &join(path, "affinity"));
+    affinity::validate(&mut errors, &spec["affinity"], &join(path, "affinity"));
     errors
 }
 
@@ -214,20 +209,6 @@ fn validate_spread(errors: &mut Errors, spread: &Value, path: &str) {
         &spread["whenUnsatisfiable"],
         &actions,
     );
-}
-
-fn validate_affinity(errors: &mut Errors, affinity: &Value, path: &str) {
-    for kind in ["podAffinity", "podAntiAffinity"] {
-        let field = "requiredDuringSchedulingIgnoredDuringExecution";
-        for (at, term) in items(&affinity[kind][field]).iter().enumerate() {
-            let path = format!("{path}.{kind}.{field}[{at}].topologyKey");
-            let key = text(term, &["topologyKey"]);
-            if key.is_empty() {
-                errors.push(FieldError::required(path.clone(), "can not be empty"));
-            }
-            each(errors, &path, key, names::qualified(key));
-        }
-    }
 }
 
 /// Of a Pod that is there, only images, deadlines and tolerations change.

@@ -12,33 +12,52 @@ use crate::model::selector::LabelSelector;
 /// A `metav1.LabelSelector`, where there is one.
 pub(super) fn validate(selector: &Value, path: &str) -> Errors {
     let mut errors = validate_labels(&selector["matchLabels"], &join(path, "matchLabels"));
-    for (at, expression) in items(&selector["matchExpressions"]).iter().enumerate() {
+    for (at, one) in items(&selector["matchExpressions"]).iter().enumerate() {
         let path = format!("{path}.matchExpressions[{at}]");
-        let values = items(&expression["values"]);
-        let operator = text(expression, &["operator"]);
-        match operator {
-            "In" | "NotIn" if values.is_empty() => {
-                let detail = "must be specified when `operator` is 'In' or 'NotIn'";
-                errors.push(FieldError::required(join(&path, "values"), detail));
-            }
-            "Exists" | "DoesNotExist" if !values.is_empty() => {
-                let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-                errors.push(FieldError::forbidden(join(&path, "values"), detail));
-            }
-            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
-            other => {
-                let detail = "not a valid selector operator";
-                errors.push(FieldError::invalid(join(&path, "operator"), other, detail));
-            }
-        }
-        let key = text(expression, &["key"]);
-        each(&mut errors, &join(&path, "key"), key, names::qualified(key));
-        for (at, value) in values.iter().filter_map(Value::as_str).enumerate() {
-            let path = format!("{path}.values[{at}]");
-            each(&mut errors, &path, value, names::label_value(value));
-        }
+        requirement(&mut errors, one, &path, Operators::OfLabels);
     }
     errors
+}
+
+/// What a requirement can say of values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operators {
+    /// `In`, `NotIn`, `Exists`, `DoesNotExist`
+    OfLabels,
+    /// Those, and `Gt` and `Lt`.
+    OfNodes,
+}
+
+/// One of the `matchExpressions`.
+pub(super) fn requirement(errors: &mut Errors, one: &Value, path: &str, operators: Operators) {
+    let values = items(&one["values"]);
+    match text(one, &["operator"]) {
+        "In" | "NotIn" if values.is_empty() => {
+            let detail = "must be specified when `operator` is 'In' or 'NotIn'";
+            errors.push(FieldError::required(join(path, "values"), detail));
+        }
+        "Exists" | "DoesNotExist" if !values.is_empty() => {
+            let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+            errors.push(FieldError::forbidden(join(path, "values"), detail));
+        }
+        "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+        "Gt" | "Lt" if operators == Operators::OfNodes => {
+            if values.len() != 1 {
+                let detail = "must be specified single value when `operator` is 'Lt' or 'Gt'";
+                errors.push(FieldError::required(join(path, "values"), detail));
+            }
+        }
+        other => {
+            let detail = "not a valid selector operator";
+            errors.push(FieldError::invalid(join(path, "operator"), other, detail));
+        }
+    }
+    let key = text(one, &["key"]);
+    each(errors, &join(path, "key"), key, names::qualified(key));
+    for (at, value) in values.iter().filter_map(Value::as_str).enumerate() {
+        let path = format!("{path}.values[{at}]");
+        each(errors, &path, value, names::label_value(value));
+    }
 }
 
 /// The selector of a workload: there, good, not empty, and matching its own template.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::metadata::validate_labels;
 use super::super::names;
 use super::super::path::{items, text};
-use super::check::{self, Errors, address, duplicates, join, network, one_of};
+use super::check::{self, Errors, address, join, network, one_of};
 use crate::apiserver::error::{FieldError, FieldErrorKind};
 
 pub(super) fn validate(object: &Value, old: Option<&Value>) -> Errors {
@@ -40,6 +40,11 @@ pub(super) fn validate(object: &Value, old: Option<&Value>) -> Errors {
     validate_addresses(&mut errors, spec, kind);
     validate_policies(&mut errors, spec, kind);
     if let Some(old) = old {
+        let balanced = !items(&object["status"]["loadBalancer"]["ingress"]).is_empty();
+        if balanced && object["status"] != old["status"] && kind != "LoadBalancer" {
+            let detail = "may only be used when `spec.type` is 'LoadBalancer'";
+            errors.push(FieldError::forbidden("status.loadBalancer.ingress", detail));
+        }
         validate_update(&mut errors, spec, &old["spec"]);
     }
     errors
@@ -54,13 +59,7 @@ fn validate_ports(errors: &mut Errors, ports: &Value, kind: &str) {
             check::name(errors, join(&path, "name"), name, names::label);
         }
         check::port(errors, &join(&path, "port"), &port["port"]);
-        let protocols = ["SCTP", "TCP", "UDP"];
-        one_of(
-            errors,
-            join(&path, "protocol"),
-            &port["protocol"],
-            &protocols,
-        );
+        check::protocol(errors, &path, port);
         check::port(errors, &join(&path, "targetPort"), &port["targetPort"]);
         if let Some(protocol) = port["appProtocol"].as_str() {
             let reasons = names::qualified(protocol);
@@ -72,12 +71,7 @@ fn validate_ports(errors: &mut Errors, ports: &Value, kind: &str) {
             errors.push(FieldError::forbidden(join(&path, "nodePort"), detail));
         }
     }
-    for (at, name) in duplicates(ports, "name") {
-        errors.push(FieldError::duplicate(
-            format!("spec.ports[{at}].name"),
-            name,
-        ));
-    }
+    check::unique_names(errors, ports, "spec.ports");
     let mut seen = Vec::new();
     for (at, port) in items(ports).iter().enumerate() {
         let key = (&port["protocol"], &port["port"]);
@@ -87,12 +81,13 @@ fn validate_ports(errors: &mut Errors, ports: &Value, kind: &str) {
                 "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
                 port["protocol"], port["port"],
             );
-            errors.push(FieldError {
-                kind: FieldErrorKind::Duplicate,
-                path: format!("spec.ports[{at}]"),
-                value: None,
-                detail,
-            });
+            let path = format!("spec.ports[{at}]");
+            errors.push(FieldError::shown(
+                FieldErrorKind::Duplicate,
+                path,
+                &detail,
+                "",
+            ));
         }
         seen.push(key);
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::metadata::validate_kube_finalizers;
 use super::super::names;
 use super::super::path::{items, text};
 use super::check::{self, Errors, address, each, int_or_percent, one_of, required, unchanged};
@@ -43,6 +44,26 @@ pub(super) fn validate_quota(object: &Value) -> Errors {
         }
         container::validate_amount(&mut errors, amount, path);
     }
+    errors
+}
+
+/// What holds a namespace until its content is gone: names that are Kubernetes' own, or have a domain.
+pub(super) fn validate_namespace(object: &Value) -> Errors {
+    let (finalizers, path) = (&object["spec"]["finalizers"], "spec.finalizers");
+    let mut errors = Vec::new();
+    for (at, one) in items(finalizers)
+        .iter()
+        .filter_map(Value::as_str)
+        .enumerate()
+    {
+        each(
+            &mut errors,
+            &format!("{path}[{at}]"),
+            one,
+            names::qualified(one),
+        );
+    }
+    errors.extend(validate_kube_finalizers(finalizers, path));
     errors
 }
 
@@ -104,7 +125,7 @@ pub(super) fn validate_disruption_budget(object: &Value) -> Errors {
             spec["selector"], spec["unhealthyPodEvictionPolicy"],
         );
         let detail = "minAvailable and maxUnavailable cannot be both set";
-        errors.push(check::shown(
+        errors.push(FieldError::shown(
             FieldErrorKind::Invalid,
             "spec",
             &value,

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::super::names;
 use super::super::path::{items, text};
-use super::check::{self, Errors, duplicates, join, required};
+use super::check::{self, Errors, join, required};
 use crate::apiserver::error::FieldError;
 
 pub(super) fn validate(volumes: &Value, path: &str) -> Errors {
@@ -19,9 +19,7 @@ pub(super) fn validate(volumes: &Value, path: &str) -> Errors {
         );
         validate_sources(&mut errors, volume, &path);
     }
-    for (at, name) in duplicates(volumes, "name") {
-        errors.push(FieldError::duplicate(format!("{path}[{at}].name"), name));
-    }
+    check::unique_names(&mut errors, volumes, path);
     errors
 }
 
