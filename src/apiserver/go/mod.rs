@@ -43,7 +43,7 @@ pub(super) fn plain(value: &Value) -> String {
             format!("map[{}]", fields.join(" "))
         }
         Value::Number(number) => self::number(number),
-        other => other.to_string(),
+        Value::Bool(flag) => flag.to_string(),
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn literal(value: &Value) -> String {
             format!("map[string]interface {{}}{{{}}}", fields.join(", "))
         }
         Value::Number(number) => self::number(number),
-        other => other.to_string(),
+        Value::Bool(flag) => flag.to_string(),
     }
 }
 

@@ -7,7 +7,7 @@ use super::super::path::{items, text};
 use super::check::{self, Errors, each, join, unchanged};
 use crate::apiserver::error::FieldError;
 
-/// An IngressClass, whose controller stays.
+/// An `IngressClass`, whose controller stays.
 pub(super) fn validate_class(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     if let Some(old) = old {

@@ -1,4 +1,4 @@
-//! LimitRanges: bounds and defaults for what objects ask for, which must not contradict each other.
+//! `LimitRange`s: bounds and defaults for what objects ask for, which must not contradict each other.
 
 use std::collections::BTreeSet;
 

@@ -58,10 +58,10 @@ pub fn validate(group: &str, kind: &str, object: &Value, old: Option<&Value>) ->
         ("policy", "PodDisruptionBudget") => small::validate_disruption_budget(object),
         ("autoscaling", "HorizontalPodAutoscaler") => autoscaling::validate(object),
         ("rbac.authorization.k8s.io", _) => rbac::validate(kind, object, old),
-        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration")
-        | ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => {
-            webhook::validate(object)
-        }
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
+        ) => webhook::validate(object),
         ("coordination.k8s.io", "Lease") => small::validate_lease(object),
         ("scheduling.k8s.io", "PriorityClass") => small::validate_priority_class(object, old),
         ("storage.k8s.io", "StorageClass") => small::validate_storage_class(object, old),
