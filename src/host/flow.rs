@@ -266,7 +266,7 @@ fn include(cx: &NativeCallContext, name: &str, vars: &Dynamic) -> Answer<Dynamic
         role: Arc::clone(role),
         vars,
     });
-    let result = script::include(cx, &role.program, session.variables());
+    let result = script::include(cx, role.entry.program(), session.variables());
     session.included.lock().pop();
     result
 }

@@ -91,9 +91,9 @@ pub(super) fn has(cr: &Object, name: &str) -> bool {
 pub(super) fn program(role: &Role, finalizer: &Finalizer) -> Arc<Program> {
     let entry = match (&finalizer.role, &role.finalize) {
         (None, Some(finalize)) => finalize,
-        _ => &role.program,
+        _ => &role.entry,
     };
-    Arc::clone(entry)
+    Arc::clone(entry.program())
 }
 
 /// How much time a deletion has left; `None` for no bound.

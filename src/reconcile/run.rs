@@ -105,7 +105,7 @@ impl<'a> Run<'a> {
         if self.input.mode == Mode::Operator && self.input.watch.prune {
             self.context.sweep.begin(&self.context.cluster);
         }
-        let program = Arc::clone(&role.program);
+        let program = Arc::clone(role.entry.program());
         let end = self.execute(&role, program, None).await;
         let complete = end.outcome == Outcome::Done && self.gathered.failed_applies == 0;
         if !complete || !self.input.watch.prune {

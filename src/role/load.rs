@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::folder::Folder;
 use super::meta::{self, Meta};
 use super::template_names::{self, Unknown};
-use super::{Loaded, Role, Toolchain};
+use super::{Entry, Loaded, Role, Toolchain};
 use crate::model::Problem;
 use crate::model::findings::Findings;
 use crate::model::yaml::{Content, Node};
@@ -62,8 +62,8 @@ impl Loading<'_> {
             name: Arc::from(name),
             digest: self.folder.digest(),
             description,
-            program: program?,
-            finalize,
+            entry: Entry::Script(program?),
+            finalize: finalize.map(Entry::Script),
             defaults,
             vars,
             templates: Arc::new(templates),

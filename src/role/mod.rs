@@ -11,6 +11,7 @@ mod inputs;
 mod load;
 mod meta;
 mod permissions;
+pub mod pipeline;
 mod project;
 mod snake_case;
 mod template_names;
@@ -27,6 +28,7 @@ pub use input::{Input, Kind};
 pub use inputs::{Violation, violations};
 pub use load::load;
 pub use permissions::{ApiRule, Permissions};
+pub use pipeline::Pipeline;
 pub use project::Project;
 pub use snake_case::{snake_case, snake_case_keys};
 pub use variables::variables;
@@ -52,10 +54,10 @@ pub struct Role {
     pub digest: u64,
     /// What it is for, of `meta/main.yaml`.
     pub description: String,
-    /// `tasks/main.rhai` with all that it imports.
-    pub program: Arc<Program>,
-    /// `tasks/finalize.rhai`, where there is one.
-    pub finalize: Option<Arc<Program>>,
+    /// `tasks/main.rhai` or `tasks/main.yaml`: what runs for each custom resource.
+    pub entry: Entry,
+    /// `tasks/finalize.rhai` or `tasks/finalize.yaml`, where there is one.
+    pub finalize: Option<Entry>,
     /// `defaults/main.yaml`: variables that everything but the defaults of inputs wins over.
     pub defaults: Map<String, Value>,
     /// `vars/main.yaml`: variables that win over the defaults.
@@ -68,6 +70,25 @@ pub struct Role {
     pub permissions: Permissions,
     /// What the spec of its custom resource looks like, of `meta/main.yaml`.
     pub inputs: BTreeMap<String, Input>,
+}
+
+/// What a role runs: a script or a pipeline.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// A script with all that it imports.
+    Script(Arc<Program>),
+    /// A list of steps.
+    Pipeline(Arc<Pipeline>),
+}
+
+impl Entry {
+    /// The compiled code; of a pipeline all its expressions.
+    pub fn program(&self) -> &Arc<Program> {
+        match self {
+            Self::Script(program) => program,
+            Self::Pipeline(pipeline) => &pipeline.program,
+        }
+    }
 }
 
 /// A role and what is worth knowing about it.

@@ -3,10 +3,11 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use rhai::{Dynamic, EvalAltResult, NativeCallContext, Scope};
+use rhai::{AST, Dynamic, EvalAltResult, NativeCallContext, Scope};
 
 use super::current;
 use super::error::{HostError, Place};
+use super::fragment::Fragment;
 use super::limits::Limit;
 use super::program::Program;
 use super::run::{Run, Stop, Variables};
@@ -53,7 +54,7 @@ pub fn include(
     variables: Variables,
 ) -> Result<Dynamic, Box<EvalAltResult>> {
     let run = Run::of(cx)?;
-    current::within(program, variables, || evaluate(cx.engine(), program))
+    current::within(program, variables, || start(cx.engine(), program))
         .unwrap_or_else(|| Err(run.stop(Stop::Limit(Limit::Depth), Some(Place::of(cx)))))
         .map_err(|error| {
             let role = format!("role {}", program.name());
@@ -62,16 +63,36 @@ pub fn include(
         })
 }
 
+/// Evaluates a fragment of the program at work, within the current run. It sees the run's variables as
+/// [`set_variable`] left them.
+pub fn evaluate(cx: &NativeCallContext, fragment: Fragment) -> Result<Dynamic, Box<EvalAltResult>> {
+    let program = current::program().ok_or("a fragment needs a run")?;
+    let compiled = program
+        .fragments
+        .get(fragment.0)
+        .ok_or("the program has no such fragment")?;
+    of_ast(cx.engine(), &compiled.ast)
+}
+
+/// Gives a variable of the program at work another value, or adds one. Included programs do not see it.
+pub fn set_variable(name: &'static str, value: Dynamic) {
+    current::set_variable(name, value);
+}
+
 /// Runs a program's entry on this thread, within the current run.
-pub(super) fn evaluate(
+pub(super) fn start(
     engine: &rhai::Engine,
     program: &Program,
 ) -> Result<Dynamic, Box<EvalAltResult>> {
     let Some(file) = program.files.get(&program.entry) else {
         return Ok(Dynamic::UNIT);
     };
+    of_ast(engine, &file.ast)
+}
+
+fn of_ast(engine: &rhai::Engine, ast: &AST) -> Result<Dynamic, Box<EvalAltResult>> {
     engine
-        .eval_ast_with_scope(&mut Scope::new(), &file.ast)
+        .eval_ast_with_scope(&mut Scope::new(), ast)
         .or_else(|error| match error.unwrap_inner() {
             // From within a closure that a native function called.
             EvalAltResult::Exit(value, _) => Ok(value.clone()),

@@ -61,6 +61,7 @@ pub(super) fn compile(
         name: sources.name.clone(),
         entry: entry.to_owned(),
         files,
+        fragments: Vec::new(),
         captured,
     })
 }

@@ -72,6 +72,14 @@ struct Served {
 const CAPTURED: i32 = -1;
 
 impl Served {
+    fn new(program: &Program, name: &str, original: Dynamic) -> Self {
+        Self {
+            original,
+            captured: program.captured.contains(name),
+            shared: Vec::new(),
+        }
+    }
+
     fn get(&mut self, level: usize) -> Dynamic {
         if !(self.original.is_map() || self.original.is_array()) {
             return self.original.clone();
@@ -93,17 +101,7 @@ impl Running {
     fn new(program: Arc<Program>, variables: Variables) -> Self {
         let variables = variables
             .into_iter()
-            .map(|(name, original)| {
-                let captured = program.captured.contains(name);
-                (
-                    name,
-                    Served {
-                        original,
-                        captured,
-                        shared: Vec::new(),
-                    },
-                )
-            })
+            .map(|(name, original)| (name, Served::new(&program, name, original)))
             .collect();
         Self {
             program,
@@ -177,6 +175,24 @@ pub(super) fn keep_module(path: &str, module: &Shared<Module>) {
             frame.modules.push((path.to_owned(), module.clone()));
         }
     });
+}
+
+/// Sets a variable of the program at work.
+pub(super) fn set_variable(name: &'static str, value: Dynamic) {
+    let before = with(|current| {
+        let frame = current.frames.last_mut()?;
+        let served = Served::new(&frame.program, name, value);
+        let mut variables = frame.variables.iter_mut();
+        match variables.find(|(known, _)| *known == name) {
+            Some((_, before)) => Some(std::mem::replace(before, served)),
+            None => {
+                frame.variables.push((name, served));
+                None
+            }
+        }
+    });
+    // Outside of `with`: dropping a script's values must not find the cell borrowed.
+    drop(before);
 }
 
 /// Runs `body` with another program's variables and modules; none when programs nest too deeply.

@@ -6,12 +6,16 @@ use std::sync::{Arc, OnceLock};
 
 use rhai::{AST, Module, Shared};
 
+use super::fragment::{Compiled, Fragment};
+
 /// What [`super::Engine::compile`] makes; run by a [`super::Job`].
 pub struct Program {
     pub(super) name: String,
     /// The path of the entry among the files.
     pub(super) entry: String,
     pub(super) files: BTreeMap<String, File>,
+    /// What is written in other files; see [`super::evaluate`].
+    pub(super) fragments: Vec<Compiled>,
     /// Names of variables that closures capture.
     pub(super) captured: BTreeSet<String>,
 }
@@ -28,6 +32,11 @@ pub(super) struct File {
 }
 
 impl Program {
+    /// The code of a fragment.
+    pub fn fragment(&self, fragment: Fragment) -> Option<&AST> {
+        self.fragments.get(fragment.0).map(|compiled| &compiled.ast)
+    }
+
     /// The name that its sources gave it: the role's.
     pub fn name(&self) -> &str {
         &self.name

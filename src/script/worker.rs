@@ -35,7 +35,7 @@ pub(super) fn run(
     let _entered = current::enter(run.clone(), program.clone(), variables);
     let guarded = panics::quietly(|| {
         catch_unwind(AssertUnwindSafe(|| {
-            bridge::evaluate(engine.rhai(), program)
+            bridge::start(engine.rhai(), program)
         }))
     });
     let programs = current::programs();

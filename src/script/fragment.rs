@@ -1,0 +1,104 @@
+//! Expressions and scripts that are written inside another file, e.g. in the strings of a YAML file.
+//!
+//! A program holds any number of them beside its files. What is wrong with one, at load or at run, has
+//! its place in the file around it.
+
+use std::sync::Arc;
+
+use rhai::{AST, Position};
+
+/// One fragment of a [`super::Program`], for [`super::evaluate`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fragment(pub(super) usize);
+
+/// A fragment before it is compiled.
+#[derive(Clone, Debug)]
+pub struct Excerpt {
+    /// What it is: an expression, statements, or all of a script file.
+    pub form: Form,
+    /// The file that it is in, by its path within the role.
+    pub file: Arc<str>,
+    /// The code as the engine reads it; nothing for a script file.
+    pub text: Arc<str>,
+    /// Where its characters are in that file.
+    pub places: Places,
+    /// Variables that it sees beside those of every script.
+    pub variables: Arc<[&'static str]>,
+}
+
+/// What a fragment may consist of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One expression.
+    Expression,
+    /// Statements and functions; its value is that of the last one.
+    Script,
+    /// A script file of the program.
+    File,
+}
+
+/// Where the characters of an excerpt are in the file around it: pieces that follow one another in both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places(Vec<(usize, usize, usize)>);
+
+impl Places {
+    /// Adds that the character of this index (and those after it, on the same line) is at a line and a
+    /// column, both from 1; indices have to rise.
+    pub fn add(&mut self, index: usize, line: usize, column: usize) {
+        let follows = self
+            .0
+            .last()
+            .is_some_and(|&(start, at, from)| at == line && column == from + (index - start));
+        if !follows {
+            self.0.push((index, line, column));
+        }
+    }
+
+    /// Line and column of the character of an index.
+    pub fn at(&self, index: usize) -> (usize, usize) {
+        let after = self.0.partition_point(|&(start, ..)| start <= index);
+        match after.checked_sub(1).and_then(|last| self.0.get(last)) {
+            Some(&(start, line, column)) => (line, column + (index - start)),
+            None => (0, 0),
+        }
+    }
+}
+
+/// A compiled fragment.
+pub(super) struct Compiled {
+    /// What the engine calls its source.
+    pub(super) label: String,
+    /// What errors call the file around it.
+    pub(super) file: String,
+    /// Of an excerpt; none of a script file.
+    pub(super) excerpt: Option<(Arc<str>, Places)>,
+    pub(super) ast: AST,
+}
+
+impl Compiled {
+    /// Line and column in the file around it.
+    pub(super) fn place(&self, position: Position) -> (usize, usize) {
+        let inner = (
+            position.line().unwrap_or(0),
+            position.position().unwrap_or(0),
+        );
+        match &self.excerpt {
+            Some((text, places)) => around(text, places, inner),
+            None => inner,
+        }
+    }
+}
+
+/// The place in the file around it of a line and a column of an excerpt.
+pub(super) fn around(
+    text: &str,
+    places: &Places,
+    (line, column): (usize, usize),
+) -> (usize, usize) {
+    let above: usize = text
+        .split('\n')
+        .take(line.saturating_sub(1))
+        .map(|line| line.chars().count() + 1)
+        .sum();
+    places.at(above + column.saturating_sub(1))
+}
