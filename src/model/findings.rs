@@ -398,6 +398,27 @@ impl<'a> Fields<'a> {
         (node.content != Content::Null).then(|| self.map.below(key, node))
     }
 
+    /// Notes an error about the map; `hint` may be empty.
+    pub fn error(&self, message: &str, hint: &str) {
+        self.map.error(message, hint);
+    }
+
+    /// Notes an error about a part of it, e.g. a key, at its place.
+    pub fn error_at(&self, at: Position, message: &str, hint: &str) {
+        self.map.error_at(at, message, hint);
+    }
+
+    /// Whether it has keys that are not known, all of which were told.
+    pub fn has_unknown(&self) -> bool {
+        match &self.map.node.content {
+            Content::Map(entries) => {
+                let mut keys = entries.iter().map(|(key, _)| &*key.name);
+                !keys.all(|key| self.entries.contains_key(key))
+            }
+            _ => false,
+        }
+    }
+
     /// The value of a key that must be there; `excuse` is a refused key that stands for it.
     pub fn required(&self, key: &str, excuse: Option<&str>) -> Option<Item<'a>> {
         let item = self.get(key);

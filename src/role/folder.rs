@@ -93,15 +93,16 @@ impl Folder {
         text.ok()
     }
 
-    /// Which of `main.yaml` and `main.yml` a folder of it has; both are an error.
-    pub(super) fn main_yaml(&self, folder: &str, problems: &mut Vec<Problem>) -> Option<String> {
-        let [long, short] = ["yaml", "yml"].map(|ending| format!("{folder}/main.{ending}"));
+    /// Which of `NAME.yaml` and `NAME.yml` there is, of a path without ending; both are an error.
+    pub(super) fn yaml(&self, name: &str, problems: &mut Vec<Problem>) -> Option<String> {
+        let [long, short] = ["yaml", "yml"].map(|ending| format!("{name}.{ending}"));
         match (
             self.files.contains_key(&long),
             self.files.contains_key(&short),
         ) {
             (true, true) => {
-                let message = "main.yaml is there too, and only one of them can count";
+                let long = long.rsplit('/').next().unwrap_or(&long);
+                let message = format!("{long} is there too, and only one of them can count");
                 problems.push(Problem::error(self.path.join(short), 0, 0, message));
                 None
             }

@@ -1,23 +1,21 @@
 //! From a folder to a [`Role`]: read, parse, compile, check; all errors at once.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use minijinja::Environment;
 use serde_json::{Map, Value};
 
+use super::entries::Entries;
 use super::folder::Folder;
 use super::meta::{self, Meta};
 use super::template_names::{self, Unknown};
-use super::{Entry, Loaded, Role, Toolchain};
+use super::pipeline::Source;
+use super::{Loaded, Role, Toolchain};
 use crate::model::Problem;
 use crate::model::findings::Findings;
 use crate::model::yaml::{Content, Node};
-use crate::script::{Program, Sources};
-
-const MAIN: &str = "tasks/main.rhai";
-const FINALIZE: &str = "tasks/finalize.rhai";
+use crate::script::Sources;
 
 /// Loads the role in a folder under a name; what is wrong with it is all told at once.
 pub fn load(path: &Path, name: &str, toolchain: &Toolchain) -> Result<Loaded, Vec<Problem>> {
@@ -56,14 +54,22 @@ impl Loading<'_> {
         let defaults = self.variables("defaults");
         let vars = self.variables("vars");
         let templates = self.templates();
-        let (program, finalize) = self.programs(name);
+        let sources = self.sources(name);
+        let source = Source {
+            folder: self.folder,
+            templates: &templates,
+            engine: &self.toolchain.engine,
+            sources: &sources,
+            role: name,
+        };
+        let (entry, finalize) = Entries::new(source, self.problems).load();
         let files = self.folder.below("files");
         Some(Role {
             name: Arc::from(name),
             digest: self.folder.digest(),
             description,
-            entry: Entry::Script(program?),
-            finalize: finalize.map(Entry::Script),
+            entry: entry?,
+            finalize,
             defaults,
             vars,
             templates: Arc::new(templates),
@@ -77,7 +83,7 @@ impl Loading<'_> {
 
     /// The text of the `main.yaml` of a folder, and where to note what is wrong with it.
     fn main_yaml(&mut self, folder: &str) -> Option<(&str, Findings)> {
-        let file = self.folder.main_yaml(folder, self.problems)?;
+        let file = self.folder.yaml(&format!("{folder}/main"), self.problems)?;
         let text = self.folder.text(&file, self.problems)?;
         Some((text, Findings::new(self.folder.path.join(file))))
     }
@@ -157,59 +163,24 @@ impl Loading<'_> {
         Problem::error(self.folder.path.join(file), line, column, message)
     }
 
-    /// `tasks/main.rhai` and `tasks/finalize.rhai`. A script that neither of them reaches is compiled too,
-    /// so that its errors are told.
-    fn programs(&mut self, name: &str) -> (Option<Arc<Program>>, Option<Arc<Program>>) {
+    /// What `tasks/` holds, as sources; of steps the text for messages.
+    fn sources(&mut self, name: &str) -> Sources {
         let folder = self.folder;
         let mut sources = Sources::new(name, &folder.path);
-        let mut scripts = Vec::new();
-        for (script, _) in folder.below("tasks") {
-            let file = format!("tasks/{script}");
-            if Path::new(script)
-                .extension()
-                .is_none_or(|ending| ending != "rhai")
-            {
-                continue;
-            }
-            if let Some(text) = folder.text(&file, self.problems) {
+        for (path, _) in folder.below("tasks") {
+            let file = format!("tasks/{path}");
+            let ending = Path::new(path).extension().and_then(|ending| ending.to_str());
+            let problems = match ending {
+                Some("rhai") => &mut *self.problems,
+                // Told by the reader of the steps.
+                Some("yaml" | "yml") => &mut Vec::new(),
+                _ => continue,
+            };
+            if let Some(text) = folder.text(&file, problems) {
                 sources.insert(file.clone(), text);
-                scripts.push(file);
             }
         }
-        if folder.get(MAIN).is_none() {
-            self.no_main();
-        }
-        let mut programs = BTreeMap::new();
-        for file in scripts {
-            match self.toolchain.engine.compile(&sources, &file) {
-                Ok(program) => {
-                    programs.insert(file, Arc::new(program));
-                }
-                Err(problems) => {
-                    for problem in problems {
-                        // A module's errors come again with each script that imports it.
-                        if !self.problems.contains(&problem) {
-                            self.problems.push(problem);
-                        }
-                    }
-                }
-            }
-        }
-        (programs.remove(MAIN), programs.remove(FINALIZE))
-    }
-
-    fn no_main(&mut self) {
-        let problem = Problem::error(
-            self.folder.path.join(MAIN),
-            0,
-            0,
-            "the role has no such script",
-        );
-        let tasks = self.folder.main_yaml("tasks", &mut Vec::new());
-        self.problems.push(match tasks {
-            Some(file) => problem.hint(format!("{file} is not run: write its tasks in Rhai")),
-            None => problem.hint("it is what runs for each custom resource"),
-        });
+        sources
     }
 }
 

@@ -4,6 +4,7 @@
 //! can be known to be wrong without running it is found at load, all at once, each with its place. What
 //! is read stays inside the role's folder; a symbolic link that leaves it is refused.
 
+mod entries;
 mod file_watch;
 mod folder;
 mod input;

@@ -1,7 +1,7 @@
 //! Sources → program: every file that the entry reaches is parsed and looked through, and all that is
 //! wrong is told at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use rhai::{AST, Expr, LexError, ParseErrorType, Position, Scope, Stmt};
@@ -23,13 +23,7 @@ pub(super) fn compile(
     sources: &Sources,
     entry: &str,
 ) -> Result<Program, Vec<Problem>> {
-    let mut loading = Loading {
-        engine,
-        sources,
-        entry,
-        files: BTreeMap::new(),
-        problems: vec![],
-    };
+    let mut loading = Loading::new(engine, sources, entry);
     if sources.get(entry).is_none() {
         return Err(vec![loading.problem(
             entry,
@@ -38,33 +32,37 @@ pub(super) fn compile(
         )]);
     }
     loading.load(entry, &mut Vec::new());
-    let Loading {
-        mut problems,
-        files,
-        ..
-    } = loading;
-    problems.extend(check::functions(engine, sources, &files));
+    let (files, problems) = loading.finish();
     if !problems.is_empty() {
-        problems.sort_by(|a, b| {
-            (&a.file, a.line, a.column, &a.message).cmp(&(&b.file, b.line, b.column, &b.message))
-        });
-        problems.dedup();
-        return Err(problems);
+        return Err(sorted(problems));
     }
-    let captured = files
-        .values()
-        .flatten()
-        .flat_map(|file| check::captured(&file.ast))
-        .collect();
-    let files = with_fixed(files);
     Ok(Program {
         name: sources.name.clone(),
         entry: entry.to_owned(),
-        files,
+        captured: captured(&files),
+        texts: BTreeMap::new(),
+        files: with_fixed(files),
         fragments: Vec::new(),
-        captured,
     })
 }
+
+/// By place, each once.
+pub(super) fn sorted(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by(|a, b| {
+        (&a.file, a.line, a.column, &a.message).cmp(&(&b.file, b.line, b.column, &b.message))
+    });
+    problems.dedup();
+    problems
+}
+
+/// The names of variables that closures of any file capture.
+pub(super) fn captured(files: &Files) -> BTreeSet<String> {
+    let files = files.values().flatten();
+    files.flat_map(|file| check::captured(&file.ast)).collect()
+}
+
+/// Files by path; none was not well formed.
+pub(super) type Files = BTreeMap<String, Option<Loaded>>;
 
 /// A file that was parsed, and what it imports.
 pub(super) struct Loaded {
@@ -75,27 +73,79 @@ pub(super) struct Loaded {
     pub(super) imports: Vec<(String, String)>,
 }
 
-struct Loading<'a> {
+/// A program on its way.
+pub(super) struct Loading<'a> {
     engine: &'a Engine,
     sources: &'a Sources,
     entry: &'a str,
-    files: BTreeMap<String, Option<Loaded>>,
+    files: Files,
     problems: Vec<Problem>,
 }
 
-impl Loading<'_> {
+/// A file that sees nothing more than every script.
+const SCRIPT: Syntax<'_> = Syntax {
+    expression: false,
+    variables: &[],
+    elsewhere: &[],
+};
+
+/// What a text is parsed as, and what it sees.
+#[derive(Clone, Copy)]
+pub(super) struct Syntax<'a> {
+    /// One expression, or statements.
+    pub(super) expression: bool,
+    /// Variables beside those of every script.
+    pub(super) variables: &'a [&'static str],
+    /// Variables that exist elsewhere, and where.
+    pub(super) elsewhere: &'a [(&'static str, &'static str)],
+}
+
+impl<'a> Loading<'a> {
+    /// Nothing loaded yet; modules are looked for beside `entry`.
+    pub(super) fn new(engine: &'a Engine, sources: &'a Sources, entry: &'a str) -> Self {
+        Self {
+            engine,
+            sources,
+            entry,
+            files: BTreeMap::new(),
+            problems: vec![],
+        }
+    }
+
+    /// Whether a file was met already.
+    pub(super) fn knows(&self, path: &str) -> bool {
+        self.files.contains_key(path)
+    }
+
+    /// What was loaded, and all that is wrong with it.
+    pub(super) fn finish(mut self) -> (Files, Vec<Problem>) {
+        let functions = check::functions(self.engine, self.sources, &self.files);
+        self.problems.extend(functions);
+        (self.files, self.problems)
+    }
+
     fn problem(&self, path: &str, at: Position, message: impl Into<String>) -> Problem {
         problem(self.sources, path, at, message)
     }
 
     /// Parses a file and all that it imports; `above` are the files that led here.
-    fn load(&mut self, path: &str, above: &mut Vec<String>) {
-        let Some(text) = self.sources.text(path) else {
-            return;
-        };
+    pub(super) fn load(&mut self, path: &str, above: &mut Vec<String>) {
+        if let Some(text) = self.sources.text(path) {
+            self.load_text(path, text, SCRIPT, above);
+        }
+    }
+
+    /// The same of a text that stands for a file of that path.
+    pub(super) fn load_text(
+        &mut self,
+        path: &str,
+        text: Arc<str>,
+        syntax: Syntax<'_>,
+        above: &mut Vec<String>,
+    ) {
         // Known from here on, so that a file that is imported twice is parsed once.
         self.files.insert(path.to_owned(), None);
-        let Some(ast) = self.parse(path, &text) else {
+        let Some(ast) = self.parse(path, &text, syntax) else {
             return;
         };
         let mut imports = Vec::new();
@@ -151,15 +201,21 @@ impl Loading<'_> {
     }
 
     /// Parses a file. An undefined variable is told and then taken as defined, to find the next one.
-    fn parse(&mut self, path: &str, text: &str) -> Option<AST> {
+    fn parse(&mut self, path: &str, text: &str, what: Syntax<'_>) -> Option<AST> {
         let mut scope = Scope::new();
-        for name in self.engine.variables() {
+        for name in self.engine.variables().iter().chain(what.variables) {
             scope.push(*name, ());
         }
+        let rhai = self.engine.rhai();
         let mut undefined = Vec::new();
         let parsed = loop {
             syntax::begin();
-            let error = match self.engine.rhai().compile_with_scope(&scope, text) {
+            let ast = if what.expression {
+                rhai.compile_expression_with_scope(&scope, text)
+            } else {
+                rhai.compile_with_scope(&scope, text)
+            };
+            let error = match ast {
                 Ok(ast) => break Some(ast),
                 Err(error) => error,
             };
@@ -178,9 +234,9 @@ impl Loading<'_> {
                 }
             }
         };
-        self.tell_undefined(path, parsed.as_ref(), undefined);
+        self.tell_undefined(path, parsed.as_ref(), undefined, what);
         if let Some(ast) = &parsed {
-            self.tell_assigned(path, ast);
+            self.tell_assigned(path, ast, what.variables);
         }
         parsed.map(|mut ast| {
             ast.set_source(label(self.sources, path));
@@ -188,8 +244,9 @@ impl Loading<'_> {
         })
     }
 
-    fn tell_assigned(&mut self, path: &str, ast: &AST) {
-        for (name, position) in check::assigned(ast, self.engine.variables()) {
+    fn tell_assigned(&mut self, path: &str, ast: &AST, variables: &[&str]) {
+        let variables = [self.engine.variables(), variables].concat();
+        for (name, position) in check::assigned(ast, &variables) {
             let mut problem = self.problem(path, position, format!("`{name}` cannot be changed"));
             problem.hint = Some(format!("work on a copy: let mine = {name};"));
             self.problems.push(problem);
@@ -201,18 +258,22 @@ impl Loading<'_> {
         path: &str,
         ast: Option<&AST>,
         undefined: Vec<(String, Position)>,
+        what: Syntax<'_>,
     ) {
         let locals = ast.map(check::locals).unwrap_or_default();
         for (name, position) in undefined {
             let mut problem = self.problem(path, position, format!("undefined variable `{name}`"));
-            let known = self.engine.variables().iter().copied();
-            problem.hint = if locals.contains(&name) {
+            let known = self.engine.variables().iter().chain(what.variables);
+            let elsewhere = what.elsewhere.iter().find(|(known, _)| *known == name);
+            problem.hint = if let Some((_, place)) = elsewhere {
+                Some((*place).to_owned())
+            } else if locals.contains(&name) {
                 Some(
                     "functions do not see the variables of their file: pass it as an argument"
                         .to_owned(),
                 )
             } else {
-                nearest(&name, known.chain(locals.iter().map(String::as_str)))
+                nearest(&name, known.copied().chain(locals.iter().map(String::as_str)))
                     .map(|near| format!("did you mean `{near}`?"))
             };
             self.problems.push(problem);
@@ -231,7 +292,8 @@ pub(super) fn problem(
     Problem::error(sources.folder.join(path), line, column, message)
 }
 
-fn label(sources: &Sources, path: &str) -> String {
+/// What errors call a file.
+pub(super) fn label(sources: &Sources, path: &str) -> String {
     if sources.name.is_empty() {
         path.to_owned()
     } else {
@@ -268,7 +330,7 @@ fn wording(error: &ParseErrorType) -> (String, Option<String>) {
 }
 
 /// Marks the modules that need no run to be evaluated.
-fn with_fixed(files: BTreeMap<String, Option<Loaded>>) -> BTreeMap<String, File> {
+pub(super) fn with_fixed(files: Files) -> BTreeMap<String, File> {
     let files: BTreeMap<_, _> = files
         .into_iter()
         .filter_map(|(path, file)| Some((path, file?)))

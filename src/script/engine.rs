@@ -13,7 +13,8 @@ use super::modules::Modules;
 use super::names::Names;
 use super::program::Program;
 use super::sources::Sources;
-use super::{builtin, compile, current, syntax};
+use super::fragment::Excerpt;
+use super::{builtin, compile, current, excerpts, syntax};
 use crate::model::Problem;
 
 /// Levels that an expression may be nested.
@@ -70,6 +71,18 @@ impl Engine {
         compile::compile(self, sources, entry)
     }
 
+    /// Compiles what is written inside other files (they are among the `sources` too) and every module
+    /// that it reaches, looked for beside `entry`: the n-th fragment of the program is the n-th excerpt.
+    /// Also answers all that is wrong; if that is anything, the program is for looking at only.
+    pub fn compile_excerpts(
+        &self,
+        sources: &Sources,
+        entry: &str,
+        excerpts: &[Excerpt],
+    ) -> (Program, Vec<Problem>) {
+        excerpts::compile(self, sources, entry, excerpts)
+    }
+
     /// The engine itself, for the catalogue of functions.
     pub fn rhai(&self) -> &rhai::Engine {
         &self.0.rhai
@@ -83,7 +96,8 @@ impl Engine {
         self.0.values
     }
 
-    pub(super) fn variables(&self) -> &[&'static str] {
+    /// The variables that every program sees.
+    pub fn variables(&self) -> &[&'static str] {
         &self.0.variables
     }
 }

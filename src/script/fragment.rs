@@ -11,6 +11,13 @@ use rhai::{AST, Position};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fragment(pub(super) usize);
 
+impl Fragment {
+    /// The fragment of the excerpt of an index.
+    pub fn new(index: usize) -> Self {
+        Self(index)
+    }
+}
+
 /// A fragment before it is compiled.
 #[derive(Clone, Debug)]
 pub struct Excerpt {
@@ -24,6 +31,8 @@ pub struct Excerpt {
     pub places: Places,
     /// Variables that it sees beside those of every script.
     pub variables: Arc<[&'static str]>,
+    /// Variables that exist only elsewhere, with a hint where.
+    pub elsewhere: &'static [(&'static str, &'static str)],
 }
 
 /// What a fragment may consist of.
@@ -54,6 +63,15 @@ impl Places {
         }
     }
 
+    /// Those of what begins at an index.
+    #[must_use]
+    pub fn after(&self, index: usize) -> Self {
+        let (line, column) = self.at(index);
+        let later = self.0.iter().filter(|(start, ..)| *start > index);
+        let later = later.map(|&(start, line, column)| (start - index, line, column));
+        Self(std::iter::once((0, line, column)).chain(later).collect())
+    }
+
     /// Line and column of the character of an index.
     pub fn at(&self, index: usize) -> (usize, usize) {
         let after = self.0.partition_point(|&(start, ..)| start <= index);
@@ -78,15 +96,17 @@ pub(super) struct Compiled {
 impl Compiled {
     /// Line and column in the file around it.
     pub(super) fn place(&self, position: Position) -> (usize, usize) {
-        let inner = (
-            position.line().unwrap_or(0),
-            position.position().unwrap_or(0),
-        );
         match &self.excerpt {
-            Some((text, places)) => around(text, places, inner),
-            None => inner,
+            Some((text, places)) => around(text, places, numbers(position)),
+            None => numbers(position),
         }
     }
+}
+
+/// Line and column, 0 where they are not known.
+pub(super) fn numbers(position: Position) -> (usize, usize) {
+    let (line, column) = (position.line(), position.position());
+    (line.unwrap_or(0), column.unwrap_or(0))
 }
 
 /// The place in the file around it of a line and a column of an excerpt.

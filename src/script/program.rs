@@ -14,6 +14,8 @@ pub struct Program {
     /// The path of the entry among the files.
     pub(super) entry: String,
     pub(super) files: BTreeMap<String, File>,
+    /// Texts of the files that fragments are in, by what errors call them.
+    pub(super) texts: BTreeMap<String, Arc<str>>,
     /// What is written in other files; see [`super::evaluate`].
     pub(super) fragments: Vec<Compiled>,
     /// Names of variables that closures capture.
@@ -61,10 +63,10 @@ impl Program {
 
     /// The text of a file by what errors call it.
     pub(super) fn text(&self, label: &str) -> Option<&str> {
-        self.files
-            .values()
-            .find(|file| file.label == label)
-            .map(|file| &*file.text)
+        let mut files = self.files.values();
+        let file = files.find(|file| file.label == label);
+        let text = file.map(|file| &file.text);
+        text.or_else(|| self.texts.get(label)).map(AsRef::as_ref)
     }
 }
 

@@ -89,7 +89,9 @@ fn beside_of(file: &str, name: &str) -> String {
 }
 
 impl Sources {
+    /// The paths of the scripts.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> + Clone {
-        self.files.keys().map(String::as_str)
+        let paths = self.files.keys().map(String::as_str);
+        paths.filter(|path| path.ends_with(".rhai"))
     }
 }

@@ -127,7 +127,7 @@ pub struct Include {
 }
 
 /// `block` with `rescue` and `always`.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Block {
     /// What is done.
     pub steps: Vec<Step>,

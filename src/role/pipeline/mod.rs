@@ -14,12 +14,28 @@
 //!   one list and contain them.
 
 mod action;
+mod draft;
+mod graph;
+mod keys;
+mod load;
+mod names;
+mod query;
+mod read;
+mod read_action;
+mod reading;
+mod scalar;
+mod slots;
 mod step;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use std::sync::Arc;
 
-pub use action::{Action, Apply, Assert, Block, Condition, Delete, Event, Include, Manifests, Options};
+pub use action::{
+    Action, Apply, Assert, Block, Condition, Delete, Event, Include, Manifests, Options, Role,
+};
+pub(super) use load::{Source, load};
 pub use step::{Loop, Ready, Step};
 pub use tree::{Expression, Part, Place, Query, Test, Text, Tree};
 
@@ -40,6 +56,9 @@ pub mod scope {
     /// What went wrong: in `rescue`. A map of `step`, `kind`, `message`, and for errors of the API also
     /// `code`, `reason`, `retryable`.
     pub const ERROR: &str = "error";
+
+    /// All of them.
+    pub const ALL: [&str; 5] = [RESULTS, ITEM, OBJECT, RESULT, ERROR];
 }
 
 /// A compiled pipeline.

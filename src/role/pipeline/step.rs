@@ -44,8 +44,9 @@ pub struct Step {
     pub until: Vec<Test>,
     /// How long it may wait at its gates before that is a failure.
     pub timeout: Option<Duration>,
-    /// How often the action is tried again when it fails with an error that may pass.
-    pub retries: u64,
+    /// How many runs it may fail in, each followed by the usual backoff, before its failure is final
+    /// (is rescued, or fails the run for good). None: it is rescued at once, or tried for ever.
+    pub retries: Option<u64>,
 }
 
 /// What a step is repeated for.

@@ -105,3 +105,34 @@ impl Text {
         }
     }
 }
+
+impl Tree {
+    /// A list; a constant if all in it is.
+    pub(super) fn list(items: Vec<Self>) -> Self {
+        let values = items.iter().map(Self::constant).collect::<Option<Vec<_>>>();
+        match values {
+            Some(values) => Self::Constant(values.into_iter().cloned().collect()),
+            None => Self::List(items),
+        }
+    }
+
+    /// A map; a constant if all in it is.
+    pub(super) fn map(entries: Vec<(Text, Self)>) -> Self {
+        let values = entries.iter().map(|(key, tree)| {
+            let (key, value) = (key.constant()?, tree.constant()?);
+            Some((key.to_owned(), value.clone()))
+        });
+        match values.collect::<Option<_>>() {
+            Some(values) => Self::Constant(Value::Object(values)),
+            None => Self::Map(entries),
+        }
+    }
+
+    /// The value, if there is no slot in it.
+    pub fn constant(&self) -> Option<&Value> {
+        match self {
+            Self::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+}

@@ -6,6 +6,7 @@ use rhai::{Dynamic, EvalAltResult};
 
 use super::{Error, Frame, Kind, Place};
 use crate::script::engine::Engine;
+use crate::script::fragment::numbers;
 use crate::script::limits::{Limit, MAX_VARIABLES};
 use crate::script::memory;
 use crate::script::program::Program;
@@ -29,8 +30,9 @@ pub(in crate::script) fn report(
     let (kind, message, mut hint) = match (run.stopped(), error) {
         (Some(Stopped { why, place }), _) => {
             // Where it arose, when the script caught the error that had the call chain.
+            let place = place.map(|place| frame(programs, None, &place));
             if let Some(place) = place.filter(|place| !arose_at(&trace, place)) {
-                trace = vec![frame(programs, None, &place)];
+                trace = vec![place];
             }
             stopped(run, why)
         }
@@ -43,9 +45,10 @@ pub(in crate::script) fn report(
     };
     if let Some(EvalAltResult::ErrorRuntime(thrown, _)) = error.map(EvalAltResult::unwrap_inner)
         && let Some(place) = run.failure(thrown).and_then(|failure| failure.place)
-        && !arose_at(&trace, &place)
+        && let first = frame(programs, None, &place)
+        && !arose_at(&trace, &first)
     {
-        let first = frame(programs, None, &place).place();
+        let first = first.place();
         hint.get_or_insert_with(|| format!("thrown again; it first arose at {first}"));
     }
     finish(programs, kind, message, hint, trace)
@@ -139,22 +142,27 @@ fn function_name(name: &str) -> String {
 
 fn frame(programs: &[Arc<Program>], function: Option<String>, place: &Place) -> Frame {
     let file = place.file.clone();
+    let file = file.or_else(|| Some(programs.first()?.entry().to_owned()));
+    let file = file.unwrap_or_default();
+    let fragments = programs.iter().flat_map(|program| &program.fragments);
+    let mut fragments = fragments.filter(|fragment| fragment.label == file);
+    let (file, (line, column)) = match fragments.next() {
+        Some(fragment) => (fragment.file.clone(), fragment.place(place.position)),
+        None => (file, numbers(place.position)),
+    };
     Frame {
         function,
-        file: file
-            .or_else(|| Some(programs.first()?.entry().to_owned()))
-            .unwrap_or_default(),
-        line: place.position.line().unwrap_or(0),
-        column: place.position.position().unwrap_or(0),
+        file,
+        line,
+        column,
         source: None,
     }
 }
 
-fn arose_at(trace: &[Frame], place: &Place) -> bool {
-    trace.first().is_some_and(|frame| {
-        place.position.line() == Some(frame.line)
-            && place.position.position() == Some(frame.column)
-            && place.file.as_ref().is_none_or(|file| *file == frame.file)
+fn arose_at(trace: &[Frame], place: &Frame) -> bool {
+    let first = trace.first();
+    first.is_some_and(|frame| {
+        (frame.line, frame.column, &frame.file) == (place.line, place.column, &place.file)
     })
 }
 

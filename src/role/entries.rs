@@ -1,0 +1,149 @@
+//! What a role runs, from the files of `tasks/`: each of `main` and `finalize` is a script or a pipeline.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Entry;
+use super::pipeline::{self, Source};
+use crate::model::Problem;
+use crate::model::problem::Severity;
+use crate::script::{Excerpt, Form, Places};
+
+/// Loads both entries, and looks through the files that neither reaches, so that their errors are told.
+pub(super) struct Entries<'a> {
+    source: Source<'a>,
+    problems: &'a mut Vec<Problem>,
+    /// Files that an entry is made of.
+    reached: BTreeSet<String>,
+    /// Whether one of them is a pipeline.
+    pipelines: bool,
+}
+
+impl<'a> Entries<'a> {
+    /// Nothing loaded yet.
+    pub(super) fn new(source: Source<'a>, problems: &'a mut Vec<Problem>) -> Self {
+        Self {
+            source,
+            problems,
+            reached: BTreeSet::new(),
+            pipelines: false,
+        }
+    }
+
+    /// `main` and `finalize`.
+    pub(super) fn load(mut self) -> (Option<Entry>, Option<Entry>) {
+        let main = self.entry("main");
+        if main.is_none() && !self.is_there("main") {
+            let file = self.source.folder.path.join("tasks/main.rhai");
+            let problem = Problem::error(file, 0, 0, "the role has no such script");
+            let hint = "it is what runs for each custom resource; or write tasks/main.yaml, a list of steps";
+            self.problems.push(problem.hint(hint));
+        }
+        let finalize = self.entry("finalize");
+        self.rest();
+        (main, finalize)
+    }
+
+    fn is_there(&self, name: &str) -> bool {
+        let endings = ["rhai", "yaml", "yml"];
+        let mut paths = endings.map(|ending| format!("tasks/{name}.{ending}")).into_iter();
+        paths.any(|path| self.source.folder.get(&path).is_some())
+    }
+
+    fn entry(&mut self, name: &str) -> Option<Entry> {
+        let folder = self.source.folder;
+        let script = Some(format!("tasks/{name}.rhai")).filter(|path| folder.get(path).is_some());
+        let steps = folder.yaml(&format!("tasks/{name}"), self.problems);
+        if let (Some(script), Some(steps)) = (&script, &steps) {
+            let message = format!("{script} is there too, and only one of them can be run");
+            let problem = Problem::error(folder.path.join(steps), 0, 0, message);
+            let hint = "keep one; a pipeline can run a script: script: {file: NAME.rhai}";
+            self.problems.push(problem.hint(hint));
+        }
+        let script = script.and_then(|path| self.script(&path));
+        let pipeline = steps.map(|path| self.pipeline(&path));
+        script.or(pipeline)
+    }
+
+    fn script(&mut self, path: &str) -> Option<Entry> {
+        self.reached.insert(path.to_owned());
+        match self.source.engine.compile(self.source.sources, path) {
+            Ok(program) => {
+                let files = program.scripts().map(|(path, _)| path.to_owned());
+                self.reached.extend(files);
+                Some(Entry::Script(Arc::new(program)))
+            }
+            Err(problems) => {
+                self.tell(problems);
+                None
+            }
+        }
+    }
+
+    fn pipeline(&mut self, path: &str) -> Entry {
+        self.pipelines = true;
+        let loaded = pipeline::load(self.source, path);
+        let scripts = loaded.pipeline.program.scripts();
+        self.reached.extend(scripts.map(|(path, _)| path.to_owned()));
+        self.reached
+            .extend(loaded.files.iter().map(|path| path.to_string()));
+        self.tell(loaded.problems);
+        Entry::Pipeline(Arc::new(loaded.pipeline))
+    }
+
+    /// What no entry reaches: scripts are compiled all the same; steps are never done.
+    fn rest(&mut self) {
+        let folder = self.source.folder;
+        for (name, _) in folder.below("tasks") {
+            let path = format!("tasks/{name}");
+            if self.reached.contains(&path) {
+                continue;
+            }
+            match Path::new(name).extension().and_then(|ending| ending.to_str()) {
+                Some("rhai") if self.pipelines => self.stray(&path),
+                Some("rhai") => {
+                    self.script(&path);
+                }
+                Some("yaml" | "yml") if !self.is_entry(name) => self.tell_stray_steps(&path),
+                _ => {}
+            }
+        }
+    }
+
+    fn is_entry(&self, name: &str) -> bool {
+        ["main", "finalize"].contains(&name.trim_end_matches(".yaml").trim_end_matches(".yml"))
+    }
+
+    /// A script that might be for steps: it may use what steps see.
+    fn stray(&mut self, path: &str) {
+        let excerpt = Excerpt {
+            form: Form::File,
+            file: path.into(),
+            text: "".into(),
+            places: Places::default(),
+            variables: pipeline::scope::ALL.into(),
+            elsewhere: &[],
+        };
+        let Source {
+            engine, sources, ..
+        } = self.source;
+        let (_, problems) = engine.compile_excerpts(sources, path, &[excerpt]);
+        self.tell(problems);
+    }
+
+    fn tell_stray_steps(&mut self, path: &str) {
+        let message = "is never run: no step includes it";
+        let problem = Problem::error(self.source.folder.path.join(path), 0, 0, message);
+        self.problems.push(problem.severity(Severity::Warning));
+    }
+
+    /// A module's errors come again with each script that imports it.
+    fn tell(&mut self, problems: Vec<Problem>) {
+        for problem in problems {
+            if !self.problems.contains(&problem) {
+                self.problems.push(problem);
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! YAML → steps: every key of a step, with all that is wrong in it told at its place.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::action::{Action, Block};
+use super::draft::{Draft, List};
+use super::keys::{ACTIONS, STEP};
+use super::reading::{File, Mentioned, Reading, Scope, is_query};
+use super::scope::{OBJECT, RESULT};
+use super::step::{Loop, Ready, Step};
+use crate::model::findings::{Fields, Item, list_of};
+use crate::model::yaml::{Content, Key, Node, Position};
+
+/// What steps have from what they are in.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Around {
+    pub(super) scope: Scope,
+    pub(super) tags: BTreeSet<Arc<str>>,
+}
+
+impl Reading<'_> {
+    /// The steps of a list.
+    pub(super) fn list(&mut self, file: File<'_>, item: &Item<'_>, around: &Around) -> List {
+        let number = self.lists;
+        self.lists += 1;
+        let items = if let Content::List(_) = item.node().content {
+            item.items().unwrap_or_default()
+        } else {
+            let found = item.node().content.kind();
+            let message = format!("expected a list of steps, found {found}");
+            item.error(&message, "begin each step with a dash: - apply: …");
+            Vec::new()
+        };
+        // Paths in messages are those within a step.
+        let items = items.iter().map(|item| Item::root(item.node(), file.findings));
+        let drafts = items
+            .enumerate()
+            .filter_map(|(index, item)| self.step(file, &item, index, around));
+        List {
+            number,
+            drafts: drafts.collect(),
+            file: Arc::clone(file.path),
+        }
+    }
+
+    fn step(
+        &mut self,
+        file: File<'_>,
+        item: &Item<'_>,
+        index: usize,
+        around: &Around,
+    ) -> Option<Draft> {
+        let fields = item.fields(STEP)?;
+        let action = self.action_of(&fields, item.node())?;
+        let mut scope = around.scope;
+        scope.item |= fields.get("loop").is_some();
+        let first = self.excerpts.len();
+        self.mentions.clear();
+        let mut tags = around.tags.clone();
+        tags.extend(fields.get("tags").map(|item| words(&item)).unwrap_or_default());
+        let name = fields.get("name").and_then(|item| name(&item));
+        let register = fields.get("register").and_then(|item| self::name(&item));
+        let repeat = fields.get("loop");
+        let mut step = Step {
+            register: register.or_else(|| name.clone()),
+            name: name.unwrap_or_else(|| format!("{} {}", action.name, index + 1).into()),
+            place: self.place(file, item.position()),
+            needs: Vec::new(),
+            repeat: repeat.and_then(|item| self.repeat(file, &item, around.scope)),
+            when: self.tests_of(file, &fields, "when", scope),
+            vars: fields
+                .get("vars")
+                .map(|item| self.variables(file, &item, scope))
+                .unwrap_or_default(),
+            tags,
+            action: Action::Block(Block::default()),
+            ready: None,
+            until: Vec::new(),
+            timeout: fields.get("timeout").and_then(|item| item.duration()),
+            retries: fields.get("retries").and_then(|item| item.count(0)),
+        };
+        let plain = self.action(file, &fields, &action.name, scope);
+        let (code, mentions) = (first..self.excerpts.len(), std::mem::take(&mut self.mentions));
+        self.gates(file, &fields, &mut step, (&action.name, scope));
+        let gates = code.end..self.excerpts.len();
+        let gate_mentions = std::mem::take(&mut self.mentions);
+        let inner = Around {
+            scope,
+            tags: step.tags.clone(),
+        };
+        let within = match plain {
+            Some(plain) => {
+                step.action = plain;
+                Vec::new()
+            }
+            None => self.nested(file, &fields, &mut step, &inner),
+        };
+        Some(Draft {
+            needs: fields.get("needs").map(|item| needs(&item)),
+            position: item.position(),
+            named: fields.get("name").is_some(),
+            step,
+            code,
+            gates,
+            mentions,
+            gate_mentions,
+            within,
+        })
+    }
+
+    /// The one key that is an action.
+    fn action_of(&self, fields: &Fields<'_>, node: &Node) -> Option<Key> {
+        let Content::Map(entries) = &node.content else {
+            return None;
+        };
+        let keys = entries.iter().map(|(key, _)| key);
+        let mut actions = keys.filter(|key| ACTIONS.contains(&&*key.name));
+        let Some(first) = actions.next() else {
+            if !fields.has_unknown() {
+                let hint = format!("a step does one of {}", list_of(&ACTIONS, "and"));
+                fields.error("the step does nothing", &hint);
+            }
+            return None;
+        };
+        for other in actions {
+            let message = format!("a step has one action, and this one has {} already", first.name);
+            fields.error_at(other.position, &message, "make it a step of its own");
+        }
+        if !entries.iter().any(|(key, _)| key.name == "block") {
+            for (key, _) in entries.iter().filter(|(key, _)| is_section(&key.name)) {
+                let message = format!("{} belongs to a block", key.name);
+                fields.error_at(key.position, &message, "write block: [the steps] beside it");
+            }
+        }
+        Some(first.clone())
+    }
+
+    fn tests_of(
+        &mut self,
+        file: File<'_>,
+        fields: &Fields<'_>,
+        key: &str,
+        scope: Scope,
+    ) -> Vec<super::tree::Test> {
+        let item = fields.get(key);
+        item.map(|item| self.tests(file, &item, scope))
+            .unwrap_or_default()
+    }
+
+    /// What a step is repeated for; the list does not see the step's own item.
+    fn repeat(&mut self, file: File<'_>, item: &Item<'_>, scope: Scope) -> Option<Loop> {
+        match &item.node().content {
+            Content::List(_) => Some(Loop::Items(self.tree(file, item.node(), scope))),
+            _ if is_query(item) => self.query(file, item, scope).map(Loop::Query),
+            _ => self.expression(file, item, scope).map(Loop::Expression),
+        }
+    }
+
+    fn gates(
+        &mut self,
+        file: File<'_>,
+        fields: &Fields<'_>,
+        step: &mut Step,
+        (action, scope): (&str, Scope),
+    ) {
+        let gate = |name| Scope {
+            gate: Some(name),
+            ..scope
+        };
+        if let Some(item) = fields.get("ready") {
+            if !["apply", "delete", "script", "role"].contains(&action) {
+                let hint = "a gate on anything is written until: EXPRESSION";
+                item.error(&format!("{action} makes no object that could be ready"), hint);
+            }
+            step.ready = match item.node().content {
+                Content::Bool(flag) => flag.then_some(Ready::Status),
+                _ => self.test(file, &item, gate(OBJECT)).map(Ready::Test),
+            };
+        }
+        step.until = self.tests_of(file, fields, "until", gate(RESULT));
+        let waits = step.ready.is_some() || !step.until.is_empty();
+        let may_wait = waits || ["role", "include", "block"].contains(&action);
+        if let Some(item) = fields.get("timeout").filter(|_| !may_wait) {
+            let hint = "it bounds the waiting of `ready` and `until`";
+            item.error("the step never waits", hint);
+        }
+    }
+
+    /// The steps within a step.
+    fn nested(
+        &mut self,
+        file: File<'_>,
+        fields: &Fields<'_>,
+        step: &mut Step,
+        around: &Around,
+    ) -> Vec<List> {
+        if let Some(item) = fields.get("include") {
+            return self.include(file, &item, step, around);
+        }
+        let sections = ["block", "rescue", "always"];
+        let lists = sections.map(|section| {
+            let mut around = around.clone();
+            around.scope.error |= section == "rescue";
+            let item = fields.get(section);
+            let list = item.map(|item| self.list(file, &item, &around));
+            list.unwrap_or_default()
+        });
+        lists.into()
+    }
+}
+
+fn is_section(key: &str) -> bool {
+    ["rescue", "always"].contains(&key)
+}
+
+/// A name: any text that is not empty.
+fn name(item: &Item<'_>) -> Option<Arc<str>> {
+    let text = item.text()?;
+    if text.contains("${") {
+        item.error("a name is fixed: there are no expressions in it", "");
+        return None;
+    }
+    item.text_like("a name", |text| !text.trim().is_empty())
+        .map(Arc::from)
+}
+
+/// One word or a list of them.
+fn words(item: &Item<'_>) -> Vec<Arc<str>> {
+    texts(item).into_iter().map(|(text, _)| text.into()).collect()
+}
+
+fn needs(item: &Item<'_>) -> Vec<(String, Position)> {
+    let texts = texts(item).into_iter();
+    texts.map(|(text, at)| (text.to_owned(), at)).collect()
+}
+
+fn texts<'a>(item: &Item<'a>) -> Vec<(&'a str, Position)> {
+    let items = match item.node().content {
+        Content::List(_) => item.items().unwrap_or_default(),
+        _ => vec![item.clone()],
+    };
+    let items = items.iter();
+    items
+        .filter_map(|item| Some((item.text()?, item.position())))
+        .collect()
+}

@@ -1,0 +1,225 @@
+//! Where the characters of a YAML string are in the file: quotes, escapes, folding and indentation lie
+//! between a string and its text.
+
+use crate::model::yaml::Position;
+use crate::script::Places;
+
+/// The places of the characters of a string that begins at a position of a text. A place that cannot be
+/// told (behind an alias) is the string's own.
+pub(super) fn places(text: &str, at: Position, string: &str) -> Places {
+    let mut places = Places::default();
+    if aligned(text, at, string, &mut places).is_none() {
+        places = Places::default();
+        for (index, _) in string.chars().enumerate() {
+            places.add(index, at.line, at.column);
+        }
+    }
+    places
+}
+
+/// What is left of a file, and where it begins.
+#[derive(Clone)]
+struct Cursor<'a> {
+    rest: std::iter::Peekable<std::str::Chars<'a>>,
+    line: usize,
+    column: usize,
+    /// Of a block: how far its lines are indented.
+    indent: usize,
+}
+
+impl Cursor<'_> {
+    fn peek(&mut self) -> Option<char> {
+        self.rest.peek().copied()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.rest.next()?;
+        if c == '\n' {
+            self.line += 1;
+            self.column = 1;
+        } else {
+            self.column += 1;
+        }
+        Some(c)
+    }
+
+    /// Skips the indentation of a line of a block.
+    fn indentation(&mut self) {
+        while self.column <= self.indent && self.peek() == Some(' ') {
+            self.next();
+        }
+    }
+
+    /// Skips characters as long as they are such.
+    fn skip(&mut self, such: impl Fn(char) -> bool) {
+        while self.peek().is_some_and(&such) {
+            self.next();
+        }
+    }
+}
+
+/// How a scalar is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Plain,
+    Single,
+    Double,
+    Block,
+}
+
+fn aligned(text: &str, at: Position, string: &str, places: &mut Places) -> Option<()> {
+    let line = text.split('\n').nth(at.line.checked_sub(1)?)?;
+    let before: usize = text.split('\n').take(at.line - 1).map(|l| l.len() + 1).sum();
+    let skipped = line.chars().take(at.column.checked_sub(1)?);
+    let offset = before + skipped.map(char::len_utf8).sum::<usize>();
+    let mut cursor = Cursor {
+        rest: text.get(offset..)?.chars().peekable(),
+        line: at.line,
+        column: at.column,
+        indent: 0,
+    };
+    let style = style(&mut cursor)?;
+    for (index, expected) in string.chars().enumerate() {
+        let (line, column) = meet(&mut cursor, style, expected)?;
+        places.add(index, line, column);
+    }
+    Some(())
+}
+
+/// The style of the scalar at hand; the cursor is then at its first character.
+fn style(cursor: &mut Cursor<'_>) -> Option<Style> {
+    let style = match cursor.peek()? {
+        '\'' => Style::Single,
+        '"' => Style::Double,
+        '|' | '>' => Style::Block,
+        '&' | '!' => {
+            cursor.skip(|c| !c.is_whitespace());
+            cursor.skip(char::is_whitespace);
+            return self::style(cursor);
+        }
+        _ => return Some(Style::Plain),
+    };
+    cursor.next();
+    if style == Style::Block {
+        cursor.skip(|c| c != '\n');
+        cursor.next();
+        let mut ahead = cursor.clone();
+        ahead.skip(char::is_whitespace);
+        cursor.indent = ahead.column - 1;
+        cursor.indentation();
+    }
+    Some(style)
+}
+
+/// Goes to the character that a character of the string was read from: its place.
+fn meet(cursor: &mut Cursor<'_>, style: Style, expected: char) -> Option<(usize, usize)> {
+    let place = (cursor.line, cursor.column);
+    // The last line end of a block may be the end of the file.
+    let Some(found) = cursor.peek() else {
+        return (expected == '\n').then_some(place);
+    };
+    match (style, found) {
+        (Style::Double, '\\') => return escape(cursor, expected),
+        (Style::Single, '\'') => {
+            cursor.next();
+        }
+        _ => {}
+    }
+    if found == expected {
+        cursor.next();
+        if style == Style::Block && found == '\n' {
+            cursor.indentation();
+        }
+        return Some(place);
+    }
+    // Line ends and the indentation after them are folded into a space or fewer line ends.
+    if expected.is_whitespace() && found.is_whitespace() {
+        cursor.skip(char::is_whitespace);
+        return Some(place);
+    }
+    if found == '\r' || found == '\n' || found == ' ' {
+        cursor.skip(char::is_whitespace);
+        return meet(cursor, style, expected);
+    }
+    None
+}
+
+/// An escape of a double-quoted string.
+fn escape(cursor: &mut Cursor<'_>, expected: char) -> Option<(usize, usize)> {
+    let place = (cursor.line, cursor.column);
+    cursor.next();
+    match cursor.next()? {
+        // An escaped line end stands for nothing.
+        '\n' | '\r' => {
+            cursor.skip(char::is_whitespace);
+            return meet(cursor, Style::Double, expected);
+        }
+        'x' => skip_digits(cursor, 2),
+        'u' => skip_digits(cursor, 4),
+        'U' => skip_digits(cursor, 8),
+        _ => {}
+    }
+    Some(place)
+}
+
+fn skip_digits(cursor: &mut Cursor<'_>, count: usize) {
+    for _ in 0..count {
+        cursor.next();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::yaml::{Content, parse_positioned};
+
+    /// Checks that each `#` of the first string of a map is where it stands in the text.
+    #[track_caller]
+    fn check(text: &str) {
+        let root = parse_positioned(text).unwrap();
+        let Content::Map(entries) = root.content else {
+            panic!("{root:?}")
+        };
+        let Content::String(string) = &entries[0].1.content else {
+            panic!("{entries:?}")
+        };
+        let places = places(text, entries[0].1.position, string);
+        let lines = text.split('\n').enumerate();
+        let wanted: Vec<_> = lines
+            .flat_map(|(line, text)| {
+                let chars = text.chars().enumerate();
+                let marks = chars.filter(|(_, c)| *c == '@');
+                marks.map(move |(column, _)| (line + 1, column + 1))
+            })
+            .collect();
+        let found: Vec<_> = string
+            .chars()
+            .enumerate()
+            .filter(|(_, c)| *c == '@')
+            .map(|(index, _)| places.at(index))
+            .collect();
+        assert_eq!(found, wanted, "{text}");
+        assert!(!wanted.is_empty());
+    }
+
+    #[test]
+    fn each_style_of_string_leads_back_to_its_characters() {
+        check("a: é@ b@\n");
+        check("a: 'it''s @ ''@'\n");
+        check("a: \"\\\"x\\\" \\u00e9@\\x41@\\n@\"\n");
+        check("a: one @\n  two @\n\n  three @\n");
+        check("a: \"one @\n  two @ \\\n  three @\"\n");
+        check("a: |\n  one @\n    two @\n\n  three @\n");
+        check("a: |-\n      one @\n      two @");
+        check("a: >-\n  one @\n  two @\n\n  three @\n");
+        check("a: &anchor x@\n");
+        check("a: @@\n".replace("@@", "x@").as_str());
+    }
+
+    #[test]
+    fn behind_an_alias_the_alias_is_the_place() {
+        let text = "x: *a\n";
+        let at = Position { line: 1, column: 4 };
+        assert_eq!(places(text, at, "text").at(2), (1, 4));
+    }
+}
