@@ -26,8 +26,6 @@ mod reading;
 mod scalar;
 mod slots;
 mod step;
-#[cfg(test)]
-mod tests;
 mod tree;
 
 use std::sync::Arc;

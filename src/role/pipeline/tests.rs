@@ -1,1 +1,0 @@
-//! Golden tests: each folder of `tests/pipelines/` is a role, and what is wrong with it is written down.
