@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rhai::{AST, ASTNode, Expr, Position};
 
 use super::check;
-use super::fragment::{Fragment, numbers};
+use super::fragment::Fragment;
 use super::program::Program;
 use super::sources::resolve;
 

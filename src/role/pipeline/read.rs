@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::action::{Action, Block};
 use super::draft::{Draft, List};
 use super::keys::{ACTIONS, STEP};
-use super::reading::{File, Mentioned, Reading, Scope, is_query};
+use super::reading::{File, Reading, Scope, is_query};
 use super::scope::{OBJECT, RESULT};
 use super::step::{Loop, Ready, Step};
 use crate::model::findings::{Fields, Item, list_of};
