@@ -324,9 +324,28 @@ fn wording(error: &ParseErrorType) -> (String, Option<String>) {
                 ),
             );
         }
+        ParseErrorType::BadInput(LexError::UnexpectedInput(word)) => {
+            of_other_languages(word).map(str::to_owned)
+        }
+        ParseErrorType::UnexpectedEOF => return ("the code ends too early".to_owned(), None),
         _ => None,
     };
     (lower_first(&error.to_string()), hint)
+}
+
+/// How Rhai says what a word says elsewhere.
+fn of_other_languages(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "and" => "Rhai writes &&",
+        "or" => "Rhai writes ||",
+        "not" => "Rhai writes !",
+        "is" => "Rhai compares with == and !=, and what is absent is ()",
+        "{" => "a condition is an expression as it is, without braces around it",
+        "let" | "const" | "for" | "while" | "loop" | "return" | "fn" | "import" => {
+            "here one expression is due; statements are for scripts"
+        }
+        _ => return None,
+    })
 }
 
 /// Marks the modules that need no run to be evaluated.

@@ -37,7 +37,7 @@ impl Reading<'_> {
         let variable = if scope.gate == Some(OBJECT) {
             None
         } else {
-            self.tell_variable(item, &parsed, scope, place(2));
+            self.tell_variable(file, &parsed, scope, place(2));
             self.mention(file, &parsed, text, place(0));
             of_variable(&parsed, text)
         };
@@ -49,17 +49,17 @@ impl Reading<'_> {
     }
 
     /// Tells a first name that is no variable.
-    fn tell_variable(&self, item: &Item<'_>, query: &JpQuery, scope: Scope, at: Position) {
+    fn tell_variable(&self, file: File<'_>, query: &JpQuery, scope: Scope, at: Position) {
         let Some(name) = name(query.segments.first()) else {
             return;
         };
         let variables = [self.engine.variables(), &scope.variables()].concat();
         if !variables.contains(&name) {
-            let near = nearest(name, &variables).map(|near| format!("did you mean {near:?}?"));
+            let near = nearest(name, &variables).map(|near| format!("did you mean `{near}`?"));
             let hint = near.unwrap_or_else(|| {
                 "the query is asked of a map of the variables: $.spec.size".to_owned()
             });
-            item.error_at(at, &format!("undefined variable `{name}`"), &hint);
+            file.findings.error(at, format!("undefined variable `{name}`"), hint);
         }
     }
 

@@ -29,7 +29,14 @@ impl Reading<'_> {
         } else {
             let found = item.node().content.kind();
             let message = format!("expected a list of steps, found {found}");
-            item.error(&message, "begin each step with a dash: - apply: …");
+            let is_manifest = matches!(&item.node().content, Content::Map(entries)
+                if entries.iter().any(|(key, _)| key.name == "apiVersion"));
+            let hint = if is_manifest {
+                "an object is applied by a step: - apply: {apiVersion: …}"
+            } else {
+                "begin each step with a dash: - apply: …"
+            };
+            item.error(&message, hint);
             Vec::new()
         };
         // Paths in messages are those within a step.
