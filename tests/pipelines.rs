@@ -81,8 +81,8 @@ fn show(steps: &[Step], depth: usize, said: &mut String) {
         match &step.action {
             Action::Include(include) => show(&include.steps, depth + 1, said),
             Action::Block(block) => {
-                for steps in [&block.steps, &block.rescue, &block.always] {
-                    show(steps, depth + 1, said);
+                for steps in [Some(&block.steps), block.rescue.as_ref(), Some(&block.always)] {
+                    show(steps.map_or(&[], Vec::as_slice), depth + 1, said);
                 }
             }
             _ => {}

@@ -5,7 +5,9 @@
 
 mod check;
 mod connection;
+mod convert;
 mod dev;
+mod generate;
 mod install;
 mod logging;
 mod output;
@@ -43,6 +45,9 @@ enum Command {
     /// Work with one role.
     #[command(subcommand)]
     Role(RoleCommand),
+    /// Print files that are made from what this program knows.
+    #[command(subcommand)]
+    Generate(GenerateCommand),
     /// Print the version.
     Version(version::Options),
 }
@@ -51,6 +56,14 @@ enum Command {
 enum RoleCommand {
     /// Run a role once for one custom resource and show what it does.
     Run(role_run::Options),
+    /// Print the script that does what a role's pipeline does.
+    Convert(convert::Options),
+}
+
+#[derive(Debug, Subcommand)]
+enum GenerateCommand {
+    /// The JSON Schema of a file, for editors.
+    Schema(generate::Options),
 }
 
 /// How a command ended; the same numbers for every command.
@@ -92,6 +105,8 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
         Command::Check(options) => options.run(&toolchain),
         Command::Test(options) => options.run(toolchain),
         Command::Role(RoleCommand::Run(options)) => options.run(toolchain),
+        Command::Role(RoleCommand::Convert(options)) => options.run(&toolchain),
+        Command::Generate(GenerateCommand::Schema(options)) => options.run(),
         Command::Version(options) => options.run(),
     };
     match result {

@@ -110,7 +110,7 @@ fn all_errors_of_a_role_are_told_at_once() {
         [
             "defaults/main.yml: error: main.yaml is there too, and only one of them can count",
             "meta/main.yaml:1:1: error: unknown key \"descripton\"\n  hint: did you mean \"description\"?",
-            "tasks/main.rhai: error: the role has no such script\n  hint: tasks/main.yml is not run: write its tasks in Rhai",
+            "tasks/main.yml:1:3: error: k8s is a module of Ansible\n  hint: write apply or delete",
             "templates/bad.j2:2:10: error: unexpected end of block",
             "templates/names.j2:2:8: error: unknown filter \"upcase\"",
             "templates/names.j2:2:21: error: unknown function \"rang\"\n  hint: did you mean \"range\"?",
@@ -285,7 +285,7 @@ fn errors_of_watches_and_roles_are_told_together() {
             "watches.yaml:1:46: error: timeout: expected a duration like 30s, 5m or 1h30m, found \"never\"",
             "watches.yaml:4:9: error: role: expected the name of a role, found \"\"",
             "watches.yaml:5:66: error: there is no role \"gone\"\n  hint: it would be the folder roles/gone",
-            "roles/empty/tasks/main.rhai: error: the role has no such script\n  hint: it is what runs for each custom resource",
+            "roles/empty/tasks/main.rhai: error: the role has no such script\n  hint: it is what runs for each custom resource; or write tasks/main.yaml, a list of steps",
         ]
     );
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rhai::{AST, ASTNode, Expr, Position};
+use rhai::{AST, ASTNode, Expr, Position, Stmt};
 
 use super::check;
 use super::fragment::Fragment;
@@ -68,7 +68,9 @@ fn uses(ast: &AST, variable: &str) -> Vec<(Option<String>, Position)> {
         {
             match path.iter().rev().nth(1) {
                 // What a closure takes along is used in its body.
-                Some(ASTNode::Expr(Expr::FnCall(call, _))) if call.name == "curry" => {}
+                Some(
+                    ASTNode::Expr(Expr::FnCall(call, _)) | ASTNode::Stmt(Stmt::FnCall(call, _)),
+                ) if call.name == "curry" => {}
                 Some(ASTNode::Expr(Expr::Dot(chain, ..) | Expr::Index(chain, ..)))
                     if is_variable(&chain.lhs, *position) =>
                 {

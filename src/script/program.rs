@@ -39,6 +39,11 @@ impl Program {
         self.fragments.get(fragment.0).map(|compiled| &compiled.ast)
     }
 
+    /// The text of a script by its path within the role.
+    pub fn source(&self, path: &str) -> Option<&str> {
+        self.files.get(path).map(|file| &*file.text)
+    }
+
     /// The name that its sources gave it: the role's.
     pub fn name(&self) -> &str {
         &self.name

@@ -132,8 +132,9 @@ pub struct Block {
     /// What is done.
     pub steps: Vec<Step>,
     /// What is done when a step of `steps` failed, after those that do not need it have finished;
-    /// `error` is in scope. The block has then failed only if one of these does.
-    pub rescue: Vec<Step>,
+    /// `error` is in scope. The block has then failed only if one of these does: with an empty list
+    /// it has not.
+    pub rescue: Option<Vec<Step>>,
     /// What is done in the end, also after a failure; not while the block waits.
     pub always: Vec<Step>,
 }

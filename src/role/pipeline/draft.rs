@@ -58,9 +58,10 @@ pub(super) fn finish(list: List, needs: &dyn Fn(usize, usize) -> Vec<usize>) -> 
             match &mut step.action {
                 Action::Include(include) => include.steps = within.next().unwrap_or_default(),
                 Action::Block(block) => {
-                    for steps in [&mut block.steps, &mut block.rescue, &mut block.always] {
-                        *steps = within.next().unwrap_or_default();
-                    }
+                    block.steps = within.next().unwrap_or_default();
+                    let rescue = within.next().unwrap_or_default();
+                    block.rescue = block.rescue.is_some().then_some(rescue);
+                    block.always = within.next().unwrap_or_default();
                 }
                 _ => {}
             }

@@ -14,16 +14,19 @@
 //!   one list and contain them.
 
 mod action;
+mod convert;
 mod draft;
 mod graph;
 mod keys;
 mod load;
 mod names;
+mod order;
 mod query;
 mod read;
 mod read_action;
 mod reading;
 mod scalar;
+mod schema;
 mod slots;
 mod step;
 mod tree;
@@ -34,6 +37,9 @@ pub use action::{
     Action, Apply, Assert, Block, Condition, Delete, Event, Include, Manifests, Options, Role,
 };
 pub(super) use load::{Source, load};
+pub use schema::schema;
+pub use convert::convert;
+pub use order::{needs_all, order};
 pub use step::{Loop, Ready, Step};
 pub use tree::{Expression, Part, Place, Query, Test, Text, Tree};
 

@@ -205,6 +205,10 @@ impl Reading<'_> {
         if let Some(item) = fields.get("include") {
             return self.include(file, &item, step, around);
         }
+        step.action = Action::Block(Block {
+            rescue: fields.get("rescue").map(|_| Vec::new()),
+            ..Block::default()
+        });
         let sections = ["block", "rescue", "always"];
         let lists = sections.map(|section| {
             let mut around = around.clone();

@@ -115,7 +115,7 @@ mod tests {
     fn a_doubled_dollar_is_one_and_begins_no_slot() {
         assert_eq!(split("$$"), Ok(vec![literal("$")]));
         assert_eq!(split("$${a}"), Ok(vec![literal("${a}")]));
-        assert_eq!(split("$$${a}"), Ok(vec![literal("$"), slot("a", 5)]));
+        assert_eq!(split("$$${a}"), Ok(vec![literal("$"), slot("a", 4)]));
         assert_eq!(split("5$"), Ok(vec![literal("5$")]));
     }
 

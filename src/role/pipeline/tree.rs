@@ -128,6 +128,19 @@ impl Tree {
         }
     }
 
+    /// A text without slots that a map has under a key.
+    pub(super) fn entry(&self, key: &str) -> Option<&str> {
+        match self {
+            Self::Constant(value) => value.get(key)?.as_str(),
+            Self::Map(entries) => {
+                let mut entries = entries.iter();
+                let (_, tree) = entries.find(|(name, _)| name.constant() == Some(key))?;
+                tree.constant()?.as_str()
+            }
+            _ => None,
+        }
+    }
+
     /// The value, if there is no slot in it.
     pub fn constant(&self) -> Option<&Value> {
         match self {

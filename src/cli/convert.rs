@@ -1,0 +1,57 @@
+//! `rhai-operator role convert`: the script that does what a role's pipeline does.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Exit;
+use crate::role::{self, Entry, Toolchain, pipeline};
+
+/// Which pipeline of which role.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The role: a folder of the roles folder.
+    role: String,
+    /// tasks/finalize.yaml instead of tasks/main.yaml.
+    #[arg(long)]
+    finalize: bool,
+    /// The folder with one folder per role.
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "RHAI_OPERATOR_ROLES_DIR",
+        default_value = "./roles"
+    )]
+    roles_dir: PathBuf,
+}
+
+impl Options {
+    pub(super) fn run(self, toolchain: &Toolchain) -> anyhow::Result<Exit> {
+        let Self {
+            role: name,
+            finalize,
+            roles_dir,
+        } = self;
+        let loaded = match role::load(&roles_dir.join(&name), &name, toolchain) {
+            Ok(loaded) => loaded,
+            Err(problems) => {
+                for problem in problems {
+                    writeln!(io::stderr(), "{problem}")?;
+                }
+                return Ok(Exit::Failed);
+            }
+        };
+        let role = &loaded.role;
+        let (entry, file) = if finalize {
+            (role.finalize.as_ref(), "finalize")
+        } else {
+            (Some(&role.entry), "main")
+        };
+        let Some(Entry::Pipeline(steps)) = entry else {
+            anyhow::bail!("the role {name} has no tasks/{file}.yaml to convert");
+        };
+        write!(io::stdout(), "{}", pipeline::convert(role, steps))?;
+        Ok(Exit::Done)
+    }
+}

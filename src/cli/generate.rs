@@ -1,0 +1,39 @@
+//! `rhai-operator generate schema`: what editors complete and check files with.
+
+use std::io::{self, Write};
+
+use clap::{Args, ValueEnum};
+
+use super::Exit;
+use crate::role::pipeline;
+use crate::watches;
+
+/// Which schema.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The file that it describes.
+    file: File,
+}
+
+/// Files that have a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum File {
+    /// tasks/main.yaml of a role.
+    Pipeline,
+    /// watches.yaml
+    Watches,
+}
+
+impl Options {
+    pub(super) fn run(self) -> anyhow::Result<Exit> {
+        let Self { file } = self;
+        let schema = match file {
+            File::Pipeline => pipeline::schema(),
+            File::Watches => watches::schema(),
+        };
+        let mut stdout = io::stdout().lock();
+        serde_json::to_writer_pretty(&mut stdout, &schema)?;
+        writeln!(stdout)?;
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,49 @@
+//! The text of a script, taken apart: functions stand outside of everything, what is left is a block.
+
+/// The functions of a text, and the rest of it.
+pub(super) fn apart(text: &str) -> (Vec<String>, String) {
+    let mut functions = Vec::new();
+    let mut rest = String::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if !is_function(line) {
+            rest.push_str(line);
+            rest.push('\n');
+            continue;
+        }
+        let mut function = format!("{line}\n");
+        while !is_closed(&function) {
+            let Some(line) = lines.next() else { break };
+            function.push_str(line);
+            function.push('\n');
+        }
+        functions.push(function);
+    }
+    (functions, rest.trim().to_owned())
+}
+
+fn is_function(line: &str) -> bool {
+    line.starts_with("fn ") || line.starts_with("private fn ")
+}
+
+/// Whether all braces of a function are closed. Those in strings count too: they come in pairs there.
+fn is_closed(function: &str) -> bool {
+    let count = |brace| function.matches(brace).count();
+    count('{') > 0 && count('{') <= count('}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_taken_out_whole() {
+        let text = "let a = 1;\nfn f(x) {\n    if x { 1 } else { 2 }\n}\nf(a)\nfn g() { 3 }\n";
+        let (functions, rest) = apart(text);
+        assert_eq!(
+            functions,
+            ["fn f(x) {\n    if x { 1 } else { 2 }\n}\n", "fn g() { 3 }\n"]
+        );
+        assert_eq!(rest, "let a = 1;\nf(a)");
+    }
+}

@@ -1,0 +1,32 @@
+//! An order in which the steps of a list can be done.
+
+use std::collections::BTreeSet;
+
+use super::Step;
+
+/// The indices of the steps of a list, each after those that it needs; else as in the file.
+pub fn order(steps: &[Step]) -> Vec<usize> {
+    let mut order = Vec::with_capacity(steps.len());
+    let mut done = BTreeSet::new();
+    while order.len() < steps.len() {
+        let mut left = (0..steps.len()).filter(|index| !done.contains(index));
+        let next = left.find(|index| steps[*index].needs.iter().all(|need| done.contains(need)));
+        // There is always one: a graph with a circle is not loaded.
+        let Some(next) = next else { break };
+        done.insert(next);
+        order.push(next);
+    }
+    order
+}
+
+/// The steps that have to be done before one, those that these need included.
+pub fn needs_all(steps: &[Step], index: usize) -> BTreeSet<usize> {
+    let mut all = BTreeSet::new();
+    let mut left = steps[index].needs.clone();
+    while let Some(need) = left.pop() {
+        if all.insert(need) {
+            left.extend(&steps[need].needs);
+        }
+    }
+    all
+}
