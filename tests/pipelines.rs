@@ -2,21 +2,29 @@
 //!
 //! A line `# file: PATH` begins another file of that role. Every role has the same few files beside.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics is a test that fails")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that panics is a test that fails"
+)]
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 use rhai_operator::host;
 use rhai_operator::model::Problem;
 use rhai_operator::role::pipeline::{Action, Step};
 use rhai_operator::role::{Entry, Loaded, load};
+use serde_json::Value;
 use tempfile::TempDir;
 
 const FILES: [(&str, &str); 4] = [
-    ("files/job.yaml", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: job}\n"),
+    (
+        "files/job.yaml",
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: job}\n",
+    ),
     ("files/page.html", "<p>hello</p>\n"),
     (
         "templates/deployment.yaml",
@@ -52,7 +60,9 @@ fn folder(text: &str) -> TempDir {
 fn outcome(folder: &TempDir) -> Result<String, String> {
     let root = format!("{}/", folder.path().display());
     let problems = |problems: &[Problem]| {
-        let told = problems.iter().map(|problem| problem.to_string().replace(&root, ""));
+        let told = problems
+            .iter()
+            .map(|problem| problem.to_string().replace(&root, ""));
         told.fold(String::new(), |all, problem| all + &problem + "\n")
     };
     match load(folder.path(), "web", &host::toolchain()) {
@@ -77,11 +87,20 @@ fn show(steps: &[Step], depth: usize, said: &mut String) {
         let indent = "  ".repeat(depth);
         let key = step.action.key();
         let line = step.place.line;
-        writeln!(said, "{indent}{index} {}: {key} at {line}, needs {needs:?}", step.name).unwrap();
+        writeln!(
+            said,
+            "{indent}{index} {}: {key} at {line}, needs {needs:?}",
+            step.name
+        )
+        .unwrap();
         match &step.action {
             Action::Include(include) => show(&include.steps, depth + 1, said),
             Action::Block(block) => {
-                for steps in [Some(&block.steps), block.rescue.as_ref(), Some(&block.always)] {
+                for steps in [
+                    Some(&block.steps),
+                    block.rescue.as_ref(),
+                    Some(&block.always),
+                ] {
                     show(steps.map_or(&[], Vec::as_slice), depth + 1, said);
                 }
             }
@@ -118,4 +137,134 @@ fn no_text_panics() {
     for (end, _) in whole.char_indices().step_by(41) {
         let _ = outcome(&folder(&whole[..end]));
     }
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pipelines/guide")
+}
+
+/// The pipelines that a page shows, with the lines that they begin on.
+fn examples(page: &str) -> Vec<(usize, String)> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("docs")
+        .join(page);
+    let text = fs::read_to_string(page).unwrap();
+    let mut examples = Vec::new();
+    let mut lines = text.lines().enumerate();
+    while let Some((number, line)) = lines.next() {
+        if line.trim() != "```yaml" {
+            continue;
+        }
+        let block = lines
+            .by_ref()
+            .map_while(|(_, line)| (line.trim() != "```").then_some(line));
+        let block: Vec<_> = block.collect();
+        examples.push((number + 2, block.join("\n") + "\n"));
+    }
+    examples
+}
+
+/// A project whose role `database` has this entry, and the files that the pages speak of.
+fn project(entry: &str, text: &str) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    copy(
+        &fixtures().join("role"),
+        &folder.path().join("roles/database"),
+    );
+    copy(
+        &fixtures().join("certificates"),
+        &folder.path().join("roles/certificates"),
+    );
+    write(folder.path(), &[(entry, text), ("watches.yaml", "[]\n")]);
+    folder
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+fn command(project: &TempDir, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rhai-operator"));
+    command
+        .env_clear()
+        .current_dir(project.path())
+        .args(arguments);
+    command.output().unwrap()
+}
+
+/// One run of the role on an API server in the process: the report without what differs between runs.
+fn report(project: &TempDir) -> Value {
+    let cr = fixtures().join("cr.yaml");
+    let input = fixtures().join("objects.yaml");
+    let output = command(
+        project,
+        &[
+            "role",
+            "run",
+            "database",
+            "--against",
+            "embedded",
+            "-o",
+            "json",
+            "--deploy-dir",
+            fixtures().to_str().unwrap(),
+            "--cr",
+            cr.to_str().unwrap(),
+            "--input",
+            input.to_str().unwrap(),
+        ],
+    );
+    let error = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{error}"))
+}
+
+/// Runs each example of a page, and the script that it is converted to: they make the same objects.
+fn run_examples(page: &str) {
+    let examples = examples(page);
+    assert!(examples.len() > 5, "{page} has no examples");
+    for (line, text) in examples {
+        let steps = project("roles/database/tasks/main.yaml", &text);
+        let report = report(&steps);
+        let kind = report["outcome"]["kind"].as_str().unwrap();
+        assert!(
+            ["done", "waiting"].contains(&kind),
+            "{page}:{line}: {}",
+            report["outcome"]
+        );
+
+        let converted = command(&steps, &["role", "convert", "database"]);
+        let error = String::from_utf8_lossy(&converted.stderr);
+        assert!(converted.status.success(), "{page}:{line}: {error}");
+        let script = String::from_utf8(converted.stdout).unwrap();
+        let again = self::report(&project("roles/database/tasks/main.rhai", &script));
+        if kind == "done" {
+            for key in ["outcome", "changes", "applied"] {
+                assert_eq!(report[key], again[key], "{page}:{line}: {key}\n{script}");
+            }
+        } else {
+            assert_eq!(
+                again["outcome"]["kind"], kind,
+                "{page}:{line}: {again:#}\n{script}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_example_of_the_guide_runs_and_so_does_its_script() {
+    run_examples("pipelines.md");
+}
+
+#[test]
+fn every_step_beside_a_task_of_ansible_runs_and_so_does_its_script() {
+    run_examples("from-ansible.md");
 }

@@ -55,7 +55,7 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum RoleCommand {
     /// Run a role once for one custom resource and show what it does.
-    Run(role_run::Options),
+    Run(Box<role_run::Options>),
     /// Print the script that does what a role's pipeline does.
     Convert(convert::Options),
 }

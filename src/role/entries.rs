@@ -47,7 +47,9 @@ impl<'a> Entries<'a> {
 
     fn is_there(&self, name: &str) -> bool {
         let endings = ["rhai", "yaml", "yml"];
-        let mut paths = endings.map(|ending| format!("tasks/{name}.{ending}")).into_iter();
+        let mut paths = endings
+            .map(|ending| format!("tasks/{name}.{ending}"))
+            .into_iter();
         paths.any(|path| self.source.folder.get(&path).is_some())
     }
 
@@ -85,9 +87,10 @@ impl<'a> Entries<'a> {
         self.pipelines = true;
         let loaded = pipeline::load(self.source, path);
         let scripts = loaded.pipeline.program.scripts();
-        self.reached.extend(scripts.map(|(path, _)| path.to_owned()));
         self.reached
-            .extend(loaded.files.iter().map(|path| path.to_string()));
+            .extend(scripts.map(|(path, _)| path.to_owned()));
+        self.reached
+            .extend(loaded.files.iter().map(ToString::to_string));
         self.tell(loaded.problems);
         Entry::Pipeline(Arc::new(loaded.pipeline))
     }
@@ -100,19 +103,18 @@ impl<'a> Entries<'a> {
             if self.reached.contains(&path) {
                 continue;
             }
-            match Path::new(name).extension().and_then(|ending| ending.to_str()) {
+            match Path::new(name)
+                .extension()
+                .and_then(|ending| ending.to_str())
+            {
                 Some("rhai") if self.pipelines => self.stray(&path),
                 Some("rhai") => {
                     self.script(&path);
                 }
-                Some("yaml" | "yml") if !self.is_entry(name) => self.tell_stray_steps(&path),
+                Some("yaml" | "yml") if !is_entry(name) => self.tell_stray_steps(&path),
                 _ => {}
             }
         }
-    }
-
-    fn is_entry(&self, name: &str) -> bool {
-        ["main", "finalize"].contains(&name.trim_end_matches(".yaml").trim_end_matches(".yml"))
     }
 
     /// A script that might be for steps: it may use what steps see.
@@ -146,4 +148,10 @@ impl<'a> Entries<'a> {
             }
         }
     }
+}
+
+/// Whether a file of `tasks/` is an entry by its name.
+fn is_entry(name: &str) -> bool {
+    let name = name.rsplit_once('.').map_or(name, |(name, _)| name);
+    ["main", "finalize"].contains(&name)
 }

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use super::entries::Entries;
 use super::folder::Folder;
 use super::meta::{self, Meta};
-use super::template_names::{self, Unknown};
 use super::pipeline::Source;
+use super::template_names::{self, Unknown};
 use super::{Loaded, Role, Toolchain};
 use crate::model::Problem;
 use crate::model::findings::Findings;
@@ -169,7 +169,9 @@ impl Loading<'_> {
         let mut sources = Sources::new(name, &folder.path);
         for (path, _) in folder.below("tasks") {
             let file = format!("tasks/{path}");
-            let ending = Path::new(path).extension().and_then(|ending| ending.to_str());
+            let ending = Path::new(path)
+                .extension()
+                .and_then(|ending| ending.to_str());
             let problems = match ending {
                 Some("rhai") => &mut *self.problems,
                 // Told by the reader of the steps.

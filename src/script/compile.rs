@@ -80,14 +80,9 @@ pub(super) struct Loading<'a> {
     entry: &'a str,
     files: Files,
     problems: Vec<Problem>,
+    /// Variables that scripts of files see beside those of every script.
+    variables: Vec<&'static str>,
 }
-
-/// A file that sees nothing more than every script.
-const SCRIPT: Syntax<'_> = Syntax {
-    expression: false,
-    variables: &[],
-    elsewhere: &[],
-};
 
 /// What a text is parsed as, and what it sees.
 #[derive(Clone, Copy)]
@@ -109,7 +104,14 @@ impl<'a> Loading<'a> {
             entry,
             files: BTreeMap::new(),
             problems: vec![],
+            variables: vec![],
         }
+    }
+
+    /// Lets scripts of files see further variables.
+    pub(super) fn with_variables(mut self, variables: Vec<&'static str>) -> Self {
+        self.variables = variables;
+        self
     }
 
     /// Whether a file was met already.
@@ -131,7 +133,13 @@ impl<'a> Loading<'a> {
     /// Parses a file and all that it imports; `above` are the files that led here.
     pub(super) fn load(&mut self, path: &str, above: &mut Vec<String>) {
         if let Some(text) = self.sources.text(path) {
-            self.load_text(path, text, SCRIPT, above);
+            let variables = self.variables.clone();
+            let syntax = Syntax {
+                expression: false,
+                variables: &variables,
+                elsewhere: &[],
+            };
+            self.load_text(path, text, syntax, above);
         }
     }
 
@@ -273,8 +281,11 @@ impl<'a> Loading<'a> {
                         .to_owned(),
                 )
             } else {
-                nearest(&name, known.copied().chain(locals.iter().map(String::as_str)))
-                    .map(|near| format!("did you mean `{near}`?"))
+                nearest(
+                    &name,
+                    known.copied().chain(locals.iter().map(String::as_str)),
+                )
+                .map(|near| format!("did you mean `{near}`?"))
             };
             self.problems.push(problem);
         }

@@ -183,13 +183,11 @@ pub(super) fn set_variable(name: &'static str, value: Dynamic) {
         let frame = current.frames.last_mut()?;
         let served = Served::new(&frame.program, name, value);
         let mut variables = frame.variables.iter_mut();
-        match variables.find(|(known, _)| *known == name) {
-            Some((_, before)) => Some(std::mem::replace(before, served)),
-            None => {
-                frame.variables.push((name, served));
-                None
-            }
+        if let Some((_, before)) = variables.find(|(known, _)| *known == name) {
+            return Some(std::mem::replace(before, served));
         }
+        frame.variables.push((name, served));
+        None
     });
     // Outside of `with`: dropping a script's values must not find the cell borrowed.
     drop(before);

@@ -8,12 +8,12 @@ use rhai::packages::{
 };
 use rhai::{Module, Shared};
 
+use super::fragment::Excerpt;
 use super::limits::{MAX_DEPTH, MAX_VARIABLES, Values};
 use super::modules::Modules;
 use super::names::Names;
 use super::program::Program;
 use super::sources::Sources;
-use super::fragment::Excerpt;
 use super::{builtin, compile, current, excerpts, syntax};
 use crate::model::Problem;
 

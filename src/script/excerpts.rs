@@ -1,7 +1,7 @@
 //! Excerpts → program: each is compiled as if it were a file, and what is wrong is told with its place
 //! in the file around it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::compile::{self, Files, Loading, Syntax};
@@ -19,7 +19,10 @@ pub(super) fn compile(
     entry: &str,
     excerpts: &[Excerpt],
 ) -> (Program, Vec<Problem>) {
-    let mut loading = Loading::new(engine, sources, entry);
+    // A module is one for all excerpts that import it.
+    let variables: BTreeSet<_> = excerpts.iter().flat_map(|one| &*one.variables).collect();
+    let variables = variables.into_iter().copied().collect();
+    let mut loading = Loading::new(engine, sources, entry).with_variables(variables);
     for (index, excerpt) in excerpts.iter().enumerate() {
         let path = path(index, excerpt);
         let syntax = Syntax {

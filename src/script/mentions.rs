@@ -32,7 +32,13 @@ impl Program {
         let own = uses(&compiled.ast, variable).into_iter().map(of_place);
         let mut mentions: Vec<_> = own.collect();
         let mut seen = BTreeSet::new();
-        self.in_modules(&compiled.ast, &self.entry, variable, &mut seen, &mut mentions);
+        self.in_modules(
+            &compiled.ast,
+            &self.entry,
+            variable,
+            &mut seen,
+            &mut mentions,
+        );
         mentions
     }
 
@@ -44,7 +50,10 @@ impl Program {
         seen: &mut BTreeSet<String>,
         mentions: &mut Vec<Mention>,
     ) {
-        for name in check::imports(ast).into_iter().filter_map(|import| import.name) {
+        for name in check::imports(ast)
+            .into_iter()
+            .filter_map(|import| import.name)
+        {
             let paths = self.files.keys().map(String::as_str);
             let Ok(path) = resolve(paths, &self.entry, importer, &name) else {
                 continue;
@@ -123,7 +132,10 @@ mod tests {
         let (program, problems) = engine.compile_excerpts(&sources, "a.yaml", &[excerpt]);
         assert_eq!(problems, [], "{text}");
         let mentions = program.mentions(Fragment(0), "results");
-        let keys: Vec<_> = mentions.iter().map(|mention| mention.key.as_deref()).collect();
+        let keys: Vec<_> = mentions
+            .iter()
+            .map(|mention| mention.key.as_deref())
+            .collect();
         assert_eq!(keys, expected, "{text}");
     }
 

@@ -1,7 +1,7 @@
 //! The files of a program, in memory, and what an import means among them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::names::nearest;
@@ -92,6 +92,10 @@ impl Sources {
     /// The paths of the scripts.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> + Clone {
         let paths = self.files.keys().map(String::as_str);
-        paths.filter(|path| path.ends_with(".rhai"))
+        paths.filter(|path| {
+            Path::new(path)
+                .extension()
+                .is_some_and(|ending| ending == "rhai")
+        })
     }
 }

@@ -34,9 +34,7 @@ pub(super) fn run(
     }
     let _entered = current::enter(run.clone(), program.clone(), variables);
     let guarded = panics::quietly(|| {
-        catch_unwind(AssertUnwindSafe(|| {
-            bridge::start(engine.rhai(), program)
-        }))
+        catch_unwind(AssertUnwindSafe(|| bridge::start(engine.rhai(), program)))
     });
     let programs = current::programs();
     let Ok(answer) = guarded else {

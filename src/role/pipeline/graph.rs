@@ -110,9 +110,10 @@ impl Graph<'_> {
 
     fn tell(&mut self, file: &str, at: Position, message: String, hint: String) {
         let problem = Problem::error(self.folder.join(file), at.line, at.column, message);
-        let problem = match hint.is_empty() {
-            true => problem,
-            false => problem.hint(hint),
+        let problem = if hint.is_empty() {
+            problem
+        } else {
+            problem.hint(hint)
         };
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
@@ -123,7 +124,7 @@ impl Graph<'_> {
     fn named(&mut self, at: &At<'_>, name: &str, position: Position) {
         let Some(target) = at.names.step(name) else {
             let message = format!("there is no step {name:?}");
-            let hint = self.hint_of_step(at, name);
+            let hint = hint_of_step(at.names, name);
             self.tell(at.file, position, message, hint);
             return;
         };
@@ -133,11 +134,7 @@ impl Graph<'_> {
             return;
         }
         match at.path.towards(target) {
-            Found::Sibling {
-                list,
-                from,
-                to,
-            } => self.add((list, from), to, Why::Named),
+            Found::Sibling { list, from, to } => self.add((list, from), to, Why::Named),
             Found::Earlier => {}
             Found::Later | Found::Around | Found::Within => {
                 let message = format!("{name:?} cannot be done before this step");
@@ -147,19 +144,7 @@ impl Graph<'_> {
         }
     }
 
-    fn hint_of_step(&self, at: &At<'_>, name: &str) -> String {
-        if let Some(enclosed) = at.names.enclosed(name) {
-            return format!("it is within {enclosed:?}: need that");
-        }
-        let known = at.names.steps();
-        match nearest(name, &known) {
-            Some(near) => format!("did you mean {near:?}?"),
-            None if known.is_empty() => "no step has a name".to_owned(),
-            None => String::new(),
-        }
-    }
-
-    /// A use of results; gates may use those of the step itself and of the steps within it.
+    /// A use of results; gates may use those of the steps within the step.
     fn mentioned(&mut self, at: &At<'_>, mention: &Mentioned, gate: bool) {
         let Some(key) = &mention.key else {
             for (list, index) in at.path.levels() {
@@ -174,42 +159,28 @@ impl Graph<'_> {
         let targets = at.names.result(key);
         if targets.is_empty() {
             let message = format!("no step makes results.{key}");
-            let hint = self.hint_of_result(at, key);
+            let hint = hint_of_result(at.names, key);
             self.tell(&file, position, message, hint);
             return;
         }
         for target in targets {
-            let found = if target == at.path {
-                Found::Within
-            } else {
-                at.path.towards(target)
-            };
-            match found {
+            if target == at.path {
+                let message = format!("results.{key} is what this step makes");
+                let hint = "in `until` it is `result`, in `ready` each object is `object`";
+                self.tell(&file, position, message, hint.to_owned());
+                continue;
+            }
+            match at.path.towards(target) {
                 Found::Sibling { list, from, to } => self.add((list, from), to, Why::Reads),
                 Found::Earlier => {}
                 Found::Within if gate => {}
                 Found::Within | Found::Around | Found::Later => {
                     let message = format!("results.{key} is not there yet");
-                    let hint = "it is made by this step, by one around it, or by a later part of \
-                                the same block";
+                    let hint = "it is made by a step around or within this one, or by a later part \
+                                of the same block";
                     self.tell(&file, position, message, hint.to_owned());
                 }
             }
-        }
-    }
-
-    fn hint_of_result(&self, at: &At<'_>, key: &str) -> String {
-        if let Some(enclosed) = at.names.enclosed(key) {
-            return format!("it is made within {enclosed:?}: see results[{enclosed:?}]");
-        }
-        if at.names.step(key).is_some() {
-            return "that step registers another name".to_owned();
-        }
-        let known = at.names.results();
-        match nearest(key, &known) {
-            Some(near) => format!("did you mean results.{near}?"),
-            None if known.is_empty() => "no step has a name".to_owned(),
-            None => String::new(),
         }
     }
 
@@ -275,5 +246,34 @@ impl Graph<'_> {
         let message = format!("the steps wait for one another: {}", names.join(" → "));
         let hint = reasons.join("; ");
         self.tell(&list.file, list.drafts[first].position, message, hint);
+    }
+}
+
+/// What may be meant by a step that there is not.
+fn hint_of_step(names: &Names<'_>, name: &str) -> String {
+    if let Some(enclosed) = names.enclosed(name) {
+        return format!("it is within {enclosed:?}: need that");
+    }
+    let known = names.steps();
+    match nearest(name, &known) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None if known.is_empty() => "no step has a name".to_owned(),
+        None => String::new(),
+    }
+}
+
+/// What may be meant by a result that there is not.
+fn hint_of_result(names: &Names<'_>, key: &str) -> String {
+    if let Some(enclosed) = names.enclosed(key) {
+        return format!("it is made within {enclosed:?}: see results[{enclosed:?}]");
+    }
+    if names.step(key).is_some() {
+        return "that step registers another name".to_owned();
+    }
+    let known = names.results();
+    match nearest(key, &known) {
+        Some(near) => format!("did you mean results.{near}?"),
+        None if known.is_empty() => "no step has a name".to_owned(),
+        None => String::new(),
     }
 }

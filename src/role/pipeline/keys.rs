@@ -112,7 +112,11 @@ const FOREIGN: &[(&str, &str, &str)] = &[
         "write role: NAME",
     ),
     ("with_items", "loops are written otherwise", "write loop"),
-    ("with_dict", "loops are written otherwise", "write loop: a map gives items with key and value"),
+    (
+        "with_dict",
+        "loops are written otherwise",
+        "write loop: a map gives items with key and value",
+    ),
     (
         "loop_control",
         "the item of a loop is `item`",
@@ -143,7 +147,11 @@ const FOREIGN: &[(&str, &str, &str)] = &[
         "there are no handlers",
         "write a step; it sends nothing when nothing changed",
     ),
-    ("become", "there is no other user to become", "leave it away"),
+    (
+        "become",
+        "there is no other user to become",
+        "leave it away",
+    ),
     (
         "dependsOn",
         "dependencies are written otherwise",
@@ -169,7 +177,11 @@ const FOREIGN: &[(&str, &str, &str)] = &[
         "conditions are written otherwise",
         "write when: EXPRESSION",
     ),
-    ("forEach", "loops are written otherwise", "write loop: EXPRESSION"),
+    (
+        "forEach",
+        "loops are written otherwise",
+        "write loop: EXPRESSION",
+    ),
 ];
 
 /// The keys of an `apply` that does not write its manifest directly.
@@ -178,14 +190,22 @@ pub(super) const APPLY: Keys = Keys {
         "manifest", "file", "template", "vars", "owner", "force", "adopt", "recreate",
     ],
     refused: &[
-        ("definition", "definition is Ansible's word", "write manifest"),
+        (
+            "definition",
+            "definition is Ansible's word",
+            "write manifest",
+        ),
         ("src", "src is Ansible's word", "write file"),
         (
             "state",
             "what is applied is present",
             "to delete, write a step with delete",
         ),
-        ("wait", "gates are keys of the step", "write ready: true beside apply"),
+        (
+            "wait",
+            "gates are keys of the step",
+            "write ready: true beside apply",
+        ),
     ],
 };
 

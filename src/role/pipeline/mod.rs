@@ -36,10 +36,10 @@ use std::sync::Arc;
 pub use action::{
     Action, Apply, Assert, Block, Condition, Delete, Event, Include, Manifests, Options, Role,
 };
-pub(super) use load::{Source, load};
-pub use schema::schema;
 pub use convert::convert;
+pub(super) use load::{Source, load};
 pub use order::{needs_all, order};
+pub use schema::schema;
 pub use step::{Loop, Ready, Step};
 pub use tree::{Expression, Part, Place, Query, Test, Text, Tree};
 

@@ -14,12 +14,7 @@ use crate::model::yaml::Position;
 
 impl Reading<'_> {
     /// A query over the variables, or in a gate `ready` over the object.
-    pub(super) fn query(
-        &mut self,
-        file: File<'_>,
-        item: &Item<'_>,
-        scope: Scope,
-    ) -> Option<Query> {
+    pub(super) fn query(&mut self, file: File<'_>, item: &Item<'_>, scope: Scope) -> Option<Query> {
         let text = item.text()?;
         let place = |index| {
             let (line, column) = scalar::places(file.text, item.position(), text).at(index);
@@ -59,7 +54,8 @@ impl Reading<'_> {
             let hint = near.unwrap_or_else(|| {
                 "the query is asked of a map of the variables: $.spec.size".to_owned()
             });
-            file.findings.error(at, format!("undefined variable `{name}`"), hint);
+            file.findings
+                .error(at, format!("undefined variable `{name}`"), hint);
         }
     }
 

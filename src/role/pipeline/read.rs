@@ -40,7 +40,9 @@ impl Reading<'_> {
             Vec::new()
         };
         // Paths in messages are those within a step.
-        let items = items.iter().map(|item| Item::root(item.node(), file.findings));
+        let items = items
+            .iter()
+            .map(|item| Item::root(item.node(), file.findings));
         let drafts = items
             .enumerate()
             .filter_map(|(index, item)| self.step(file, &item, index, around));
@@ -59,36 +61,17 @@ impl Reading<'_> {
         around: &Around,
     ) -> Option<Draft> {
         let fields = item.fields(STEP)?;
-        let action = self.action_of(&fields, item.node())?;
+        let action = Self::action_of(&fields, item.node())?;
         let mut scope = around.scope;
         scope.item |= fields.get("loop").is_some();
         let first = self.excerpts.len();
         self.mentions.clear();
-        let mut tags = around.tags.clone();
-        tags.extend(fields.get("tags").map(|item| words(&item)).unwrap_or_default());
-        let name = fields.get("name").and_then(|item| name(&item));
-        let register = fields.get("register").and_then(|item| self::name(&item));
-        let repeat = fields.get("loop");
-        let mut step = Step {
-            register: register.or_else(|| name.clone()),
-            name: name.unwrap_or_else(|| format!("{} {}", action.name, index + 1).into()),
-            place: self.place(file, item.position()),
-            needs: Vec::new(),
-            repeat: repeat.and_then(|item| self.repeat(file, &item, around.scope)),
-            when: self.tests_of(file, &fields, "when", scope),
-            vars: fields
-                .get("vars")
-                .map(|item| self.variables(file, &item, scope))
-                .unwrap_or_default(),
-            tags,
-            action: Action::Block(Block::default()),
-            ready: None,
-            until: Vec::new(),
-            timeout: fields.get("timeout").and_then(|item| item.duration()),
-            retries: fields.get("retries").and_then(|item| item.count(0)),
-        };
+        let mut step = self.head(file, &fields, (&action.name, index), (around, scope));
         let plain = self.action(file, &fields, &action.name, scope);
-        let (code, mentions) = (first..self.excerpts.len(), std::mem::take(&mut self.mentions));
+        let (code, mentions) = (
+            first..self.excerpts.len(),
+            std::mem::take(&mut self.mentions),
+        );
         self.gates(file, &fields, &mut step, (&action.name, scope));
         let gates = code.end..self.excerpts.len();
         let gate_mentions = std::mem::take(&mut self.mentions);
@@ -116,8 +99,42 @@ impl Reading<'_> {
         })
     }
 
+    /// All of a step but its action, its gates and its needs.
+    fn head(
+        &mut self,
+        file: File<'_>,
+        fields: &Fields<'_>,
+        (action, index): (&str, usize),
+        (around, scope): (&Around, Scope),
+    ) -> Step {
+        let mut tags = around.tags.clone();
+        let own = fields.get("tags").map(|item| words(&item));
+        tags.extend(own.unwrap_or_default());
+        let name = fields.get("name").and_then(|item| name(&item));
+        let register = fields.get("register").and_then(|item| self::name(&item));
+        let repeat = fields.get("loop");
+        let vars = fields.get("vars");
+        Step {
+            register: register.or_else(|| name.clone()),
+            name: name.unwrap_or_else(|| format!("{action} {}", index + 1).into()),
+            place: self.place(file, fields.position()),
+            needs: Vec::new(),
+            repeat: repeat.and_then(|item| self.repeat(file, &item, around.scope)),
+            vars: vars
+                .map(|item| self.variables(file, &item, scope))
+                .unwrap_or_default(),
+            when: self.tests_of(file, fields, "when", scope),
+            tags,
+            action: Action::Block(Block::default()),
+            ready: None,
+            until: Vec::new(),
+            timeout: fields.get("timeout").and_then(|item| item.duration()),
+            retries: fields.get("retries").and_then(|item| item.count(0)),
+        }
+    }
+
     /// The one key that is an action.
-    fn action_of(&self, fields: &Fields<'_>, node: &Node) -> Option<Key> {
+    fn action_of(fields: &Fields<'_>, node: &Node) -> Option<Key> {
         let Content::Map(entries) = &node.content else {
             return None;
         };
@@ -131,7 +148,10 @@ impl Reading<'_> {
             return None;
         };
         for other in actions {
-            let message = format!("a step has one action, and this one has {} already", first.name);
+            let message = format!(
+                "a step has one action, and this one has {} already",
+                first.name
+            );
             fields.error_at(other.position, &message, "make it a step of its own");
         }
         if !entries.iter().any(|(key, _)| key.name == "block") {
@@ -178,7 +198,10 @@ impl Reading<'_> {
         if let Some(item) = fields.get("ready") {
             if !["apply", "delete", "script", "role"].contains(&action) {
                 let hint = "a gate on anything is written until: EXPRESSION";
-                item.error(&format!("{action} makes no object that could be ready"), hint);
+                item.error(
+                    &format!("{action} makes no object that could be ready"),
+                    hint,
+                );
             }
             step.ready = match item.node().content {
                 Content::Bool(flag) => flag.then_some(Ready::Status),
@@ -238,7 +261,10 @@ fn name(item: &Item<'_>) -> Option<Arc<str>> {
 
 /// One word or a list of them.
 fn words(item: &Item<'_>) -> Vec<Arc<str>> {
-    texts(item).into_iter().map(|(text, _)| text.into()).collect()
+    texts(item)
+        .into_iter()
+        .map(|(text, _)| text.into())
+        .collect()
 }
 
 fn needs(item: &Item<'_>) -> Vec<(String, Position)> {

@@ -45,7 +45,7 @@ impl Reading<'_> {
         let action = match key {
             "block" | "include" => return None,
             "apply" => self.apply(file, &item, scope),
-            "delete" => self.delete(file, &item, scope),
+            "delete" => Some(self.delete(file, &item, scope)),
             "script" => self.script_of(file, &item, scope).map(Action::Script),
             "role" => self.role(file, &item, scope),
             "status" => self.map(file, &item, scope).map(Action::Status),
@@ -102,9 +102,7 @@ impl Reading<'_> {
             item.error("is for a template", hint);
         }
         match (manifest, of_file, template) {
-            (Some(item), None, None) => {
-                Some(Manifests::Inline(self.manifest(file, &item, scope)?))
-            }
+            (Some(item), None, None) => Some(Manifests::Inline(self.manifest(file, &item, scope)?)),
             (None, Some(item), None) => self.file_of(file, &item, scope),
             (None, None, Some(item)) => self.template(file, fields, &item, scope),
             (None, None, None) => {
@@ -222,12 +220,12 @@ impl Reading<'_> {
         false
     }
 
-    fn delete(&mut self, file: File<'_>, item: &Item<'_>, scope: Scope) -> Option<Action> {
+    fn delete(&mut self, file: File<'_>, item: &Item<'_>, scope: Scope) -> Action {
         let items = match item.node().content {
             Content::List(_) => item.items().unwrap_or_default(),
             _ => vec![item.clone()],
         };
-        let mut propagation = None;
+        let mut propagation: Option<&'static str> = None;
         let mut objects = Vec::new();
         for item in &items {
             if let Content::String(_) = item.node().content {
@@ -241,26 +239,27 @@ impl Reading<'_> {
             let keys = ["apiVersion", "kind", "name"];
             tell_incomplete(item, &keys[..if named { 2 } else { 3 }]);
             let chosen = fields.get("propagation");
-            propagation = propagation.or(chosen.and_then(|item| item.choice(&PROPAGATION)));
+            let chosen = chosen.and_then(|item| Some((item.choice(&PROPAGATION)?, item)));
+            if let Some((chosen, item)) = chosen {
+                if propagation.is_some_and(|before| before != chosen) {
+                    item.error("one step has one propagation", "make two steps");
+                }
+                propagation = Some(chosen);
+            }
             let mut node = item.node().clone();
             if let Content::Map(entries) = &mut node.content {
                 entries.retain(|(key, _)| key.name != "propagation");
             }
             objects.push(self.tree(file, &node, scope));
         }
-        Some(Action::Delete(Delete {
+        Action::Delete(Delete {
             objects: Tree::list(objects),
             propagation,
-        }))
+        })
     }
 
     /// Code, or a file of it.
-    fn script_of(
-        &mut self,
-        file: File<'_>,
-        item: &Item<'_>,
-        scope: Scope,
-    ) -> Option<Expression> {
+    fn script_of(&mut self, file: File<'_>, item: &Item<'_>, scope: Scope) -> Option<Expression> {
         let named = match &item.node().content {
             Content::Map(_) => Some(item.fields(keys::SCRIPT)?.required("file", None)?),
             Content::String(text) if is_script_name(text) => Some(item.clone()),
@@ -369,7 +368,10 @@ impl Reading<'_> {
             _ => Some(item.clone()),
         };
         let Some(item) = named else { return Vec::new() };
-        let Some(name) = item.text().filter(|name| self.is_there("tasks", name, &item)) else {
+        let Some(name) = item
+            .text()
+            .filter(|name| self.is_there("tasks", name, &item))
+        else {
             return Vec::new();
         };
         let path: Arc<str> = format!("tasks/{name}").into();
@@ -377,8 +379,11 @@ impl Reading<'_> {
             file: Arc::clone(&path),
             steps: Vec::new(),
         });
-        if Path::new(name).extension().is_some_and(|ending| ending == "rhai") {
-            item.error("expected a file of steps, found a script", "write script: {file: …}");
+        if is_rhai(name) {
+            item.error(
+                "expected a file of steps, found a script",
+                "write script: {file: …}",
+            );
             return Vec::new();
         }
         if let Some(first) = file.above.iter().position(|above| *above == path) {
@@ -399,7 +404,12 @@ fn is_manifest_key(key: &str) -> bool {
 
 /// Whether a `script` names a file: as code it would be a property of a variable that does not exist.
 fn is_script_name(text: &str) -> bool {
-    text.ends_with(".rhai") && !text.contains(char::is_whitespace) && !text.contains('(')
+    is_rhai(text) && !text.contains(char::is_whitespace) && !text.contains('(')
+}
+
+fn is_rhai(name: &str) -> bool {
+    let ending = Path::new(name).extension();
+    ending.is_some_and(|ending| ending == "rhai")
 }
 
 /// Tells the keys that an object needs and does not have.

@@ -69,7 +69,11 @@ enum Style {
 
 fn aligned(text: &str, at: Position, string: &str, places: &mut Places) -> Option<()> {
     let line = text.split('\n').nth(at.line.checked_sub(1)?)?;
-    let before: usize = text.split('\n').take(at.line - 1).map(|l| l.len() + 1).sum();
+    let before: usize = text
+        .split('\n')
+        .take(at.line - 1)
+        .map(|l| l.len() + 1)
+        .sum();
     let skipped = line.chars().take(at.column.checked_sub(1)?);
     let offset = before + skipped.map(char::len_utf8).sum::<usize>();
     let mut cursor = Cursor {

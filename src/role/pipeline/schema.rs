@@ -1,10 +1,6 @@
 //! The JSON Schema of a file of steps, for editors. The reading itself is done by hand (`read.rs`); a
 //! test keeps the keys of both the same. The comments are the schema's descriptions: no Markdown in them.
 
-#![expect(
-    clippy::doc_markdown,
-    reason = "editors show these comments as plain text"
-)]
 #![expect(dead_code, reason = "only the schemas of these types are used")]
 
 use std::collections::BTreeMap;

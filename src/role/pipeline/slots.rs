@@ -130,7 +130,11 @@ mod tests {
             "a /* } */ + b",
             "if a { b } else { c }",
         ] {
-            assert_eq!(split(&format!("${{{code}}}")), Ok(vec![slot(code, 2)]), "{code}");
+            assert_eq!(
+                split(&format!("${{{code}}}")),
+                Ok(vec![slot(code, 2)]),
+                "{code}"
+            );
         }
     }
 

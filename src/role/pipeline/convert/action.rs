@@ -38,7 +38,9 @@ impl Script<'_> {
                 let [kind, reason, message] =
                     [&condition.kind, &condition.reason, &condition.message].map(code::text);
                 let status = code::tree(&condition.status);
-                self.lines(&format!("set_condition({kind}, {status}, {reason}, {message});"));
+                self.lines(&format!(
+                    "set_condition({kind}, {status}, {reason}, {message});"
+                ));
                 self.gates(step, "()");
             }
             Action::Event(event) => {
@@ -122,7 +124,9 @@ impl Script<'_> {
             ("adopt", adopt),
             ("recreate", recreate),
         ];
-        let given = options.iter().filter_map(|(name, flag)| Some(format!("{name}: {}", (*flag)?)));
+        let given = options
+            .iter()
+            .filter_map(|(name, flag)| Some(format!("{name}: {}", (*flag)?)));
         let given: Vec<_> = given.collect();
         let objects = self.manifests(&apply.manifests);
         if given.is_empty() {
@@ -162,7 +166,10 @@ impl Script<'_> {
                 if first.is_empty() && vars.is_empty() {
                     return format!("template_objects({name})");
                 }
-                format!("template_objects({name}, {})", code::variables(&first, vars))
+                format!(
+                    "template_objects({name}, {})",
+                    code::variables(&first, vars)
+                )
             }
         }
     }
@@ -266,7 +273,11 @@ impl Script<'_> {
             return;
         };
         self.rescued += 1;
-        self.within("try {", |script| script.steps(&block.steps), "} catch (error) {");
+        self.within(
+            "try {",
+            |script| script.steps(&block.steps),
+            "} catch (error) {",
+        );
         self.rescued -= 1;
         self.depth += 1;
         if !rescue.is_empty() {

@@ -182,7 +182,15 @@ pub(super) fn query(query: &Query, root: Option<&str>) -> String {
         (Some(root), _) => (root.to_owned(), &query.text),
         (None, Some((variable, path))) => (variable.to_string(), path),
         (None, None) => {
-            let names = ["cr", "spec", "status", "meta", "vars", "finalizing", "reason"];
+            let names = [
+                "cr",
+                "spec",
+                "status",
+                "meta",
+                "vars",
+                "finalizing",
+                "reason",
+            ];
             let names = names.iter().chain(&["results"]);
             let all = map(names.map(|name| format!("{name}: {name}")));
             (all, &query.text)

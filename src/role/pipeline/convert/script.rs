@@ -42,7 +42,10 @@ mod tests {
         let (functions, rest) = apart(text);
         assert_eq!(
             functions,
-            ["fn f(x) {\n    if x { 1 } else { 2 }\n}\n", "fn g() { 3 }\n"]
+            [
+                "fn f(x) {\n    if x { 1 } else { 2 }\n}\n",
+                "fn g() { 3 }\n"
+            ]
         );
         assert_eq!(rest, "let a = 1;\nf(a)");
     }
