@@ -160,6 +160,7 @@ fn run_a_role(bencher: Bencher) {
     bencher.bench_local(|| {
         let job = Job {
             program: program.clone(),
+            native: None,
             variables: variables.clone(),
             state: Arc::new(()),
             limits: Limits::default(),

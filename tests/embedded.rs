@@ -1,9 +1,13 @@
-//! The commands that need no cluster, from outside: `dev`, and `role run --against embedded`.
+//! What needs no cluster: the commands `dev` and `role run --against embedded`, from outside, and
+//! pipelines on the embedded API.
 
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     reason = "a test that panics is a test that fails"
 )]
+
+mod steps;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -15,6 +19,8 @@ use kube::{Api, Client, Config};
 use rhai_operator::clock;
 use tempfile::TempDir;
 use tokio::process::{Child, Command as AsyncCommand};
+
+use rhai_operator::apiserver::{self, ApiServer, User};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_rhai-operator");
 const SOON: Duration = Duration::from_mins(1);
@@ -216,3 +222,23 @@ fn what_is_wrong_is_named() {
     assert!(error.contains("web.yaml"), "{error}");
     assert!(error.contains("apiVersion"), "{error}");
 }
+
+/// A server with nothing in it for each test of pipelines.
+fn ground() -> steps::stage::Ground {
+    let server = ApiServer::new(apiserver::Options::default());
+    steps::stage::Ground {
+        client: Client::new(server.client(User::admin()), "default"),
+        namespace: "default".into(),
+        group: "pipelines.example.com".into(),
+    }
+}
+
+macro_rules! on_the_embedded_api {
+    ($($test:ident),* $(,)?) => {
+        $(#[tokio::test]
+        async fn $test() {
+            steps::$test(ground()).await;
+        })*
+    };
+}
+steps::steps!(on_the_embedded_api);

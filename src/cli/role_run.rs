@@ -4,9 +4,11 @@
 //! none is added. With `--plan` every write is a dry-run of the server. With `--against embedded` the
 //! server is one in this process.
 
+mod choice;
 mod document;
 mod resource;
 mod show;
+mod steps;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -16,7 +18,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use tokio_util::sync::CancellationToken;
 
-use self::resource::{Found, Selection};
+use self::choice::Choice;
+use self::resource::Found;
 use super::connection::Connection;
 use super::logging::Logging;
 use super::output::Output;
@@ -26,7 +29,7 @@ use crate::apiserver::{self, ApiServer, User};
 use crate::clock::{self, Clock};
 use crate::cluster::connect::{self, Source, connect};
 use crate::model::{Outcome, Reason};
-use crate::reconcile::{self, Context, Input, Mode, Report};
+use crate::reconcile::{self, Context, Input, Mode, Report, Selection};
 use crate::role::{self, Roles, Toolchain};
 use crate::script::Pool;
 use crate::watches::{Environment, Watch};
@@ -51,6 +54,8 @@ pub(super) struct Options {
     /// Write nothing: show what would be created, changed and deleted, and exit with 4 if there is any.
     #[arg(long)]
     plan: bool,
+    #[command(flatten)]
+    choice: Choice,
     /// Where the role runs: on a cluster, or on an API server in this process that holds the project's
     /// CRDs, the custom resource and what --input names.
     #[arg(long, value_name = "GROUND", default_value = "cluster")]
@@ -107,17 +112,18 @@ impl Options {
                 return Ok(Exit::Failed);
             }
         };
-        if project.roles.get(&self.role).is_none() {
+        let Some(role) = project.roles.get(&self.role) else {
             let names: Vec<&str> = project.roles.names().collect();
             anyhow::bail!(
                 "there is no role {}; there are {}",
                 self.role,
                 names.join(", ")
             );
-        }
+        };
+        let selection = self.choice.of(role)?;
         let runtime = super::runtime()?;
         let pool = Arc::new(Pool::new(toolchain.engine, 1, runtime.handle().clone()));
-        let (report, known) = runtime.block_on(self.once(&project, pool))?;
+        let (report, known) = runtime.block_on(self.once(&project, pool, selection))?;
         self.show(&report, known)?;
         Ok(exit(&report, self.plan))
     }
@@ -127,18 +133,19 @@ impl Options {
         &self,
         project: &role::Project,
         pool: Arc<Pool>,
+        selection: Selection,
     ) -> anyhow::Result<(Report, bool)> {
         let connect::Connection {
             cluster, namespace, ..
         } = self.ground().await?;
-        let selection = Selection {
+        let selected = resource::Selection {
             cr: &self.cr,
             namespace: self.namespace.as_deref(),
             default_namespace: &namespace,
             set: &self.set,
             watches: &project.watches,
         };
-        let Found { mut cr, mut live } = resource::find(&cluster, &selection).await?;
+        let Found { mut cr, mut live } = resource::find(&cluster, &selected).await?;
         if self.against == Against::Embedded && !live {
             cr = Arc::unwrap_or_clone(install::apply(&cluster, &cr.value()).await?);
             live = true;
@@ -152,6 +159,7 @@ impl Options {
         }
         let mut context = Context::new(cluster, pool, Clock::system());
         context.allow_env.clone_from(&self.project.allow_env);
+        context.selection = selection;
         let input = Input {
             watch: watch_for(&project.watches, &self.role, &cr.gvk),
             reason: if cr.deleting {

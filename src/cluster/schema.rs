@@ -26,6 +26,18 @@ impl Cluster {
         fields.flatten().is_none_or(|fields| fields.contains(field))
     }
 
+    /// Whether the CRD of a kind declares a field of this name in its status. No where there is no CRD, or
+    /// we may not read it, or a status takes whatever it is given.
+    pub async fn declares_status_field(&self, gvk: &Gvk, field: &str) -> bool {
+        self.has_status_field(gvk, field).await
+            && self
+                .shared
+                .discovery
+                .status_fields(gvk)
+                .flatten()
+                .is_some_and(|fields| fields.contains(field))
+    }
+
     async fn ask_for_fields(&self, gvk: &Gvk) -> Fields {
         let kind = self.kind(gvk).await.ok().flatten()?;
         let name = format!("{}.{}", kind.plural, gvk.group);

@@ -26,12 +26,7 @@ mod functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn file(cx: NativeCallContext, name: &str) -> Answer<String> {
-        let role = Session::of(&cx)?.role();
-        let Some(bytes) = role.files.get(name) else {
-            let message = format!("the role has no files/{name}");
-            return Err(HostError::new("not_found", message).into());
-        };
-        String::from_utf8(bytes.to_vec()).map_err(|_| invalid(format!("files/{name} is not text")))
+        read(&cx, name)
     }
 
     /// The names of the role's files that a pattern selects, sorted.
@@ -50,4 +45,14 @@ mod functions {
         let names = pattern::select(pattern, role.files.keys().map(String::as_str))?;
         Ok(names.into_iter().map(Into::into).collect())
     }
+}
+
+/// The text of a file of the role.
+pub(super) fn read(cx: &NativeCallContext, name: &str) -> Answer<String> {
+    let role = Session::of(cx)?.role();
+    let Some(bytes) = role.files.get(name) else {
+        let message = format!("the role has no files/{name}");
+        return Err(HostError::new("not_found", message).into());
+    };
+    String::from_utf8(bytes.to_vec()).map_err(|_| invalid(format!("files/{name} is not text")))
 }

@@ -1,5 +1,6 @@
 //! How a run goes on, waits, or ends.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rhai::plugin::{Module, export_module, exported_module};
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use super::arguments::{self, Reference};
 use super::session::{Ending, Included, Session, live};
-use super::{Answer, invalid, k8s, path, readiness};
+use super::{Answer, invalid, k8s, path, pipeline, readiness};
 use crate::clock;
 use crate::model::{Object, ObjectRef};
 use crate::role;
@@ -109,18 +110,34 @@ mod functions {
     #[rhai_fn(name = "wait_gone", volatile, return_raw)]
     pub fn wait_gone(cx: NativeCallContext, object: Dynamic) -> Answer<()> {
         let reference = Reference::of(&object)?;
-        wait(&cx, "wait_gone", &reference, |found| match found {
-            Some(found)
-                if reference
-                    .uid
-                    .as_deref()
-                    .is_none_or(|uid| uid == &*found.uid) =>
-            {
-                Err("it is still there".into())
-            }
-            _ => Ok(()),
+        wait(&cx, "wait_gone", &reference, |found| {
+            gone(&reference, found)
         })
         .map(|_| ())
+    }
+
+    /// Waits until a condition holds that depends on what the run has read; see `wait_ready` for how.
+    ///
+    /// The condition is looked at once. If it does not hold, the run ends here as *waiting*, and begins
+    /// anew when anything changes that it read or applied.
+    ///
+    /// - `holds`: the condition.
+    /// - `on`: what is waited for, in words.
+    ///
+    /// ```rhai,no_run
+    /// let pods = k8s_list("v1", "Pod", #{labels: #{app: meta.name}});
+    /// wait_until(pods.len >= 3, "3 Pods");
+    /// ```
+    #[rhai_fn(name = "wait_until", volatile, return_raw)]
+    pub fn wait_until(cx: NativeCallContext, holds: bool, on: &str) -> Answer<()> {
+        let session = Session::of(&cx)?;
+        if holds {
+            session.trace("wait_until", clock::now(), || on, || "done");
+            return Ok(());
+        }
+        session.trace("wait_until", clock::now(), || on, || "waiting");
+        let (on, objects) = (on.to_owned(), session.gathered().applied.clone());
+        Err(script::end(&cx, Arc::new(Ending::Waiting { on, objects })))
     }
 
     /// Ends the run as failed for good: it is not tried again until something changes that a run
@@ -189,7 +206,7 @@ mod functions {
 }
 
 /// Why a wait goes on.
-enum NotYet {
+pub(super) enum NotYet {
     /// What is the matter, for people.
     Because(String),
     /// It can never end well.
@@ -214,6 +231,33 @@ impl From<Box<rhai::EvalAltResult>> for NotYet {
     }
 }
 
+/// Whether an object is gone: another of its name does not count.
+pub(super) fn gone(reference: &Reference, found: Option<&Object>) -> Result<(), NotYet> {
+    let is_it = |found: &Object| {
+        reference
+            .uid
+            .as_deref()
+            .is_none_or(|uid| uid == &*found.uid)
+    };
+    match found {
+        Some(found) if is_it(found) => Err("it is still there".into()),
+        _ => Ok(()),
+    }
+}
+
+/// What a look at an object came to.
+pub(super) enum Look {
+    /// It is as it should be.
+    Holds(Option<Arc<Object>>),
+    /// It is not.
+    NotYet {
+        /// The object.
+        object: ObjectRef,
+        /// What is the matter, for people.
+        why: String,
+    },
+}
+
 /// Returns the object once a condition holds; else ends the run as waiting for it.
 fn wait(
     cx: &NativeCallContext,
@@ -221,6 +265,23 @@ fn wait(
     reference: &Reference,
     holds: impl Fn(Option<&Object>) -> Result<(), NotYet>,
 ) -> Answer<Dynamic> {
+    match look(cx, function, reference, holds)? {
+        Look::Holds(found) => Ok(found.as_ref().map(live).unwrap_or_default()),
+        Look::NotYet { object, why } => {
+            let on = format!("{object}: {why}");
+            let objects = BTreeSet::from([object]);
+            Err(script::end(cx, Arc::new(Ending::Waiting { on, objects })))
+        }
+    }
+}
+
+/// Reads an object, and tells whether a condition holds.
+pub(super) fn look(
+    cx: &NativeCallContext,
+    function: &'static str,
+    reference: &Reference,
+    holds: impl Fn(Option<&Object>) -> Result<(), NotYet>,
+) -> Answer<Look> {
     let session = Session::of(cx)?;
     let since = clock::now();
     let (object, found): (ObjectRef, Option<Arc<Object>>) =
@@ -228,7 +289,7 @@ fn wait(
     match holds(found.as_deref()) {
         Ok(()) => {
             session.trace(function, since, || object, || "done");
-            Ok(found.as_ref().map(live).unwrap_or_default())
+            Ok(Look::Holds(found))
         }
         Err(NotYet::Error(error)) => Err(error),
         Err(NotYet::Because(why)) => {
@@ -238,13 +299,13 @@ fn wait(
                 || object.clone(),
                 || format!("waiting: {why}"),
             );
-            let on = format!("{object}: {why}");
-            Err(script::end(cx, Arc::new(Ending::Waiting { on, object })))
+            Ok(Look::NotYet { object, why })
         }
     }
 }
 
-fn include(cx: &NativeCallContext, name: &str, vars: &Dynamic) -> Answer<Dynamic> {
+/// Runs another role of the project.
+pub(super) fn include(cx: &NativeCallContext, name: &str, vars: &Dynamic) -> Answer<Dynamic> {
     let session = Session::of(cx)?;
     let Some(role) = session.setup.roles.get(name) else {
         let message = format!("there is no role {name} in this project");
@@ -262,11 +323,14 @@ fn include(cx: &NativeCallContext, name: &str, vars: &Dynamic) -> Answer<Dynamic
     let nothing = serde_json::Map::new();
     let vars = role::variables(role, &nothing, &over, None, false);
     let vars = value::to_dynamic(&Value::Object(vars));
+    let mut variables = session.variables();
+    variables.insert("vars", vars.clone());
     session.included.lock().push(Included {
         role: Arc::clone(role),
         vars,
     });
-    let result = script::include(cx, role.entry.program(), session.variables());
+    let native = pipeline::native(&role.entry);
+    let result = script::include(cx, role.entry.program(), native.as_ref(), variables);
     session.included.lock().pop();
     result
 }

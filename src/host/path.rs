@@ -170,7 +170,7 @@ fn index(key: &str, length: usize) -> Option<usize> {
 }
 
 /// The first `most` values that a query finds.
-fn select(value: &Dynamic, query: &str, most: usize) -> Answer<Array> {
+pub(super) fn select(value: &Dynamic, query: &str, most: usize) -> Answer<Array> {
     thread_local! {
         static QUERIES: Memo<JpQuery> = Memo::new();
     }

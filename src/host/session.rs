@@ -9,6 +9,7 @@ use rhai::{Dynamic, NativeCallContext};
 use serde_json::{Map, Value};
 
 use super::Answer;
+use super::steps::{Marks, Open, Selection, Step};
 use crate::apply::{self, Action, Actions, Applied, Memory, Owner};
 use crate::clock::{self, Clock, Instant};
 use crate::cluster::Cluster;
@@ -17,7 +18,7 @@ use crate::model::condition::Condition;
 use crate::model::redact::Redactor;
 use crate::model::{Object, ObjectRef};
 use crate::role::{Role, Roles};
-use crate::script::{Run, Variables, value};
+use crate::script::{self, Run, Variables, value};
 
 /// What a session is made of.
 pub struct Setup {
@@ -41,14 +42,20 @@ pub struct Setup {
     pub allow_env: Vec<String>,
     /// Whether each call is noted in [`Gathered::trace`].
     pub trace: bool,
+    /// What earlier runs left to be remembered of steps.
+    pub marks: Marks,
+    /// Which steps of the role are done.
+    pub selection: Selection,
 }
 
 /// The state of a run ([`crate::script::Job::state`]).
 pub struct Session {
     pub(crate) setup: Setup,
-    started: Instant,
+    pub(super) started: Instant,
     /// The included roles at work, innermost last.
     pub(super) included: Mutex<Vec<Included>>,
+    /// The steps at work.
+    pub(super) open: Mutex<Open>,
     gathered: Mutex<Gathered>,
 }
 
@@ -93,6 +100,12 @@ pub struct Gathered {
     pub calls: BTreeMap<&'static str, usize>,
     /// Each call, where [`Setup::trace`] asks for it.
     pub trace: Vec<Call>,
+    /// What steps came to, in the order in which they were done.
+    pub steps: Vec<Step>,
+    /// What is to be remembered of them; none where no pipeline came to its end.
+    pub marks: Option<Marks>,
+    /// Whether the run left out steps that it was not asked to do.
+    pub partial: bool,
 }
 
 /// What a run read.
@@ -148,13 +161,29 @@ pub enum Ending {
     Waiting {
         /// On what, for people.
         on: String,
-        /// The object, read by this run.
-        object: ObjectRef,
+        /// The objects, read or applied by this run.
+        objects: BTreeSet<ObjectRef>,
     },
     /// `fail(message)`: no retry of its own.
     Failed(String),
+    /// Steps of a pipeline failed.
+    Broken {
+        /// The steps and what is wrong, for people.
+        message: String,
+        /// Not before this has passed, where a server said so.
+        after: Option<Duration>,
+        /// Nobody but people can mend it.
+        terminal: bool,
+    },
     /// The custom resource is gone, or was made anew: this run has no point any more.
     Gone,
+}
+
+impl Gathered {
+    /// How many host calls were made.
+    pub(super) fn called(&self) -> usize {
+        self.calls.values().sum()
+    }
 }
 
 impl Session {
@@ -163,6 +192,7 @@ impl Session {
         Self {
             started: clock::now(),
             included: Mutex::default(),
+            open: Mutex::default(),
             gathered: Mutex::default(),
             setup,
         }
@@ -191,6 +221,8 @@ impl Session {
         if let Some(inner) = self.included.lock().last() {
             variables.insert("vars", inner.vars.clone());
         }
+        // A step may see more of them.
+        variables.extend(script::variable("vars").map(|vars| ("vars", vars)));
         variables
     }
 

@@ -33,21 +33,7 @@ mod functions {
     /// ```
     #[rhai_fn(name = "set_status", volatile, return_raw)]
     pub fn set_status(cx: NativeCallContext, values: Map) -> Answer<()> {
-        let session = Session::of(&cx)?;
-        for (key, hint) in [
-            ("conditions", "use `set_condition`"),
-            ("observedGeneration", "the runtime writes it"),
-        ] {
-            if values.contains_key(key) {
-                return Err(invalid(format!(
-                    "set_status: `{key}` cannot be set; {hint}"
-                )));
-            }
-        }
-        if let Value::Object(values) = arguments::json(&values.into())? {
-            merge(&mut session.gathered().status, values);
-        }
-        Ok(())
+        put(&cx, values)
     }
 
     /// Sets a condition of the custom resource's status. Its times and generation are the runtime's.
@@ -68,19 +54,7 @@ mod functions {
         reason: &str,
         message: &str,
     ) -> Answer<()> {
-        let condition = Condition::new(
-            checked_type(kind)?,
-            status_of(&status)?,
-            checked_reason("set_condition", reason)?,
-            message,
-        );
-        let session = Session::of(&cx)?;
-        let mut gathered = session.gathered();
-        gathered
-            .conditions
-            .retain(|known| known.kind != condition.kind);
-        gathered.conditions.push(condition);
-        Ok(())
+        condition(&cx, kind, &status, (reason, message))
     }
 
     /// Writes an Event about the custom resource; the same Event again is counted.
@@ -94,23 +68,73 @@ mod functions {
     /// ```
     #[rhai_fn(name = "event", volatile, return_raw)]
     pub fn event(cx: NativeCallContext, kind: &str, reason: &str, message: &str) -> Answer<()> {
-        let warning = match kind {
-            "Normal" => false,
-            "Warning" => true,
-            other => {
-                return Err(invalid(format!(
-                    "event: expected Normal or Warning, found {other}"
-                )));
-            }
-        };
-        let event = Event {
-            warning,
-            reason: checked_reason("event", reason)?,
-            message: message.to_owned(),
-        };
-        Session::of(&cx)?.gathered().events.push(event);
-        Ok(())
+        tell(&cx, kind, (reason, message))
     }
+}
+
+/// `set_status`.
+pub(super) fn put(cx: &NativeCallContext, values: Map) -> Answer<()> {
+    let session = Session::of(cx)?;
+    for (key, hint) in [
+        ("conditions", "use `set_condition`"),
+        ("observedGeneration", "the runtime writes it"),
+    ] {
+        if values.contains_key(key) {
+            return Err(invalid(format!(
+                "set_status: `{key}` cannot be set; {hint}"
+            )));
+        }
+    }
+    if let Value::Object(values) = arguments::json(&values.into())? {
+        merge(&mut session.gathered().status, values);
+    }
+    Ok(())
+}
+
+/// `set_condition`.
+pub(super) fn condition(
+    cx: &NativeCallContext,
+    kind: &str,
+    status: &Dynamic,
+    (reason, message): (&str, &str),
+) -> Answer<()> {
+    let condition = Condition::new(
+        checked_type(kind)?,
+        status_of(status)?,
+        checked_reason("set_condition", reason)?,
+        message,
+    );
+    let session = Session::of(cx)?;
+    let mut gathered = session.gathered();
+    gathered
+        .conditions
+        .retain(|known| known.kind != condition.kind);
+    gathered.conditions.push(condition);
+    Ok(())
+}
+
+/// `event`.
+pub(super) fn tell(
+    cx: &NativeCallContext,
+    kind: &str,
+    (reason, message): (&str, &str),
+) -> Answer<()> {
+    let warning = match kind {
+        "Normal" => false,
+        "Warning" => true,
+        other => {
+            return Err(invalid(format!(
+                "event: expected Normal or Warning, found {other}"
+            )));
+        }
+    };
+    let event = Event {
+        warning,
+        reason: checked_reason("event", reason)?,
+        message: message.to_owned(),
+    };
+    Session::of(cx)?.gathered().events.push(event);
+    Ok(())
 }
 
 /// Lays values over a merge patch: a null stays, because it removes what the cluster has.

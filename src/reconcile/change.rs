@@ -15,32 +15,37 @@ pub struct Change {
     pub verb: Verb,
     /// The difference, as unified diff; no secret is in it.
     pub diff: String,
+    /// The step that made it, by its path; none for scripts and what is pruned.
+    pub step: Option<String>,
 }
 
-/// The changes of a run's writes, one per object, in the order of their first write.
-pub(super) fn of_writes(writes: &[Write], redactor: &Redactor) -> Vec<Change> {
-    let mut order: Vec<&ObjectRef> = Vec::new();
+/// The changes of a run's writes, one per object, in the order of their first write; and which write
+/// that is.
+pub(super) fn of_writes(writes: &[Write], redactor: &Redactor) -> (Vec<Change>, Vec<usize>) {
+    let mut order: Vec<(usize, &ObjectRef)> = Vec::new();
     let mut by_object: BTreeMap<&ObjectRef, (&Write, &Write)> = BTreeMap::new();
-    for write in writes {
+    for (index, write) in writes.iter().enumerate() {
         by_object
             .entry(&write.object)
             .and_modify(|(_, last)| *last = write)
             .or_insert_with(|| {
-                order.push(&write.object);
+                order.push((index, &write.object));
                 (write, write)
             });
     }
     let ends = order
         .into_iter()
-        .filter_map(|object| by_object.get(object).copied());
-    ends.filter_map(|(first, last)| {
+        .filter_map(|(index, object)| Some((index, *by_object.get(object)?)));
+    ends.filter_map(|(index, (first, last))| {
         let (before, after) = (first.before.as_deref(), last.after.as_deref());
         let diff = diff::unified(before, after);
-        Some(Change {
+        let change = Change {
             object: first.object.clone(),
             verb: diff::verb(before, after)?,
             diff: redactor.text(&diff).into_owned(),
-        })
+            step: None,
+        };
+        Some((change, index))
     })
-    .collect()
+    .unzip()
 }

@@ -12,7 +12,7 @@ use super::prune::enumerate;
 use super::report::{History, Report};
 use super::run::Run;
 use super::status::{self, Own, Wanted, Written};
-use super::{Mode, change, ownership};
+use super::{Mode, change, ownership, steps};
 use crate::model::condition::{Condition, Stamp};
 use crate::model::owner::field_manager;
 use crate::model::{Outcome, Reason};
@@ -32,7 +32,9 @@ impl Run<'_> {
         self.report.gone = gone || self.finalizing && self.report.outcome == Outcome::Done;
         let failed_before = self.failed_before();
         let mut history = History::clone(&self.input.history);
+        self.remember_steps().await;
         if !self.report.gone {
+            self.show_steps().await;
             self.write_status(&mut history).await;
         }
         if !self.report.paused {
@@ -74,9 +76,11 @@ impl Run<'_> {
             role: &self.input.watch.role,
             tally: &tally,
         };
-        let own = match (self.input.watch.manage_status, self.report.paused) {
+        let manages = self.input.watch.manage_status && !self.gathered.partial;
+        let own = match (manages, self.report.paused) {
             (false, _) => Own::Nothing {
-                complete: outcome == Outcome::Done && !self.report.paused,
+                complete: steps::is_complete(&outcome, self.gathered.partial)
+                    && !self.report.paused,
             },
             (true, true) => Own::Paused,
             (true, false) => Own::End(&situation),
@@ -141,6 +145,10 @@ impl Run<'_> {
         }
         let newest = match self.cluster.cached(&self.cr.object_ref()) {
             Some(None) => return Ok(Some(Written::Gone)),
+            // What this run wrote itself may be newer than what the cache holds.
+            Some(Some(cached)) if cached.resource_version == self.input.cr.resource_version => {
+                Arc::clone(&self.cr)
+            }
             Some(Some(cached)) if cached.uid == self.cr.uid => cached,
             // Another has taken its name; the server says so too, at no risk.
             Some(Some(_)) | None => Arc::clone(&self.cr),
@@ -230,7 +238,7 @@ impl Run<'_> {
             changed: self.gathered.writes.len(),
             ok: self.gathered.skipped,
             failures: self.gathered.failed_applies.max(usize::from(failed)),
-            skipped: 0,
+            skipped: self.skipped_steps(),
             completion: self
                 .context
                 .clock
@@ -298,7 +306,9 @@ impl Run<'_> {
         report.status_digest =
             ownership::digest(&report.cr, &field_manager(&report.cr.object_ref()));
         if self.input.mode != Mode::Operator {
-            report.changes = change::of_writes(&gathered.writes, &self.redactor);
+            let (mut changes, order) = change::of_writes(&gathered.writes, &self.redactor);
+            steps::attribute(&mut changes, &order, &gathered.steps);
+            report.changes = changes;
             if !report.cr.uid.is_empty() {
                 report.status = report.cr.value()["status"].take();
             }
@@ -316,6 +326,7 @@ impl Run<'_> {
         report.actions = gathered.actions;
         report.calls = gathered.calls;
         report.trace = gathered.trace;
+        report.steps = gathered.steps;
         report.took = clock::now() - self.started;
         macro_rules! tell {
             ($level:ident) => {

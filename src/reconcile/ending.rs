@@ -77,10 +77,10 @@ impl End {
 
     fn of_ending(ending: &Ending, error: &script::Error) -> Self {
         match ending {
-            Ending::Waiting { on, object } => {
+            Ending::Waiting { on, objects } => {
                 let on = on.clone();
                 Self {
-                    waits: BTreeSet::from([object.clone()]),
+                    waits: objects.clone(),
                     ..Outcome::Waiting { on }.into()
                 }
             }
@@ -90,6 +90,18 @@ impl End {
                     None => message.clone(),
                 };
                 Outcome::Stalled { message }.into()
+            }
+            Ending::Broken {
+                message,
+                terminal: true,
+                ..
+            } => {
+                let message = message.clone();
+                Outcome::Stalled { message }.into()
+            }
+            Ending::Broken { message, after, .. } => {
+                let (message, after) = (message.clone(), *after);
+                Outcome::Failed { message, after }.into()
             }
             Ending::Gone => Self::gone(),
         }
@@ -193,7 +205,7 @@ mod tests {
         let object = ObjectRef::new(Gvk::new("", "v1", "Pod"), Some("n"), "x");
         let ending = Ending::Waiting {
             on: "Pod n/x".into(),
-            object: object.clone(),
+            objects: BTreeSet::from([object.clone()]),
         };
         let end = end(Kind::Ended(Arc::new(ending)), false);
         assert_eq!(

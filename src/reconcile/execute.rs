@@ -7,28 +7,30 @@ use super::Mode;
 use super::ending::End;
 use super::inputs::{self, Scene};
 use super::run::Run;
+use super::steps;
 use crate::clock;
 use crate::cluster::Cluster;
 use crate::cluster::layer::Fence;
-use crate::host::Session;
 use crate::host::session::Setup;
+use crate::host::{Session, pipeline};
 use crate::model::{Outcome, Redactor};
-use crate::role::Role;
-use crate::script::{self, Job, Kind, Program};
+use crate::role::{Entry, Role};
+use crate::script::{self, Job, Kind};
 
 impl Run<'_> {
-    /// Runs a program of a role, within the watch's timeout and the bound.
+    /// Runs a script or pipeline of a role, within the watch's timeout and the bound.
     pub(super) async fn execute(
         &mut self,
         role: &Arc<Role>,
-        program: Arc<Program>,
+        entry: &Entry,
         bound: Option<Duration>,
     ) -> End {
         let timeout = self.input.watch.timeout;
         let timeout = bound.map_or(timeout, |bound| bound.min(timeout));
         let session = Arc::new(Session::new(self.setup(role)));
         let job = Job {
-            program,
+            program: Arc::clone(entry.program()),
+            native: pipeline::native(entry),
             variables: session.setup.variables.clone(),
             state: Arc::<Session>::clone(&session),
             limits: self.context.limits,
@@ -71,6 +73,8 @@ impl Run<'_> {
             clock: self.context.clock.clone(),
             allow_env: self.context.allow_env.clone(),
             trace: self.input.mode != Mode::Operator,
+            marks: steps::marks(&self.cr),
+            selection: self.context.selection.clone(),
         }
     }
 }

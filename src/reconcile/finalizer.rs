@@ -11,8 +11,7 @@ use crate::apply::finalizer::{self, ours};
 use crate::cluster::{self, Cluster};
 use crate::model::annotations::CLEANUP_FINALIZER;
 use crate::model::{Object, Outcome};
-use crate::role::Role;
-use crate::script::Program;
+use crate::role::{Entry, Role};
 use crate::watches::{Finalizer, FinalizerFailure};
 
 /// Puts the watch's finalizer on a custom resource before its first run, and takes off those that
@@ -86,14 +85,13 @@ pub(super) fn has(cr: &Object, name: &str) -> bool {
         .any(|finalizer| finalizer == name)
 }
 
-/// What a deletion run runs: `tasks/main.rhai` of the finalizer's role; without one the role's
-/// `tasks/finalize.rhai`; without it its `tasks/main.rhai`, which finds `finalizing` true.
-pub(super) fn program(role: &Role, finalizer: &Finalizer) -> Arc<Program> {
-    let entry = match (&finalizer.role, &role.finalize) {
+/// What a deletion run runs: the main script or pipeline of the finalizer's role; without one the role's
+/// `tasks/finalize`; without it its main one, which finds `finalizing` true.
+pub(super) fn entry<'a>(role: &'a Role, finalizer: &Finalizer) -> &'a Entry {
+    match (&finalizer.role, &role.finalize) {
         (None, Some(finalize)) => finalize,
         _ => &role.entry,
-    };
-    Arc::clone(entry.program())
+    }
 }
 
 /// How much time a deletion has left; `None` for no bound.

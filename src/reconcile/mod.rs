@@ -5,7 +5,7 @@
 //!
 //! Reading order: [`Input`] and [`Report`] (here and in `report`), `run` (the order of the phases), then
 //! the phases: `finalizer`, `inputs` (what the script sees), `execute` (the script), `ending` (what its
-//! end means), `prune`, `close` with `conditions`, `status` and `events`.
+//! end means), `prune`, `close` with `steps`, `conditions`, `status` and `events`.
 
 mod change;
 mod close;
@@ -21,6 +21,7 @@ mod prune;
 mod report;
 mod run;
 mod status;
+mod steps;
 mod told;
 
 use std::sync::Arc;
@@ -39,6 +40,7 @@ use crate::apply::inventory::Sweep;
 use crate::clock::Clock;
 use crate::cluster::{self, Cluster};
 pub use crate::host::session::{Call, Read as Subscription};
+pub use crate::host::steps::{Selection, State, Step};
 use crate::model::{Holder, Object, Outcome, Reason};
 use crate::role::Roles;
 use crate::script::{Limits, Pool};
@@ -59,6 +61,8 @@ pub struct Context {
     pub limits: Limits,
     /// Environment variables that the operator opens to roles.
     pub allow_env: Vec<String>,
+    /// Which steps of a pipeline are done.
+    pub selection: Selection,
     /// Who is named on what gets finalizers; nobody where this process adds none.
     pub holder: Option<Holder>,
     /// Where Events go.
@@ -110,6 +114,7 @@ impl Context {
             pool,
             limits: Limits::default(),
             allow_env: Vec::new(),
+            selection: Selection::default(),
             holder: None,
             told: Told::default(),
             clock,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Call, Change, Subscription};
+use super::{Call, Change, Step, Subscription};
 use crate::apply::Actions;
 use crate::model::{Object, ObjectRef, Outcome};
 
@@ -51,6 +51,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Each host call; empty for the operator's runs.
     pub trace: Vec<Call>,
+    /// What the steps of pipelines came to.
+    pub steps: Vec<Step>,
     /// What was changed, or would be; empty for the operator's runs.
     pub changes: Vec<Change>,
     /// The status as it is after the run, or would be; null for the operator's runs.
@@ -94,6 +96,7 @@ impl Report {
             calls: BTreeMap::new(),
             notes: Vec::new(),
             trace: Vec::new(),
+            steps: Vec::new(),
             changes: Vec::new(),
             status: Value::Null,
             history: Arc::default(),

@@ -7,7 +7,7 @@ use serde_json::Map;
 use super::ending::End;
 use super::events::Event;
 use super::report::Report;
-use super::{Context, Input, Mode, finalizer, prune};
+use super::{Context, Input, Mode, finalizer, prune, steps};
 use crate::apply::finalizer::Guard;
 use crate::apply::{Owner, cleanup};
 use crate::clock::{self, Instant};
@@ -105,10 +105,9 @@ impl<'a> Run<'a> {
         if self.input.mode == Mode::Operator && self.input.watch.prune {
             self.context.sweep.begin(&self.context.cluster);
         }
-        let program = Arc::clone(role.entry.program());
-        let end = self.execute(&role, program, None).await;
-        let complete = end.outcome == Outcome::Done && self.gathered.failed_applies == 0;
-        if !complete || !self.input.watch.prune {
+        let end = self.execute(&role, &role.entry, None).await;
+        let complete = steps::is_complete(&end.outcome, self.gathered.partial);
+        if !complete || self.gathered.failed_applies > 0 || !self.input.watch.prune {
             return end;
         }
         prune::prune(self).await.unwrap_or(end)
@@ -178,9 +177,9 @@ impl<'a> Run<'a> {
             Ok(role) => role,
             Err(end) => return end,
         };
-        let program = finalizer::program(&role, finalizer);
+        let entry = finalizer::entry(&role, finalizer);
         let bound = left.filter(|left| !left.is_zero());
-        let end = self.execute(&role, program, bound).await;
+        let end = self.execute(&role, entry, bound).await;
         let now = self.context.clock.timestamp();
         let left = finalizer::time_left(&self.cr, finalizer, now);
         if finalizer::gives_up(finalizer, &end.outcome, left) {

@@ -337,6 +337,7 @@ impl Play<'_> {
         let vars = serde_json::Value::Object(self.scenario.settings.vars.clone());
         let job = Job {
             program: Arc::clone(program),
+            native: None,
             variables: Variables::from([
                 ("embedded", self.world.floor.is_embedded().into()),
                 ("namespace", self.world.namespace.as_str().into()),

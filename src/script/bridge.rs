@@ -3,12 +3,13 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use rhai::{AST, Dynamic, EvalAltResult, NativeCallContext, Scope};
+use rhai::{AST, Dynamic, EvalAltResult, NativeCallContext, Position, Scope};
 
 use super::current;
 use super::error::{HostError, Place};
 use super::fragment::Fragment;
 use super::limits::Limit;
+use super::part::Native;
 use super::program::Program;
 use super::run::{Run, Stop, Variables};
 use crate::clock;
@@ -47,14 +48,15 @@ pub fn end(cx: &NativeCallContext, ending: Arc<dyn Any + Send + Sync>) -> Box<Ev
 }
 
 /// Runs another program inside this run, with other variables and the same state, limits and deadline:
-/// the value of its last expression.
+/// the value of its last expression, or what native code in its place answers.
 pub fn include(
     cx: &NativeCallContext,
     program: &Arc<Program>,
+    native: Option<&Native>,
     variables: Variables,
 ) -> Result<Dynamic, Box<EvalAltResult>> {
     let run = Run::of(cx)?;
-    current::within(program, variables, || start(cx.engine(), program))
+    current::within(program, variables, || start(cx.engine(), program, native))
         .unwrap_or_else(|| Err(run.stop(Stop::Limit(Limit::Depth), Some(Place::of(cx)))))
         .map_err(|error| {
             let role = format!("role {}", program.name());
@@ -79,11 +81,40 @@ pub fn set_variable(name: &'static str, value: Dynamic) {
     current::set_variable(name, value);
 }
 
+/// Sets or removes a key of a variable of the program at work that is a map: what it was before.
+pub fn put_variable(name: &str, key: &str, value: Option<Dynamic>) -> Option<Dynamic> {
+    current::put_variable(name, key, value)
+}
+
+/// A variable of the program at work.
+pub fn variable(name: &str) -> Option<Dynamic> {
+    current::variable(name)
+}
+
+/// Counts a value that native code keeps while its program is at work among what the run holds: an error
+/// that ends the run, where that is too much.
+pub fn hold(value: &Dynamic) -> Result<(), Box<EvalAltResult>> {
+    current::hold(value)
+}
+
 /// Runs a program's entry on this thread, within the current run.
 pub(super) fn start(
     engine: &rhai::Engine,
     program: &Program,
+    native: Option<&Native>,
 ) -> Result<Dynamic, Box<EvalAltResult>> {
+    if let Some(native) = native {
+        let mut global = engine.new_global_runtime_state();
+        global.source = Some(program.entry().into());
+        let cx = NativeCallContext::new_with_all_fields(
+            engine,
+            "pipeline",
+            None,
+            &global,
+            Position::NONE,
+        );
+        return native(&cx);
+    }
     let Some(file) = program.files.get(&program.entry) else {
         return Ok(Dynamic::UNIT);
     };

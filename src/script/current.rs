@@ -11,10 +11,11 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use rhai::{Dynamic, Engine, EvalAltResult, EvalContext, Module, Position, Shared};
+use rhai::{Dynamic, Engine, EvalAltResult, EvalContext, Map, Module, Position, Shared};
 
+use super::engine::Engine as Shell;
 use super::limits::{Limit, MAX_INCLUDES};
-use super::memory::Meter;
+use super::memory::{self, Meter};
 use super::program::Program;
 use super::run::{Run, Stop, Variables};
 
@@ -43,6 +44,7 @@ thread_local! {
 
 struct Current {
     run: Arc<Run>,
+    engine: Shell,
     /// The programs at work: the job's, and those that include one another.
     frames: Vec<Running>,
     /// Every program that took part, for the source lines of errors.
@@ -80,6 +82,20 @@ impl Served {
         }
     }
 
+    /// Sets or removes a key of a map. The copy that the outermost level was given changes with it, so
+    /// that a map that grows is not copied each time.
+    fn put(&mut self, key: &str, value: Option<Dynamic>) -> Option<Dynamic> {
+        self.shared.truncate(1);
+        let copy = self.shared.first_mut().and_then(Option::as_mut);
+        if let Some(mut map) = copy.and_then(Dynamic::write_lock::<Map>) {
+            change(&mut map, key, value.clone());
+        } else {
+            self.shared.clear();
+        }
+        let mut map = self.original.write_lock::<Map>()?;
+        change(&mut map, key, value)
+    }
+
     fn get(&mut self, level: usize) -> Dynamic {
         if !(self.original.is_map() || self.original.is_array()) {
             return self.original.clone();
@@ -94,6 +110,13 @@ impl Served {
             self.shared.resize(level + 1, None);
         }
         self.shared[level].get_or_insert_with(copy).clone()
+    }
+}
+
+fn change(map: &mut Map, key: &str, value: Option<Dynamic>) -> Option<Dynamic> {
+    match value {
+        Some(value) => map.insert(key.into(), value),
+        None => map.remove(key),
     }
 }
 
@@ -112,6 +135,20 @@ impl Running {
     }
 }
 
+impl Current {
+    /// An error that ends the run, where its programs hold more than they may.
+    fn check_memory(&self) -> Result<(), Box<EvalAltResult>> {
+        let frames = self.frames.iter();
+        let held = frames
+            .map(|frame| frame.memory.total())
+            .fold(0, usize::saturating_add);
+        if held > self.run.limits.memory {
+            return Err(self.run.stop(Stop::Limit(Limit::Memory), None));
+        }
+        Ok(())
+    }
+}
+
 impl Running {
     fn serve(&mut self, name: &str, level: usize) -> Option<Dynamic> {
         let served = self.variables.iter_mut().find(|(known, _)| *known == name);
@@ -123,13 +160,23 @@ impl Running {
 pub(super) struct Entered;
 
 /// Begins a run on this thread.
-pub(super) fn enter(run: Arc<Run>, program: Arc<Program>, variables: Variables) -> Entered {
+pub(super) fn enter(
+    engine: &Shell,
+    run: Arc<Run>,
+    program: Arc<Program>,
+    variables: Variables,
+) -> Entered {
     OPERATIONS.set(0);
     NEXT_LOOK.set(0);
     PHASE.set(Phase::Running);
     let seen = vec![program.clone()];
     let frames = vec![Running::new(program, variables)];
-    CURRENT.set(Some(Current { run, frames, seen }));
+    CURRENT.set(Some(Current {
+        run,
+        engine: engine.clone(),
+        frames,
+        seen,
+    }));
     Entered
 }
 
@@ -144,6 +191,11 @@ impl Drop for Entered {
 /// The run of this thread.
 pub(super) fn run() -> Option<Arc<Run>> {
     with(|current| current.run.clone())
+}
+
+/// The engine of the run of this thread.
+pub(super) fn engine() -> Option<Shell> {
+    with(|current| current.engine.clone())
 }
 
 /// The programs that took part in the run of this thread.
@@ -193,6 +245,38 @@ pub(super) fn set_variable(name: &'static str, value: Dynamic) {
     drop(before);
 }
 
+/// Sets or removes a key of a variable of the program at work: what it was before.
+pub(super) fn put_variable(name: &str, key: &str, value: Option<Dynamic>) -> Option<Dynamic> {
+    with(|current| {
+        let mut variables = current.frames.last_mut()?.variables.iter_mut();
+        let (_, served) = variables.find(|(known, _)| *known == name)?;
+        served.put(key, value)
+    })
+    .flatten()
+}
+
+/// A variable of the program at work.
+pub(super) fn variable(name: &str) -> Option<Dynamic> {
+    with(|current| {
+        let mut variables = current.frames.last()?.variables.iter();
+        let (_, served) = variables.find(|(known, _)| *known == name)?;
+        Some(served.original.clone())
+    })
+    .flatten()
+}
+
+/// Weighs a value that native code keeps while the program is at work.
+pub(super) fn hold(value: &Dynamic) -> Result<(), Box<EvalAltResult>> {
+    let weight = memory::estimate(value);
+    with(|current| {
+        if let Some(frame) = current.frames.last_mut() {
+            frame.memory.hold(weight);
+        }
+        current.check_memory()
+    })
+    .unwrap_or(Ok(()))
+}
+
 /// Runs `body` with another program's variables and modules; none when programs nest too deeply.
 pub(super) fn within<T>(
     program: &Arc<Program>,
@@ -222,6 +306,12 @@ pub(super) fn within<T>(
         let _leave = Leave;
         body()
     })
+}
+
+/// What stopped the run was a part of it only.
+pub(super) fn go_on() {
+    PHASE.set(Phase::Running);
+    NEXT_LOOK.set(0);
 }
 
 /// The error that stops the run was raised: nothing more may be run.
@@ -302,14 +392,7 @@ fn on_variable(
         }
         if frame.memory.is_due(local, OPERATIONS.get()) {
             frame.memory.weigh(level, context.scope(), OPERATIONS.get());
-            let held: usize = current
-                .frames
-                .iter()
-                .map(|frame| frame.memory.total())
-                .fold(0, usize::saturating_add);
-            if held > current.run.limits.memory {
-                return Err(current.run.stop(Stop::Limit(Limit::Memory), None));
-            }
+            current.check_memory()?;
         }
         Ok(None)
     })

@@ -26,6 +26,8 @@ const ELEMENT: usize = 16;
 #[derive(Default)]
 pub(super) struct Meter {
     by_level: Vec<usize>,
+    /// What native code keeps.
+    held: usize,
     next: Option<clock::Instant>,
     next_operations: u64,
 }
@@ -55,9 +57,15 @@ impl Meter {
             operations + OPERATIONS.max(u64::try_from(weight / 256).unwrap_or(0));
     }
 
+    /// Adds bytes that are held until the program is done.
+    pub(super) fn hold(&mut self, bytes: usize) {
+        self.held = self.held.saturating_add(bytes);
+    }
+
     /// Bytes held, by the last weighings.
     pub(super) fn total(&self) -> usize {
-        self.by_level.iter().copied().fold(0, usize::saturating_add)
+        let levels = self.by_level.iter().copied();
+        levels.fold(self.held, usize::saturating_add)
     }
 }
 

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::engine::Engine;
 use super::error::{Error, Kind};
 use super::limits::Limits;
+use super::part::Native;
 use super::program::Program;
 use super::run::{Run, Variables};
 use super::{panics, worker};
@@ -41,6 +42,8 @@ const IDLE: Duration = Duration::from_secs(30);
 pub struct Job {
     /// What to run.
     pub program: Arc<Program>,
+    /// What runs in the place of its entry, using what it compiled.
+    pub native: Option<Native>,
     /// What the script sees as constants.
     pub variables: Variables,
     /// What host functions get by [`Run::state`].
@@ -77,6 +80,7 @@ struct State {
 struct Task {
     run: Arc<Run>,
     program: Arc<Program>,
+    native: Option<Native>,
     variables: Variables,
     done: oneshot::Sender<Result<Dynamic, Error>>,
 }
@@ -101,6 +105,7 @@ impl Pool {
     pub async fn run(&self, job: Job) -> Result<Dynamic, Error> {
         let Job {
             program,
+            native,
             variables,
             state,
             limits,
@@ -115,6 +120,7 @@ impl Pool {
         self.shared.clone().submit(Task {
             run,
             program,
+            native,
             variables,
             done,
         })?;
@@ -185,11 +191,12 @@ impl Shared {
         while let Some(Task {
             run,
             program,
+            native,
             variables,
             done,
         }) = self.next()
         {
-            let answer = worker::run(&self.engine, &run, &program, variables);
+            let answer = worker::run(&self.engine, &run, &program, native.as_ref(), variables);
             // Before the answer: who runs one job after the other needs one thread.
             self.state.lock().busy -= 1;
             // Nobody waits any more when the future of the run was dropped.

@@ -111,6 +111,11 @@ impl Run {
         self.stopped.lock().get_or_insert(Stopped { why, place });
     }
 
+    /// What stopped the run was a part of it only.
+    pub(super) fn go_on(&self) {
+        *self.stopped.lock() = None;
+    }
+
     /// Why the run must end, once it must.
     pub(super) fn stopped(&self) -> Option<Stopped> {
         self.stopped.lock().clone()

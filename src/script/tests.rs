@@ -76,7 +76,7 @@ mod host {
             "spec",
             rhai::Map::from([("size".into(), size.into())]).into(),
         )]);
-        super::super::include(&cx, program, variables)
+        super::super::include(&cx, program, None, variables)
     }
 }
 
@@ -140,6 +140,7 @@ fn variables() -> Variables {
 fn job(program: &Arc<Program>) -> Job {
     Job {
         program: program.clone(),
+        native: None,
         variables: variables(),
         state: Arc::new(State::default()),
         limits: Limits::default(),

@@ -8,6 +8,7 @@ use rhai::{Dynamic, EvalAltResult};
 use super::engine::Engine;
 use super::error::{Error, Kind, panicked, report};
 use super::limits::Limit;
+use super::part::Native;
 use super::program::Program;
 use super::run::{Run, Stop, Variables};
 use super::{bridge, current, memory, panics};
@@ -17,6 +18,7 @@ pub(super) fn run(
     engine: &Engine,
     run: &Arc<Run>,
     program: &Arc<Program>,
+    native: Option<&Native>,
     variables: Variables,
 ) -> Result<Dynamic, Error> {
     match run.interrupted() {
@@ -32,9 +34,11 @@ pub(super) fn run(
         }
         None => {}
     }
-    let _entered = current::enter(run.clone(), program.clone(), variables);
+    let _entered = current::enter(engine, run.clone(), program.clone(), variables);
     let guarded = panics::quietly(|| {
-        catch_unwind(AssertUnwindSafe(|| bridge::start(engine.rhai(), program)))
+        catch_unwind(AssertUnwindSafe(|| {
+            bridge::start(engine.rhai(), program, native)
+        }))
     });
     let programs = current::programs();
     let Ok(answer) = guarded else {

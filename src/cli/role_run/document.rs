@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::steps;
 use crate::model::{ObjectRef, Outcome};
 use crate::reconcile::Report;
 
@@ -21,6 +22,7 @@ pub(super) fn of(report: &Report, role: &str, plan: bool, live: bool) -> Value {
             "object": reference(&change.object),
             "verb": change.verb,
             "diff": change.diff,
+            "step": change.step,
         })
     });
     json!({
@@ -31,6 +33,7 @@ pub(super) fn of(report: &Report, role: &str, plan: bool, live: bool) -> Value {
         "paused": report.paused,
         "outcome": outcome(&report.outcome),
         "requeueAfterSeconds": report.requeue_after.map(|after| after.as_secs_f64()),
+        "steps": steps::of(&report.steps),
         "calls": calls.collect::<Value>(),
         "changes": changes.collect::<Value>(),
         "applied": report.applied.iter().map(reference).collect::<Value>(),

@@ -3,14 +3,15 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
+use super::steps;
 use crate::apply::diff::Verb;
 use crate::model::{Outcome, yaml};
 use crate::reconcile::{Call, Change, Report};
 
-const GREEN: &str = "\x1b[32m";
-const RED: &str = "\x1b[31m";
-const YELLOW: &str = "\x1b[33m";
-const DIM: &str = "\x1b[2m";
+pub(super) const GREEN: &str = "\x1b[32m";
+pub(super) const RED: &str = "\x1b[31m";
+pub(super) const YELLOW: &str = "\x1b[33m";
+pub(super) const DIM: &str = "\x1b[2m";
 const RESET: &str = "\x1b[0m";
 
 /// Writes a report.
@@ -24,8 +25,18 @@ pub(super) fn report(
     let paint = Paint { colours };
     let verb = if plan { "plan of role" } else { "role" };
     writeln!(out, "{verb} {role} for {}", report.cr.object_ref())?;
+    if !report.steps.is_empty() {
+        steps::write(out, &report.steps, &paint)?;
+        writeln!(out)?;
+    }
     calls(out, &report.trace, &paint)?;
+    let mut step = None;
     for change in &report.changes {
+        if change.step.as_ref() != step {
+            step = change.step.as_ref();
+            let title = step.map_or_else(|| "pruned".to_owned(), |step| format!("step {step}"));
+            writeln!(out, "\n{}", paint.with(DIM, &format!("─── {title}")))?;
+        }
         diff(out, change, plan, &paint)?;
     }
     if !report.status.is_null() {
@@ -114,16 +125,19 @@ fn ending(report: &Report, paint: &Paint) -> String {
     )
 }
 
-fn millis(duration: Duration) -> String {
+/// A time for people.
+pub(super) fn millis(duration: Duration) -> String {
     format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
 }
 
-struct Paint {
-    colours: bool,
+/// Colours, where they are wanted.
+pub(super) struct Paint {
+    pub(super) colours: bool,
 }
 
 impl Paint {
-    fn with(&self, colour: &str, text: &str) -> String {
+    /// A text in a colour.
+    pub(super) fn with(&self, colour: &str, text: &str) -> String {
         if self.colours && !colour.is_empty() {
             format!("{colour}{text}{RESET}")
         } else {

@@ -108,6 +108,7 @@ fn engine() -> Engine {
 fn job(program: Program) -> Job {
     Job {
         program: Arc::new(program),
+        native: None,
         variables: VARIABLES
             .map(|name| (name, Dynamic::from_map(rhai::Map::new())))
             .into(),

@@ -1,5 +1,6 @@
 //! `k8s_apply`, `k8s_ensure`, `k8s_create`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rhai::plugin::{Module, export_module, exported_module};
@@ -81,7 +82,7 @@ mod functions {
             return all(&cx, &object, Options::default());
         }
         for object in objects(&object)? {
-            write::delete(&cx, &Reference::of(&object)?, Propagation::Background)?;
+            write::one(&cx, &Reference::of(&object)?, Propagation::Background)?;
         }
         Ok(Dynamic::UNIT)
     }
@@ -122,17 +123,25 @@ fn objects(argument: &Dynamic) -> Answer<Vec<Dynamic>> {
 }
 
 fn all(cx: &NativeCallContext, argument: &Dynamic, options: Options) -> Answer<Dynamic> {
-    let session = Session::of(cx)?;
     if argument.is_map() {
-        return one(cx, &session, argument, options);
+        return Ok(live(&one(cx, &*Session::of(cx)?, argument, options)?));
     }
-    let applied = objects(argument).and_then(|objects| {
-        let objects = objects.iter();
-        objects
-            .map(|object| one(cx, &session, object, options))
-            .collect::<Answer<Array>>()
-    });
-    Ok(applied?.into())
+    let applied = apply(cx, argument, options)?;
+    Ok(applied.iter().map(live).collect::<Array>().into())
+}
+
+/// Applies an object, a list of them, or the documents of a text: the live objects, in order.
+pub(crate) fn apply(
+    cx: &NativeCallContext,
+    argument: &Dynamic,
+    options: Options,
+) -> Answer<Vec<Arc<Object>>> {
+    let session = Session::of(cx)?;
+    let objects = objects(argument)?;
+    let objects = objects.iter();
+    objects
+        .map(|object| one(cx, &session, object, options))
+        .collect()
 }
 
 fn one(
@@ -140,7 +149,7 @@ fn one(
     session: &Session,
     object: &Dynamic,
     options: Options,
-) -> Answer<Dynamic> {
+) -> Answer<Arc<Object>> {
     let since = clock::now();
     let result = desired(session, object, false).and_then(|desired| {
         let setup = &session.setup;
@@ -163,7 +172,7 @@ fn one(
             || applied.object.object_ref(),
             || applied.action.as_str(),
         );
-        Ok(live(&applied.object))
+        Ok(applied.object)
     });
     if let Err(error) = &result {
         session.gathered().failed_applies += 1;
@@ -222,7 +231,8 @@ fn ended(
         apply::Error::Recreating { object } => {
             session.note_read(object.clone(), None, true);
             let on = format!("{object}: it is being deleted, to be made anew");
-            script::end(cx, Arc::new(Ending::Waiting { on, object }))
+            let objects = BTreeSet::from([object]);
+            script::end(cx, Arc::new(Ending::Waiting { on, objects }))
         }
         apply::Error::OwnerGone { .. } => script::end(cx, Arc::new(Ending::Gone)),
         error => HostError::from(error).into(),

@@ -11,8 +11,9 @@ mod write;
 
 use rhai::Module;
 
-pub(super) use self::apply::create;
+pub(super) use self::apply::{apply, create};
 pub(super) use self::read::read;
+pub(super) use self::write::{delete, propagation};
 
 /// The package.
 pub(super) fn module() -> Module {

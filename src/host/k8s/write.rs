@@ -38,23 +38,15 @@ mod functions {
     /// ```
     #[rhai_fn(name = "k8s_delete", volatile, return_raw)]
     pub fn k8s_delete(cx: NativeCallContext, object: Dynamic) -> Answer<()> {
-        all(&cx, &object, Propagation::Background)
+        delete(&cx, &object, Propagation::Background)
     }
 
     #[rhai_fn(name = "k8s_delete", volatile, return_raw)]
     pub fn k8s_delete_with(cx: NativeCallContext, object: Dynamic, options: Map) -> Answer<()> {
         let mut options = Options::new(options);
-        let propagation = match options.take_text("propagation")?.as_deref() {
-            None | Some("background" | "Background") => Propagation::Background,
-            Some("foreground" | "Foreground") => Propagation::Foreground,
-            Some("orphan" | "Orphan") => Propagation::Orphan,
-            Some(other) => {
-                let expected = "expected background, foreground or orphan";
-                return Err(invalid(format!("propagation: {expected}, found {other}")));
-            }
-        };
+        let propagation = propagation(options.take_text("propagation")?.as_deref())?;
         options.finish(&["propagation"])?;
-        all(&cx, &object, propagation)
+        delete(&cx, &object, propagation)
     }
 
     /// Changes parts of an object that need not be the custom resource's; nothing is sent where
@@ -114,18 +106,35 @@ mod functions {
     }
 }
 
+/// What becomes of what a deleted object owns.
+pub(crate) fn propagation(word: Option<&str>) -> Answer<Propagation> {
+    match word {
+        None | Some("background" | "Background") => Ok(Propagation::Background),
+        Some("foreground" | "Foreground") => Ok(Propagation::Foreground),
+        Some("orphan" | "Orphan") => Ok(Propagation::Orphan),
+        Some(other) => {
+            let expected = "expected background, foreground or orphan";
+            Err(invalid(format!("propagation: {expected}, found {other}")))
+        }
+    }
+}
+
 /// Deletes one object or several; what is no reference is told before anything is deleted.
-fn all(cx: &NativeCallContext, object: &Dynamic, propagation: Propagation) -> Answer<()> {
+pub(crate) fn delete(
+    cx: &NativeCallContext,
+    object: &Dynamic,
+    propagation: Propagation,
+) -> Answer<()> {
     let Some(objects) = object.read_lock::<Array>() else {
-        return delete(cx, &Reference::of(object)?, propagation);
+        return one(cx, &Reference::of(object)?, propagation);
     };
     let references: Vec<_> = objects.iter().map(Reference::of).collect::<Answer<_>>()?;
     references
         .iter()
-        .try_for_each(|reference| delete(cx, reference, propagation))
+        .try_for_each(|reference| one(cx, reference, propagation))
 }
 
-pub(super) fn delete(
+pub(super) fn one(
     cx: &NativeCallContext,
     reference: &Reference,
     propagation: Propagation,

@@ -8,10 +8,14 @@ use rhai::{Array, Dynamic, Map, NativeCallContext};
 use super::super::session::Session;
 use super::super::{Answer, path, pattern};
 use super::{render, render_objects};
-use crate::script::{HostError, value};
+use crate::role::pipeline::scope;
+use crate::script::{self, HostError, value};
 
 /// What a template sees beside the keys of `vars`.
 const NAMES: [&str; 5] = ["vars", "cr", "spec", "status", "meta"];
+
+/// What it sees beside them within a step of a pipeline, where it is there.
+const OF_STEPS: [&str; 3] = [scope::RESULTS, scope::ITEM, scope::ERROR];
 
 /// The package.
 pub(crate) fn module() -> Module {
@@ -75,14 +79,14 @@ fn to_text(cx: &NativeCallContext, name: &str, vars: Map) -> Answer<String> {
     Ok(render(
         &session.role().templates,
         name,
-        &scope(&session, vars)?,
+        &seen(&session, vars)?,
     )?)
 }
 
-fn to_objects(cx: &NativeCallContext, name: &str, vars: Map) -> Answer<Array> {
+pub(crate) fn to_objects(cx: &NativeCallContext, name: &str, vars: Map) -> Answer<Array> {
     let session = Session::of(cx)?;
     let role = session.role();
-    let scope = scope(&session, vars)?;
+    let scope = seen(&session, vars)?;
     let mut objects = Array::new();
     for name in names(&role.templates, name)? {
         let documents = render_objects(&role.templates, name, &scope)?;
@@ -105,15 +109,20 @@ fn names<'a>(templates: &'a Environment<'_>, name: &'a str) -> Answer<Vec<&'a st
 }
 
 /// What a template sees.
-fn scope(session: &Session, over: Map) -> Answer<Value> {
+fn seen(session: &Session, over: Map) -> Answer<Value> {
     let mut variables = session.variables();
     let vars = variables
         .remove("vars")
         .and_then(Dynamic::try_cast)
         .unwrap_or_default();
     variables.insert("vars", path::merged(vars, over)?.into());
+    let of_steps = OF_STEPS
+        .iter()
+        .filter_map(|name| Some((*name, script::variable(name)?)));
+    variables.extend(of_steps);
     let named: Vec<_> = NAMES
         .iter()
+        .chain(&OF_STEPS)
         .filter_map(|name| Some((*name, Value::from(Serde(variables.get(name)?)))))
         .collect();
     let vars = &named[0].1;

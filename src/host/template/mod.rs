@@ -15,7 +15,7 @@ use minijinja::{
     escape_formatter,
 };
 
-pub(super) use self::functions::module;
+pub(super) use self::functions::{module, to_objects};
 use crate::model::yaml;
 use crate::script::HostError;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Pipeline;
 use super::action::Action;
 use super::tree::{Expression, Place, Query, Test, Tree};
 
@@ -68,4 +69,37 @@ pub enum Ready {
     Status,
     /// A test with `object` in scope; a query is asked of the object itself.
     Test(Test),
+}
+
+impl Step {
+    /// The lists of steps within it.
+    pub fn lists(&self) -> impl Iterator<Item = &[Self]> {
+        let lists: [&[Self]; 3] = match &self.action {
+            Action::Block(block) => {
+                let rescue = block.rescue.as_deref().unwrap_or_default();
+                [&block.steps, rescue, &block.always]
+            }
+            Action::Include(include) => [&include.steps, &[], &[]],
+            _ => [&[], &[], &[]],
+        };
+        lists.into_iter()
+    }
+
+    fn gather<'a>(&'a self, all: &mut Vec<&'a Self>) {
+        all.push(self);
+        for step in self.lists().flatten() {
+            step.gather(all);
+        }
+    }
+}
+
+impl Pipeline {
+    /// All its steps, those within steps too, in the order of the files.
+    pub fn all_steps(&self) -> Vec<&Step> {
+        let mut all = Vec::new();
+        for step in &self.steps {
+            step.gather(&mut all);
+        }
+        all
+    }
 }

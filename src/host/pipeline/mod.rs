@@ -1,0 +1,114 @@
+//! Runs pipelines: walks the graph of steps from its beginning, in each run.
+//!
+//! # Flow
+//! 1. Steps are done one after the other, in the order of the file as far as their needs allow it.
+//! 2. A step whose `when` does not hold is skipped; so what it applied in earlier runs is pruned.
+//! 3. A step that fails, or whose gates are closed, holds up those that need it and nobody else.
+//! 4. In the end the run fails if a step failed, naming all that did; else it waits if a step waits, on
+//!    all objects that any of them waits for; else it is done, and the value is the map of results.
+//!
+//! # Guarantees
+//! - What steps do, they do by the functions that scripts call: the same traces, fences, budgets,
+//!   ownership and secrets.
+//! - Nothing sleeps. What must be known of former runs (since when a step waits, how often it failed) is
+//!   in the cluster: [`super::steps::Marks`].
+//! - A step sees the results only of steps that are done.
+//!
+//! # Caveats
+//! A run that ends early (deadline, limits, cancellation) remembers what was remembered before it.
+
+mod action;
+mod gate;
+mod marks;
+mod step;
+mod value;
+mod verdict;
+mod walk;
+
+use std::sync::Arc;
+
+use rhai::{Dynamic, Map, NativeCallContext};
+
+use self::verdict::Verdict;
+use self::walk::Walk;
+use super::Answer;
+use super::session::{Ending, Session};
+use super::steps::{Marks, Selection};
+use crate::role::pipeline::scope;
+use crate::role::{Entry, Pipeline};
+use crate::script::{self, HostError, Native};
+
+/// What takes the place of a script for an entry that is a pipeline.
+pub fn native(entry: &Entry) -> Option<Native> {
+    match entry {
+        Entry::Script(_) => None,
+        Entry::Pipeline(pipeline) => {
+            let pipeline = Arc::clone(pipeline);
+            Some(Arc::new(move |cx| run(cx, &pipeline)))
+        }
+    }
+}
+
+/// Runs a pipeline as the whole of a run, or as a role that another includes.
+fn run(cx: &NativeCallContext, pipeline: &Pipeline) -> Answer<Dynamic> {
+    let session = Session::of(cx)?;
+    let is_whole = session.included.lock().is_empty() && session.open.lock().is_empty();
+    let everything = Selection::default();
+    let selection = if is_whole {
+        &session.setup.selection
+    } else {
+        &everything
+    };
+    let walk = Walk::new(&session, selection);
+    script::set_variable(scope::RESULTS, Map::new().into());
+    let verdict = walk.list(cx, &pipeline.steps)?;
+    let generation = session.setup.marks.generation;
+    let mut gathered = session.gathered();
+    gathered.partial |= !selection.is_all();
+    gathered
+        .marks
+        .get_or_insert_with(|| Marks::none(generation));
+    drop(gathered);
+    if is_whole {
+        whole(cx, verdict)?;
+        return Ok(Dynamic::UNIT);
+    }
+    part(cx, verdict)?;
+    Ok(walk.results().into())
+}
+
+/// How a run ends that is nothing but a pipeline.
+fn whole(cx: &NativeCallContext, mut verdict: Verdict) -> Answer<()> {
+    if let Some(thrown) = verdict.take_decisive() {
+        return Err(thrown);
+    }
+    match verdict.ending() {
+        Some(ending) => Err(script::end(cx, Arc::new(ending))),
+        None => Ok(()),
+    }
+}
+
+/// The same of a role that another includes, which may catch what its own functions may fail with.
+fn part(cx: &NativeCallContext, mut verdict: Verdict) -> Answer<()> {
+    let ending = verdict.ending();
+    match ending {
+        Some(Ending::Broken {
+            terminal: false, ..
+        }) if verdict.failures.len() == 1 => {
+            let failure = verdict.failures.swap_remove(0);
+            Err(failure.thrown)
+        }
+        Some(Ending::Broken {
+            message,
+            after,
+            terminal: false,
+        }) => Err(HostError {
+            retryable: true,
+            after,
+            ..HostError::new("steps", message)
+        }
+        .into()),
+        Some(ending) => Err(script::end(cx, Arc::new(ending))),
+        None => Ok(()),
+    }
+}

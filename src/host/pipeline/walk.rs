@@ -1,0 +1,177 @@
+//! The way through a list of steps.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use rhai::{Dynamic, Map, NativeCallContext};
+
+use super::super::Answer;
+use super::super::session::Session;
+use super::super::steps::{Selection, State};
+use super::step::Opened;
+use super::verdict::{Stand, Verdict, position};
+use crate::role::pipeline::{Step, scope};
+use crate::script;
+
+/// A pipeline that is being run.
+pub(super) struct Walk<'a> {
+    pub(super) session: &'a Session,
+    selection: &'a Selection,
+    /// Whether the step that the selection starts at was met.
+    started: Cell<bool>,
+    /// What the list at work, or one around it that shares its names, has registered, and what it hid.
+    own: RefCell<Vec<(Arc<str>, Option<Dynamic>)>>,
+}
+
+impl<'a> Walk<'a> {
+    /// A walk that has not begun.
+    pub(super) fn new(session: &'a Session, selection: &'a Selection) -> Self {
+        Self {
+            session,
+            selection,
+            started: Cell::new(selection.start_at.is_none()),
+            own: RefCell::default(),
+        }
+    }
+
+    /// What the steps of the list at work made, which is then out of sight.
+    pub(super) fn results(&self) -> Map {
+        let mut made = Map::new();
+        for (name, hidden) in self.own.take().into_iter().rev() {
+            let result = script::put_variable(scope::RESULTS, &name, hidden);
+            made.entry((&*name).into())
+                .or_insert_with(|| result.unwrap_or_default());
+        }
+        made
+    }
+
+    /// Does the steps of a list.
+    pub(super) fn list(&self, cx: &NativeCallContext, steps: &[Step]) -> Answer<Verdict> {
+        let mut stands: Vec<Option<Stand>> = steps.iter().map(|_| None).collect();
+        for index in order(steps) {
+            let stand = self.one(cx, steps, index, &stands)?;
+            stands[index] = Some(stand);
+        }
+        let mut verdict = Verdict::default();
+        for (index, stand) in stands.into_iter().enumerate() {
+            let at = position(steps, index, &steps[index].name);
+            if let Some(stand) = stand {
+                verdict.note(&at, stand);
+            }
+        }
+        Ok(verdict)
+    }
+
+    fn one(
+        &self,
+        cx: &NativeCallContext,
+        steps: &[Step],
+        index: usize,
+        stands: &[Option<Stand>],
+    ) -> Answer<Stand> {
+        script::check(cx)?;
+        let step = &steps[index];
+        let opened = Opened::new(self.session, step);
+        let stand = match blockers(step, stands) {
+            _ if !self.is_chosen(step) => Stand::Unselected,
+            blockers if !blockers.is_empty() => Stand::Blocked(blockers),
+            _ => self.step(cx, step, opened.path())?,
+        };
+        if matches!(stand, Stand::Unselected | Stand::Blocked(_)) {
+            self.keep_marks(&opened.path(), &stand, stands);
+        }
+        if let Stand::Done(result) = &stand {
+            self.register(step, result)?;
+        }
+        opened.close(steps, index, &stand);
+        Ok(stand)
+    }
+
+    /// Whether the run is to do a step, or what is in it.
+    fn is_chosen(&self, step: &Step) -> bool {
+        let tags = &self.selection.tags;
+        if !tags.is_empty() && !has_tag(step, &|tag| tags.contains(tag)) {
+            return false;
+        }
+        if self.started.get() {
+            return true;
+        }
+        let start = self.selection.start_at.as_deref().unwrap_or_default();
+        if &*step.name == start {
+            self.started.set(true);
+        }
+        self.started.get() || step.lists().flatten().any(|inner| contains(inner, start))
+    }
+
+    /// Makes a result known.
+    fn register(&self, step: &Step, result: &Dynamic) -> Answer<()> {
+        let Some(name) = &step.register else {
+            return Ok(());
+        };
+        script::hold(result)?;
+        let hidden = script::put_variable(scope::RESULTS, name, Some(result.clone()));
+        self.own.borrow_mut().push((Arc::clone(name), hidden));
+        Ok(())
+    }
+
+    /// Does a list with names of its own: what its steps made is given back and then out of sight.
+    pub(super) fn apart<T>(&self, body: impl FnOnce() -> Answer<T>) -> Answer<(T, Map)> {
+        let own = self.own.take();
+        let answer = body()?;
+        let made = self.results();
+        self.own.replace(own);
+        Ok((answer, made))
+    }
+}
+
+fn has_tag(step: &Step, wanted: &dyn Fn(&str) -> bool) -> bool {
+    step.tags.iter().any(|tag| wanted(tag))
+        || step.lists().flatten().any(|inner| has_tag(inner, wanted))
+}
+
+fn contains(step: &Step, name: &str) -> bool {
+    &*step.name == name || step.lists().flatten().any(|inner| contains(inner, name))
+}
+
+/// The needs of a step that are not done.
+fn blockers(step: &Step, stands: &[Option<Stand>]) -> Vec<usize> {
+    let needs = step.needs.iter().copied();
+    needs
+        .filter(|need| {
+            !matches!(
+                stands.get(*need),
+                Some(Some(Stand::Done(_) | Stand::Skipped | Stand::Unselected))
+            )
+        })
+        .collect()
+}
+
+/// The order of the file, but that needs come first.
+fn order(steps: &[Step]) -> Vec<usize> {
+    fn visit(steps: &[Step], index: usize, seen: &mut [bool], order: &mut Vec<usize>) {
+        if std::mem::replace(&mut seen[index], true) {
+            return;
+        }
+        for need in &steps[index].needs {
+            visit(steps, *need, seen, order);
+        }
+        order.push(index);
+    }
+    let (mut seen, mut order) = (vec![false; steps.len()], Vec::with_capacity(steps.len()));
+    for index in 0..steps.len() {
+        visit(steps, index, &mut seen, &mut order);
+    }
+    order
+}
+
+/// The word for how a step stands.
+pub(super) fn state(stand: &Stand) -> State {
+    match stand {
+        Stand::Done(_) => State::Done,
+        Stand::Skipped => State::Skipped,
+        Stand::Unselected => State::Unselected,
+        Stand::Waiting(_) => State::Waiting,
+        Stand::Failed(_) => State::Failed,
+        Stand::Blocked(_) => State::Blocked,
+    }
+}

@@ -1,0 +1,141 @@
+//! What a run leaves of the steps of a pipeline: in the status, and what the next run has to know.
+//!
+//! Since when a step waits and how often it failed is an annotation on the custom resource: a place that
+//! there is whatever its CRD declares, and that outlives this process. It is written only when it
+//! changes, so for steps with a timeout or a bounded number of retries.
+
+use serde_json::{Value, json};
+
+use super::ending::{End, masked};
+use super::run::Run;
+use super::{Change, Mode};
+use crate::cluster::request::PatchKind;
+use crate::cluster::{self, ErrorKind};
+use crate::host::steps::{Marks, State, Step};
+use crate::model::annotations::STEPS;
+use crate::model::{Object, Outcome};
+
+/// The key of the status that steps are written to, where the CRD declares it.
+const FIELD: &str = "steps";
+
+/// What earlier runs left.
+pub(super) fn marks(cr: &Object) -> Marks {
+    // Most objects have not even the word in them; parsing their metadata is not free.
+    if !cr.json().contains(STEPS) {
+        return Marks::none(cr.generation);
+    }
+    let annotations = cr.details().annotations;
+    let annotation = annotations.get(STEPS);
+    annotation.map_or_else(
+        || Marks::none(cr.generation),
+        |text| Marks::read(text, cr.generation),
+    )
+}
+
+impl Run<'_> {
+    /// Writes what the next run has to know of steps, if that changed.
+    pub(super) async fn remember_steps(&mut self) {
+        let Some(marks) = self.gathered.marks.take() else {
+            return;
+        };
+        if self.input.mode == Mode::Plan || self.cr.uid.is_empty() || self.report.gone {
+            return;
+        }
+        let wanted = marks.write();
+        if wanted == self.marks_of_cr() {
+            return;
+        }
+        match self.write_marks(wanted).await {
+            Ok(()) => {}
+            Err(error) if error.kind == ErrorKind::NotFound => self.report.gone = true,
+            Err(error) => {
+                let what = "cannot write down since when steps wait";
+                let end = End::of_cluster(what, &error, self.finalizing);
+                tracing::error!(%error, "annotation not written");
+                self.report.outcome = masked(end.outcome, &self.redactor);
+            }
+        }
+    }
+
+    fn marks_of_cr(&self) -> Option<String> {
+        if !self.cr.json().contains(STEPS) {
+            return None;
+        }
+        self.cr.details().annotations.remove(STEPS)
+    }
+
+    async fn write_marks(&mut self, wanted: Option<String>) -> Result<(), cluster::Error> {
+        let body = json!({
+            "metadata": {"uid": self.cr.uid, "annotations": {STEPS: wanted}},
+        });
+        let owner = self.owner();
+        let options = cluster::request::WriteOptions {
+            manager: owner.manager.to_string(),
+            ..cluster::request::WriteOptions::default()
+        };
+        let body = body.to_string().into();
+        let written = self
+            .cluster
+            .patch(&self.cr.object_ref(), PatchKind::Merge, body, &options)
+            .await?;
+        self.cr = written.object;
+        Ok(())
+    }
+
+    /// Puts the steps into the status, where the CRD has a field for them and the role none of its own.
+    pub(super) async fn show_steps(&mut self) {
+        let steps = &self.gathered.steps;
+        if steps.is_empty() || self.gathered.status.contains_key(FIELD) || self.gathered.partial {
+            return;
+        }
+        if !self
+            .cluster
+            .declares_status_field(&self.cr.gvk, FIELD)
+            .await
+        {
+            return;
+        }
+        let steps: Vec<Value> = steps.iter().map(shown).collect();
+        self.gathered.status.insert(FIELD.to_owned(), steps.into());
+    }
+
+    /// How many steps were skipped, those within steps included.
+    pub(super) fn skipped_steps(&self) -> usize {
+        fn skipped(steps: &[Step]) -> usize {
+            let is_skipped = |step: &&Step| step.state == State::Skipped;
+            let here = steps.iter().filter(is_skipped).count();
+            here + steps.iter().map(|step| skipped(&step.steps)).sum::<usize>()
+        }
+        skipped(&self.gathered.steps)
+    }
+}
+
+/// A step as the status holds it: nothing that differs between two runs in which all was the same.
+fn shown(step: &Step) -> Value {
+    let mut shown = json!({"name": &*step.name, "state": step.state});
+    if !step.message.is_empty() {
+        shown["message"] = step.message.as_str().into();
+    }
+    shown
+}
+
+/// Tells which step each change was made by.
+pub(super) fn attribute(changes: &mut [Change], order: &[usize], steps: &[Step]) {
+    for (change, write) in changes.iter_mut().zip(order) {
+        change.step = path(steps, *write);
+    }
+}
+
+/// The path of the innermost step that made a write.
+fn path(steps: &[Step], write: usize) -> Option<String> {
+    let step = steps.iter().find(|step| step.writes.contains(&write))?;
+    Some(match path(&step.steps, write) {
+        Some(inner) => format!("{}/{inner}", step.name),
+        None => step.name.to_string(),
+    })
+}
+
+/// Whether a run that ended so did all that its role is for.
+pub(super) fn is_complete(outcome: &Outcome, partial: bool) -> bool {
+    *outcome == Outcome::Done && !partial
+}

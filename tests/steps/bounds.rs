@@ -1,0 +1,169 @@
+//! What is counted over runs, and what the order of steps may not change.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, TestRng, TestRunner};
+use rhai_operator::model::Outcome;
+use serde_json::json;
+
+use super::flow::states;
+use super::stage::{Ground, Stage};
+
+const MAIN: &str = "web/tasks/main.yaml";
+
+pub(crate) async fn a_timeout_outlives_a_restart(ground: Ground) {
+    const STEPS: &str = "
+- name: slow
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: slow}}
+  ready: $.data.open
+  timeout: 10m
+- name: beside
+  needs: []
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: beside}}
+";
+    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    stage.spec(json!({"try": 1})).await;
+    let report = stage.run().await;
+    assert!(matches!(report.outcome, Outcome::Waiting { .. }));
+    assert_eq!(report.requeue_after, Some(Duration::from_mins(10)));
+    stage.pass(Duration::from_mins(6));
+    stage.restart();
+    let report = stage.run().await;
+    assert!(matches!(report.outcome, Outcome::Waiting { .. }));
+    assert_eq!(report.requeue_after, Some(Duration::from_mins(4)));
+    stage.restart();
+    stage.pass(Duration::from_mins(4));
+    let why = stage.fails().await;
+    assert!(why.contains("1 of 2, slow: "), "{why}");
+    assert!(
+        why.contains("it is not ready after 10m0s: ConfigMap "),
+        "{why}"
+    );
+    // Another spec is another attempt.
+    stage.spec(json!({"try": 2})).await;
+    let report = stage.run().await;
+    assert!(matches!(report.outcome, Outcome::Waiting { .. }));
+    assert_eq!(report.requeue_after, Some(Duration::from_mins(10)));
+    stage.set("slow", json!({"open": "yes"})).await;
+    let report = stage.until_done().await;
+    assert_eq!(states(&report), ["slow done", "beside done"]);
+    let web = stage.web().await.unwrap();
+    let annotations = &web["metadata"]["annotations"];
+    assert!(annotations.get("rhai.operator/steps").is_none(), "{web}");
+}
+
+pub(crate) async fn retries_are_counted_over_runs(ground: Ground) {
+    const STEPS: &str = "
+- name: group
+  block:
+  - name: hard
+    retries: 2
+    script: |
+      if spec.broken { throw `not yet`; }
+  rescue:
+  - name: rescued
+    when: spec.rescue
+    apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: rescued}}
+  - name: give up
+    when: spec.rescue == false
+    fail: '${error.step}: ${error.message}'
+";
+    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    stage.spec(json!({"broken": true, "rescue": true})).await;
+    for _ in 0..2 {
+        let why = stage.fails().await;
+        assert!(why.starts_with("1 of 1, group: 1 of 1, hard: "), "{why}");
+        assert!(why.ends_with("not yet"), "{why}");
+        stage.restart();
+    }
+    stage.done().await;
+    assert_eq!(stage.maps().await, ["rescued"]);
+    stage.done().await;
+    // Another spec begins anew.
+    stage.spec(json!({"broken": true, "rescue": false})).await;
+    stage.fails().await;
+    stage.fails().await;
+    let why = stage.stalls().await;
+    assert!(why.contains("give up: "), "{why}");
+    assert!(why.ends_with("hard: not yet"), "{why}");
+    stage.spec(json!({"broken": false, "rescue": false})).await;
+    stage.done().await;
+    let web = stage.web().await.unwrap();
+    let annotations = &web["metadata"]["annotations"];
+    assert!(annotations.get("rhai.operator/steps").is_none(), "{web}");
+}
+
+/// Steps of a pipeline: of each, which of the earlier ones it needs, and what it is.
+#[derive(Clone, Debug)]
+struct Graph(Vec<(BTreeSet<usize>, u8)>);
+
+impl Graph {
+    fn any() -> impl Strategy<Value = Self> {
+        let step = (any::<u64>(), 0_u8..5);
+        prop::collection::vec(step, 1..9).prop_map(|steps| {
+            let steps = steps.into_iter().enumerate();
+            let needs = |index: usize, bits: u64| (0..index).filter(move |n| bits >> n & 3 == 3);
+            Self(
+                steps
+                    .map(|(index, (bits, kind))| (needs(index, bits).collect(), kind))
+                    .collect(),
+            )
+        })
+    }
+
+    /// The steps in an order that their needs allow, or any order at all: needs are told by name.
+    fn file(&self, order: &[usize]) -> String {
+        let mut file = String::new();
+        for index in order {
+            let (needs, kind) = &self.0[*index];
+            let needs: Vec<String> = needs.iter().map(|need| format!("s{need}")).collect();
+            let map = |name: &str| {
+                format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}}}")
+            };
+            let action = match kind {
+                0 => format!("  apply: {}\n", map(&format!("'m{index}-${{spec.size}}'"))),
+                1 => format!(
+                    "  loop: [a, b]\n  apply: {}\n",
+                    map(&format!("'m{index}-${{item}}'"))
+                ),
+                2 => format!("  when: spec.size > 100\n  apply: {}\n", map("never")),
+                3 => {
+                    let inner = map(&format!("b{index}"));
+                    format!("  block:\n  - name: b{index}\n    apply: {inner}\n")
+                }
+                _ => format!("  script: \"spec.size + {index}\"\n"),
+            };
+            let needs = needs.join(", ");
+            let _ = write!(file, "- name: s{index}\n  needs: [{needs}]\n{action}");
+        }
+        file
+    }
+}
+
+pub(crate) async fn an_order_that_needs_allow_makes_the_same(ground: Ground) {
+    let mut stage = Stage::new(ground, &[(MAIN, "- {name: none, script: '1'}\n")]).await;
+    stage.spec(json!({"size": 3})).await;
+    let mut runner = TestRunner::new_with_rng(
+        Config::default(),
+        TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+    );
+    for _ in 0..12 {
+        let graph = Graph::any().new_tree(&mut runner).unwrap().current();
+        let order: Vec<usize> = (0..graph.0.len()).collect();
+        let mut made = Vec::new();
+        for _ in 0..2 {
+            let order = Just(order.clone()).prop_shuffle();
+            let order = order.new_tree(&mut runner).unwrap().current();
+            let file = graph.file(&order);
+            stage.rewrite(&[(MAIN, &file)]);
+            let report = stage.done().await;
+            made.push((report.applied, stage.maps().await, file));
+        }
+        assert_eq!(made[0].0, made[1].0, "{}\n{}", made[0].2, made[1].2);
+        assert_eq!(made[0].1, made[1].1);
+    }
+}

@@ -1,0 +1,326 @@
+//! The graph: what waits, fails, is skipped, and what that does to others.
+
+use rhai_operator::reconcile::{Report, Selection, State};
+use serde_json::json;
+
+use super::stage::{Ground, Stage};
+
+const MAIN: &str = "web/tasks/main.yaml";
+
+/// How the steps stand, by their names.
+pub(crate) fn states(report: &Report) -> Vec<String> {
+    let steps = report.steps.iter();
+    steps
+        .map(|step| format!("{} {}", step.name, step.state.as_str()))
+        .collect()
+}
+
+pub(crate) async fn a_branch_that_waits_holds_up_only_those_that_need_it(ground: Ground) {
+    const DIAMOND: &str = "
+- name: top
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: top}}
+- name: left
+  needs: [top]
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: left}}
+  ready: $.data.open
+- name: right
+  needs: [top]
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: right}}
+- name: beside
+  needs: [right]
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: beside}}
+- name: bottom
+  needs: [left, right]
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: bottom}}
+";
+    let mut stage = Stage::new(ground, &[(MAIN, DIAMOND)]).await;
+    stage.spec(json!({})).await;
+    let on = stage.waits().await;
+    assert!(on.starts_with("2 of 5, left: ConfigMap "), "{on}");
+    assert!(on.contains("`$.data.open` does not hold yet"), "{on}");
+    assert_eq!(stage.maps().await, ["beside", "left", "right", "top"]);
+    let report = stage.run().await;
+    let stand = [
+        "top done",
+        "left waiting",
+        "right done",
+        "beside done",
+        "bottom blocked",
+    ];
+    assert_eq!(states(&report), stand);
+    let names: Vec<&str> = report.waits.iter().map(|object| &*object.name).collect();
+    assert_eq!(names, ["left"]);
+    stage.set("left", json!({"open": "yes"})).await;
+    stage.until_done().await;
+    assert_eq!(stage.maps().await.len(), 5);
+}
+
+pub(crate) async fn what_a_skipped_step_applied_is_pruned(ground: Ground) {
+    const STEPS: &str = "
+- name: always
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: always}}
+- name: gate
+  when: spec.wait
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: gate}}
+  ready: $.data.open
+- name: extra
+  needs: []
+  when: $.spec.extra
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: extra}}
+";
+    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    stage.spec(json!({"wait": false, "extra": true})).await;
+    stage.done().await;
+    assert_eq!(stage.maps().await, ["always", "extra"]);
+    // A run that is not complete prunes nothing.
+    stage.spec(json!({"wait": true, "extra": false})).await;
+    stage.waits().await;
+    assert_eq!(stage.maps().await, ["always", "extra", "gate"]);
+    stage.set("gate", json!({"open": "yes"})).await;
+    let report = stage.until_done().await;
+    assert_eq!(
+        states(&report),
+        ["always done", "gate done", "extra skipped"]
+    );
+    assert_eq!(stage.maps().await, ["always", "gate"]);
+}
+
+pub(crate) async fn a_refused_request_is_rescued(ground: Ground) {
+    const META: &str = "
+permissions:
+  api:
+  - {apiGroups: [''], resources: [configmaps], verbs: [get, list, watch, create, patch, delete]}
+";
+    const STEPS: &str = "
+- name: careful
+  block:
+  - name: before
+    apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: before}}
+  - name: refused
+    apply: {apiVersion: v1, kind: Secret, metadata: {name: s}}
+  - name: after
+    apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: after}}
+  rescue:
+  - name: note
+    apply:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: rescued}
+      data: {step: '${error.step}', kind: '${error.kind}', code: '${error.code}'}
+  always:
+  - name: last
+    apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: last}}
+- name: next
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: next}}
+";
+    let files = [(MAIN, STEPS), ("web/meta/main.yaml", META)];
+    let mut stage = Stage::new(ground, &files).await;
+    stage.spec(json!({})).await;
+    let report = stage.done().await;
+    assert_eq!(stage.maps().await, ["before", "last", "next", "rescued"]);
+    let rescued = json!({"step": "refused", "kind": "forbidden", "code": "403"});
+    assert_eq!(stage.data("rescued").await, rescued);
+    let block: Vec<State> = report.steps[0]
+        .steps
+        .iter()
+        .map(|step| step.state)
+        .collect();
+    let expected = [
+        State::Done,
+        State::Failed,
+        State::Blocked,
+        State::Done,
+        State::Done,
+    ];
+    assert_eq!(block, expected);
+}
+
+pub(crate) async fn steps_that_fail_are_told_together(ground: Ground) {
+    const STEPS: &str = "
+- name: first
+  apply: {apiVersion: v1, kind: Nonsense, metadata: {name: x}}
+- name: second
+  needs: []
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: Not A Name}}
+- name: third
+  needs: []
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: fine}}
+- name: fourth
+  needs: [first]
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: never}}
+- name: fifth
+  needs: []
+  assert: spec.size > 0
+";
+    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    stage.spec(json!({"size": 0})).await;
+    let why = stage.fails().await;
+    let place = |line: usize| format!("web/tasks/main.yaml:{line}:3: ");
+    for part in [
+        format!("1 of 5, first: {}", place(2)),
+        format!("; 2 of 5, second: {}", place(4)),
+        "; 5 of 5, fifth: ".to_owned(),
+        "`spec.size > 0` does not hold".to_owned(),
+    ] {
+        assert!(why.contains(&part), "{part:?} is not in {why:?}");
+    }
+    assert!(!why.contains("fourth"), "{why}");
+    assert_eq!(stage.maps().await, ["fine"]);
+}
+
+pub(crate) async fn a_script_that_waits_holds_up_its_own_step(ground: Ground) {
+    const STEPS: &str = r#"
+- name: look
+  script: |
+    let map = wait_for(#{apiVersion: "v1", kind: "ConfigMap", name: "elsewhere"}, "$.data.open", "yes");
+    map.data.word
+- name: use
+  apply:
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: use}
+    data: {word: "${results.look}"}
+- name: other
+  needs: []
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: other}}
+- name: hopeless
+  needs: []
+  when: spec.hopeless
+  script: fail("there is no hope");
+"#;
+    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    stage.spec(json!({"hopeless": false})).await;
+    let on = stage.waits().await;
+    assert!(on.starts_with("1 of 4, look: ConfigMap "), "{on}");
+    assert!(on.ends_with("it is not there yet"), "{on}");
+    assert_eq!(stage.maps().await, ["other"]);
+    stage
+        .set("elsewhere", json!({"open": "yes", "word": "hello"}))
+        .await;
+    stage.until_done().await;
+    assert_eq!(stage.data("use").await, json!({"word": "hello"}));
+    stage.spec(json!({"hopeless": true})).await;
+    let why = stage.stalls().await;
+    assert!(why.starts_with("4 of 4, hopeless: "), "{why}");
+    assert!(why.ends_with("there is no hope"), "{why}");
+}
+
+pub(crate) async fn nothing_changed_asks_nothing(ground: Ground) {
+    const STEPS: &str = r#"
+- name: list
+  apply:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: "${spec.x}"}}
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}
+- name: gate
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}
+  ready: true
+  timeout: 5m
+- name: each
+  loop: [1, 2]
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: "d${item}"}}
+- name: report
+  status: {each: "${results.each.len()}"}
+"#;
+    let steps = json!({"type": "array", "items": {
+        "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+    }});
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let status = json!({"type": "object", "properties": {
+        "steps": steps, "each": {"type": "integer"},
+        "conditions": {"type": "array", "items": open},
+    }});
+    let mut stage = Stage::with_status(ground, status, &[(MAIN, STEPS)]).await;
+    stage.spec(json!({"x": 3})).await;
+    stage.until_at_rest().await;
+    for _ in 0..3 {
+        let report = stage.done().await;
+        assert_eq!((stage.requests(), report.writes.len()), (0, 0));
+    }
+    assert_eq!(stage.data("a").await, json!({"x": "3"}));
+}
+
+pub(crate) async fn steps_are_in_the_status_where_the_crd_has_them(ground: Ground) {
+    const STEPS: &str = "
+- name: one
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}
+- name: two
+  when: false
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: two}}
+- name: three
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: three}}
+  ready: $.data.open
+";
+    let step = json!({"type": "object", "properties": {
+        "name": {"type": "string"}, "state": {"type": "string"}, "message": {"type": "string"},
+    }});
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let status = json!({"type": "object", "properties": {
+        "steps": {"type": "array", "items": step},
+        "conditions": {"type": "array", "items": open},
+    }});
+    let mut stage = Stage::with_status(ground, status, &[(MAIN, STEPS)]).await;
+    stage.spec(json!({})).await;
+    stage.waits().await;
+    let status = stage.status().await;
+    assert_eq!(status["steps"][0], json!({"name": "one", "state": "done"}));
+    assert_eq!(status["steps"][1]["state"], "skipped");
+    let message = status["steps"][2]["message"].as_str().unwrap();
+    assert!(message.contains("does not hold yet"), "{message}");
+    let ready = &status["conditions"][0];
+    let message = ready["message"].as_str().unwrap();
+    assert!(message.starts_with("3 of 3, three: "), "{message}");
+    stage.set("three", json!({"open": "yes"})).await;
+    stage.until_done().await;
+    let status = stage.status().await;
+    assert_eq!(
+        status["steps"][2],
+        json!({"name": "three", "state": "done"})
+    );
+}
+
+pub(crate) async fn a_part_of_the_steps_prunes_nothing(ground: Ground) {
+    const STEPS: &str = "
+- name: one
+  tags: [base]
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}
+- name: two
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: two}}
+- name: group
+  block:
+  - name: three
+    tags: [base]
+    apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: three}}
+  - name: four
+    when: spec.four
+    apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: four}}
+";
+    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    stage.spec(json!({"four": true})).await;
+    let tags = ["base".to_owned()].into();
+    stage.select(Selection {
+        tags,
+        ..Selection::default()
+    });
+    let report = stage.done().await;
+    assert_eq!(
+        states(&report),
+        ["one done", "two unselected", "group done"]
+    );
+    assert_eq!(stage.maps().await, ["one", "three"]);
+    assert_eq!(stage.status().await["conditions"], json!(null));
+    stage.select(Selection::default());
+    stage.done().await;
+    assert_eq!(stage.maps().await.len(), 4);
+    stage.spec(json!({"four": false})).await;
+    stage.select(Selection {
+        start_at: Some("three".to_owned()),
+        ..Selection::default()
+    });
+    let report = stage.done().await;
+    let stand = ["one unselected", "two unselected", "group done"];
+    assert_eq!(states(&report), stand);
+    assert_eq!(stage.maps().await.len(), 4);
+    stage.select(Selection::default());
+    stage.done().await;
+    assert_eq!(stage.maps().await, ["one", "three", "two"]);
+}
