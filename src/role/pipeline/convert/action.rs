@@ -5,7 +5,7 @@ use super::script::apart;
 use super::{Helper, Script};
 use crate::role::pipeline::scope::RESULTS;
 use crate::role::pipeline::{
-    Action, Apply, Block, Delete, Expression, Manifests, Options, Ready, Step, Test, Text,
+    Action, Apply, Block, Delete, Expression, Manifests, Options, Ready, Step, Test, Text, Tree,
 };
 
 /// The maps of objects whose values are all texts.
@@ -139,14 +139,10 @@ impl Script<'_> {
     fn manifests(&mut self, manifests: &Manifests) -> String {
         match manifests {
             Manifests::Inline(tree) => {
-                let mut texts = TEXTS.to_vec();
-                let kind = tree.entry("kind");
-                if kind == Some("ConfigMap") {
-                    texts.push(&["data"]);
-                } else if kind == Some("Secret") {
-                    texts.push(&["stringData"]);
-                }
-                let objects = code::in_object(tree, &texts);
+                let objects = match tree {
+                    Tree::List(trees) => code::list(trees.iter().map(object)),
+                    tree => object(tree),
+                };
                 if objects.contains("text(") {
                     self.helper(Helper::Text, "");
                 }
@@ -289,6 +285,17 @@ impl Script<'_> {
         self.depth -= 1;
         self.lines("}");
     }
+}
+
+/// A manifest.
+fn object(tree: &Tree) -> String {
+    let mut texts = TEXTS.to_vec();
+    match tree.entry("kind") {
+        Some("ConfigMap") => texts.push(&["data"]),
+        Some("Secret") => texts.push(&["stringData"]),
+        _ => {}
+    }
+    code::in_object(tree, &texts)
 }
 
 /// A condition as it was written.

@@ -61,19 +61,23 @@ pub(super) fn value(value: &Value) -> String {
     }
 }
 
-fn list(items: impl Iterator<Item = String>) -> String {
-    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+/// A list literal; a long one has a line for each item.
+pub(super) fn list(items: impl Iterator<Item = String>) -> String {
+    braced("[", &items.collect::<Vec<_>>(), "]")
 }
 
-/// A map literal of entries; long ones have a line for each.
+/// A map literal of entries; a long one has a line for each.
 fn map(entries: impl Iterator<Item = String>) -> String {
-    let entries: Vec<_> = entries.collect();
-    let line = format!("#{{{}}}", entries.join(", "));
+    braced("#{", &entries.collect::<Vec<_>>(), "}")
+}
+
+fn braced(open: &str, items: &[String], close: &str) -> String {
+    let line = format!("{open}{}{close}", items.join(", "));
     if line.len() <= 80 && !line.contains('\n') {
         return line;
     }
-    let entries = entries.join(",\n").replace('\n', "\n    ");
-    format!("#{{\n    {entries},\n}}")
+    let items = items.join(",\n").replace('\n', "\n    ");
+    format!("{open}\n    {items},\n{close}")
 }
 
 /// An expression as an operand.

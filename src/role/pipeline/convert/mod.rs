@@ -47,7 +47,9 @@ impl Helper {
                 "/// What a loop goes through: a list, or the entries of a map.\n\
                  fn items(value) {\n    \
                      if type_of(value) != \"map\" { return value; }\n    \
-                     value.keys().map(|key| #{key: key, value: value[key]})\n}\n"
+                     let items = [];\n    \
+                     for key in value.keys() { items.push(#{key: key, value: value[key]}); }\n    \
+                     items\n}\n"
             }
             Self::Each => {
                 "/// A list as it is, anything else as a list of one.\n\
