@@ -7,8 +7,8 @@ use twox_hash::XxHash3_64;
 
 use super::Owner;
 use super::created;
-use crate::model::Object;
 use crate::model::field_set::FieldSet;
+use crate::model::{Object, Parsed};
 
 /// What is remembered of an apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,11 +32,11 @@ struct Owned {
 
 impl Memo {
     /// After an apply of `body` that left `live` behind.
-    pub(super) fn new(desired: u128, owner: &Owner, live: &Object, body: &Value) -> Self {
+    pub(super) fn new(desired: u128, owner: &Owner, live: &Parsed, body: &Value) -> Self {
         Self {
             desired,
             owned: Owned::of(owner, live, body),
-            resource_version: live.resource_version.clone(),
+            resource_version: live.object().resource_version.clone(),
         }
     }
 
@@ -45,31 +45,30 @@ impl Memo {
         self.desired == desired && self.resource_version == live.resource_version
     }
 
-    /// Whether nothing of ours changed in it, whatever others did. Costs a parse.
+    /// Whether nothing of ours changed in it, whatever others did.
     pub(super) fn still_holds(
         &self,
         desired: u128,
         owner: &Owner,
-        live: &Object,
+        live: &Parsed,
         body: &Value,
     ) -> bool {
         self.desired == desired && self.owned == Owned::of(owner, live, body)
     }
 
     /// Whether `body` asks for the paths that were asked for before: then it gives none up.
-    pub(super) fn asks_for_the_same(&self, owner: &Owner, live: &Object, body: &Value) -> bool {
+    pub(super) fn asks_for_the_same(&self, owner: &Owner, live: &Parsed, body: &Value) -> bool {
         self.owned.shape == Owned::of(owner, live, body).shape
     }
 }
 
 impl Owned {
-    fn of(owner: &Owner, live: &Object, body: &Value) -> Self {
+    fn of(owner: &Owner, live: &Parsed, body: &Value) -> Self {
         let (mut values, mut shape) = (XxHash3_64::new(), XxHash3_64::new());
-        let value = live.value();
-        for entry in created::entries(owner, live) {
+        for entry in created::entries(owner, live.object()) {
             let set = FieldSet::parse(&entry.fields).unwrap_or_default();
             values.write(entry.fields.as_bytes());
-            values.write_u64(set.digest(&value, body));
+            values.write_u64(set.digest(live.value(), body));
             shape.write_u64(set.shape(body));
         }
         Self {
@@ -80,8 +79,8 @@ impl Owned {
 }
 
 /// Whether applying `body` would change nothing, as far as managed fields and live values tell.
-pub(super) fn matches(owner: &Owner, live: &Object, body: &Value) -> bool {
-    let mut entries: Vec<_> = created::entries(owner, live).collect();
+pub(super) fn matches(owner: &Owner, live: &Parsed, body: &Value) -> bool {
+    let mut entries: Vec<_> = created::entries(owner, live.object()).collect();
     entries.sort_by_key(|entry| !entry.apply);
     let Some(last) = entries.first() else {
         return false;
@@ -90,8 +89,8 @@ pub(super) fn matches(owner: &Owner, live: &Object, body: &Value) -> bool {
         return false;
     };
     if last.apply {
-        set.matches(body, &live.value())
+        set.matches(body, live.value())
     } else {
-        created::is_of(owner, last, body) && set.covers(body, &live.value())
+        created::is_of(owner, last, body) && set.covers(body, live.value())
     }
 }

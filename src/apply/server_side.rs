@@ -14,7 +14,7 @@ use super::{
 use crate::cluster::Cluster;
 use crate::cluster::read::Read;
 use crate::cluster::request::{DeleteOptions, Deleted, Effect, WriteOptions, Written};
-use crate::model::{Object, ObjectRef};
+use crate::model::{Object, ObjectRef, Parsed};
 
 /// One apply, with all that it needs.
 pub(super) struct Apply<'a> {
@@ -25,7 +25,7 @@ pub(super) struct Apply<'a> {
     options: Options,
     place: Place,
     ownership: Ownership,
-    live: Option<Arc<Object>>,
+    live: Option<Parsed>,
     subscribed: bool,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Apply<'a> {
             options,
             place,
             ownership,
-            live: read.object,
+            live: read.object.map(Parsed::new),
             subscribed: read.subscribed,
         })
     }
@@ -69,7 +69,7 @@ impl<'a> Apply<'a> {
         if let (Some(memo), Some(live)) = (&memo, &self.live)
             && memo.is_current(digest, live)
         {
-            return Ok(self.skipped(live));
+            return Ok(self.skipped(live.object()));
         }
         let mut body = self.desired.body(&self.place, self.owner, self.ownership)?;
         self.look_closer().await?;
@@ -83,7 +83,7 @@ impl<'a> Apply<'a> {
             };
             if holds {
                 self.remember(Memo::new(digest, self.owner, live, &body));
-                return Ok(self.skipped(live));
+                return Ok(self.skipped(live.object()));
             }
         }
         if self.ownership.is_unreachable()
@@ -104,7 +104,8 @@ impl<'a> Apply<'a> {
             }
             if self.ownership.is_unreachable() {
                 // Without an owner reference the server refuses nobody, so we have to look.
-                self.live = self.cluster.get(&self.place.object).await?;
+                let live = self.cluster.get(&self.place.object).await?;
+                self.live = live.map(Parsed::new);
             }
         }
         if let Some(live) = &self.live {
@@ -233,7 +234,7 @@ impl<'a> Apply<'a> {
     }
 
     fn conclude(self, digest: u128, body: &Value, written: Written, recreated: bool) -> Applied {
-        let object = written.object;
+        let object = Parsed::new(written.object);
         let action = match written.effect {
             _ if recreated => Action::Recreated,
             Effect::Created => Action::Created,
@@ -247,22 +248,22 @@ impl<'a> Apply<'a> {
             }
             self.remember(Memo::new(digest, self.owner, &object, body));
         }
-        let foreign = |live: &Arc<Object>| live.owner_uid().is_none();
+        let foreign = |live: &Parsed| live.owner_uid().is_none();
         let existed = matches!(action, Action::Changed | Action::Unchanged);
         Applied {
             adopted: existed && self.ownership.is_owned() && self.live.as_ref().is_none_or(foreign),
-            before: self.live,
+            before: self.live.map(Parsed::into_object),
             action,
-            dropped: dropped::fields(body, &object.value(), &written.warnings),
+            dropped: dropped::fields(body, object.value(), &written.warnings),
             ownership: self.ownership,
             subscribed: self.subscribed,
-            object,
+            object: object.into_object(),
         }
     }
 
     /// What a dry-run would have done: its answer has the old resource version in any case.
     fn planned(&self, after: &Object) -> Action {
-        let same = |before: &Arc<Object>| diff::same(before, after);
+        let same = |before: &Parsed| diff::same(before, after);
         if self.live.as_ref().is_some_and(same) {
             Action::Unchanged
         } else {

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use kube::client::Body;
+use tokio_util::task::AbortOnDropHandle;
 use tower::{BoxError, ServiceExt};
 
 use super::error::{self, Error, ErrorKind, Target};
@@ -125,18 +126,18 @@ impl Call {
         }
     }
 
+    /// The exchange is a task of its own: scripts wait on threads, and such a thread is then woken once,
+    /// by the whole answer, and not by each step of the connection.
     async fn attempt(&self, transport: &Transport, until: Instant) -> Result<Answer, Error> {
-        let answered = async {
-            let response = transport.clone().oneshot(self.request()).await?;
-            let (parts, body) = response.into_parts();
-            let body = body.collect_bytes().await?;
-            Ok::<_, BoxError>((parts.status, parts.headers, body))
-        };
-        let (status, headers, body) = match tokio::time::timeout_at(until, answered).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(cause)) => return Err(Error::unreachable(&*cause, self.target.clone())),
+        let exchange =
+            AbortOnDropHandle::new(tokio::spawn(exchange(transport.clone(), self.request())));
+        let exchanged = match tokio::time::timeout_at(until, exchange).await {
+            Ok(Ok(exchanged)) => exchanged,
+            Ok(Err(stopped)) => Err(stopped.into()),
             Err(_) => return Err(self.silence()),
         };
+        let (status, headers, body) =
+            exchanged.map_err(|cause| Error::unreachable(&*cause, self.target.clone()))?;
         if status.is_success() {
             return Ok(Answer {
                 status,
@@ -193,6 +194,17 @@ impl Call {
         }
         request
     }
+}
+
+/// Sends a request and waits for all of the answer.
+async fn exchange(
+    transport: Transport,
+    request: Request<Body>,
+) -> Result<(StatusCode, HeaderMap, Bytes), BoxError> {
+    let response = transport.oneshot(request).await?;
+    let (parts, body) = response.into_parts();
+    let body = body.collect_bytes().await?;
+    Ok((parts.status, parts.headers, body))
 }
 
 /// Whether the server may have carried the request out although it failed for us.

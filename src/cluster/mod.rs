@@ -90,6 +90,8 @@ struct Shared {
     watches: Registry,
     values: Values,
     reviews: Reviews,
+    /// Held by who asks for a CRD's schema, so that runs that begin together ask once.
+    schemas: tokio::sync::Mutex<()>,
 }
 
 /// A memo that `apply` keeps beside a cached object; it goes when the object goes.
@@ -107,6 +109,7 @@ impl Cluster {
             transport: transport.clone(),
             values: Values::new(settings.value_bytes),
             reviews: Reviews::default(),
+            schemas: tokio::sync::Mutex::default(),
             settings,
             discovery,
             watches,

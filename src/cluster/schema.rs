@@ -16,14 +16,22 @@ impl Cluster {
     /// Whether the status of a kind has a field of this name, as far as its CRD tells; yes where there is
     /// no CRD, or we may not read it. Asked once, unless a watch over CRDs tells of a change.
     pub async fn has_status_field(&self, gvk: &Gvk, field: &str) -> bool {
+        let fields = match self.shared.discovery.status_fields(gvk) {
+            Some(fields) => fields,
+            None => self.asked_fields(gvk).await,
+        };
+        fields.is_none_or(|fields| fields.contains(field))
+    }
+
+    async fn asked_fields(&self, gvk: &Gvk) -> Fields {
         let discovery = &self.shared.discovery;
-        let mut fields = discovery.status_fields(gvk);
-        if fields.is_none() {
-            let asked = self.ask_for_fields(gvk).await;
-            discovery.set_status_fields(gvk, asked.clone());
-            fields = Some(asked);
+        let _turn = self.shared.schemas.lock().await;
+        if let Some(fields) = discovery.status_fields(gvk) {
+            return fields;
         }
-        fields.flatten().is_none_or(|fields| fields.contains(field))
+        let asked = self.ask_for_fields(gvk).await;
+        discovery.set_status_fields(gvk, asked.clone());
+        asked
     }
 
     /// Whether the CRD of a kind declares a field of this name in its status. No where there is no CRD, or

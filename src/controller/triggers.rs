@@ -91,7 +91,7 @@ impl Shared {
     pub(super) fn observe(&self, served: &Served, cr: &Object) {
         let key = served.key(cr);
         let seen = Seen::of(cr, served.watch.watch_annotations);
-        let digest = || status_digest(cr, &field_manager(&cr.object_ref()));
+        let digest = || status_digest(cr, &cr.value(), &field_manager(&cr.object_ref()));
         let news = self.index.lock().observe(&key, cr, seen, digest);
         let reason = match news {
             News::Nothing => return,

@@ -6,9 +6,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -58,7 +61,7 @@ pub struct Managed {
     pub fields: Box<str>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metadata<'a> {
     #[serde(borrow, default)]
@@ -92,6 +95,104 @@ struct Entry<'a> {
     fields_v1: Option<&'a RawValue>,
 }
 
+/// A whole object, read in one pass: what is indexed, and the members as they came.
+#[derive(Default)]
+struct Whole<'a> {
+    metadata: WholeMetadata<'a>,
+    /// All but the type and the metadata.
+    others: Members<'a>,
+}
+
+#[derive(Default)]
+struct WholeMetadata<'a> {
+    indexed: Metadata<'a>,
+    /// All but `managedFields`.
+    members: Members<'a>,
+}
+
+type Members<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
+
+/// A string that borrows where nothing in it is escaped: serde lets only fields do so.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Whole<'de> {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        reader.deserialize_map(Reader(PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for WholeMetadata<'de> {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        reader.deserialize_map(Reader(PhantomData))
+    }
+}
+
+/// Reads a JSON object member by member.
+struct Reader<T>(PhantomData<T>);
+
+/// What a [`Reader`] fills.
+trait ReadMembers<'de>: Default {
+    fn read<A: MapAccess<'de>>(&mut self, key: Cow<'de, str>, map: &mut A) -> Result<(), A::Error>;
+}
+
+impl<'de, T: ReadMembers<'de>> Visitor<'de> for Reader<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
+        let mut read = T::default();
+        while let Some(Text(key)) = map.next_key()? {
+            read.read(key, &mut map)?;
+        }
+        Ok(read)
+    }
+}
+
+impl<'de> ReadMembers<'de> for Whole<'de> {
+    fn read<A: MapAccess<'de>>(&mut self, key: Cow<'de, str>, map: &mut A) -> Result<(), A::Error> {
+        match &*key {
+            "metadata" => self.metadata = map.next_value()?,
+            "apiVersion" | "kind" => drop(map.next_value::<IgnoredAny>()?),
+            _ => self.others.push((key, map.next_value()?)),
+        }
+        Ok(())
+    }
+}
+
+impl<'de> ReadMembers<'de> for WholeMetadata<'de> {
+    fn read<A: MapAccess<'de>>(&mut self, key: Cow<'de, str>, map: &mut A) -> Result<(), A::Error> {
+        if key == "managedFields" {
+            self.indexed.managed_fields = map.next_value()?;
+            return Ok(());
+        }
+        let raw: &'de RawValue = map.next_value()?;
+        let indexed = &mut self.indexed;
+        let read = match &*key {
+            "name" => text(raw).map(|text| indexed.name = text),
+            "namespace" => text(raw).map(|text| indexed.namespace = Some(text)),
+            "uid" => text(raw).map(|text| indexed.uid = text),
+            "resourceVersion" => text(raw).map(|text| indexed.resource_version = text),
+            "generation" => {
+                serde_json::from_str(raw.get()).map(|number| indexed.generation = number)
+            }
+            "deletionTimestamp" => serde_json::from_str::<Option<Text<'_>>>(raw.get())
+                .map(|time| indexed.deletion_timestamp = time.map(|Text(time)| time)),
+            "labels" => serde_json::from_str(raw.get()).map(|labels| indexed.labels = labels),
+            _ => Ok(()),
+        };
+        self.members.push((key, raw));
+        read.map_err(A::Error::custom)
+    }
+}
+
+fn text(raw: &RawValue) -> Result<Cow<'_, str>, serde_json::Error> {
+    serde_json::from_str(raw.get()).map(|Text(text)| text)
+}
+
 impl Metadata<'_> {
     fn indexed(self, gvk: &Gvk, managed: Box<[Managed]>, json: Box<str>) -> Object {
         let labels = self.labels.unwrap_or_default();
@@ -116,9 +217,9 @@ impl Metadata<'_> {
 impl Object {
     /// From an answer or a watch event; `gvk` is what was asked for (items of a list carry none).
     pub fn from_json(gvk: &Gvk, text: &str) -> Result<Self, Malformed> {
-        let top: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text)?;
-        let raw_metadata = top.get("metadata").map_or("{}", |raw| raw.get());
-        let metadata: Metadata<'_> = serde_json::from_str(raw_metadata)?;
+        let Whole { metadata, others } = serde_json::from_str(text)?;
+        let json = compact(gvk, &metadata.members, &others)?;
+        let metadata = metadata.indexed;
         let managed = metadata.managed_fields.as_deref().unwrap_or_default();
         let managed = managed
             .iter()
@@ -130,7 +231,6 @@ impl Object {
                 fields: entry.fields_v1.map_or("{}", RawValue::get).into(),
             })
             .collect();
-        let json = compact(gvk, &top, raw_metadata)?;
         Ok(metadata.indexed(gvk, managed, json))
     }
 
@@ -246,32 +346,32 @@ pub struct Details {
     pub deletion_timestamp: Option<String>,
 }
 
-/// The text anew: type first, `managedFields` left out, everything else to the letter.
+/// The text anew: type first, then the metadata, everything to the letter.
 fn compact(
     gvk: &Gvk,
-    top: &BTreeMap<Cow<'_, str>, &RawValue>,
-    raw_metadata: &str,
+    metadata: &Members<'_>,
+    others: &Members<'_>,
 ) -> Result<Box<str>, serde_json::Error> {
-    let metadata: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(raw_metadata)?;
-    let mut text = String::with_capacity(raw_metadata.len() * 2);
+    let members = metadata.iter().chain(others);
+    let length: usize = members
+        .map(|(key, raw)| key.len() + raw.get().len() + 4)
+        .sum();
+    let mut text = String::with_capacity(length + gvk.group.len() + gvk.kind.len() + 64);
     text.push_str("{\"apiVersion\":");
     text.push_str(&serde_json::to_string(&gvk.api_version())?);
     text.push_str(",\"kind\":");
     text.push_str(&serde_json::to_string(&*gvk.kind)?);
     text.push_str(",\"metadata\":{");
-    let kept = metadata.iter().filter(|(key, _)| *key != "managedFields");
-    for (index, (key, raw)) in kept.enumerate() {
+    for (index, (key, raw)) in metadata.iter().enumerate() {
         if index > 0 {
             text.push(',');
         }
         push_member(&mut text, key, raw)?;
     }
     text.push('}');
-    for (key, raw) in top {
-        if !matches!(&**key, "apiVersion" | "kind" | "metadata") {
-            text.push(',');
-            push_member(&mut text, key, raw)?;
-        }
+    for (key, raw) in others {
+        text.push(',');
+        push_member(&mut text, key, raw)?;
     }
     text.push('}');
     Ok(text.into_boxed_str())

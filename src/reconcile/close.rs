@@ -57,8 +57,7 @@ impl Run<'_> {
         if !self.input.watch.manage_status {
             return self.input.history.failed;
         }
-        let cr = self.cr.value();
-        let list = cr["status"]["conditions"]
+        let list = self.cr.value()["status"]["conditions"]
             .as_array()
             .map_or(&[][..], Vec::as_slice);
         conditions::tell_of_failure(self.input.watch.conditions, list)
@@ -143,17 +142,15 @@ impl Run<'_> {
             self.report.notes.push(note);
             return Ok(None);
         }
-        let newest = match self.cluster.cached(&self.cr.object_ref()) {
+        match self.cluster.cached(&self.cr.object_ref()) {
             Some(None) => return Ok(Some(Written::Gone)),
             // What this run wrote itself may be newer than what the cache holds.
-            Some(Some(cached)) if cached.resource_version == self.input.cr.resource_version => {
-                Arc::clone(&self.cr)
-            }
-            Some(Some(cached)) if cached.uid == self.cr.uid => cached,
+            Some(Some(cached)) if cached.resource_version == self.input.cr.resource_version => {}
+            Some(Some(cached)) if cached.uid == self.cr.uid => self.cr.renew(cached),
             // Another has taken its name; the server says so too, at no risk.
-            Some(Some(_)) | None => Arc::clone(&self.cr),
-        };
-        status::write(&self.cluster, &newest, wanted)
+            Some(Some(_)) | None => {}
+        }
+        status::write(&self.cluster, &self.cr, wanted)
             .await
             .map(Some)
     }
@@ -175,13 +172,13 @@ impl Run<'_> {
 
     fn note_written(&mut self, written: Written, history: &mut History) {
         match written {
-            Written::Unchanged(cr) => self.cr = cr,
+            Written::Unchanged(cr) => self.cr.renew(cr),
             Written::Changed {
                 cr,
                 dropped,
                 all_dropped,
             } => {
-                self.cr = cr;
+                self.cr.renew(cr);
                 self.report.status_written = true;
                 let kind = self.cr.gvk.kind_group();
                 for path in dropped {
@@ -302,17 +299,17 @@ impl Run<'_> {
     fn finish(mut self) -> Report {
         let gathered = std::mem::take(&mut self.gathered);
         let report = &mut self.report;
-        report.cr = self.cr;
-        report.status_digest =
-            ownership::digest(&report.cr, &field_manager(&report.cr.object_ref()));
+        let manager = field_manager(&self.cr.object_ref());
+        report.status_digest = ownership::digest(&self.cr, self.cr.value(), &manager);
         if self.input.mode != Mode::Operator {
             let (mut changes, order) = change::of_writes(&gathered.writes, &self.redactor);
             steps::attribute(&mut changes, &order, &gathered.steps);
             report.changes = changes;
-            if !report.cr.uid.is_empty() {
-                report.status = report.cr.value()["status"].take();
+            if !self.cr.uid.is_empty() {
+                report.status = self.cr.value()["status"].clone();
             }
         }
+        report.cr = self.cr.into_object();
         let soonest = [report.requeue_after, gathered.requeue_after];
         report.requeue_after = soonest.into_iter().flatten().min();
         report.reads = gathered.reads;

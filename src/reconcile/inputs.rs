@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::{Object, Reason};
+use crate::model::{Parsed, Reason};
 use crate::role::{self, Role};
 use crate::script::{Variables, value};
 use crate::watches::Watch;
@@ -10,7 +10,7 @@ use crate::watches::Watch;
 /// For which run the constants are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scene<'a> {
-    pub(super) cr: &'a Object,
+    pub(super) cr: &'a Parsed,
     pub(super) watch: &'a Watch,
     pub(super) role: &'a Role,
     pub(super) finalizing: bool,
@@ -28,13 +28,13 @@ pub(super) fn variables(scene: &Scene<'_>) -> Variables {
         reason,
     } = *scene;
     let whole = cr.value();
-    let spec = map_of(&whole, "spec");
-    let status = map_of(&whole, "status");
+    let spec = map_of(whole, "spec");
+    let status = map_of(whole, "status");
     let meta = meta(&whole["metadata"]);
     let finalizer = watch.finalizer.as_ref().filter(|_| finalizing);
     let finalizer = finalizer.map(|finalizer| &finalizer.vars);
     let vars = role::variables(role, &spec, &watch.vars, finalizer, watch.snake_case);
-    let whole = value::to_dynamic(&whole);
+    let whole = value::to_dynamic(whole);
     let vars = Value::Object(vars);
     Variables::from([
         ("cr", whole),

@@ -14,7 +14,7 @@ use crate::clock::{self, Instant};
 use crate::cluster::Cluster;
 use crate::host::session::Gathered;
 use crate::model::annotations::{CLEANUP_FINALIZER, PAUSED};
-use crate::model::{Object, Outcome, Redactor};
+use crate::model::{Outcome, Parsed, Redactor};
 use crate::role::{Role, violations};
 use crate::watches::{Finalizer, OnDelete};
 
@@ -25,7 +25,7 @@ pub(super) struct Run<'a> {
     /// The cluster as this run may change it.
     pub(super) cluster: Cluster,
     /// The custom resource as last seen.
-    pub(super) cr: Arc<Object>,
+    pub(super) cr: Parsed,
     /// Whether it is being deleted.
     pub(super) finalizing: bool,
     /// The secrets that the run has seen.
@@ -49,7 +49,7 @@ impl<'a> Run<'a> {
             context,
             input,
             cluster,
-            cr: Arc::clone(&input.cr),
+            cr: Parsed::new(Arc::clone(&input.cr)),
             finalizing: input.cr.deleting,
             redactor,
             gathered: Gathered::default(),
@@ -91,7 +91,7 @@ impl<'a> Run<'a> {
                 Err(error) => return End::of_cluster("cannot set finalizers", &error, false),
                 // Its deletion comes as an event of its own.
                 Ok(Some(cr)) if cr.deleting => return Outcome::Cancelled.into(),
-                Ok(Some(cr)) => self.cr = cr,
+                Ok(Some(cr)) => self.cr.renew(cr),
                 Ok(None) => return End::gone(),
             }
         }
@@ -119,9 +119,8 @@ impl<'a> Run<'a> {
         if role.inputs.is_empty() {
             return None;
         }
-        let cr = self.cr.value();
         let nothing = Map::new();
-        let spec = cr["spec"].as_object().unwrap_or(&nothing);
+        let spec = self.cr.value()["spec"].as_object().unwrap_or(&nothing);
         let violations = violations(&role.inputs, spec, "spec");
         if violations.is_empty() {
             return None;
@@ -154,7 +153,7 @@ impl<'a> Run<'a> {
                 return end;
             }
         }
-        let stale = finalizer::release(self.context, &self.cr);
+        let stale = finalizer::release(self.context, self.cr.object());
         match stale.await {
             Ok(()) => Outcome::Done.into(),
             Err(error) => End::of_cluster("cannot remove finalizers", &error, true),
@@ -232,8 +231,8 @@ impl<'a> Run<'a> {
     }
 
     async fn let_go(&mut self, names: &[&str]) -> Result<(), End> {
-        match finalizer::remove(&self.cluster, &self.cr, names).await {
-            Ok(Some(cr)) => self.cr = cr,
+        match finalizer::remove(&self.cluster, self.cr.object(), names).await {
+            Ok(Some(cr)) => self.cr.renew(cr),
             // The custom resource went with its last finalizer, by whoever's hand.
             Ok(None) => return Err(End::finished()),
             Err(error) => return Err(End::of_cluster("cannot remove finalizers", &error, true)),
@@ -262,7 +261,7 @@ impl<'a> Run<'a> {
             force: self.input.watch.force,
             finalizing: self.finalizing,
             guard: guarded.then(|| {
-                let (cluster, cr) = (self.cluster.clone(), Arc::clone(&self.cr));
+                let (cluster, cr) = (self.cluster.clone(), Arc::clone(self.cr.object()));
                 Arc::new(Guard::new(cluster, cr, self.context.holder.clone()))
             }),
             ..Owner::new(&self.cr)

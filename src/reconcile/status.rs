@@ -16,7 +16,7 @@ use crate::cluster::request::WriteOptions;
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::condition::{self, Condition, Stamp};
 use crate::model::owner::field_manager;
-use crate::model::{Object, Outcome};
+use crate::model::{Object, Outcome, Parsed};
 use crate::watches::Conditions;
 
 /// What a run wants its CR's status to hold.
@@ -97,16 +97,16 @@ const ATTEMPTS: usize = 8;
 /// Writes the status if it is not as wanted.
 pub(super) async fn write(
     cluster: &Cluster,
-    cr: &Arc<Object>,
+    cr: &Parsed,
     wanted: &Wanted<'_>,
 ) -> Result<Written, cluster::Error> {
     let reference = cr.object_ref();
     let manager = field_manager(&reference);
-    let mut current = Arc::clone(cr);
+    let mut current = cr.clone();
     let mut attempt = 1;
     loop {
         let Some(patch) = patch(&current, &manager, wanted) else {
-            return Ok(Written::Unchanged(current));
+            return Ok(Written::Unchanged(current.into_object()));
         };
         let body = json!({
             "metadata": {"uid": current.uid, "resourceVersion": current.resource_version},
@@ -133,7 +133,7 @@ pub(super) async fn write(
         match live.filter(|live| live.uid == cr.uid) {
             None => return Ok(Written::Gone),
             Some(live) if live.resource_version == current.resource_version => return Err(error),
-            Some(live) => current = live,
+            Some(live) => current.renew(live),
         }
         attempt += 1;
     }
@@ -162,19 +162,19 @@ fn is_own(path: &str, wanted: &Wanted<'_>) -> bool {
 }
 
 /// The status of a CR that no server holds as it would be.
-pub(super) fn preview(cr: &Object, wanted: &Wanted<'_>) -> Value {
+pub(super) fn preview(cr: &Parsed, wanted: &Wanted<'_>) -> Value {
     next(&status_of(cr), &[], wanted).into()
 }
 
-fn status_of(cr: &Object) -> Map<String, Value> {
-    match cr.value().get_mut("status").map(Value::take) {
-        Some(Value::Object(status)) => status,
-        _ => Map::new(),
-    }
+fn status_of(cr: &Parsed) -> Map<String, Value> {
+    cr.value()["status"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// The merge patch from a CR's status to what it should be; `None` when it is so.
-pub(super) fn patch(cr: &Object, manager: &str, wanted: &Wanted<'_>) -> Option<Value> {
+pub(super) fn patch(cr: &Parsed, manager: &str, wanted: &Wanted<'_>) -> Option<Value> {
     let live = status_of(cr);
     let sets = ownership::field_sets(cr, manager);
     let next = next(&live, &sets, wanted);

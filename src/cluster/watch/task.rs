@@ -225,7 +225,7 @@ impl Task {
         };
         self.enter(&State::Synced);
         let mut events = Events::new(
-            &self.watch.spec,
+            &self.watch,
             call.target.clone(),
             body,
             opened + timeout + MARGIN,

@@ -11,7 +11,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Content, Spec};
+use super::{Content, Spec, Watch};
 use crate::clock::Instant;
 use crate::cluster::ApiKind;
 use crate::cluster::call::{Attempts, Call};
@@ -166,6 +166,26 @@ pub(super) enum Event {
     Bookmark(Box<str>),
 }
 
+/// What tells versions of objects apart.
+#[derive(Deserialize)]
+struct Identified<'a> {
+    #[serde(borrow)]
+    metadata: Identity<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Identity<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    namespace: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    uid: Cow<'a, str>,
+    #[serde(borrow)]
+    resource_version: Cow<'a, str>,
+}
+
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(borrow)]
@@ -176,7 +196,7 @@ struct Line<'a> {
 
 /// An open watch.
 pub(super) struct Events<'a> {
-    spec: &'a Spec,
+    watch: &'a Watch,
     target: Target,
     body: Body,
     buffer: Vec<u8>,
@@ -189,9 +209,9 @@ pub(super) struct Events<'a> {
 }
 
 impl<'a> Events<'a> {
-    pub(super) fn new(spec: &'a Spec, target: Target, body: Body, until: Instant) -> Self {
+    pub(super) fn new(watch: &'a Watch, target: Target, body: Body, until: Instant) -> Self {
         Self {
-            spec,
+            watch,
             target,
             body,
             buffer: Vec::new(),
@@ -257,16 +277,27 @@ impl<'a> Events<'a> {
         if line.r#type == "ERROR" {
             return Err(self.refused(text));
         }
-        let content = match &*line.r#type {
-            "BOOKMARK" => Content::Metadata,
-            _ => self.spec.content,
-        };
-        let object = parse(&self.spec.gvk, content, text).map_err(|cause| malformed(&cause))?;
+        let spec = &self.watch.spec;
+        let object = |content| parse(&spec.gvk, content, text).map_err(|cause| malformed(&cause));
         Ok(match &*line.r#type {
-            "BOOKMARK" => Event::Bookmark(object.resource_version.clone()),
-            "DELETED" => Event::Deleted(object),
-            _ => Event::Applied(object),
+            "BOOKMARK" => Event::Bookmark(object(Content::Metadata)?.resource_version.clone()),
+            "DELETED" => Event::Deleted(object(spec.content)?),
+            _ => Event::Applied(match self.held(text) {
+                Some(held) => held,
+                None => object(spec.content)?,
+            }),
         })
+    }
+
+    /// The object of an event where the cache holds just this version already: most events are echoes
+    /// of our own writes, whose answers came first.
+    fn held(&self, text: &str) -> Option<Arc<Object>> {
+        let Identified { metadata } = serde_json::from_str(text).ok()?;
+        let namespace = metadata.namespace.as_deref();
+        let held = self.watch.get(namespace, &metadata.name)?;
+        let same =
+            *held.uid == *metadata.uid && *held.resource_version == *metadata.resource_version;
+        same.then_some(held)
     }
 
     /// An ERROR event carries a Status.
@@ -291,6 +322,7 @@ mod tests {
     use http::{Request, Response};
     use http_body_util::StreamBody;
     use hyper::body::Frame;
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::clock;
@@ -325,8 +357,7 @@ mod tests {
             .into_body()
     }
 
-    /// What is read, up to the end or an error.
-    async fn read(text: &str, piece: usize, ends: bool) -> (Vec<String>, Result<(), ErrorKind>) {
+    fn watch() -> Watch {
         let spec = Spec {
             gvk: Gvk::new("", "v1", "ConfigMap"),
             namespace: None,
@@ -334,9 +365,15 @@ mod tests {
             content: Content::Full,
             purpose: Purpose::Primary,
         };
+        Watch::new(spec, Duration::from_mins(1), CancellationToken::new())
+    }
+
+    /// What is read, up to the end or an error.
+    async fn read(text: &str, piece: usize, ends: bool) -> (Vec<String>, Result<(), ErrorKind>) {
         let until = clock::now() + Duration::from_secs(5);
         let body = body(text, piece, ends).await;
-        let mut events = Events::new(&spec, Target::default(), body, until);
+        let watch = watch();
+        let mut events = Events::new(&watch, Target::default(), body, until);
         let mut seen = Vec::new();
         loop {
             match events.next().await {
@@ -355,6 +392,31 @@ mod tests {
             let (seen, end) = read(TEXT, piece, true).await;
             assert_eq!(seen, ["+a", "=5", "-a"], "{piece}");
             assert_eq!(end, Ok(()));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_the_cache_holds_is_not_read_again() {
+        let watch = watch();
+        let object = |uid: &str, version: &str| {
+            format!(r#"{{"metadata":{{"name":"a","uid":"{uid}","resourceVersion":"{version}"}}}}"#)
+        };
+        let gvk = &watch.spec.gvk;
+        let held = parse(gvk, Content::Full, &object("u", "2")).unwrap();
+        watch.store.lock().applied(&held);
+        for (uid, version, is_held) in [("u", "2", true), ("u", "3", false), ("v", "2", false)] {
+            let line = format!(
+                "{{\"type\":\"MODIFIED\",\"object\":{}}}\n",
+                object(uid, version)
+            );
+            let body = body(&line, 1000, true).await;
+            let until = clock::now() + Duration::from_secs(5);
+            let mut events = Events::new(&watch, Target::default(), body, until);
+            let Ok(Some(Event::Applied(seen))) = events.next().await else {
+                panic!("no event of {uid} {version}");
+            };
+            assert_eq!(Arc::ptr_eq(&seen, &held), is_held, "{uid} {version}");
+            assert_eq!((&*seen.uid, &*seen.resource_version), (uid, version));
         }
     }
 

@@ -60,7 +60,7 @@ impl End {
             },
             dropped: &self.dropped,
         };
-        patch(&cr, &manager, &wanted)
+        patch(&Parsed::new(cr.into()), &manager, &wanted)
     }
 }
 

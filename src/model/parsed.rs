@@ -1,0 +1,88 @@
+//! An object with its tree, which is parsed when it is first asked for, and once.
+
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+
+use super::Object;
+
+/// An object that is looked into more than once.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    object: Arc<Object>,
+    value: OnceLock<Value>,
+}
+
+impl Parsed {
+    /// Without a tree so far.
+    pub fn new(object: Arc<Object>) -> Self {
+        Self {
+            object,
+            value: OnceLock::new(),
+        }
+    }
+
+    /// The object.
+    pub fn object(&self) -> &Arc<Object> {
+        &self.object
+    }
+
+    /// The object alone.
+    pub fn into_object(self) -> Arc<Object> {
+        self.object
+    }
+
+    /// Its tree ([`Object::value`]).
+    pub fn value(&self) -> &Value {
+        self.value.get_or_init(|| self.object.value())
+    }
+
+    /// Takes a later state of the object; the tree stays where it is the same.
+    pub fn renew(&mut self, object: Arc<Object>) {
+        if object.json() != self.object.json() {
+            self.value = OnceLock::new();
+        }
+        self.object = object;
+    }
+}
+
+impl Deref for Parsed {
+    type Target = Object;
+
+    fn deref(&self) -> &Object {
+        &self.object
+    }
+}
+
+impl From<Arc<Object>> for Parsed {
+    fn from(object: Arc<Object>) -> Self {
+        Self::new(object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::Gvk;
+
+    fn object(data: &str) -> Arc<Object> {
+        let value = json!({"metadata": {"name": "c"}, "data": {"a": data}});
+        Arc::new(Object::from_value(&Gvk::new("", "v1", "ConfigMap"), &value).unwrap())
+    }
+
+    #[test]
+    fn the_tree_is_that_of_the_object_held() {
+        let mut parsed = Parsed::new(object("x"));
+        assert_eq!(parsed.value()["data"]["a"], "x");
+        parsed.renew(object("x"));
+        assert!(
+            parsed.value.get().is_some(),
+            "the same text has the same tree"
+        );
+        parsed.renew(object("y"));
+        assert_eq!(parsed.value()["data"]["a"], "y");
+    }
+}
