@@ -173,20 +173,23 @@ impl<'de> ReadMembers<'de> for WholeMetadata<'de> {
         let indexed = &mut self.indexed;
         let read = match &*key {
             "name" => text(raw).map(|text| indexed.name = text),
-            "namespace" => text(raw).map(|text| indexed.namespace = Some(text)),
+            "namespace" => optional(raw).map(|text| indexed.namespace = text),
             "uid" => text(raw).map(|text| indexed.uid = text),
             "resourceVersion" => text(raw).map(|text| indexed.resource_version = text),
             "generation" => {
                 serde_json::from_str(raw.get()).map(|number| indexed.generation = number)
             }
-            "deletionTimestamp" => serde_json::from_str::<Option<Text<'_>>>(raw.get())
-                .map(|time| indexed.deletion_timestamp = time.map(|Text(time)| time)),
+            "deletionTimestamp" => optional(raw).map(|time| indexed.deletion_timestamp = time),
             "labels" => serde_json::from_str(raw.get()).map(|labels| indexed.labels = labels),
             _ => Ok(()),
         };
         self.members.push((key, raw));
         read.map_err(A::Error::custom)
     }
+}
+
+fn optional(raw: &RawValue) -> Result<Option<Cow<'_, str>>, serde_json::Error> {
+    serde_json::from_str::<Option<Text<'_>>>(raw.get()).map(|text| text.map(|Text(text)| text))
 }
 
 fn text(raw: &RawValue) -> Result<Cow<'_, str>, serde_json::Error> {
