@@ -217,7 +217,11 @@ fn memory() {
         }
     });
     let taken = resident() - before;
-    println!("{MANY} ConfigMaps: {} MB, {} bytes each", taken >> 20, taken / MANY);
+    println!(
+        "{MANY} ConfigMaps: {} MB, {} bytes each",
+        taken >> 20,
+        taken / MANY
+    );
 }
 
 /// Resident memory of this process, in bytes (proc(5), `statm`; pages of 4 KiB).

@@ -78,7 +78,7 @@ impl Run<'_> {
             .cluster
             .patch(&self.cr.object_ref(), PatchKind::Merge, body, &options)
             .await?;
-        self.cr = written.object;
+        self.cr.renew(written.object);
         Ok(())
     }
 
