@@ -192,6 +192,16 @@ fn wrong_flags_of_a_run_are_named() {
 }
 
 #[test]
+fn a_kind_without_a_crd_says_where_that_would_be_looked_for() {
+    let folder = TempDir::new().unwrap();
+    let deploy = folder.path().display().to_string();
+    let (code, _, stderr) = role_run(&["--cr", MEMCACHED, "--deploy-dir", &deploy]);
+    assert_eq!(code, Some(1), "{stderr}");
+    let hint = format!("hint: put its CRD into {deploy}/crds, or name the file with --input");
+    assert!(stderr.contains(&hint), "{stderr}");
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     let folder = TempDir::new().unwrap();
     let kubeconfig = path(folder.path(), "kubeconfig");

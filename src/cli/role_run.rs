@@ -144,6 +144,7 @@ impl Options {
             default_namespace: &namespace,
             set: &self.set,
             watches: &project.watches,
+            source_of_kinds: &self.source_of_kinds(),
         };
         let Found { mut cr, mut live } = resource::find(&cluster, &selected).await?;
         if self.against == Against::Embedded && !live {
@@ -179,6 +180,17 @@ impl Options {
             () = clock::sleep(FLUSH_TIMEOUT) => {}
         }
         Ok((report, live))
+    }
+
+    /// What to do where a kind is missing.
+    fn source_of_kinds(&self) -> String {
+        match self.against {
+            Against::Cluster => "install its CRD (kubectl apply -f)".to_owned(),
+            Against::Embedded => format!(
+                "put its CRD into {}, or name the file with --input",
+                self.manifests.deploy_dir.join("crds").display()
+            ),
+        }
     }
 
     /// Connects to the cluster, or makes one that holds what the flags name.

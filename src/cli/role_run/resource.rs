@@ -25,6 +25,8 @@ pub(super) struct Selection<'a> {
     pub(super) set: &'a [Set],
     /// What a kind's name means first.
     pub(super) watches: &'a [Arc<Watch>],
+    /// What to do where a kind is missing, for people.
+    pub(super) source_of_kinds: &'a str,
 }
 
 /// A custom resource that was found.
@@ -101,7 +103,10 @@ async fn from_file(cluster: &Cluster, selection: &Selection<'_>) -> anyhow::Resu
     let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let gvk = Gvk::from_api_version(&text("apiVersion"), &text("kind"));
     let Some(kind) = cluster.kind(&gvk).await? else {
-        bail!("the cluster has no kind {gvk}");
+        bail!(
+            "the cluster has no kind {gvk}\n  hint: {}",
+            selection.source_of_kinds
+        );
     };
     let given = value["metadata"]["namespace"].as_str();
     let namespace = namespace(&kind, selection, given).map(str::to_owned);
@@ -124,7 +129,7 @@ async fn from_cluster(cluster: &Cluster, selection: &Selection<'_>) -> anyhow::R
     let Some((kind, name)) = selection.cr.split_once('/') else {
         bail!("{} is neither a file nor KIND/NAME", selection.cr);
     };
-    let kind = kind_of_word(cluster, selection.watches, kind).await?;
+    let kind = kind_of_word(cluster, selection, kind).await?;
     let namespace = namespace(&kind, selection, None);
     let object = ObjectRef::new(kind.gvk.clone(), namespace, name);
     match cluster.get(&object).await? {
@@ -196,10 +201,11 @@ fn take_over(value: &mut Value, live: &Value) {
 /// The kind of a word: kind, plural, or either with its group (`memcacheds.cache.example.com`).
 async fn kind_of_word(
     cluster: &Cluster,
-    watches: &[Arc<Watch>],
+    selection: &Selection<'_>,
     word: &str,
 ) -> anyhow::Result<Arc<ApiKind>> {
-    for watch in watches.iter().filter(|watch| names(&watch.gvk, None, word)) {
+    let named = |watch: &&Arc<Watch>| names(&watch.gvk, None, word);
+    for watch in selection.watches.iter().filter(named) {
         if let Some(kind) = cluster.kind(&watch.gvk).await? {
             return Ok(kind);
         }
@@ -209,7 +215,10 @@ async fn kind_of_word(
     let kinds: Vec<_> = kinds.iter().filter(named).collect();
     match kinds.as_slice() {
         [kind] => Ok(Arc::clone(kind)),
-        [] => bail!("the cluster has no kind {word}"),
+        [] => bail!(
+            "the cluster has no kind {word}\n  hint: {}",
+            selection.source_of_kinds
+        ),
         several => {
             let names: Vec<String> = several.iter().map(|kind| kind.resource()).collect();
             bail!("{word} is ambiguous: {}", names.join(", "))
