@@ -67,6 +67,74 @@ impl Taken {
     }
 }
 
+/// Takes away what a Service of another type has no use for, where an update did not touch it; before
+/// checks.
+pub fn drop_of_former_type(object: &mut Value, old: &Value) {
+    for (needs, fields) in TYPED {
+        let same = |field: &&str| object["spec"][*field] == old["spec"][*field];
+        let untouched = fields.iter().all(same);
+        if needs(&old["spec"])
+            && !needs(&object["spec"])
+            && untouched
+            && let Value::Object(spec) = &mut object["spec"]
+        {
+            spec.retain(|field, _| !fields.contains(&field.as_str()));
+        }
+    }
+    let node_ports = |service: &Value| -> BTreeSet<i64> {
+        let ports = items(&service["spec"]["ports"]).iter();
+        let ports = ports.filter_map(|port| port["nodePort"].as_i64());
+        ports.filter(|port| *port != 0).collect()
+    };
+    let drops = has_node_ports(&old["spec"]) && !has_node_ports(&object["spec"]);
+    if drops
+        && node_ports(object) == node_ports(old)
+        && let Value::Array(ports) = &mut object["spec"]["ports"]
+    {
+        for port in ports.iter_mut().filter_map(Value::as_object_mut) {
+            port.remove("nodePort");
+        }
+    }
+}
+
+/// Which specs have a use for some fields.
+type Typed = (fn(&Value) -> bool, &'static [&'static str]);
+
+const TYPED: [Typed; 7] = [
+    (has_address, &["clusterIP", "clusterIPs"]),
+    (has_address, &["ipFamilies"]),
+    (has_address, &["ipFamilyPolicy"]),
+    (is_balanced, &["allocateLoadBalancerNodePorts"]),
+    (is_balanced, &["loadBalancerClass"]),
+    (is_external, &["externalTrafficPolicy"]),
+    (has_health_port, &["healthCheckNodePort"]),
+];
+
+fn has_address(spec: &Value) -> bool {
+    text(spec, &["type"]) != "ExternalName"
+}
+
+fn is_balanced(spec: &Value) -> bool {
+    text(spec, &["type"]) == "LoadBalancer"
+}
+
+fn is_external(spec: &Value) -> bool {
+    let has_addresses = !items(&spec["externalIPs"]).is_empty();
+    match text(spec, &["type"]) {
+        "NodePort" | "LoadBalancer" => true,
+        kind => kind == "ClusterIP" && has_addresses,
+    }
+}
+
+fn has_health_port(spec: &Value) -> bool {
+    is_balanced(spec) && text(spec, &["externalTrafficPolicy"]) == "Local"
+}
+
+fn has_node_ports(spec: &Value) -> bool {
+    let allocates = spec["allocateLoadBalancerNodePorts"] != json!(false);
+    text(spec, &["type"]) == "NodePort" || is_balanced(spec) && allocates
+}
+
 /// Keeps what a Service had where an update does not say it again; before defaults and checks.
 pub fn carry_over(object: &mut Value, old: &Value) {
     let named = |service: &Value| text(service, &["spec", "type"]) == "ExternalName";

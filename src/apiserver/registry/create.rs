@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::call::{Answer, Call};
 use super::update::Track;
-use super::{Transaction, admission, allocate, encode, identity, metadata, rules};
+use super::{Transaction, admission, allocate, encode, identity, metadata, owners, rules};
 use crate::apiserver::error::ApiError;
 use crate::apiserver::resource::Generation;
 use crate::apiserver::store::Key;
@@ -49,6 +49,7 @@ pub(super) fn create_as(
         ));
     }
     admission::escalation(tx, call, &object, None)?;
+    owners::check(tx, call, &object, None)?;
     allocate::addresses(tx, call, &mut object)?;
     rules::kept(call, &mut object);
     let mut answer = insert(tx, call, object)?;

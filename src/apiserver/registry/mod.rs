@@ -16,6 +16,7 @@ mod encode;
 mod identity;
 mod list;
 mod metadata;
+mod owners;
 mod patch;
 mod pods;
 mod rules;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::call::{Answer, Call};
-use super::{Transaction, admission, allocate, create, encode, identity, metadata, rules};
+use super::{Transaction, admission, allocate, create, encode, identity, metadata, owners, rules};
 use crate::apiserver::error::{ApiError, FieldError};
 use crate::apiserver::resource::Generation;
 use crate::apiserver::store::Key;
@@ -73,6 +73,7 @@ pub(super) fn replace(
         return Err(invalid(call, &object, &verdict.errors));
     }
     admission::escalation(tx, call, &object, Some(live))?;
+    owners::check(tx, call, &object, Some(live))?;
     allocate::addresses(tx, call, &mut object)?;
     rules::kept(call, &mut object);
     rules::settle_times(live, &mut object);

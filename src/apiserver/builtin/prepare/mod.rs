@@ -8,7 +8,7 @@ mod pod;
 
 use serde_json::{Map, Value, json};
 
-use super::{defaults, path};
+use super::{defaults, path, service};
 
 /// Kinds with a status that users do not write.
 const WITH_STATUS: [&str; 19] = [
@@ -99,6 +99,10 @@ pub fn prepare_for_update(group: &str, version: &str, kind: &str, object: &mut V
     }
     match kind {
         "Pod" => pod::tolerate(&mut object["spec"]),
+        "Service" => {
+            service::carry_over(object, old);
+            service::drop_of_former_type(object, old);
+        }
         "Namespace" => {
             let finalizers = old["spec"]["finalizers"].clone();
             object["spec"]["finalizers"] = finalizers;
