@@ -13,10 +13,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use k8s_openapi::api::core::v1::Node;
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
+};
 use rhai_operator::clock;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command as AsyncCommand};
 
@@ -47,12 +54,16 @@ impl Session {
         Self { folder, child }
     }
 
-    async fn client(&self) -> Client {
+    async fn config(&self) -> Config {
         let file = self.folder.path().join("kubeconfig");
         let kubeconfig = soon(async || Kubeconfig::read_from(&file).ok()).await;
         let context = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &context).await;
-        Client::try_from(config.unwrap()).unwrap()
+        config.unwrap()
+    }
+
+    async fn client(&self) -> Client {
+        Client::try_from(self.config().await).unwrap()
     }
 
     async fn deployment(&self) -> Deployment {
@@ -118,6 +129,65 @@ async fn samples_get_their_children_and_a_state_outlives_its_session() {
     std::fs::remove_file(folder.path().join("kubeconfig")).unwrap();
     let session = Session::start(folder, &["--state", &state, "--api-only"]);
     assert_eq!(session.deployment().await.metadata.uid, made.uid);
+    assert_eq!(session.stop().await.0.code(), Some(0));
+}
+
+/// An authority, and what a kubeconfig holds of a certificate by it: `alice` of `readers`.
+fn alice() -> (String, AuthInfo) {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let authority = CertifiedIssuer::self_signed(params, key).unwrap();
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    let subject = &mut params.distinguished_name;
+    subject.push(DnType::OrganizationName, "readers");
+    subject.push(DnType::CommonName, "alice");
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    let encoded = |pem: String| STANDARD.encode(pem);
+    let who = AuthInfo {
+        client_certificate_data: Some(encoded(certificate.pem())),
+        client_key_data: Some(encoded(key.serialize_pem()).into()),
+        ..AuthInfo::default()
+    };
+    (authority.pem(), who)
+}
+
+#[tokio::test]
+async fn users_come_by_certificate_and_requests_are_told() {
+    let folder = TempDir::new().unwrap();
+    let (authority, who) = alice();
+    let (trusted, log) = (
+        path(folder.path(), "ca.crt"),
+        path(folder.path(), "audit.log"),
+    );
+    std::fs::write(&trusted, authority).unwrap();
+    let flags = [
+        "--api-only",
+        "--client-ca-file",
+        &trusted,
+        "--audit-log-path",
+        &log,
+    ];
+    let session = Session::start(folder, &flags);
+    let mut config = session.config().await;
+    config.auth_info = who;
+    let nodes: Api<Node> = Api::all(Client::try_from(config).unwrap());
+    let refused = nodes.get("node-0").await.unwrap_err().to_string();
+    assert!(refused.contains("User \"alice\" cannot get"), "{refused}");
+    let told = std::fs::read_to_string(&log).unwrap();
+    let lines = told
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let line = lines.last().unwrap();
+    assert_eq!(line["user"]["username"], "alice");
+    let groups = json!(["readers", "system:authenticated"]);
+    assert_eq!(line["user"]["groups"], groups);
+    assert_eq!(line["requestURI"], "/api/v1/nodes/node-0");
+    assert_eq!(line["responseStatus"]["code"], 403);
+    let about = json!({"resource": "nodes", "name": "node-0", "apiVersion": "v1"});
+    assert_eq!(line["objectRef"], about);
     assert_eq!(session.stop().await.0.code(), Some(0));
 }
 
@@ -223,6 +293,17 @@ fn what_is_wrong_is_named() {
         &path(folder.path(), "absent/kubeconfig"),
     ]);
     assert!(error.contains("cannot write the kubeconfig"), "{error}");
+
+    std::fs::write(&state, "").unwrap();
+    let error = fails(&["--client-ca-file", &state]);
+    assert!(error.contains("cannot use the authorities"), "{error}");
+    assert!(error.contains("no certificate in PEM"), "{error}");
+    let absent = path(folder.path(), "absent/audit.log");
+    let error = fails(&["--audit-log-path", &absent]);
+    assert!(
+        error.contains(&format!("cannot write to {absent}")),
+        "{error}"
+    );
 
     let crds = folder.path().join("deploy/crds");
     std::fs::create_dir_all(&crds).unwrap();

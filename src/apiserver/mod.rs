@@ -54,7 +54,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-pub use self::http::{Anonymous, Listening, Service};
+pub use self::http::{Anonymous, Listening, Service, Trust, audit};
 pub use self::registry::User;
 pub use self::state::Malformed;
 
@@ -80,6 +80,8 @@ pub struct Options {
     pub history: usize,
     /// Holds, delays and fails what the simulation of workloads does.
     pub simulation: simulation::Control,
+    /// Told of each answered request.
+    pub audit: Option<audit::Log>,
     /// Controllers beside the server's own.
     pub controllers: Vec<Box<dyn Controller>>,
 }
@@ -91,6 +93,7 @@ impl Default for Options {
             anonymous: Anonymous::default(),
             history: HISTORY,
             simulation: simulation::Control::new(),
+            audit: None,
             controllers: Vec::new(),
         }
     }
@@ -109,6 +112,7 @@ pub struct ApiServer {
     users: Arc<Users>,
     /// None where the machine gives no random numbers.
     authority: Option<Arc<Authority>>,
+    audit: Option<Arc<audit::Log>>,
 }
 
 impl ApiServer {
@@ -119,6 +123,7 @@ impl ApiServer {
             anonymous,
             history,
             simulation,
+            audit,
             controllers,
         } = options;
         let authority = Authority::new().ok().map(Arc::new);
@@ -134,6 +139,7 @@ impl ApiServer {
             registry: Arc::new(Registry::new(clock, history, all)),
             users: Arc::new(Users::new(anonymous)),
             authority,
+            audit: audit.map(Arc::new),
         };
         server.registry.write(bootstrap::create);
         server.registry.forget_history();
@@ -148,7 +154,8 @@ impl ApiServer {
 
     /// The service for requests that say who sends them.
     pub fn service(&self) -> Service {
-        Service::new(Arc::clone(&self.registry), Arc::clone(&self.users))
+        let audit = self.audit.as_ref().map(Arc::clone);
+        Service::new(Arc::clone(&self.registry), Arc::clone(&self.users), audit)
     }
 
     /// Serves plain HTTP on a listener until the value is dropped.
@@ -157,11 +164,12 @@ impl ApiServer {
     }
 
     /// Serves HTTPS on a listener until the value is dropped, with a certificate by an authority of its
-    /// own, which [`Listening::authority`] names.
-    pub fn serve_tls(&self, listener: TcpListener) -> io::Result<Listening> {
+    /// own, which [`Listening::authority`] names. Clients' certificates are users where there is
+    /// somebody to trust in them.
+    pub fn serve_tls(&self, listener: TcpListener, trust: Option<Trust>) -> io::Result<Listening> {
         let authority = self.authority.as_deref();
         let authority = authority.ok_or_else(|| io::Error::other("no random numbers"))?;
-        http::serve_tls(&self.service(), listener, authority)
+        http::serve_tls(&self.service(), listener, authority, trust)
     }
 
     /// All objects, and the revision, as one document.

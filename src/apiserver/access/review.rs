@@ -68,10 +68,13 @@ pub fn answer(mut review: Value, context: &Context<'_>) -> Result<Value, ApiErro
 }
 
 /// A user as reviews show it.
-fn user_info(user: &User) -> Value {
+pub fn user_info(user: &User) -> Value {
     let mut info = json!({"username": user.name, "groups": user.groups});
     if !user.uid.is_empty() {
         info["uid"] = json!(user.uid);
+    }
+    if !user.extra.is_empty() {
+        info["extra"] = json!(user.extra);
     }
     info
 }
@@ -165,6 +168,7 @@ fn access(review: &Value, kind: &str, context: &Context<'_>) -> Result<Value, Ap
         name: text(spec, &["user"]).to_owned(),
         uid: text(spec, &["uid"]).to_owned(),
         groups: groups.map(str::to_owned).collect(),
+        ..User::default()
     };
     let decision = rbac::decide(&user, &attributes_of(spec), context.rules);
     Ok(verdict(&decision))

@@ -3,6 +3,7 @@
 //! <https://kubernetes.io/docs/reference/access-authn-authz/authentication/>
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
@@ -19,6 +20,18 @@ pub enum Anonymous {
     Unauthenticated,
     /// They are the administrator's: for a server that only its user can reach.
     Administrator,
+}
+
+/// What a connection says of who sends the requests that come over it.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Sender {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// It is somebody: by a certificate, or because nobody else has it.
+    User(Arc<User>),
+    /// It is somebody who cannot prove it: their certificate is not to be trusted.
+    Distrusted,
 }
 
 /// The users by their tokens.
@@ -47,23 +60,24 @@ impl Users {
         self.tokens.read().get(token).cloned()
     }
 
-    /// Who sends a request with these headers over a connection of this user.
+    /// Who sends a request with these headers over a connection. A token that is known makes up for a
+    /// certificate that is not trusted, and for nothing else.
     pub(super) fn authenticated(
         &self,
-        connection: Option<&User>,
+        sender: &Sender,
         headers: &HeaderMap,
     ) -> Result<User, ApiError> {
-        if let Some(user) = connection {
-            return Ok(user.clone());
+        if let Sender::User(user) = sender {
+            return Ok(User::clone(user));
         }
         let header = headers
             .get(AUTHORIZATION)
             .and_then(|value| value.to_str().ok());
-        let Some(header) = header else {
+        if header.is_none() && matches!(sender, Sender::Unknown) {
             return Ok(self.nobody());
-        };
+        }
         let token = header
-            .split_once(' ')
+            .and_then(|header| header.split_once(' '))
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
             .map(|(_, token)| token.trim());
         let known = token.and_then(|token| self.tokens.read().get(token).cloned());
@@ -109,5 +123,6 @@ pub(super) fn impersonated(user: User, headers: &HeaderMap) -> User {
         name: name.to_owned(),
         uid: value("impersonate-uid").unwrap_or_default().to_owned(),
         groups,
+        ..User::default()
     }
 }

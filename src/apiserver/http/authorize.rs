@@ -4,25 +4,30 @@
 
 use http::{HeaderMap, Method};
 
-use super::Exchange;
 use super::path::{Path, Target};
+use super::{Exchange, Incoming};
 use crate::apiserver::access::{self, Attributes, Rules};
 use crate::apiserver::error::ApiError;
 use crate::apiserver::registry::{Call, User};
 
 /// Lets a request pass, or refuses it with 403.
 pub(super) fn check(cx: &Exchange<'_>, target: &Target) -> Result<(), ApiError> {
-    let attributes = match target {
-        Target::Resource(path) => of_resource(cx, path),
-        Target::Discovery(_) | Target::Other(_) => Attributes {
-            verb: cx.incoming.method.as_str().to_lowercase(),
-            path: Some(cx.incoming.path.clone()),
-            ..Attributes::default()
-        },
-    };
+    let attributes = attributes(cx.incoming, target);
     let user = &cx.incoming.user;
     cx.registry
         .read(|store, _| access::authorize(user, &attributes, store))
+}
+
+/// What a request asks for.
+pub(super) fn attributes(incoming: &Incoming, target: &Target) -> Attributes {
+    match target {
+        Target::Resource(path) => of_resource(incoming, path),
+        Target::Discovery(_) | Target::Other(_) => Attributes {
+            verb: incoming.method.as_str().to_lowercase(),
+            path: Some(incoming.path.clone()),
+            ..Attributes::default()
+        },
+    }
 }
 
 /// A write that makes what is not there needs the right to create, too.
@@ -44,10 +49,10 @@ pub(super) fn creation(cx: &Exchange<'_>, call: &Call) -> Result<(), ApiError> {
     })
 }
 
-fn of_resource(cx: &Exchange<'_>, path: &Path) -> Attributes {
+fn of_resource(incoming: &Incoming, path: &Path) -> Attributes {
     let mut name = path.name.clone();
-    let watched = path.watch || cx.incoming.query.flag("watch") == Some(true);
-    let verb = match cx.incoming.method {
+    let watched = path.watch || incoming.query.flag("watch") == Some(true);
+    let verb = match incoming.method {
         Method::POST => "create",
         Method::PUT => "update",
         Method::PATCH => "patch",
@@ -59,7 +64,7 @@ fn of_resource(cx: &Exchange<'_>, path: &Path) -> Attributes {
     };
     if matches!(verb, "list" | "watch" | "deletecollection") && name.is_empty() {
         // Who selects one object by its name needs to be allowed that one only.
-        let selector = cx.incoming.query.get("fieldSelector");
+        let selector = incoming.query.get("fieldSelector");
         let mut parts = selector.split(',').filter_map(|part| part.split_once('='));
         let by_name = parts.find(|(field, _)| *field == "metadata.name");
         name = by_name.map_or(name, |(_, value)| value.trim_start_matches('=').to_owned());

@@ -1,4 +1,6 @@
 //! TLS of a server: an authority of its own, and a certificate by it.
+//!
+//! Certificates of clients are by other authorities: whom the server trusts in them is for `trust`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,8 +14,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
 
 use super::serve::Tls;
+use super::trust::Trust;
 
 /// Under which names a server on loopback is asked for.
 const NAMES: [&str; 5] = [
@@ -51,10 +55,11 @@ impl Authority {
     }
 
     /// What a server at an address needs for TLS.
-    pub(super) fn issue(&self, address: SocketAddr) -> io::Result<Tls> {
+    pub(super) fn issue(&self, address: SocketAddr, trust: Option<Trust>) -> io::Result<Tls> {
+        let config = config(address, &self.0, trust.as_ref())?;
         Ok(Tls {
-            acceptor: TlsAcceptor::from(Arc::new(config(address, &self.0)?)),
-            user: Arc::new(|_| None),
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+            trust,
         })
     }
 }
@@ -62,6 +67,7 @@ impl Authority {
 fn config(
     address: SocketAddr,
     authority: &CertifiedIssuer<'static, KeyPair>,
+    trust: Option<&Trust>,
 ) -> io::Result<ServerConfig> {
     let mut names: Vec<String> = NAMES.map(str::to_owned).into();
     names.push(address.ip().to_string());
@@ -75,10 +81,14 @@ fn config(
         .signed_by(&key, authority)
         .map_err(io::Error::other)?;
     let private = PrivateKeyDer::try_from(key.serialize_der()).map_err(io::Error::other)?;
+    let clients = match trust {
+        Some(trust) => trust.asking(),
+        None => WebPkiClientVerifier::no_client_auth(),
+    };
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?
-        .with_no_client_auth()
+        .with_client_cert_verifier(clients)
         .with_single_cert(vec![certificate.der().clone()], private)
         .map_err(io::Error::other)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];

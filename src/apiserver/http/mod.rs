@@ -1,5 +1,6 @@
 //! The API over HTTP: one service for sockets and for clients in the same process.
 
+pub mod audit;
 mod authenticate;
 mod authorize;
 mod certificates;
@@ -15,6 +16,7 @@ mod serve;
 mod show;
 mod stream;
 mod subresource;
+mod trust;
 mod verbs;
 
 use std::cell::RefCell;
@@ -31,7 +33,10 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 pub use authenticate::{Anonymous, Users};
 pub use certificates::Authority;
 pub use respond::Body;
-pub use serve::{CertificateUser, Listening, Tls, serve, serve_tls};
+pub use serve::{Listening, Tls, serve, serve_tls};
+pub use trust::Trust;
+
+use authenticate::Sender;
 
 use super::error::ApiError;
 use super::registry::{Registry, User};
@@ -44,8 +49,9 @@ const BODY_LIMIT: usize = 3 * 1024 * 1024;
 pub struct Service {
     registry: Arc<Registry>,
     users: Arc<Users>,
-    /// Who sends the requests, where the connection says it.
-    user: Option<Arc<User>>,
+    audit: Option<Arc<audit::Log>>,
+    /// What the connection says of who sends the requests.
+    sender: Sender,
 }
 
 /// A request whose body is read.
@@ -68,27 +74,33 @@ struct Exchange<'a> {
 }
 
 impl Service {
-    /// Of the objects and the users.
-    pub fn new(registry: Arc<Registry>, users: Arc<Users>) -> Self {
+    /// Of the objects and the users; requests are told to a log.
+    pub fn new(registry: Arc<Registry>, users: Arc<Users>, audit: Option<Arc<audit::Log>>) -> Self {
         Self {
             registry,
             users,
-            user: None,
+            audit,
+            sender: Sender::default(),
         }
     }
 
     /// The same for requests that are all of one user, whatever they say.
     #[must_use]
     pub fn for_user(&self, user: User) -> Self {
+        self.over(Sender::User(Arc::new(user)))
+    }
+
+    /// The same for requests over a connection.
+    fn over(&self, sender: Sender) -> Self {
         Self {
-            user: Some(Arc::new(user)),
+            sender,
             ..self.clone()
         }
     }
 
     /// Who sends a request, or whom they act as, if they may.
     fn identify(&self, headers: &http::HeaderMap) -> Result<User, ApiError> {
-        let user = self.users.authenticated(self.user.as_deref(), headers)?;
+        let user = self.users.authenticated(&self.sender, headers)?;
         if authorize::impersonates(headers) {
             let registry = &self.registry;
             registry.read(|store, _| authorize::impersonation(&user, headers, store))?;
@@ -96,35 +108,54 @@ impl Service {
         Ok(authenticate::impersonated(user, headers))
     }
 
+    /// Who sends it, and what.
+    async fn complete<B>(&self, incoming: &mut Incoming, body: B) -> Result<(), ApiError>
+    where
+        B: http_body::Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        incoming.user = self.identify(&incoming.headers)?;
+        incoming.body = collected(body).await?;
+        Ok(())
+    }
+
     async fn answer<B>(self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        let received = self.registry.now();
         let (parts, body) = request.into_parts();
-        let user = self.identify(&parts.headers);
-        let read = async { Ok((user?, collected(body).await?)) };
-        let (mut response, warnings) = match read.await {
-            Ok((user, body)) => {
-                let incoming = Incoming {
-                    method: parts.method.clone(),
-                    path: parts.uri.path().to_owned(),
-                    query: query::Query::parse(parts.uri.query().unwrap_or_default()),
-                    headers: parts.headers,
-                    body,
-                    user,
-                };
-                handle::handle(&Exchange {
-                    registry: &self.registry,
-                    users: &self.users,
-                    incoming: &incoming,
-                    warnings: RefCell::default(),
-                })
-            }
+        let mut incoming = Incoming {
+            method: parts.method,
+            path: parts.uri.path().to_owned(),
+            query: query::Query::parse(parts.uri.query().unwrap_or_default()),
+            headers: parts.headers,
+            body: Bytes::new(),
+            user: User::default(),
+        };
+        let (mut response, warnings) = match self.complete(&mut incoming, body).await {
+            Ok(()) => handle::handle(&Exchange {
+                registry: &self.registry,
+                users: &self.users,
+                incoming: &incoming,
+                warnings: RefCell::default(),
+            }),
             Err(error) => (respond::error(&error, None), Vec::new()),
         };
         respond::finish(&mut response, &warnings);
-        if parts.method == Method::HEAD {
+        if let Some(log) = &self.audit {
+            let user = self.users.authenticated(&self.sender, &incoming.headers);
+            log.answered(&audit::Answered {
+                incoming: &incoming,
+                uri: &parts.uri,
+                user: user.as_ref().ok(),
+                response: &response,
+                received,
+                now: self.registry.now(),
+            });
+        }
+        if incoming.method == Method::HEAD {
             *response.body_mut() = http_body_util::Empty::new().boxed_unsync();
         }
         response

@@ -15,7 +15,8 @@ use crate::apiserver::error::ApiError;
 /// The body of every answer; it cannot fail.
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+/// By which the audit log names a request.
+pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// Bytes of a media type.
 pub(super) fn bytes(code: u16, content_type: &str, body: impl Into<Bytes>) -> Response<Body> {

@@ -1,7 +1,6 @@
 //! The service on a socket: HTTP/1.1 and HTTP/2, plain or with TLS.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -13,7 +12,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::Service;
 use super::certificates::Authority;
-use crate::apiserver::registry::User;
+use super::trust::Trust;
 
 /// A server on a socket, for as long as this value lives.
 #[derive(Debug)]
@@ -31,16 +30,11 @@ impl Drop for Listening {
     }
 }
 
-/// Finds the user of a certificate in DER.
-pub type CertificateUser = Arc<dyn Fn(&[u8]) -> Option<User> + Send + Sync>;
-
-/// What TLS needs: the acceptor, and who a client certificate stands for.
+/// What TLS needs: the acceptor, and whom a client's certificate stands for.
 #[derive(Clone)]
 pub struct Tls {
-    /// With the server's certificate.
-    pub acceptor: TlsAcceptor,
-    /// The user of a client's certificate, in DER.
-    pub user: CertificateUser,
+    pub(super) acceptor: TlsAcceptor,
+    pub(super) trust: Option<Trust>,
 }
 
 /// Serves connections of a listener until the value is dropped.
@@ -77,13 +71,14 @@ pub fn serve(
     })
 }
 
-/// The same with TLS, with a certificate by an authority.
+/// The same with TLS, with a certificate by an authority; users may have certificates by others.
 pub fn serve_tls(
     service: &Service,
     listener: TcpListener,
     authority: &Authority,
+    trust: Option<Trust>,
 ) -> std::io::Result<Listening> {
-    let tls = authority.issue(listener.local_addr()?)?;
+    let tls = authority.issue(listener.local_addr()?, trust)?;
     let mut listening = serve(service, listener, Some(tls))?;
     listening.authority = Some(authority.pem());
     Ok(listening)
@@ -94,9 +89,9 @@ async fn secured(service: Service, tls: Tls, stream: tokio::net::TcpStream) {
         return;
     };
     let (_, session) = stream.get_ref();
-    let certificate = session.peer_certificates().and_then(<[_]>::first);
-    let service = match certificate.and_then(|certificate| (tls.user)(certificate)) {
-        Some(user) => service.for_user(user),
+    let certificates = session.peer_certificates().unwrap_or_default();
+    let service = match &tls.trust {
+        Some(trust) => service.over(trust.sender(certificates, service.registry.now())),
         None => service,
     };
     connection(service, stream).await;

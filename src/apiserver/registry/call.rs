@@ -1,5 +1,6 @@
 //! What a request asks of the registry, and what it answers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -16,18 +17,23 @@ pub struct User {
     pub uid: String,
     /// `system:masters`, `system:authenticated`, ...
     pub groups: Vec<String>,
+    /// What else is known, such as which credential it was.
+    pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
+    /// What [`User::extra`] calls the credential: <https://kep.k8s.io/4193>
+    pub const CREDENTIAL: &str = "authentication.kubernetes.io/credential-id";
+
     /// One who may do everything.
     pub fn admin() -> Self {
         Self {
             name: "system:admin".to_owned(),
-            uid: String::new(),
             groups: vec![
                 "system:masters".to_owned(),
                 "system:authenticated".to_owned(),
             ],
+            ..Self::default()
         }
     }
 }

@@ -28,7 +28,11 @@ pub fn issue(
         .as_i64()
         .unwrap_or(LIFETIME);
     let expires = tx.now() + SignedDuration::from_secs(lifetime);
-    let user = user(&call.namespace, &call.name, metadata::text(&account, "uid"));
+    let id = metadata::uid();
+    let user = User {
+        extra: [(User::CREDENTIAL.to_owned(), vec![format!("JTI={id}")])].into(),
+        ..user(&call.namespace, &call.name, metadata::text(&account, "uid"))
+    };
     let audiences = &mut request["spec"]["audiences"];
     if audiences.as_array().is_none_or(Vec::is_empty) {
         *audiences = json!([ISSUER]);
@@ -39,7 +43,7 @@ pub fn issue(
         "aud": audiences,
         "iat": tx.now().as_second(),
         "exp": expires.as_second(),
-        "jti": metadata::uid(),
+        "jti": id,
         "kubernetes.io": {
             "namespace": call.namespace,
             "serviceaccount": {"name": call.name, "uid": user.uid},
@@ -66,6 +70,7 @@ fn user(namespace: &str, name: &str, uid: &str) -> User {
             format!("system:serviceaccounts:{namespace}"),
             "system:authenticated".to_owned(),
         ],
+        ..User::default()
     }
 }
 

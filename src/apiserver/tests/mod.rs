@@ -1,7 +1,9 @@
 //! The server as a real client sees it.
 
 mod access;
+mod certificates;
 mod custom;
+mod laws;
 mod life_cycle;
 mod whole;
 

@@ -18,7 +18,7 @@ async fn clients_trust_the_authority() {
     let server = server();
     server.add_token("secret", User::admin());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let listening = server.serve_tls(listener).unwrap();
+    let listening = server.serve_tls(listener, None).unwrap();
     let url = format!("https://{}", listening.address).parse().unwrap();
     let mut config = kube::Config::new(url);
     let der = pem_der(listening.authority.as_deref().unwrap());
@@ -35,7 +35,7 @@ async fn clients_trust_the_authority() {
     );
 }
 
-fn pem_der(pem: &str) -> Vec<u8> {
+pub(super) fn pem_der(pem: &str) -> Vec<u8> {
     use base64::Engine as _;
     let lines = pem.lines().filter(|line| !line.starts_with('-'));
     let text: String = lines.collect();
@@ -116,13 +116,23 @@ fn described(one: &ConfigMap) -> (String, String) {
     )
 }
 
+type Selects = fn(&str) -> bool;
+
+/// Selectors, and of which values they select the objects.
+const SELECTORS: [(&str, Selects); 3] = [
+    ("", |_| true),
+    ("app=1", |value| value == "1"),
+    ("app!=0", |value| value != "0"),
+];
+
 /// The state that a watch from a revision makes of the state then.
 async fn replayed(
     api: &Api<ConfigMap>,
     from: &str,
+    selector: &str,
     mut state: BTreeMap<String, String>,
 ) -> BTreeMap<String, String> {
-    let params = WatchParams::default().timeout(1);
+    let params = WatchParams::default().timeout(1).labels(selector);
     let mut events = Box::pin(api.watch(&params, from).await.unwrap());
     while let Some(event) = events.try_next().await.unwrap() {
         match event {
@@ -151,9 +161,17 @@ proptest! {
             let server = server();
             let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
             let states = made(&api, &writes).await;
-            let (_, last) = states.last().unwrap();
-            for (revision, state) in &states {
-                assert_eq!(&replayed(&api, revision, state.clone()).await, last);
+            for (selector, selects) in SELECTORS {
+                let selected = |state: &BTreeMap<String, String>| {
+                    let mut state = state.clone();
+                    state.retain(|_, value| selects(value));
+                    state
+                };
+                let last = selected(&states.last().unwrap().1);
+                for (revision, state) in &states {
+                    let state = selected(state);
+                    assert_eq!(replayed(&api, revision, selector, state).await, last);
+                }
             }
         });
     }

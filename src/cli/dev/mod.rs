@@ -7,6 +7,7 @@ mod kubeconfig;
 mod state;
 mod view;
 
+use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -23,7 +24,7 @@ use self::view::View;
 use super::logging::Logging;
 use super::project::{Manifests, Project};
 use super::{Exit, install};
-use crate::apiserver::{self, ApiServer, User};
+use crate::apiserver::{self, ApiServer, Trust, User, audit};
 use crate::clock::{self, Clock};
 use crate::cluster::connect::{self, Source, connect};
 use crate::operator;
@@ -55,9 +56,16 @@ pub(super) struct Options {
     /// Token of the administrator in the kubeconfig; without it, one is made up.
     #[arg(long, value_name = "TOKEN", env = "RHAI_OPERATOR_ADMIN_TOKEN")]
     admin_token: Option<String>,
+    /// Authorities, in PEM, whose certificates are users: the common name is the user, the organisations
+    /// are the groups.
+    #[arg(long, value_name = "FILE")]
+    client_ca_file: Option<PathBuf>,
     /// File that the objects are loaded from, where it exists, and saved to at the end.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
+    /// File that a line is added to for each answered request, in the format of the audit log.
+    #[arg(long, value_name = "FILE")]
+    audit_log_path: Option<PathBuf>,
     /// Serve the API and run no operator; nothing is applied either.
     #[arg(long)]
     api_only: bool,
@@ -79,7 +87,10 @@ impl Options {
     async fn serve(self, toolchain: Toolchain, view: View) -> anyhow::Result<Exit> {
         // Before anybody can know that there is something to stop.
         let shutdown = operator::shutdown()?;
-        let server = ApiServer::new(apiserver::Options::default());
+        let server = ApiServer::new(apiserver::Options {
+            audit: self.audit_log()?,
+            ..apiserver::Options::default()
+        });
         if let Some(file) = &self.state {
             state::load(&server, file)?;
         }
@@ -88,7 +99,7 @@ impl Options {
             .with_context(|| format!("cannot listen on {}", self.address))?;
         let token = self.admin_token.clone().unwrap_or_else(kubeconfig::token);
         server.add_token(&token, User::admin());
-        let listening = server.serve_tls(listener)?;
+        let listening = server.serve_tls(listener, self.trust()?)?;
         let kubeconfig = Kubeconfig {
             address: listening.address,
             authority: listening.authority.as_deref().unwrap_or_default(),
@@ -108,6 +119,26 @@ impl Options {
             state::save(&server, file)?;
         }
         result
+    }
+
+    /// Where requests are told.
+    fn audit_log(&self) -> anyhow::Result<Option<audit::Log>> {
+        let Some(file) = &self.audit_log_path else {
+            return Ok(None);
+        };
+        let opened = OpenOptions::new().append(true).create(true).open(file);
+        let opened = opened.with_context(|| format!("cannot write to {}", file.display()))?;
+        Ok(Some(audit::Log::new(opened)))
+    }
+
+    /// In whom users' certificates are trusted.
+    fn trust(&self) -> anyhow::Result<Option<Trust>> {
+        let Some(file) = &self.client_ca_file else {
+            return Ok(None);
+        };
+        let read = fs::read(file).and_then(|pem| Trust::in_authorities(&pem));
+        let trust = read.with_context(|| format!("cannot use the authorities {}", file.display()));
+        trust.map(Some)
     }
 
     /// Applies the project's manifests and runs the operator.
