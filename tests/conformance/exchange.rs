@@ -1,18 +1,17 @@
 //! One step: its request, and what came back.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write;
 use std::time::Duration;
 
-use http::{HeaderMap, Method, Request, Response};
+use http::{HeaderMap, Request, Response};
 use kube::client::Body;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rhai_operator::clock;
 use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::ground::Ground;
 use crate::kubectl;
+use crate::request::{self, Parts};
 use crate::sequence::{Step, Watch};
 use crate::stream::Stream;
 use crate::variables::Variables;
@@ -20,13 +19,6 @@ use crate::variables::Variables;
 /// For one answer. The real server takes up to 3 s where it waits for a revision of the future.
 const PATIENCE: Duration = Duration::from_secs(10);
 const INTERVAL: Duration = Duration::from_millis(50);
-
-const QUERY: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'~')
-    .remove(b'/');
 
 /// What a client acts on; dates, lengths and ids say nothing.
 const HEADERS: [&str; 9] = [
@@ -109,17 +101,17 @@ impl<'a> Exchange<'a> {
     }
 
     fn request(&self, step: &Step) -> anyhow::Result<Request<Body>> {
-        let (method, path) = step.request.split_once(' ').unwrap_or((&step.request, ""));
-        let (method, media_type) = method_of(method);
-        let uri = with_query(self.variables.path(path), step);
-        anyhow::ensure!(!uri.contains("${"), "an unknown variable: {uri}");
-        let mut request = Request::builder()
-            .method(Method::from_bytes(method.as_bytes())?)
-            .uri(uri);
+        let Parts {
+            method,
+            uri,
+            media_type,
+            body,
+        } = request::parts(step, &self.variables)?;
+        let mut request = Request::builder().method(method).uri(uri);
         for (name, value) in self.headers(step, media_type) {
             request = request.header(name, value);
         }
-        Ok(request.body(Body::from(body(step)?))?)
+        Ok(request.body(Body::from(body))?)
     }
 
     fn headers(&self, step: &Step, media_type: &str) -> Vec<(String, String)> {
@@ -172,58 +164,6 @@ impl<'a> Exchange<'a> {
             ..Answer::default()
         }
     }
-}
-
-fn method_of(word: &str) -> (&str, &str) {
-    match word {
-        "MERGE" => ("PATCH", "application/merge-patch+json"),
-        "JSON" => ("PATCH", "application/json-patch+json"),
-        "STRATEGIC" => ("PATCH", "application/strategic-merge-patch+json"),
-        "APPLY" => ("PATCH", "application/apply-patch+yaml"),
-        other => (other, "application/json"),
-    }
-}
-
-fn with_query(mut uri: String, step: &Step) -> String {
-    let mut query: Vec<(&str, String)> = Vec::new();
-    for (name, value) in &step.query {
-        let values = value
-            .as_array()
-            .cloned()
-            .unwrap_or_else(|| vec![value.clone()]);
-        for value in values {
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
-            query.push((name, text));
-        }
-    }
-    if let Some(by) = &step.by {
-        query.push(("fieldManager", by.clone()));
-    }
-    if step.force {
-        query.push(("force", "true".to_owned()));
-    }
-    for (name, value) in query {
-        uri.push(if uri.contains('?') { '&' } else { '?' });
-        let _ = write!(uri, "{name}={}", utf8_percent_encode(&value, QUERY));
-    }
-    uri
-}
-
-fn body(step: &Step) -> anyhow::Result<Vec<u8>> {
-    let times = step.times.unwrap_or(1);
-    Ok(match (&step.body, &step.raw) {
-        (Some(body), None) => {
-            let text = serde_json::to_string(body)?;
-            anyhow::ensure!(!text.contains("${"), "an unknown variable: {text}");
-            // A body that is too long to be written down holds a mark instead.
-            text.replace("<long>", &"x".repeat(times)).into_bytes()
-        }
-        (None, Some(raw)) => raw.repeat(times).into_bytes(),
-        (None, None) => Vec::new(),
-        (Some(_), Some(_)) => anyhow::bail!("both body and raw"),
-    })
 }
 
 async fn whole(answer: Response<Body>) -> Answer {

@@ -27,6 +27,7 @@ mod ground;
 mod kubectl;
 mod normal;
 mod recording;
+mod request;
 mod run;
 mod select;
 mod sequence;
