@@ -50,7 +50,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_fence_holds_without_a_request,
         status_and_scale_are_written,
         an_absent_kind_is_told_from_an_absent_object,
-        the_api_server_restarts_under_watches,
+        the_api_server_restarts_under_watches: real "it stops the API server and starts it again",
     ]
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         watches_that_are_cut_lose_nothing,
         a_watch_that_falls_silent_is_noticed,
         a_watch_that_expired_is_listed_anew,
-        a_restarted_server_is_found_again,
+        a_restarted_server_is_found_again: real "it stops the API server and starts it again",
         a_kind_that_goes_and_comes_is_served_again,
         a_namespace_may_go_under_our_feet,
         a_right_that_is_taken_away_is_named,

@@ -19,14 +19,14 @@ pub(crate) fn tests() -> Vec<Trial> {
     trials![
         pods_become_ready,
         a_custom_kind_is_served,
-        pod_security_is_enforced,
+        pod_security_is_enforced: real "the embedded API does not enforce Pod Security",
         a_user_may_do_what_it_is_allowed,
         the_audit_log_counts_requests_by_user,
         the_proxy_answers_and_then_passes_on,
         the_proxy_loses_an_answer_after_the_write,
         the_proxy_cuts_a_running_watch,
         the_proxy_expires_and_silences_watches,
-        the_api_server_restarts,
+        the_api_server_restarts: real "it stops the API server and starts it again",
     ]
 }
 

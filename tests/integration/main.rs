@@ -1,4 +1,5 @@
-//! Tests on a real Kubernetes: one cluster for this binary, a namespace and an API group per test.
+//! Tests on a real Kubernetes and on the embedded API, by the same code: one cluster of each for this
+//! binary, a namespace and an API group per test.
 //!
 //! One file per theme; each lists its tests with [`trials!`]. What a test may use is in [`harness`].
 
@@ -9,6 +10,8 @@
 )]
 
 mod apply;
+mod certificates;
+mod clients;
 mod cluster;
 mod crash;
 mod deploy;
@@ -34,6 +37,8 @@ fn main() -> ExitCode {
     }
     harness::main([
         apply::tests(),
+        certificates::tests(),
+        clients::tests(),
         cluster::tests(),
         crash::tests(),
         deploy::tests(),

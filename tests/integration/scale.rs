@@ -18,7 +18,10 @@ use crate::harness::{Case, Operator, Project, Requests, eventually, trials};
 use crate::widgets::comes_to_rest;
 
 pub(crate) fn tests() -> Vec<Trial> {
-    trials![a_thousand_memcacheds_rest_and_a_restart_writes_nothing]
+    trials![
+        a_thousand_memcacheds_rest_and_a_restart_writes_nothing:
+            real "it stops the controllers and plays their part",
+    ]
 }
 
 const COUNT: usize = 1000;

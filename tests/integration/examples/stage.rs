@@ -13,13 +13,16 @@ use kube::{Api, Resource, ResourceExt};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::harness::{Case, Mark, Operator, Project, Requests, Target, eventually};
+use crate::harness::{Case, Mark, OnEach, Operator, Project, Requests, Target, eventually};
 use crate::widgets::Widgets;
 
 /// All examples run at a time, and a change goes through the controllers of Kubernetes.
 pub(super) const SOON: Duration = Duration::from_mins(1);
 
-static SHARED: OnceCell<Arc<Operator>> = OnceCell::const_new();
+static SHARED: OnEach<OnceCell<Arc<Operator>>> = OnEach {
+    real: OnceCell::const_new(),
+    embedded: OnceCell::const_new(),
+};
 
 /// One example's kind, seen by the administrator, and the operator that serves it.
 pub(crate) struct Example {
@@ -56,12 +59,7 @@ pub(super) fn built_in<K: Resource<DynamicType = ()>>() -> ApiResource {
 /// Applies one of this repository's files or folders.
 pub(crate) async fn apply(case: &Case, path: &str) -> anyhow::Result<()> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    let path = path.to_string_lossy();
-    // Tests apply what they share side by side: by the server, so that two creates are no conflict.
-    let how = ["apply", "--server-side", "--force-conflicts"];
-    let arguments = ["-n", &case.namespace].into_iter().chain(how);
-    let arguments = arguments.chain(["-f", &path]);
-    case.cluster.kubectl(arguments).await.map(drop)
+    case.apply_path(&path).await
 }
 
 /// Starts an operator for this repository, with the rights that `deploy/` gives it.
@@ -99,7 +97,8 @@ impl Example {
             apply(case, "deploy/crds").await?;
             start(case).await.map(Arc::new)
         };
-        let operator = SHARED.get_or_try_init(start).await?.clone();
+        let shared = SHARED.on(case.cluster.ground);
+        let operator = shared.get_or_try_init(start).await?.clone();
         Ok(Self::served_by(operator, case, resource))
     }
 

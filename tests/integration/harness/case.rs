@@ -7,13 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use anyhow::Context;
 use futures::FutureExt;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, PostParams};
-use serde_json::json;
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+};
+use kube::discovery::Scope;
+use rhai_operator::model::yaml;
+use serde_json::{Value, json};
 
-use super::{Cluster, Crd, User, run_folder};
+use super::certificate::{self, Certificate};
+use super::kubectl::Missing;
+use super::{Cluster, Crd, Ground, Unable, User, run_folder};
 
 /// A test: its namespace, its API group and its folder. Clones are the same test.
 #[derive(Clone)]
@@ -29,31 +36,41 @@ pub(crate) struct Case {
 }
 
 /// Runs a test; what its operators logged is part of its failure.
-pub(super) async fn run<F>(name: &str, test: impl FnOnce(Case) -> F) -> Result<(), String>
+pub(super) async fn run<F>(
+    ground: Ground,
+    name: &str,
+    test: impl FnOnce(Case) -> F,
+) -> Result<(), Unable>
 where
     F: Future<Output = anyhow::Result<()>>,
 {
-    let case = Case::make(name)
+    let case = Case::make(ground, name)
         .await
-        .map_err(|error| format!("{error:#}"))?;
+        .map_err(|error| Unable::Failed(format!("{error:#}")))?;
     let outcome = AssertUnwindSafe(test(case.clone())).catch_unwind().await;
     let failure = match outcome {
         Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(format!("{error:#}")),
-        Err(panic) => Some(message(panic.as_ref())),
+        Ok(Err(error)) => Some(match error.chain().find_map(|cause| cause.downcast_ref()) {
+            Some(Missing(what)) => Unable::Missing(what.clone()),
+            None => Unable::Failed(format!("{error:#}\n{}", case.logs())),
+        }),
+        Err(panic) => {
+            let message = message(panic.as_ref());
+            Some(Unable::Failed(format!("{message}\n{}", case.logs())))
+        }
     };
     case.end().await;
-    failure.map_or(Ok(()), |failure| Err(format!("{failure}\n{}", case.logs())))
+    failure.map_or(Ok(()), Err)
 }
 
 impl Case {
-    async fn make(name: &str) -> anyhow::Result<Self> {
+    async fn make(ground: Ground, name: &str) -> anyhow::Result<Self> {
         let name = name.replace("::", "-").replace('_', "-");
         // Names of objects are at most 63 characters, and something is put behind this one.
         let namespace: String = name.chars().take(50).collect();
         let namespace = namespace.trim_end_matches('-').to_owned();
-        let folder = run_folder::make(&format!("cases/{name}"))?;
-        Self::on(Cluster::shared().await?, namespace, folder).await
+        let folder = run_folder::make(&format!("cases/{ground}-{name}"))?;
+        Self::on(Cluster::shared(ground).await?, namespace, folder).await
     }
 
     async fn on(cluster: Arc<Cluster>, namespace: String, folder: PathBuf) -> anyhow::Result<Self> {
@@ -70,7 +87,7 @@ impl Case {
 
     /// The same test on a cluster that is nobody else's, where parts may be stopped.
     pub(crate) async fn on_own_cluster(&self) -> anyhow::Result<Self> {
-        let cluster = Cluster::start().await?;
+        let cluster = Cluster::start(self.cluster.ground).await?;
         let case = Self::on(cluster, self.namespace.clone(), self.folder.clone()).await?;
         Ok(Self {
             made: self.made.clone(),
@@ -90,6 +107,17 @@ impl Case {
     /// A user who may do nothing yet.
     pub(crate) async fn user(&self, name: &str) -> anyhow::Result<User> {
         User::make(&self.cluster, &self.namespace, name, &self.folder).await
+    }
+
+    /// A certificate that its authority for users has signed, or another, with the key and a
+    /// kubeconfig: `/O=group/CN=name`.
+    pub(crate) async fn certificate(
+        &self,
+        subject: &str,
+        signer: certificate::Signer,
+    ) -> anyhow::Result<Certificate> {
+        let stem = self.path(&self.unique("certificate"));
+        certificate::make(&self.cluster, &stem, subject, signer).await
     }
 
     /// A token for a service account that is there already.
@@ -120,13 +148,49 @@ impl Case {
         Api::namespaced(self.cluster.client.clone(), &self.namespace)
     }
 
-    /// Applies manifests as `kubectl apply` does; this test's namespace is the default.
+    /// Applies manifests, by the server; this test's namespace is the default.
     pub(crate) async fn apply(&self, manifests: &str) -> anyhow::Result<()> {
-        let arguments = ["-n", &self.namespace, "apply", "-f", "-"];
-        self.cluster
-            .kubectl_with_input(arguments, manifests)
-            .await
-            .map(drop)
+        for manifest in yaml::parse_all(manifests)? {
+            self.apply_one(&manifest).await?;
+        }
+        Ok(())
+    }
+
+    /// Applies the manifests of a file, or of the files of a folder.
+    pub(crate) async fn apply_path(&self, path: &Path) -> anyhow::Result<()> {
+        let mut files = vec![path.to_owned()];
+        if path.is_dir() {
+            let entries: Result<Vec<_>, _> = std::fs::read_dir(path)?.collect();
+            files = entries?.iter().map(std::fs::DirEntry::path).collect();
+            files.sort();
+        }
+        for file in files {
+            let text = std::fs::read_to_string(&file)?;
+            let applied = self.apply(&text).await;
+            applied.with_context(|| file.display().to_string())?;
+        }
+        Ok(())
+    }
+
+    async fn apply_one(&self, manifest: &Value) -> anyhow::Result<()> {
+        let client = &self.cluster.client;
+        let object: DynamicObject = serde_json::from_value(manifest.clone())?;
+        let types = object.types.clone().context("no kind")?;
+        let gvk = GroupVersionKind::try_from(&types)?;
+        let (resource, capabilities) = kube::discovery::pinned_kind(client, &gvk).await?;
+        let namespace = object.metadata.namespace.as_deref();
+        let objects: Api<DynamicObject> = match capabilities.scope {
+            Scope::Cluster => Api::all_with(client.clone(), &resource),
+            Scope::Namespaced => {
+                let namespace = namespace.unwrap_or(&self.namespace);
+                Api::namespaced_with(client.clone(), namespace, &resource)
+            }
+        };
+        // Tests apply what they share side by side: two creates are no conflict.
+        let how = PatchParams::apply("tests").force();
+        let name = object.metadata.name.as_deref().context("no name")?;
+        objects.patch(name, &how, &Patch::Apply(manifest)).await?;
+        Ok(())
     }
 
     /// A file or folder of this test's own.

@@ -1,105 +1,96 @@
-//! A real cluster: the one that all tests share, or one of a test's own.
+//! A cluster, real or embedded: the one that all tests of a ground share, or one of a test's own.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::Context;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
 use tokio::sync::{Mutex, OnceCell};
 
 use super::audit::Audit;
-use super::run_folder;
-use super::supervisor::{self, Supervisor};
+use super::embedded::{self, Embedded};
+use super::supervisor::Supervisor;
+use super::{Ground, OnEach, run_folder};
 
-static SHARED: OnceCell<Arc<Cluster>> = OnceCell::const_new();
+static SHARED: OnEach<OnceCell<Arc<Cluster>>> = OnEach {
+    real: OnceCell::const_new(),
+    embedded: OnceCell::const_new(),
+};
 static STARTING: Mutex<()> = Mutex::const_new(());
 
 /// A running Kubernetes, seen by its administrator.
 pub(crate) struct Cluster {
+    /// Which of the two it is.
+    pub(crate) ground: Ground,
     /// The administrator's client.
     pub(crate) client: Client,
     /// The requests that the API server served.
     pub(crate) audit: Audit,
+    folder: PathBuf,
     kubeconfig: PathBuf,
+    /// Ends it, and what it has adopted, however this process ends.
     supervisor: Supervisor,
+    _embedded: Option<Embedded>,
 }
 
 impl Cluster {
     /// The cluster of this test binary; the first caller starts it.
-    pub(crate) async fn shared() -> anyhow::Result<Arc<Self>> {
-        SHARED.get_or_try_init(Self::start).await.cloned()
+    pub(crate) async fn shared(ground: Ground) -> anyhow::Result<Arc<Self>> {
+        let start = || Self::start(ground);
+        SHARED.on(ground).get_or_try_init(start).await.cloned()
     }
 
     /// A cluster of a test's own, for tests that stop parts of it. It ends when it is dropped.
-    pub(crate) async fn start() -> anyhow::Result<Arc<Self>> {
+    pub(crate) async fn start(ground: Ground) -> anyhow::Result<Arc<Self>> {
         static STARTED: AtomicUsize = AtomicUsize::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let folder = run_folder::make(&format!("cluster-{number}"))?;
         // Two clusters that start at a time would race for ports and starve each other.
         let _turn = STARTING.lock().await;
-        let (supervisor, kubeconfig) = Supervisor::start(&folder).await?;
+        let (supervisor, kubeconfig, embedded) = match ground {
+            Ground::Real => {
+                let (supervisor, kubeconfig) = Supervisor::start(&folder).await?;
+                (supervisor, kubeconfig, None)
+            }
+            Ground::Embedded => {
+                let (embedded, kubeconfig) = embedded::start(&folder).await?;
+                (
+                    Supervisor::of_nothing(&folder).await?,
+                    kubeconfig,
+                    Some(embedded),
+                )
+            }
+        };
         let client = Client::try_from(config(&kubeconfig).await?)?;
         Ok(Arc::new(Self {
+            ground,
             audit: Audit::new(folder.join("audit.log"), client.clone()),
             client,
+            folder,
             kubeconfig,
             supervisor,
+            _embedded: embedded,
         }))
     }
 
-    /// Stops the shared cluster, if it was started.
+    /// Stops the shared clusters, if they were started.
     pub(super) async fn stop_shared() {
-        if let Some(cluster) = SHARED.get() {
-            cluster.supervisor.stop().await;
+        for shared in [&SHARED.real, &SHARED.embedded] {
+            if let Some(cluster) = shared.get() {
+                cluster.supervisor.stop().await;
+            }
         }
+    }
+
+    /// Where it keeps its files.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The kubeconfig file of the administrator.
     pub(crate) fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
-    }
-
-    /// Runs kubectl as administrator and returns what it printed.
-    pub(crate) async fn kubectl<A: AsRef<OsStr>>(
-        &self,
-        arguments: impl IntoIterator<Item = A>,
-    ) -> anyhow::Result<String> {
-        self.kubectl_with_input(arguments, "").await
-    }
-
-    /// Runs kubectl with something on its standard input.
-    pub(crate) async fn kubectl_with_input<A: AsRef<OsStr>>(
-        &self,
-        arguments: impl IntoIterator<Item = A>,
-        input: &str,
-    ) -> anyhow::Result<String> {
-        let mut command = Command::new(supervisor::binary("kubectl"));
-        command
-            .arg("--kubeconfig")
-            .arg(&self.kubeconfig)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
-        let mut child = command.spawn().context("kubectl")?;
-        let mut pipe = child.stdin.take().expect("asked for above");
-        pipe.write_all(input.as_bytes()).await?;
-        drop(pipe);
-        let output = child.wait_with_output().await?;
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        anyhow::ensure!(
-            output.status.success(),
-            "kubectl failed: {}{printed}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        Ok(printed)
     }
 
     /// Stops one of the cluster's processes in an orderly way. Only on a cluster of one's own.

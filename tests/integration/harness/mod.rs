@@ -1,15 +1,19 @@
 //! What integration tests stand on.
 //!
-//! A test is an `async fn(Case) -> anyhow::Result<()>`, listed by [`trials!`]. Its [`Case`] has a
-//! namespace and an API group of its own on the [`Cluster`] that all tests of this binary share;
-//! from it come users ([`User`]), operators ([`Operator`], the real binary as a process) and a
-//! faulty network ([`Proxy`]). Nothing sleeps: [`eventually`] waits for a condition with a bound,
+//! A test is an `async fn(Case) -> anyhow::Result<()>`, listed by [`trials!`]: once for a real
+//! Kubernetes, once for the embedded API ([`Ground`]). Its [`Case`] has a namespace and an API group
+//! of its own on the [`Cluster`] that all tests of its ground share; from it come users ([`User`]),
+//! operators ([`Operator`], the real binary as a process) and a faulty network ([`Proxy`]). Nothing sleeps: [`eventually`] waits for a condition with a bound,
 //! [`throughout`] sees that one holds for a while.
 
 mod audit;
 mod case;
+mod certificate;
 mod cluster;
 mod crd;
+mod embedded;
+mod ground;
+mod kubectl;
 mod operator;
 mod project;
 mod proxy;
@@ -27,39 +31,83 @@ use tokio::runtime::Runtime;
 
 pub(crate) use audit::{Mark, Request, Requests, Target};
 pub(crate) use case::Case;
+pub(crate) use certificate::Signer;
 pub(crate) use cluster::Cluster;
 pub(crate) use crd::Crd;
+pub(crate) use ground::{Ground, OnEach};
+pub(crate) use kubectl::Missing;
 pub(crate) use operator::{Operator, acts_as_operator};
 pub(crate) use project::Project;
 pub(crate) use proxy::{Fault, Proxy, Rule};
+pub(crate) use run_folder::target;
 pub(crate) use user::User;
 pub(crate) use wait::{eventually, throughout};
 
 /// More tests at a time than there are cores: they wait for controllers most of the time.
 const CONCURRENT_TESTS: usize = 6;
 
-/// Lists tests by their functions: `trials![converges, repairs_drift]`.
+/// Lists tests by their functions, each for both grounds: `trials![converges, repairs_drift]`. A test
+/// that only a real Kubernetes can serve says why: `a_restart: real "it stops the API server"`.
 macro_rules! trials {
-    ($($test:ident),* $(,)?) => {
-        vec![$($crate::harness::trial(concat!(module_path!(), "::", stringify!($test)), $test)),*]
-    };
+    ($($test:ident $(: real $reason:literal)?),* $(,)?) => {{
+        let mut trials = Vec::new();
+        $(
+            let path = concat!(module_path!(), "::", stringify!($test));
+            let reasons: &[&str] = &[$($reason)?];
+            trials.extend($crate::harness::on_grounds(path, reasons, $test));
+        )*
+        trials
+    }};
 }
 pub(crate) use trials;
 
-/// One test. Without Kubernetes it is reported as ignored with the reason; on CI it fails.
-pub(crate) fn trial<F>(path: &'static str, test: impl FnOnce(Case) -> F + Send + 'static) -> Trial
+/// The trials of one test; reasons keep it off the embedded API.
+pub(crate) fn on_grounds<F>(
+    path: &'static str,
+    reasons: &[&str],
+    test: impl Fn(Case) -> F + Copy + Send + 'static,
+) -> Vec<Trial>
 where
     F: Future<Output = anyhow::Result<()>> + Send + 'static,
 {
     let name = path.split_once("::").map_or(path, |(_, name)| name);
-    Trial::ignorable_test(name, move || match supervisor::unavailable() {
-        Some(reason) if std::env::var_os("CI").is_some() => Err(Failed::from(reason)),
-        Some(reason) => Ok(Completion::ignored_with(reason)),
-        None => runtime()
-            .block_on(case::run(name, test))
-            .map(|()| Completion::Completed)
-            .map_err(Failed::from),
-    })
+    let grounds: &[Ground] = match reasons {
+        [] => &[Ground::Real, Ground::Embedded],
+        _ => &[Ground::Real],
+    };
+    let trials = grounds.iter().map(|&ground| {
+        Trial::ignorable_test(format!("{ground}::{name}"), move || {
+            trial(ground, name, test)
+        })
+    });
+    trials.collect()
+}
+
+/// Runs one test. Where something is missing it is reported as ignored with the reason; on CI it
+/// fails.
+fn trial<F>(ground: Ground, name: &str, test: impl FnOnce(Case) -> F) -> Result<Completion, Failed>
+where
+    F: Future<Output = anyhow::Result<()>>,
+{
+    let missing = ground.unavailable();
+    let outcome = match missing {
+        Some(reason) => Err(Unable::Missing(reason.to_owned())),
+        None => runtime().block_on(case::run(ground, name, test)),
+    };
+    match outcome {
+        Ok(()) => Ok(Completion::Completed),
+        Err(Unable::Missing(reason)) if std::env::var_os("CI").is_none() => {
+            Ok(Completion::ignored_with(reason))
+        }
+        Err(Unable::Missing(reason) | Unable::Failed(reason)) => Err(Failed::from(reason)),
+    }
+}
+
+/// Why a test did not succeed.
+enum Unable {
+    /// It needs something that is not there.
+    Missing(String),
+    Failed(String),
 }
 
 /// Runs the tests that the command line asks for; afterwards no process of ours is left.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Cargo's target folder, as the scripts in `tests/kubernetes` see it.
-pub(super) fn target() -> &'static Path {
+pub(crate) fn target() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
         .expect("CARGO_TARGET_TMPDIR is a folder in the target folder")

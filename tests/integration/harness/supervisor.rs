@@ -55,14 +55,31 @@ fn script(name: &str) -> Command {
     command
 }
 
+/// Builds Kubernetes where that has not happened, with progress on standard error.
+pub(super) async fn build() -> anyhow::Result<()> {
+    let built = tokio::process::Command::from(script("build"))
+        .status()
+        .await?;
+    anyhow::ensure!(built.success(), "tests/kubernetes/build failed");
+    Ok(())
+}
+
 impl Supervisor {
     /// Starts a cluster in a folder; builds Kubernetes before, with progress on standard error.
     pub(super) async fn start(folder: &Path) -> anyhow::Result<(Self, PathBuf)> {
-        let built = tokio::process::Command::from(script("build"))
-            .status()
-            .await?;
-        anyhow::ensure!(built.success(), "tests/kubernetes/build failed");
-        let mut run = script("run");
+        build().await?;
+        Self::run(script("run"), folder).await
+    }
+
+    /// Supervises nothing yet: for processes that are to end with this one.
+    pub(super) async fn of_nothing(folder: &Path) -> anyhow::Result<Self> {
+        let mut command = script("run");
+        command.arg("--nothing");
+        Ok(Self::run(command, folder).await?.0)
+    }
+
+    /// The supervisor, once it has said what it has started.
+    async fn run(mut run: Command, folder: &Path) -> anyhow::Result<(Self, PathBuf)> {
         run.arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = tokio::process::Command::from(run)
             // Ctrl-C in a terminal is for us; the cluster goes when we are gone.

@@ -1,0 +1,49 @@
+//! Lives of other clients: programs of client-go and of the official Python client, and a controller of
+//! kube-rs. What comes of them is the same on every API server that is one: the lines of the `.txt`
+//! files beside this one.
+
+mod kube_rs;
+mod programs;
+
+use std::path::Path;
+
+use libtest_mimic::Trial;
+use similar::TextDiff;
+
+use crate::harness::{Case, trials};
+
+pub(crate) fn tests() -> Vec<Trial> {
+    trials![client_go, python, kube_rs]
+}
+
+async fn client_go(case: Case) -> anyhow::Result<()> {
+    let program = programs::client_go().await?;
+    is_as_expected("client-go", &programs::run(&case, program, &[]).await?)
+}
+
+async fn python(case: Case) -> anyhow::Result<()> {
+    let python = programs::python().await?;
+    let script = folder().join("python/life_cycle.py");
+    is_as_expected("python", &programs::run(&case, python, &[&script]).await?)
+}
+
+async fn kube_rs(case: Case) -> anyhow::Result<()> {
+    let lines = kube_rs::live(&case).await?;
+    is_as_expected("kube-rs", &(lines.join("\n") + "\n"))
+}
+
+/// Where the programs and their lines are.
+fn folder() -> &'static Path {
+    Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/integration/clients"
+    ))
+}
+
+fn is_as_expected(client: &str, seen: &str) -> anyhow::Result<()> {
+    let expected = std::fs::read_to_string(folder().join(client).with_extension("txt"))?;
+    let diff = TextDiff::from_lines(&*expected, seen);
+    let diff = diff.unified_diff().header("expected", "seen").to_string();
+    anyhow::ensure!(diff.is_empty(), "{diff}");
+    Ok(())
+}
