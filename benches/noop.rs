@@ -1,4 +1,5 @@
-//! What a run costs in which nothing has changed: five reads and five applies, no request.
+//! What a run costs in which nothing has changed: five reads and five applies, no request; and five
+//! applies of a script beside the same five of a pipeline, which may cost twice as much at most.
 //!
 //! The server is a fake in this process that keeps what is applied; it is asked nothing while the clock
 //! runs, which the benchmark checks. `cargo bench --bench noop`.
@@ -64,6 +65,59 @@ for n in 0..5 {
 set_status(#{size: spec.size});
 "#;
 
+/// Five applies as a script.
+const SCRIPT: &str = r#"
+let labels = #{app: meta.name};
+for n in 0..5 {
+    k8s_apply(#{
+        apiVersion: "apps/v1", kind: "Deployment",
+        metadata: #{name: `${meta.name}-${n}`, labels: labels},
+        spec: #{
+            replicas: spec.size,
+            selector: #{matchLabels: labels},
+            template: #{
+                metadata: #{labels: labels},
+                spec: #{containers: [#{
+                    name: "main", image: "registry.example.com/web:1.2.3",
+                    args: ["--port=8080", `--size=${spec.size}`],
+                    ports: [#{name: "http", containerPort: 8080}],
+                    resources: #{limits: #{cpu: "1", memory: "64Mi"}},
+                }]},
+            },
+        },
+    });
+}
+set_status(#{size: spec.size});
+"#;
+
+/// One of them as a step.
+const STEP: &str = r#"
+- name: web{n}
+  apply:
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: "${meta.name}-{n}", labels: {app: "${meta.name}"}}
+    spec:
+      replicas: ${spec.size}
+      selector: {matchLabels: {app: "${meta.name}"}}
+      template:
+        metadata: {labels: {app: "${meta.name}"}}
+        spec:
+          containers:
+          - name: main
+            image: registry.example.com/web:1.2.3
+            args: ["--port=8080", "--size=${spec.size}"]
+            ports: [{name: http, containerPort: 8080}]
+            resources: {limits: {cpu: "1", memory: 64Mi}}
+"#;
+
+/// The same as a pipeline.
+fn pipeline() -> String {
+    let steps = (0..5).map(|n| STEP.replace("{n}", &n.to_string()));
+    let status = "- {name: report, status: {size: \"${spec.size}\"}}\n".to_owned();
+    steps.chain([status]).collect()
+}
+
 /// As in the product's binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -74,10 +128,17 @@ fn main() {
 
 #[divan::bench]
 fn five_reads_and_five_applies(bencher: Bencher<'_, '_>) {
-    let bench = Bench::new();
-    let requests = bench.server.requests.load(Ordering::SeqCst);
-    bencher.bench_local(|| bench.run());
-    assert_eq!(bench.server.requests.load(Ordering::SeqCst), requests);
+    Bench::new("main.rhai", ROLE).at_rest(bencher);
+}
+
+#[divan::bench]
+fn five_applies_by_a_script(bencher: Bencher<'_, '_>) {
+    Bench::new("main.rhai", SCRIPT).at_rest(bencher);
+}
+
+#[divan::bench]
+fn five_applies_by_a_pipeline(bencher: Bencher<'_, '_>) {
+    Bench::new("main.yaml", &pipeline()).at_rest(bencher);
 }
 
 /// An operator with one custom resource that is as it should be.
@@ -89,14 +150,15 @@ struct Bench {
 }
 
 impl Bench {
-    fn new() -> Self {
+    /// With a role of one file.
+    fn new(file: &str, text: &str) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .unwrap();
         let server = Arc::new(Server::default());
-        let project = project();
+        let project = project(file, text);
         let gvk = Gvk::new("bench.example.com", "v1", "Web");
         let cr = json!({
             "metadata": {"name": "w", "namespace": "n", "uid": "u", "resourceVersion": "1", "generation": 1},
@@ -139,6 +201,13 @@ impl Bench {
         bench
     }
 
+    /// Measures runs that ask nothing of the server.
+    fn at_rest(&self, bencher: Bencher<'_, '_>) {
+        let requests = self.server.requests.load(Ordering::SeqCst);
+        bencher.bench_local(|| self.run());
+        assert_eq!(self.server.requests.load(Ordering::SeqCst), requests);
+    }
+
     fn run(&self) -> Report {
         let report = self
             .runtime
@@ -148,11 +217,11 @@ impl Bench {
     }
 }
 
-fn project() -> Project {
+fn project(file: &str, text: &str) -> Project {
     let folder = tempfile::tempdir().unwrap();
     let tasks = folder.path().join("roles/web/tasks");
     std::fs::create_dir_all(&tasks).unwrap();
-    std::fs::write(tasks.join("main.rhai"), ROLE).unwrap();
+    std::fs::write(tasks.join(file), text).unwrap();
     let watches = folder.path().join("watches.yaml");
     std::fs::write(&watches, WATCHES).unwrap();
     let roles = folder.path().join("roles");

@@ -316,7 +316,10 @@ fn what_is_wrong_is_named() {
 
 /// A server with nothing in it for each test of pipelines.
 fn ground() -> steps::stage::Ground {
-    let server = ApiServer::new(apiserver::Options::default());
+    on(&ApiServer::new(apiserver::Options::default()))
+}
+
+fn on(server: &ApiServer) -> steps::stage::Ground {
     steps::stage::Ground {
         client: Client::new(server.client(User::admin()), "default"),
         namespace: "default".into(),
@@ -333,3 +336,202 @@ macro_rules! on_the_embedded_api {
     };
 }
 steps::steps!(on_the_embedded_api);
+
+#[tokio::test]
+async fn a_step_tells_how_far_the_workload_is_that_it_waits_for() {
+    const STEPS: &str = "
+- name: config
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}
+- name: primary
+  apply:
+    apiVersion: apps/v1
+    kind: StatefulSet
+    metadata: {name: db}
+    spec:
+      replicas: 3
+      serviceName: db
+      podManagementPolicy: Parallel
+      selector: {matchLabels: {app: db}}
+      template:
+        metadata: {labels: {app: db}}
+        spec: {containers: [{name: db, image: db}]}
+  ready: true
+";
+    let control = apiserver::simulation::Control::new();
+    for pod in ["db-1", "db-2"] {
+        control.hold(apiserver::simulation::Target::object("Pod", "default", pod));
+    }
+    let server = ApiServer::new(apiserver::Options {
+        simulation: control.clone(),
+        ..apiserver::Options::default()
+    });
+    let ground = on(&server);
+    let files = [("web/tasks/main.yaml", STEPS)];
+    let mut stage = steps::stage::Stage::new(ground, &files).await;
+    stage.spec(serde_json::json!({})).await;
+    let expected = "2 of 2, primary: StatefulSet.apps default/db: 1 of 3 replicas are ready";
+    soon(async || (stage.waits().await == expected).then_some(())).await;
+    control.release_all();
+    server.settle();
+    stage.until_done().await;
+}
+
+const STEPS: &str = r#"
+- name: config
+  tags: [base]
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {size: "${spec.size}"}}
+- name: group
+  block:
+  - name: inner
+    apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: inner}}
+  - name: said
+    script: log_info("hello from a step")
+- name: gate
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: gate}}
+  ready: $.data.open
+- name: late
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: late}}
+"#;
+
+/// Runs a role of these steps once; exit code, stdout and stderr.
+fn run_steps(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    };
+    write(
+        "watches.yaml",
+        "- {group: example.com, version: v1, kind: Web, role: web}\n",
+    );
+    write("roles/web/tasks/main.yaml", STEPS);
+    write("roles/other/tasks/main.rhai", "print(1);");
+    let cr = "{apiVersion: example.com/v1, kind: Web, metadata: {name: w}, spec: {size: 3}}";
+    write("cr.yaml", cr);
+    let open = "{type: object, x-kubernetes-preserve-unknown-fields: true}";
+    write(
+        "deploy/crds/web.yaml",
+        &format!(
+            "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: webs.example.com}}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {{kind: Web, plural: webs, singular: web}}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {{status: {{}}}}
+    schema: {{openAPIV3Schema: {open}}}
+"
+        ),
+    );
+    let output = Command::new(BINARY)
+        .current_dir(folder.path())
+        .args(["role", "run", "--cr", "cr.yaml", "--against", "embedded"])
+        .args(arguments)
+        .env("RHAI_OPERATOR_LOG_LEVEL", "error")
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn a_run_shows_the_graph_of_its_steps() {
+    let (code, stdout, stderr) = run_steps(&["web"]);
+    assert_eq!(code, Some(3), "{stdout}{stderr}");
+    let line = |name: &str| {
+        let found = stdout.lines().find(|line| line.contains(name));
+        found.unwrap_or_else(|| panic!("no {name} in {stdout}"))
+    };
+    for (name, parts) in [
+        (" 1 config (apply)", ["done", "1 call"]),
+        ("     1 inner (apply)", ["done", "1 call"]),
+        (" 3 gate (apply)", ["waiting", "does not hold yet"]),
+        (" 4 late (apply)", ["blocked", "← gate"]),
+    ] {
+        for part in parts {
+            assert!(line(name).contains(part), "{}", line(name));
+        }
+    }
+    let (_, stdout, _) = run_steps(&["web", "-o", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let steps = &report["steps"];
+    assert_eq!(steps[0]["place"], "web/tasks/main.yaml:2:3");
+    assert_eq!(steps[1]["steps"][0]["state"], "done");
+    assert_eq!(steps[3]["needs"], serde_json::json!(["gate"]));
+    assert_eq!(report["changes"][1]["step"], "group/inner");
+}
+
+#[test]
+fn a_log_line_names_the_step() {
+    let (_, _, stderr) = run_steps(&["web", "--log-level", "info", "--log-format", "json"]);
+    let line = stderr
+        .lines()
+        .find(|line| line.contains("hello from a step"));
+    let line: serde_json::Value = serde_json::from_str(line.unwrap()).unwrap();
+    let spans = line["spans"].as_array().unwrap();
+    let paths: Vec<_> = spans.iter().map(|span| span["path"].as_str()).collect();
+    assert!(
+        paths.ends_with(&[Some("group"), Some("group/said")]),
+        "{line}"
+    );
+    assert!(spans[0]["role"] == "web", "{line}");
+}
+
+#[test]
+fn a_plan_is_grouped_by_steps() {
+    let (code, stdout, stderr) = run_steps(&["web", "--plan"]);
+    assert_eq!(code, Some(4), "{stdout}{stderr}");
+    let place = |text: &str| {
+        stdout
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}: {stdout}"))
+    };
+    let order = [
+        "─── step config",
+        "ConfigMap default/config would be created",
+        "─── step group/inner",
+        "ConfigMap default/inner would be created",
+        "─── step gate",
+    ]
+    .map(place);
+    assert!(order.is_sorted(), "{stdout}");
+}
+
+#[test]
+fn some_of_the_steps_are_run_alone() {
+    let (code, stdout, stderr) = run_steps(&["web", "--tags", "base"]);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    assert!(!stdout.contains("ConfigMap default/gate"), "{stdout}");
+    let (code, stdout, _) = run_steps(&["web", "--start-at", "late"]);
+    assert_eq!(code, Some(0), "{stdout}");
+    assert!(
+        stdout.contains("ConfigMap default/late created"),
+        "{stdout}"
+    );
+    for (arguments, error) in [
+        (
+            ["web", "--start-at", "lat"],
+            "has no step lat: did you mean late?",
+        ),
+        (
+            ["web", "--tags", "bse"],
+            "has no tag bse: did you mean base?",
+        ),
+        (["other", "--tags", "base"], "is a script: it has no steps"),
+    ] {
+        let (code, _, stderr) = run_steps(&arguments);
+        assert_eq!(code, Some(1), "{stderr}");
+        assert!(stderr.contains(error), "{stderr}");
+    }
+}

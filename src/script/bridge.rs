@@ -73,7 +73,11 @@ pub fn evaluate(cx: &NativeCallContext, fragment: Fragment) -> Result<Dynamic, B
         .fragments
         .get(fragment.0)
         .ok_or("the program has no such fragment")?;
-    of_ast(cx.engine(), &compiled.ast)
+    of_ast(cx.engine(), &compiled.ast).map_err(|error| {
+        // By its label the place of the error is found in the file around the fragment.
+        let (name, label) = (compiled.name().to_owned(), compiled.label.clone());
+        EvalAltResult::ErrorInFunctionCall(name, label, error, cx.call_position()).into()
+    })
 }
 
 /// Gives a variable of the program at work another value, or adds one. Included programs do not see it.

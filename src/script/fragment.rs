@@ -94,6 +94,14 @@ pub(super) struct Compiled {
 }
 
 impl Compiled {
+    /// What the way to an error calls it.
+    pub(super) fn name(&self) -> &'static str {
+        match self.excerpt {
+            Some(_) => "an expression",
+            None => "a script",
+        }
+    }
+
     /// Line and column in the file around it.
     pub(super) fn place(&self, position: Position) -> (usize, usize) {
         match &self.excerpt {

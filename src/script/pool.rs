@@ -6,6 +6,7 @@
 //! - A run ends at its deadline, when it is cancelled, or when the future of [`Pool::run`] is dropped,
 //!   whatever the script does: in a host call at once, else within some operations of the engine. What a
 //!   host function computes without waiting is not interrupted.
+//! - What a run logs is within the span that [`Pool::run`] was called in.
 //! - A panic in a host function ends that run alone. While a script runs, panics of its thread are kept
 //!   from the process's panic hook, which would write them to stderr: they come back as the run's error.
 
@@ -19,6 +20,7 @@ use rhai::Dynamic;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use super::engine::Engine;
 use super::error::{Error, Kind};
@@ -78,6 +80,7 @@ struct State {
 }
 
 struct Task {
+    span: Span,
     run: Arc<Run>,
     program: Arc<Program>,
     native: Option<Native>,
@@ -118,6 +121,7 @@ impl Pool {
         let run = Arc::new(Run::new(state, runtime, limits, cancel, deadline));
         let (done, answer) = oneshot::channel();
         self.shared.clone().submit(Task {
+            span: Span::current(),
             run,
             program,
             native,
@@ -189,6 +193,7 @@ impl Shared {
         // So that host functions may spawn, and read a clock that a test holds.
         let _runtime = self.runtime.enter();
         while let Some(Task {
+            span,
             run,
             program,
             native,
@@ -196,7 +201,8 @@ impl Shared {
             done,
         }) = self.next()
         {
-            let answer = worker::run(&self.engine, &run, &program, native.as_ref(), variables);
+            let work = || worker::run(&self.engine, &run, &program, native.as_ref(), variables);
+            let answer = span.in_scope(work);
             // Before the answer: who runs one job after the other needs one thread.
             self.state.lock().busy -= 1;
             // Nobody waits any more when the future of the run was dropped.

@@ -23,10 +23,13 @@ mod harness_works;
 mod leader;
 mod misbehaving;
 mod operator;
+mod pipelines;
 mod reclaim;
 mod role_run;
 mod scale;
 mod status;
+#[path = "../steps/mod.rs"]
+mod steps;
 mod widgets;
 
 use std::process::ExitCode;
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         leader::tests(),
         misbehaving::tests(),
         operator::tests(),
+        pipelines::tests(),
         reclaim::tests(),
         role_run::tests(),
         scale::tests(),

@@ -77,7 +77,7 @@ pub(crate) async fn retries_are_counted_over_runs(ground: Ground) {
     for _ in 0..2 {
         let why = stage.fails().await;
         assert!(why.starts_with("1 of 1, group: 1 of 1, hard: "), "{why}");
-        assert!(why.ends_with("not yet"), "{why}");
+        assert!(why.contains("web/tasks/main.yaml:7:24: not yet"), "{why}");
         stage.restart();
     }
     stage.done().await;
@@ -166,4 +166,35 @@ pub(crate) async fn an_order_that_needs_allow_makes_the_same(ground: Ground) {
         assert_eq!(made[0].0, made[1].0, "{}\n{}", made[0].2, made[1].2);
         assert_eq!(made[0].1, made[1].1);
     }
+}
+
+pub(crate) async fn what_a_run_may_use_up_is_bounded(ground: Ground) {
+    const ENDLESS: &str = "
+- name: endless
+  script: 'loop {}'
+- name: beside
+  needs: []
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: beside}}
+";
+    const GREEDY: &str = r#"
+- name: greedy
+  loop: $.spec.items[*]
+  script: |
+    let text = "x";
+    for n in 0..16 { text += text; }
+    text
+"#;
+    let mut stage = Stage::new(ground, &[(MAIN, ENDLESS)]).await;
+    stage.spec(json!({"items": vec![0; 100]})).await;
+    stage.limits().operations = 100_000;
+    // What ends a run ends it whole: there is nothing left to do the other step with.
+    let why = stage.fails().await;
+    assert!(why.starts_with("web/tasks/main.yaml:3:"), "{why}");
+    assert!(why.ends_with("stopped after 100000 operations"), "{why}");
+    stage.rewrite(&[(MAIN, GREEDY)]);
+    stage.limits().memory = 1 << 20;
+    let why = stage.fails().await;
+    assert!(why.contains("its variables hold more than 1 MiB"), "{why}");
+    stage.limits().memory = 64 << 20;
+    stage.done().await;
 }

@@ -250,12 +250,13 @@ pub(crate) async fn steps_are_in_the_status_where_the_crd_has_them(ground: Groun
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: three}}
   ready: $.data.open
 ";
-    let step = json!({"type": "object", "properties": {
-        "name": {"type": "string"}, "state": {"type": "string"}, "message": {"type": "string"},
-    }});
+    let guide = include_str!("../../docs/pipelines.md");
+    let (_, schema) = guide.split_once("```yml\n").unwrap();
+    let (schema, _) = schema.split_once("```").unwrap();
+    let schema = rhai_operator::model::yaml::parse(schema).unwrap();
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let status = json!({"type": "object", "properties": {
-        "steps": {"type": "array", "items": step},
+        "steps": schema["steps"],
         "conditions": {"type": "array", "items": open},
     }});
     let mut stage = Stage::with_status(ground, status, &[(MAIN, STEPS)]).await;
@@ -323,4 +324,55 @@ pub(crate) async fn a_part_of_the_steps_prunes_nothing(ground: Ground) {
     stage.select(Selection::default());
     stage.done().await;
     assert_eq!(stage.maps().await, ["one", "three", "two"]);
+}
+
+pub(crate) async fn no_secret_is_told(ground: Ground) {
+    const STEPS: &str = r#"
+- name: secret
+  apply: {apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: "${spec.password}"}}
+- name: gossip
+  fail: "the password is ${spec.password}"
+"#;
+    let step = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let status = json!({"type": "object", "properties": {
+        "steps": {"type": "array", "items": step},
+        "conditions": {"type": "array", "items": open},
+    }});
+    let mut stage = Stage::with_status(ground, status, &[(MAIN, STEPS)]).await;
+    stage.spec(json!({"password": "hunter2222"})).await;
+    let report = stage.run().await;
+    let status = stage.status().await.to_string();
+    for told in [
+        format!("{:?}", report.outcome),
+        format!("{:?}", report.steps),
+        status,
+    ] {
+        assert!(told.contains("the password is [redacted]"), "{told}");
+        assert!(!told.contains("hunter2222"), "{told}");
+    }
+}
+
+pub(crate) async fn what_is_done_in_any_case_is_not_done_while_the_block_waits(ground: Ground) {
+    const STEPS: &str = "
+- name: group
+  block:
+  - name: gate
+    apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: gate}}
+    ready: $.data.open
+  rescue:
+  - name: rescue
+    apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: rescue}}
+  always:
+  - name: always
+    apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: always}}
+";
+    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    stage.spec(json!({})).await;
+    let on = stage.waits().await;
+    assert!(on.starts_with("1 of 1, group: 1 of 1, gate: "), "{on}");
+    assert_eq!(stage.maps().await, ["gate"]);
+    stage.set("gate", json!({"open": "yes"})).await;
+    stage.until_done().await;
+    assert_eq!(stage.maps().await, ["always", "gate"]);
 }

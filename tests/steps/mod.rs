@@ -30,6 +30,9 @@ macro_rules! steps {
             a_part_of_the_steps_prunes_nothing,
             a_timeout_outlives_a_restart,
             retries_are_counted_over_runs,
+            what_a_run_may_use_up_is_bounded,
+            no_secret_is_told,
+            what_is_done_in_any_case_is_not_done_while_the_block_waits,
             an_order_that_needs_allow_makes_the_same,
         ];
     };

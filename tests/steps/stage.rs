@@ -15,7 +15,7 @@ use rhai_operator::host;
 use rhai_operator::model::{Gvk, Object, Outcome, Reason};
 use rhai_operator::reconcile::{Context, Input, Mode, Report, Selection, reconcile};
 use rhai_operator::role::Project;
-use rhai_operator::script::Pool;
+use rhai_operator::script::{Limits, Pool};
 use rhai_operator::watches::Environment;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -85,6 +85,11 @@ impl Stage {
     /// Which steps the next runs do.
     pub(crate) fn select(&mut self, selection: Selection) {
         self.context.selection = selection;
+    }
+
+    /// What one run may use up.
+    pub(crate) fn limits(&mut self) -> &mut Limits {
+        &mut self.context.limits
     }
 
     pub(crate) fn pass(&self, time: Duration) {

@@ -82,7 +82,13 @@ fn whole(cx: &NativeCallContext, mut verdict: Verdict) -> Answer<()> {
     if let Some(thrown) = verdict.take_decisive() {
         return Err(thrown);
     }
-    match verdict.ending() {
+    let ending = verdict.ending();
+    if let Some(Ending::Broken { message, .. }) = &ending {
+        let session = Session::of(cx)?;
+        let message = session.setup.redactor.text(message);
+        tracing::error!(error = %message, "steps failed");
+    }
+    match ending {
         Some(ending) => Err(script::end(cx, Arc::new(ending))),
         None => Ok(()),
     }

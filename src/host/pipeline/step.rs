@@ -10,7 +10,7 @@ use super::super::{Answer, path};
 use super::action::Made;
 use super::value;
 use super::verdict::{Failure, Stand, Wait, ending};
-use super::walk::{Walk, state};
+use super::walk::{Walk, hold, state};
 use crate::clock::{self, Instant};
 use crate::role::pipeline::{Step, scope};
 use crate::script;
@@ -18,7 +18,7 @@ use crate::script;
 impl Walk<'_> {
     /// Does a step: how it stands, its timeout and its retries considered.
     pub(super) fn step(&self, cx: &NativeCallContext, step: &Step, path: String) -> Answer<Stand> {
-        let span = tracing::info_span!("step", name = &*path, action = step.action.key());
+        let span = tracing::info_span!("step", path = &*path, action = step.action.key());
         let _entered = span.enter();
         let stand = self.contain(cx, step, |cx| match &step.repeat {
             None => self.once(cx, step),
@@ -65,7 +65,7 @@ impl Walk<'_> {
             self.session.open.lock().set_item(Some(index));
             match self.contain(cx, step, |cx| self.once(cx, step))? {
                 Stand::Done(result) => {
-                    script::hold(&result)?;
+                    hold(step, &result)?;
                     results.push(result);
                 }
                 Stand::Waiting(more) => waits.extend(more.into_iter().map(|wait| Wait {

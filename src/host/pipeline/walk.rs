@@ -10,7 +10,7 @@ use super::super::session::Session;
 use super::super::steps::{Selection, State};
 use super::step::Opened;
 use super::verdict::{Stand, Verdict, position};
-use crate::role::pipeline::{Step, scope};
+use crate::role::pipeline::{Action, Step, scope};
 use crate::script;
 
 /// A pipeline that is being run.
@@ -108,7 +108,9 @@ impl<'a> Walk<'a> {
         let Some(name) = &step.register else {
             return Ok(());
         };
-        script::hold(result)?;
+        if step.repeat.is_none() {
+            hold(step, result)?;
+        }
         let hidden = script::put_variable(scope::RESULTS, name, Some(result.clone()));
         self.own.borrow_mut().push((Arc::clone(name), hidden));
         Ok(())
@@ -121,6 +123,14 @@ impl<'a> Walk<'a> {
         let made = self.results();
         self.own.replace(own);
         Ok((answer, made))
+    }
+}
+
+/// Weighs what is kept of a step; what steps within it made was weighed when they made it.
+pub(super) fn hold(step: &Step, result: &Dynamic) -> Answer<()> {
+    match step.action {
+        Action::Block(_) | Action::Include(_) => Ok(()),
+        _ => script::hold(result),
     }
 }
 

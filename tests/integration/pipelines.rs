@@ -1,0 +1,94 @@
+//! Pipelines on a real API server: what is tested on the embedded one too, and the operator as a process.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use libtest_mimic::Trial;
+use serde_json::{Value, json};
+
+use crate::harness::{Case, Crd, Operator, Project, eventually, trials};
+use crate::steps;
+
+const SOON: Duration = Duration::from_secs(30);
+
+fn ground(case: &Case) -> steps::stage::Ground {
+    steps::stage::Ground {
+        client: case.cluster.client.clone(),
+        namespace: case.namespace.clone(),
+        group: case.group.clone(),
+    }
+}
+
+macro_rules! on_the_cluster {
+    ($($test:ident),* $(,)?) => {
+        pub(crate) fn tests() -> Vec<Trial> {
+            trials![$($test,)* an_operator_resumes_what_waits_and_gives_up_in_time]
+        }
+
+        $(async fn $test(case: Case) -> anyhow::Result<()> {
+            steps::$test(ground(&case)).await;
+            Ok(())
+        })*
+    };
+}
+steps::steps!(on_the_cluster);
+
+const WATCHES: &str = "- {group: '{group}', version: v1, kind: Web, role: web}";
+
+const STEPS: &str = "
+- name: gate
+  apply:
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: '${meta.name}'}
+  ready: $.data.open
+  timeout: 5s
+- name: after
+  apply:
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: '${meta.name}-after'}
+";
+
+async fn an_operator_resumes_what_waits_and_gives_up_in_time(case: Case) -> anyhow::Result<()> {
+    let webs = case.api(&case.define(&Crd::new("Web")).await?);
+    let project = Project::new(&case, WATCHES)?;
+    let project = project.with(&case, "roles/web/tasks/main.yaml", STEPS)?;
+    let _operator = Operator::of(&case, &project).start().await?;
+    for name in ["opened", "forgotten"] {
+        let web = json!({
+            "apiVersion": format!("{}/v1", case.group), "kind": "Web", "metadata": {"name": name},
+        });
+        let web = serde_json::from_value(web)?;
+        webs.create(&PostParams::default(), &web).await?;
+    }
+    until(&webs, "opened", "Waiting").await?;
+    let open = Patch::Merge(json!({"data": {"open": "yes"}}));
+    let maps = case.objects::<ConfigMap>();
+    maps.patch("opened", &PatchParams::default(), &open).await?;
+    until(&webs, "opened", "Reconciled").await?;
+    maps.get("opened-after").await?;
+    // Nothing happens to the other one but that time passes.
+    let message = until(&webs, "forgotten", "Failed").await?;
+    assert!(message.starts_with("1 of 2, gate: "), "{message}");
+    assert!(message.contains("it is not ready after 5s"), "{message}");
+    assert!(maps.get_opt("forgotten-after").await?.is_none());
+    Ok(())
+}
+
+/// Waits until `Ready` has a reason; its message.
+async fn until(webs: &Api<DynamicObject>, name: &str, reason: &str) -> anyhow::Result<String> {
+    eventually(SOON, reason, || async {
+        let status = &webs.get(name).await?.data["status"];
+        let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+        let ready = conditions
+            .into_iter()
+            .find(|entry| entry["type"] == "Ready");
+        let ready: Value = ready.unwrap_or_default();
+        anyhow::ensure!(ready["reason"] == reason, "{status}");
+        Ok(ready["message"].as_str().unwrap_or_default().to_owned())
+    })
+    .await
+}
