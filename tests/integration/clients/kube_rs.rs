@@ -69,11 +69,17 @@ pub(super) async fn live(case: &Case) -> anyhow::Result<Vec<String>> {
 }
 
 async fn story(context: &Context, store: &Store<DynamicObject>) -> anyhow::Result<Vec<String>> {
-    let Context { things, maps, .. } = context;
-    let mut lines = Vec::new();
     store.wait_until_ready().await?;
-    lines.push(format!("listed: {} things", store.len()));
+    let mut lines = vec![format!("listed: {} things", store.len())];
+    makes(context, &mut lines).await?;
+    follows(context, store, &mut lines).await?;
+    ends(context, store, &mut lines).await?;
+    Ok(lines)
+}
 
+/// A thing gets its child, and another when that is deleted.
+async fn makes(context: &Context, lines: &mut Vec<String>) -> anyhow::Result<()> {
+    let Context { things, maps, .. } = context;
     let thing = DynamicObject::new("a", &context.resource);
     let thing = thing.data(json!({"spec": {"text": "one"}}));
     things.create(&PostParams::default(), &thing).await?;
@@ -83,18 +89,24 @@ async fn story(context: &Context, store: &Store<DynamicObject>) -> anyhow::Resul
     let ready = in_time(await_condition(things.clone(), "a", is_ready)).await?;
     let ready = ready.context("gone")?;
     lines.push(format!("ready, with {:?}", ready.finalizers()));
-
     let child = maps.get("a").await?;
-    lines.push(format!(
-        "its child says {:?}",
-        child.data.clone().unwrap_or_default()
-    ));
+    let data = child.data.clone().unwrap_or_default();
+    lines.push(format!("its child says {data:?}"));
     maps.delete("a", &DeleteParams::default()).await?;
     let uid = child.uid();
     let is_another = move |map: Option<&ConfigMap>| map.is_some_and(|map| map.uid() != uid);
     in_time(await_condition(maps.clone(), "a", is_another)).await?;
     lines.push("its child is made anew".to_owned());
+    Ok(())
+}
 
+/// A change of the thing reaches its child and whoever watches.
+async fn follows(
+    context: &Context,
+    store: &Store<DynamicObject>,
+    lines: &mut Vec<String>,
+) -> anyhow::Result<()> {
+    let Context { things, maps, .. } = context;
     let change = Patch::Merge(json!({"spec": {"text": "two"}}));
     things.patch("a", &PatchParams::default(), &change).await?;
     let follows = |map: Option<&ConfigMap>| {
@@ -104,22 +116,26 @@ async fn story(context: &Context, store: &Store<DynamicObject>) -> anyhow::Resul
     in_time(await_condition(maps.clone(), "a", follows)).await?;
     lines.push("its child follows".to_owned());
     eventually(SOON, "what the reflector knows", || async {
-        let texts: Vec<_> = store
-            .state()
-            .iter()
-            .map(|one| one.data["spec"]["text"].clone())
-            .collect();
+        let all = store.state();
+        let texts: Vec<_> = all.iter().map(|one| &one.data["spec"]["text"]).collect();
         anyhow::ensure!(texts == ["two"], "{texts:?}");
-        anyhow::Ok(())
+        Ok(())
     })
     .await?;
     lines.push("the reflector knows".to_owned());
+    Ok(())
+}
 
+/// The end of the thing is that of its child.
+async fn ends(
+    context: &Context,
+    store: &Store<DynamicObject>,
+    lines: &mut Vec<String>,
+) -> anyhow::Result<()> {
+    let Context { things, maps, .. } = context;
     let thing = things.delete("a", &DeleteParams::default()).await?;
-    let uid = thing
-        .left()
-        .and_then(|thing| thing.uid())
-        .context("deleted at once")?;
+    let uid = thing.left().and_then(|thing| thing.uid());
+    let uid = uid.context("deleted at once")?;
     let gone = conditions::is_deleted(&uid);
     in_time(await_condition(things.clone(), "a", gone)).await?;
     lines.push(format!("cleaned up: {:?}", context.cleaned.lock()));
@@ -127,17 +143,17 @@ async fn story(context: &Context, store: &Store<DynamicObject>) -> anyhow::Resul
     eventually(4 * SOON, "the child to be collected", || async {
         let left = maps.get_opt("a").await?;
         anyhow::ensure!(left.is_none(), "{left:?}");
-        anyhow::Ok(())
+        Ok(())
     })
     .await?;
     lines.push("its child is collected".to_owned());
     eventually(SOON, "the reflector to know it", || async {
         anyhow::ensure!(store.is_empty(), "{:?}", store.state());
-        anyhow::Ok(())
+        Ok(())
     })
     .await?;
     lines.push("the reflector knows nothing any more".to_owned());
-    Ok(lines)
+    Ok(())
 }
 
 async fn in_time<T, E>(waiting: impl Future<Output = Result<T, E>>) -> anyhow::Result<T>

@@ -97,7 +97,11 @@ async fn has(program: &str, argument: &str) -> Result<(), Missing> {
 }
 
 async fn output(mut command: Command) -> anyhow::Result<String> {
-    let program = format!("{:?}", command.as_std().get_program());
+    let program = command
+        .as_std()
+        .get_program()
+        .to_string_lossy()
+        .into_owned();
     let command = command.stdin(Stdio::null()).kill_on_drop(true);
     let output = command.output().await.with_context(|| program.clone())?;
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
