@@ -137,7 +137,8 @@ impl Normal {
     fn learn_base(&mut self, base: &str) {
         let base = &base[..base.len().min(58)];
         if !base.is_empty() && !self.bases.iter().any(|(_, known)| known == base) {
-            let pattern = format!("{}[a-z0-9]{{5}}\\b", regex::escape(base));
+            // Not in the middle of a uid.
+            let pattern = format!("(?:^|\\b){}[a-z0-9]{{5}}\\b", regex::escape(base));
             let pattern = Regex::new(&pattern).expect("a pattern");
             self.bases.push((pattern, base.to_owned()));
         }

@@ -109,7 +109,9 @@ func isEstablished(event watch.Event) (bool, error) {
 	if !isObject {
 		return false, apierrors.FromObject(event.Object)
 	}
-	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
+	// They may be null still.
+	field, _, err := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
+	conditions, _ := field.([]any)
 	for _, condition := range conditions {
 		fields := condition.(map[string]any)
 		if fields["type"] == "Established" && fields["status"] == "True" {
