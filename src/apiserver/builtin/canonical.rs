@@ -123,7 +123,11 @@ fn canonical_value(shape: &Shape, value: Option<Value>, visit: Visit) -> (Value,
         Shape::Map(inner) => match value {
             Value::Object(map) if map.is_empty() => (Value::Null, true),
             Value::Object(map) => {
-                let entry = |(key, one)| (key, canonical_value(inner, Some(one), visit).0);
+                let entry = |(key, one)| match **inner {
+                    // The only maps of quantities are lists of resources, which know no micros.
+                    Shape::Quantity => (key, quantity_of(one, quantity::canonical_milli)),
+                    _ => (key, canonical_value(inner, Some(one), visit).0),
+                };
                 (map.into_iter().map(entry).collect(), false)
             }
             other => unknown(other),
@@ -140,7 +144,7 @@ fn unknown(value: Value) -> (Value, bool) {
 
 fn canonical_scalar(shape: &Shape, value: Value) -> (Value, bool) {
     let zero = match shape {
-        Shape::String | Shape::Duration => json!(""),
+        Shape::String | Shape::Duration | Shape::Bytes => json!(""),
         Shape::Bool => json!(false),
         Shape::Int | Shape::Float | Shape::IntOrString => json!(0),
         Shape::Quantity => json!("0"),
@@ -148,7 +152,8 @@ fn canonical_scalar(shape: &Shape, value: Value) -> (Value, bool) {
     };
     let value = match (shape, value) {
         (_, Value::Null) => zero.clone(),
-        (Shape::Quantity, value) => quantity_of(value),
+        (Shape::Quantity, value) => quantity_of(value, quantity::canonical),
+        (Shape::Bytes, Value::String(text)) => bytes(text),
         (Shape::Time, Value::String(text)) => time(text, "%Y-%m-%dT%H:%M:%SZ"),
         (Shape::MicroTime, Value::String(text)) => time(text, "%Y-%m-%dT%H:%M:%S%.6fZ"),
         (_, other) => other,
@@ -157,13 +162,21 @@ fn canonical_scalar(shape: &Shape, value: Value) -> (Value, bool) {
     (value, is_zero)
 }
 
-fn quantity_of(value: Value) -> Value {
+/// Base64 without the line ends that Go's reader skips.
+fn bytes(text: String) -> Value {
+    if text.contains(['\r', '\n']) {
+        return text.replace(['\r', '\n'], "").into();
+    }
+    text.into()
+}
+
+fn quantity_of(value: Value, canonical: fn(&str) -> Option<String>) -> Value {
     let text = match &value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
         _ => return value,
     };
-    quantity::canonical(&text).map_or(value, Value::String)
+    canonical(&text).map_or(value, Value::String)
 }
 
 fn time(text: String, format: &str) -> Value {

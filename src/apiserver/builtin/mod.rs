@@ -13,6 +13,7 @@ pub(crate) mod quantity;
 pub mod schedule;
 pub mod service;
 mod validate;
+mod warnings;
 
 #[cfg(test)]
 mod tests;
@@ -21,3 +22,4 @@ pub use canonical::canonical;
 pub use defaults::defaults;
 pub use prepare::{prepare_for_create, prepare_for_update};
 pub use validate::validate;
+pub use warnings::warnings;

@@ -64,6 +64,14 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     text.parse().ok().map(Quantity::canonical)
 }
 
+/// The same, of an amount that is kept in thousandths: what is finer is rounded up.
+pub(crate) fn canonical_milli(text: &str) -> Option<String> {
+    let mut amount: Quantity = text.parse().ok()?;
+    let milli = NANO / 1000;
+    amount.nano += (milli - amount.nano.rem_euclid(milli)) % milli;
+    Some(amount.canonical())
+}
+
 fn binary(nano: i128) -> String {
     // A fraction of a byte is rounded up, away from zero.
     let mut whole = nano / NANO + (nano % NANO).signum();
@@ -192,6 +200,9 @@ mod tests {
         ] {
             assert_eq!(canonical(given).as_deref(), Some(written), "{given}");
         }
+        assert_eq!(canonical_milli("1.0001").as_deref(), Some("1001m"));
+        assert_eq!(canonical_milli("100u").as_deref(), Some("1m"));
+        assert_eq!(canonical_milli("250m").as_deref(), Some("250m"));
         for wrong in ["", "x", "1x", "1.2.3", "e3", "--1", "1 Gi", "."] {
             assert_eq!(canonical(wrong), None, "{wrong}");
         }

@@ -67,110 +67,6 @@ impl Taken {
     }
 }
 
-/// Takes away what a Service of another type has no use for, where an update did not touch it; before
-/// checks.
-pub fn drop_of_former_type(object: &mut Value, old: &Value) {
-    for (needs, fields) in TYPED {
-        let same = |field: &&str| object["spec"][*field] == old["spec"][*field];
-        let untouched = fields.iter().all(same);
-        if needs(&old["spec"])
-            && !needs(&object["spec"])
-            && untouched
-            && let Value::Object(spec) = &mut object["spec"]
-        {
-            spec.retain(|field, _| !fields.contains(&field.as_str()));
-        }
-    }
-    let node_ports = |service: &Value| -> BTreeSet<i64> {
-        let ports = items(&service["spec"]["ports"]).iter();
-        let ports = ports.filter_map(|port| port["nodePort"].as_i64());
-        ports.filter(|port| *port != 0).collect()
-    };
-    let drops = has_node_ports(&old["spec"]) && !has_node_ports(&object["spec"]);
-    if drops
-        && node_ports(object) == node_ports(old)
-        && let Value::Array(ports) = &mut object["spec"]["ports"]
-    {
-        for port in ports.iter_mut().filter_map(Value::as_object_mut) {
-            port.remove("nodePort");
-        }
-    }
-}
-
-/// Which specs have a use for some fields.
-type Typed = (fn(&Value) -> bool, &'static [&'static str]);
-
-const TYPED: [Typed; 7] = [
-    (has_address, &["clusterIP", "clusterIPs"]),
-    (has_address, &["ipFamilies"]),
-    (has_address, &["ipFamilyPolicy"]),
-    (is_balanced, &["allocateLoadBalancerNodePorts"]),
-    (is_balanced, &["loadBalancerClass"]),
-    (is_external, &["externalTrafficPolicy"]),
-    (has_health_port, &["healthCheckNodePort"]),
-];
-
-fn has_address(spec: &Value) -> bool {
-    text(spec, &["type"]) != "ExternalName"
-}
-
-fn is_balanced(spec: &Value) -> bool {
-    text(spec, &["type"]) == "LoadBalancer"
-}
-
-fn is_external(spec: &Value) -> bool {
-    let has_addresses = !items(&spec["externalIPs"]).is_empty();
-    match text(spec, &["type"]) {
-        "NodePort" | "LoadBalancer" => true,
-        kind => kind == "ClusterIP" && has_addresses,
-    }
-}
-
-fn has_health_port(spec: &Value) -> bool {
-    is_balanced(spec) && text(spec, &["externalTrafficPolicy"]) == "Local"
-}
-
-fn has_node_ports(spec: &Value) -> bool {
-    let allocates = spec["allocateLoadBalancerNodePorts"] != json!(false);
-    text(spec, &["type"]) == "NodePort" || is_balanced(spec) && allocates
-}
-
-/// Keeps what a Service had where an update does not say it again; before defaults and checks.
-pub fn carry_over(object: &mut Value, old: &Value) {
-    let named = |service: &Value| text(service, &["spec", "type"]) == "ExternalName";
-    if named(object) || named(old) {
-        return;
-    }
-    let given = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
-    for field in ["clusterIP", "clusterIPs"] {
-        let missing =
-            !given(&object["spec"]["clusterIP"]) && items(&object["spec"]["clusterIPs"]).is_empty();
-        if missing || object["spec"][field].is_null() {
-            object["spec"][field] = old["spec"][field].clone();
-        }
-    }
-    let exposed = |service: &Value| {
-        matches!(
-            text(service, &["spec", "type"]),
-            "NodePort" | "LoadBalancer"
-        )
-    };
-    if !exposed(object) || !exposed(old) {
-        return;
-    }
-    let before = items(&old["spec"]["ports"]).to_vec();
-    if let Value::Array(ports) = &mut object["spec"]["ports"] {
-        for port in ports {
-            let protocol = |port: &Value| text(port, &["protocol"]).to_owned();
-            let same =
-                |one: &&Value| one["port"] == port["port"] && protocol(one) == protocol(port);
-            if let (None, Some(found)) = (port.get("nodePort"), before.iter().find(same)) {
-                port["nodePort"] = found["nodePort"].clone();
-            }
-        }
-    }
-}
-
 /// Gives a Service its addresses, families and node ports; after defaults and checks.
 pub fn allocate(object: &mut Value, taken: &mut Taken) -> Result<(), ApiError> {
     let kind = text(object, &["spec", "type"]).to_owned();
@@ -195,7 +91,7 @@ pub fn allocate(object: &mut Value, taken: &mut Taken) -> Result<(), ApiError> {
         if local && spec["healthCheckNodePort"].is_null() {
             spec["healthCheckNodePort"] = json!(taken.next_port());
         }
-    } else if let Value::Array(ports) = &mut object["spec"]["ports"]
+    } else if let Some(Value::Array(ports)) = object["spec"].get_mut("ports")
         && kind == "ClusterIP"
     {
         for port in ports.iter_mut().filter_map(Value::as_object_mut) {
@@ -262,7 +158,7 @@ fn allocate_address(object: &mut Value, taken: &Taken) -> Result<(), FieldError>
 }
 
 fn allocate_ports(object: &mut Value, taken: &mut Taken) -> Result<(), FieldError> {
-    let Value::Array(ports) = &mut object["spec"]["ports"] else {
+    let Some(Value::Array(ports)) = object["spec"].get_mut("ports") else {
         return Ok(());
     };
     // What is asked for comes first, lest it be given to another port of the same Service.

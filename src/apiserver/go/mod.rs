@@ -8,6 +8,9 @@ use serde_json::{Number, Value};
 
 pub(super) use structs::{object, owners, security_context};
 
+/// The Go type that kind and version are read into; its name is in messages.
+pub(super) const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+
 /// JSON as Go writes it: `<`, `>`, `&` and the two line separators are escaped.
 pub(super) fn json(value: &Value) -> String {
     let text = value.to_string();
@@ -122,6 +125,18 @@ pub(super) fn quote(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+/// `%q` of a rune.
+pub(super) fn quote_letter(letter: char) -> String {
+    match letter {
+        '\'' => "'\\''".to_owned(),
+        '"' => "'\"'".to_owned(),
+        letter => {
+            let quoted = quote(letter.encode_utf8(&mut [0; 4]));
+            format!("'{}'", &quoted[1..quoted.len() - 1])
+        }
+    }
 }
 
 /// Go's `unicode.IsPrint`: Rust goes by the same categories where a letter does not come first.

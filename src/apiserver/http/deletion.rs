@@ -6,6 +6,7 @@ use super::Incoming;
 use super::negotiate;
 use super::query::check_dry_run;
 use crate::apiserver::error::{ApiError, FieldError};
+use crate::apiserver::go;
 use crate::apiserver::protobuf;
 use crate::apiserver::registry::{DeleteOptions, Media, Preconditions, Propagation};
 use crate::apiserver::schema::decode;
@@ -28,9 +29,9 @@ pub(super) fn of_body(
         let given = if has_body {
             body[field].as_str()
         } else {
-            query.first(field)
+            query.first(field).filter(|value| !value.is_empty())
         };
-        given.map(str::to_owned).filter(|value| !value.is_empty())
+        given.map(str::to_owned)
     };
     let mut errors = Vec::new();
     let dry_run: Vec<&str> = if has_body {
@@ -51,9 +52,16 @@ pub(super) fn of_body(
         let kind = "DeleteOptions";
         return Err(ApiError::invalid("meta.k8s.io", kind, "", &errors));
     }
-    let grace = body["gracePeriodSeconds"]
-        .as_i64()
-        .or_else(|| query.get("gracePeriodSeconds").parse().ok());
+    let grace = match query.get("gracePeriodSeconds") {
+        _ if has_body => body["gracePeriodSeconds"].as_i64(),
+        "" => None,
+        text => Some(text.parse().map_err(|_| {
+            let quoted = go::quote(text);
+            ApiError::bad_request(format!(
+                "strconv.ParseInt: parsing {quoted}: invalid syntax"
+            ))
+        })?),
+    };
     let precondition = |field: &str| {
         let value = body["preconditions"][field].as_str();
         value.map(str::to_owned)
@@ -97,13 +105,7 @@ fn check_types(body: &Value) -> Result<(), ApiError> {
         if value.is_null() || fits(value) {
             continue;
         }
-        let given = match value {
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            _ => "object",
-        };
+        let given = go::json_kind(value);
         return Err(ApiError::bad_request(format!(
             "json: cannot unmarshal {given} into Go struct field DeleteOptions.{field} of type {wanted}"
         )));
@@ -121,8 +123,20 @@ fn body(incoming: &Incoming) -> Result<Value, ApiError> {
         Media::Yaml => decode::yaml(&incoming.body),
         Media::Protobuf => return protobuf::decode(&incoming.body),
     };
-    read.map(|decoded| decoded.value)
-        .map_err(|why| decode::unrecognized("DeleteOptions", &incoming.body, &why))
+    let refuse = |why: &str| {
+        let parsing = "couldn't get version/kind; json parse error";
+        ApiError::bad_request(format!("{parsing}: {why}"))
+    };
+    match read.map_err(|why| refuse(&why))?.value {
+        value @ (Value::Object(_) | Value::Null) => Ok(value),
+        other => {
+            let kind = go::json_kind(&other);
+            Err(refuse(&format!(
+                "json: cannot unmarshal {kind} into Go value of type {}",
+                go::TYPE_META
+            )))
+        }
+    }
 }
 
 fn propagation(

@@ -36,6 +36,9 @@ fn no_page() -> Response<Body> {
 }
 
 fn other(cx: &Exchange<'_>, path: &str) -> Response<Body> {
+    if path == "version" && cx.incoming.method != Method::GET {
+        return respond::error(&not_allowed(), None);
+    }
     if let Some(answer) = health::answer(path) {
         return answer;
     }
@@ -123,12 +126,21 @@ fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<Call>, ApiError> {
             Ok(None)
         };
     };
-    if !resource.namespaced && !path.namespace.is_empty() {
-        return Err(no_resource());
-    }
     let writes = matches!(cx.incoming.method, Method::POST | Method::DELETE);
-    if resource.is_custom() && resource.namespaced && path.namespace.is_empty() && writes {
-        return Ok(None);
+    let everywhere = resource.namespaced && path.namespace.is_empty();
+    if everywhere && (!path.name.is_empty() || resource.is_custom() && writes) {
+        return if resource.is_custom() {
+            Ok(None)
+        } else {
+            Err(no_resource())
+        };
+    }
+    if !resource.namespaced && !path.namespace.is_empty() {
+        return if resource.is_custom() {
+            Ok(None)
+        } else {
+            Err(no_resource())
+        };
     }
     let call = Call {
         resource,
@@ -196,7 +208,7 @@ fn verb(cx: &Exchange<'_>, path: &Path, call: &Call, form: Form) -> Result<Handl
             let answer = cx.registry.read(|store, _| match &*call.subresource {
                 "scale" => scale::get(store, call),
                 "" | "status" => registry::get(store, call),
-                _ => Err(not_implemented()),
+                _ => registry::get(store, call).and_then(|_| Err(not_implemented())),
             })?;
             Ok(answered(cx, call, form, answer))
         }
@@ -204,6 +216,7 @@ fn verb(cx: &Exchange<'_>, path: &Path, call: &Call, form: Form) -> Result<Handl
         Method::PUT => verbs::update(cx, call, form),
         Method::PATCH => verbs::patch(cx, call, form),
         Method::DELETE => verbs::delete(cx, call, form),
+        _ if call.resource.is_custom() => Err(not_supported(call, "")),
         _ => Err(not_allowed()),
     }
 }

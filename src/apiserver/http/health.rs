@@ -10,13 +10,10 @@ pub(super) fn answer(path: &str) -> Option<Response<Body>> {
     match path {
         "version" => Some(version()),
         "healthz" | "livez" | "readyz" => Some(respond::text(200, "ok")),
-        _ if path.starts_with("healthz/")
-            || path.starts_with("livez/")
-            || path.starts_with("readyz/") =>
-        {
-            Some(respond::text(200, "ok"))
-        }
-        _ => None,
+        _ => match path.split_once('/')? {
+            ("healthz" | "livez" | "readyz", "ping") => Some(respond::plain(200, "ok")),
+            _ => None,
+        },
     }
 }
 

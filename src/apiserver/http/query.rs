@@ -168,6 +168,12 @@ impl Query {
                 let text = "resourceVersionMatch is forbidden with continue";
                 errors.push(FieldError::forbidden(path, text));
             }
+        } else if !self.get("continue").is_empty()
+            && matches!(self.get("resourceVersion"), "" | "0")
+        {
+            // Such a watch begins with all objects, as if it had asked for them.
+            let text = "resourceVersionMatch is forbidden when continue is provided";
+            errors.push(FieldError::forbidden(path, text));
         }
         errors
     }

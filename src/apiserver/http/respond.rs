@@ -31,12 +31,17 @@ pub(super) fn bytes(code: u16, content_type: &str, body: impl Into<Bytes>) -> Re
 
 /// A text such as `ok` or `404 page not found`.
 pub(super) fn text(code: u16, text: impl Into<String>) -> Response<Body> {
-    let mut response = bytes(code, "text/plain; charset=utf-8", text.into());
+    let mut response = plain(code, text);
     let nosniff = HeaderValue::from_static("nosniff");
     response
         .headers_mut()
         .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
     response
+}
+
+/// The same without a word on sniffing.
+pub(super) fn plain(code: u16, text: impl Into<String>) -> Response<Body> {
+    bytes(code, "text/plain; charset=utf-8", text.into())
 }
 
 /// A JSON document as discovery and health have it: not negotiated.

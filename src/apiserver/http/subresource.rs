@@ -15,6 +15,11 @@ pub(super) fn create(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<An
             cx.registry.write(|tx| registry::bind(tx, call, &object))
         }
         ("pods", "eviction") => {
+            let named = object["metadata"]["name"].as_str().unwrap_or_default();
+            if !named.is_empty() && named != call.name {
+                let why = "name in URL does not match name in Eviction object";
+                return Err(ApiError::bad_request(why));
+            }
             let (options, dry_run) = deletion::of_body(cx.incoming, &object["deleteOptions"])?;
             let mut call = call.clone();
             call.options.dry_run |= dry_run;

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::call::{Answer, Call};
 use super::update::Track;
-use super::{Transaction, admission, allocate, encode, identity, metadata, owners, rules};
+use super::{
+    Transaction, admission, allocate, encode, identity, metadata, owners, pod_admission, rules,
+};
 use crate::apiserver::error::ApiError;
 use crate::apiserver::resource::Generation;
 use crate::apiserver::store::Key;
@@ -27,8 +29,9 @@ pub(super) fn create_as(
     identity::shape(&mut object)?;
     identity::namespace(call, &mut object)?;
     admission::create(tx, call, metadata::name(&object))?;
-    let version = metadata::text(&object, "resourceVersion");
-    if !matches!(version, "" | "0") {
+    // What is no revision is ignored.
+    let version = metadata::text(&object, "resourceVersion").parse::<u64>();
+    if version.is_ok_and(|version| version != 0) {
         let message = "resourceVersion should not be set on objects to be created";
         return Err(ApiError::new(500, None, message));
     }
@@ -36,7 +39,8 @@ pub(super) fn create_as(
         metadata::of_mut(&mut object).insert("name".to_owned(), call.name.as_str().into());
     }
     let object = named(tx, call, object);
-    let object = track(call, None, object, &tx.now_rfc3339());
+    let mut object = track(call, None, object, &tx.now_rfc3339());
+    pod_admission::admit(tx, call, &mut object)?;
     let mut object = prepared(tx, call, object);
     let verdict = rules::validate(call, &object, None);
     if !verdict.errors.is_empty() {

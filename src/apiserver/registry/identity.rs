@@ -11,9 +11,6 @@ use crate::apiserver::resource::{api_version, split_api_version};
 use crate::apiserver::schema::Schema;
 use crate::apiserver::schema::decode::unrecognized;
 
-/// The Go type that kind and version are read into; its name is in messages.
-const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-
 /// What the path's objects are: those of `pods/binding` are Bindings.
 pub(super) fn expected(call: &Call) -> (String, String) {
     let version = call.served();
@@ -167,7 +164,8 @@ fn type_meta(object: &Value) -> Result<(), String> {
         }
         let kind = go::json_kind(object);
         return Err(format!(
-            "{parsing} {kind} into Go value of type {TYPE_META}"
+            "{parsing} {kind} into Go value of type {}",
+            go::TYPE_META
         ));
     };
     for field in ["apiVersion", "kind"] {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::call::{Answer, Call};
 use super::encode;
 use crate::apiserver::error::ApiError;
+use crate::apiserver::go;
 use crate::apiserver::select::Selection;
 use crate::apiserver::store::{Key, Store};
 
@@ -184,8 +185,9 @@ impl Token {
         let bytes = bytes.map_err(|_| refuse("illegal base64 data at input byte 0"))?;
         let token: Self = serde_json::from_slice(&bytes).map_err(|_| {
             let first = bytes.first().copied().map_or('\0', char::from);
+            let first = go::quote_letter(first);
             refuse(&format!(
-                "invalid character {first:?} looking for beginning of value"
+                "invalid character {first} looking for beginning of value"
             ))
         })?;
         match &token {

@@ -18,6 +18,7 @@ mod list;
 mod metadata;
 mod owners;
 mod patch;
+mod pod_admission;
 mod pods;
 mod rules;
 pub mod scale;

@@ -45,7 +45,7 @@ pub fn patch(
     let warnings = decode::patched(call, kind, &mut object, &patch.value, patch.duplicates)?;
     identity::name(call, &object)?;
     identity::namespace(call, &mut object)?;
-    let conditional = !metadata::text(&object, "resourceVersion").is_empty();
+    let conditional = !matches!(metadata::text(&object, "resourceVersion"), "" | "0");
     if !conditional && !call.resource.strategy.unconditional_update {
         return Err(unconditional(call));
     }

@@ -145,7 +145,10 @@ pub(super) fn validate(call: &Call, object: &Value, live: Option<&Value>) -> Ver
         (None, _) if is_definition(call) => definition(call, object, live),
         (None, _) => Verdict {
             errors: builtin::validate(group, kind, object, live),
-            warnings: Vec::new(),
+            warnings: match live {
+                None => builtin::warnings(group, kind, object),
+                Some(_) => Vec::new(),
+            },
         },
     };
     errors.extend(verdict.errors);

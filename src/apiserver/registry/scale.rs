@@ -7,10 +7,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::call::{Answer, Call};
+use super::decode::no_patch;
 use super::patch::PatchType;
 use super::update::replace;
 use super::{Transaction, encode, identity, list, metadata, rules, syntax};
 use crate::apiserver::error::{ApiError, FieldError};
+use crate::apiserver::go;
 use crate::apiserver::store::Store;
 use crate::model::selector::LabelSelector;
 
@@ -67,9 +69,14 @@ pub fn patch(
     };
     let replicas = &patched["spec"]["replicas"];
     if !replicas.is_null() && !replicas.is_i64() {
-        return Err(ApiError::bad_request(
-            "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32",
-        ));
+        let given = match replicas {
+            Value::Number(number) => format!("number {number}"),
+            other => go::json_kind(other).to_owned(),
+        };
+        let why = format!(
+            "json: cannot unmarshal {given} into Go struct field ScaleSpec.spec.replicas of type int32"
+        );
+        return Err(no_patch(go::object(&patched), why));
     }
     update(tx, call, &patched)
 }
@@ -181,6 +188,12 @@ fn set_replicas(call: &Call, object: &mut Value, replicas: i64) {
 }
 
 fn negative(call: &Call, replicas: i64) -> ApiError {
+    if let Some(paths) = rules::custom(call).and_then(|custom| custom.version.scale()) {
+        let text = "should be a non-negative integer";
+        let error = FieldError::invalid(paths.spec_path.as_str(), replicas, text);
+        let (group, kind) = (&*call.resource.group, &*call.resource.kind);
+        return ApiError::invalid(group, kind, &call.name, &[error]);
+    }
     let text = "must be greater than or equal to 0";
     let error = FieldError::invalid("spec.replicas", replicas, text);
     ApiError::invalid("autoscaling", "Scale", &call.name, &[error])

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::call::{Answer, Call, User};
 use super::{Transaction, metadata};
-use crate::apiserver::error::ApiError;
+use crate::apiserver::error::{ApiError, FieldError};
 
 /// How long a token is good for that does not say it, in seconds.
 const LIFETIME: i64 = 3600;
@@ -27,6 +27,11 @@ pub fn issue(
     let lifetime = request["spec"]["expirationSeconds"]
         .as_i64()
         .unwrap_or(LIFETIME);
+    if let Some(why) = wrong_lifetime(lifetime) {
+        let error = FieldError::invalid("spec.expirationSeconds", lifetime, why);
+        let group = "authentication.k8s.io";
+        return Err(ApiError::invalid(group, "TokenRequest", "", &[error]));
+    }
     let expires = tx.now() + SignedDuration::from_secs(lifetime);
     let id = metadata::uid();
     let user = User {
@@ -58,6 +63,15 @@ pub fn issue(
     let created = metadata::rfc3339(tx.now());
     metadata::of_mut(&mut request).insert("creationTimestamp".to_owned(), created.into());
     Ok((Answer::with_code(201, request), token, user))
+}
+
+/// Why a token cannot be good for so many seconds.
+fn wrong_lifetime(seconds: i64) -> Option<&'static str> {
+    match seconds {
+        ..600 => Some("may not specify a duration less than 10 minutes"),
+        600..=0x1_0000_0000 => None,
+        _ => Some("may not specify a duration larger than 2^32 seconds"),
+    }
 }
 
 /// The user that a ServiceAccount is.

@@ -150,21 +150,26 @@ fn keep_other_parts(call: &Call, object: &mut Value, live: &Value) {
         "" if call.resource.strategy.status => copy(object, live, "status"),
         "status" | "approval" => {
             let status = object.get("status").cloned();
-            let managed = object["metadata"].get("managedFields").cloned();
-            *object = live.clone();
+            restore(object, live);
             set(object, "status", status);
-            if let Some(managed) = managed {
-                metadata::of_mut(object).insert("managedFields".to_owned(), managed);
-            }
         }
         "finalize" => {
             let finalizers = object["spec"].get("finalizers").cloned();
             let status = object.get("status").cloned();
-            *object = live.clone();
+            restore(object, live);
             set(object, "status", status);
-            object["spec"]["finalizers"] = finalizers.unwrap_or_default();
+            set(&mut object["spec"], "finalizers", finalizers);
         }
         _ => {}
+    }
+}
+
+/// The live object, owned by whom the new one says.
+fn restore(object: &mut Value, live: &Value) {
+    let managed = object["metadata"].get("managedFields").cloned();
+    *object = live.clone();
+    if let Some(managed) = managed {
+        metadata::of_mut(object).insert("managedFields".to_owned(), managed);
     }
 }
 

@@ -70,6 +70,17 @@ const RESOURCES: [&str; 10] = [
     "statefulsets.apps",
 ];
 
+/// What must be there before a Pod that names it is admitted.
+const ADMITTING: [&str; 2] = ["priorityclasses.scheduling.k8s.io", "serviceaccounts"];
+
+/// What creates Pods.
+const CREATING: [&str; 4] = [
+    "daemonsets.apps",
+    "jobs.batch",
+    "replicasets.apps",
+    "statefulsets.apps",
+];
+
 impl Simulation {
     /// A simulation whose steps a [`Control`] holds, delays and fails.
     pub fn new(control: Control) -> Self {
@@ -103,6 +114,15 @@ impl Simulation {
         self.due.insert((at, key_of(resource, object)));
     }
 
+    /// Has workloads tried again whose Pods may have been refused for what has come since.
+    fn retry(&mut self, tx: &mut Transaction<'_>, namespace: &str) {
+        for resource in CREATING {
+            for object in tx.list(resource, Some(namespace)) {
+                self.sync(tx, &key_of(resource, &object));
+            }
+        }
+    }
+
     /// Looks at everything that a changed [`Control`] may concern.
     fn refresh(&mut self, tx: &mut Transaction<'_>) {
         if !self.control.take_changed() {
@@ -122,6 +142,9 @@ impl Controller for Simulation {
         let id = &**event.resource.id();
         if id == "namespaces" {
             node::ensure(tx);
+        }
+        if ADMITTING.contains(&id) && event.change == Change::Added {
+            self.retry(tx, namespace(&event.object));
         }
         let Some(resource) = RESOURCES.into_iter().find(|one| *one == id) else {
             return;

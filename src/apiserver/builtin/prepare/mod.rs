@@ -5,10 +5,11 @@
 //! nothing but the object itself.
 
 mod pod;
+mod service;
 
 use serde_json::{Map, Value, json};
 
-use super::{defaults, path, service};
+use super::{defaults, path};
 
 /// Kinds with a status that users do not write.
 const WITH_STATUS: [&str; 19] = [
@@ -99,10 +100,7 @@ pub fn prepare_for_update(group: &str, version: &str, kind: &str, object: &mut V
     }
     match kind {
         "Pod" => pod::tolerate(&mut object["spec"]),
-        "Service" => {
-            service::carry_over(object, old);
-            service::drop_of_former_type(object, old);
-        }
+        "Service" => service::prepare_for_update(object, old),
         "Namespace" => {
             let finalizers = old["spec"]["finalizers"].clone();
             object["spec"]["finalizers"] = finalizers;

@@ -206,3 +206,30 @@ fn a_delay_and_min_ready_seconds_take_the_clock() {
         1
     );
 }
+
+#[test]
+fn pods_wait_for_the_service_account_that_they_name() {
+    let world = World::new();
+    let mut deployment = workload("Deployment", 1);
+    deployment["spec"]["template"]["spec"]["serviceAccountName"] = json!("late");
+    world.create("deployments.apps", deployment);
+    assert!(world.list("pods").is_empty());
+    let set = &world.list("replicasets.apps")[0];
+    let refused = "pods \"w-";
+    let condition = &set["status"]["conditions"][0];
+    assert_eq!(condition["type"], "ReplicaFailure");
+    let message = text(condition, &["message"]);
+    assert!(message.contains(refused), "{message}");
+    assert!(
+        message.ends_with(
+            "error looking up service account default/late: serviceaccount \"late\" not found"
+        ),
+        "{message}"
+    );
+    world.create(
+        "serviceaccounts",
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "late"}}),
+    );
+    let deployment = world.get("deployments.apps", "w");
+    assert_eq!(deployment["status"]["availableReplicas"], 1);
+}

@@ -1,0 +1,214 @@
+//! What an update of a Service need not say again, and what it drops because the type has changed.
+//!
+//! Addresses and ports are allocated once: whoever sends what they created the Service with keeps them.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::super::path::{items, text};
+
+/// What goes with some types only: a field, and whether a `ServiceSpec` may have it.
+type Dependent = (&'static str, fn(&Value) -> bool);
+
+const DEPENDENT: [Dependent; 7] = [
+    ("clusterIP", has_address),
+    ("clusterIPs", has_address),
+    ("ipFamilies", has_address),
+    ("ipFamilyPolicy", has_address),
+    ("healthCheckNodePort", has_health_port),
+    ("loadBalancerClass", is_balanced),
+    ("allocateLoadBalancerNodePorts", is_balanced),
+];
+
+/// Prepares a Service that replaces `old`.
+pub(super) fn prepare_for_update(object: &mut Value, old: &Value) {
+    let (spec, old) = (&mut object["spec"], &old["spec"]);
+    follow_address(spec, old);
+    keep_allocated(spec, old);
+    drop_dependent(spec, old);
+    if !is_balanced(spec) {
+        object["status"]["loadBalancer"] = json!({});
+    }
+}
+
+/// Clients that know of one address only change that one: the list of addresses follows.
+fn follow_address(spec: &mut Value, old: &Value) {
+    let (address, before) = (text(spec, &["clusterIP"]), text(old, &["clusterIP"]));
+    let same = items(&spec["clusterIPs"]) == items(&old["clusterIPs"]);
+    if address == before || !same {
+        return;
+    }
+    spec["clusterIPs"] = match address {
+        "" => Value::Null,
+        address => json!([address]),
+    };
+}
+
+fn keep_allocated(spec: &mut Value, old: &Value) {
+    if has_address(spec) && has_address(old) {
+        if text(spec, &["clusterIP"]).is_empty() {
+            spec["clusterIP"] = old["clusterIP"].clone();
+        }
+        if items(&spec["clusterIPs"]).is_empty() {
+            spec["clusterIPs"] = old["clusterIPs"].clone();
+        }
+    }
+    if has_ports(spec) && has_ports(old) {
+        keep_ports(spec, old);
+    }
+    if has_health_port(spec) && has_health_port(old) && spec["healthCheckNodePort"].is_null() {
+        spec["healthCheckNodePort"] = old["healthCheckNodePort"].clone();
+    }
+}
+
+/// A port of a name that was there keeps its node port, unless another port has taken it.
+fn keep_ports(spec: &mut Value, old: &Value) {
+    let taken = node_ports(spec);
+    let Some(Value::Array(ports)) = spec.get_mut("ports") else {
+        return;
+    };
+    for port in ports.iter_mut().filter(|port| number(port) == 0) {
+        let name = text(port, &["name"]);
+        let before = items(&old["ports"]).iter();
+        let before = before
+            .filter(|one| text(one, &["name"]) == name)
+            .next_back();
+        if let Some(kept) = before
+            .map(number)
+            .filter(|one| *one != 0 && !taken.contains(one))
+        {
+            port["nodePort"] = kept.into();
+        }
+    }
+}
+
+/// What the new type has no use for goes, where the client has not touched it.
+fn drop_dependent(spec: &mut Value, old: &Value) {
+    let untouched = |spec: &Value, field: &str| spec[field] == old[field];
+    let same_addresses = untouched(spec, "clusterIP") && untouched(spec, "clusterIPs");
+    let (was_exposed, is_exposed) = (is_exposed(old), is_exposed(spec));
+    let mut gone: Vec<&str> = Vec::new();
+    for (field, applies) in DEPENDENT {
+        let same = match field {
+            "clusterIP" | "clusterIPs" => same_addresses,
+            field => untouched(spec, field),
+        };
+        if applies(old) && !applies(spec) && same {
+            gone.push(field);
+        }
+    }
+    if was_exposed && !is_exposed && untouched(spec, "externalTrafficPolicy") {
+        gone.push("externalTrafficPolicy");
+    }
+    let typed = |spec: &Value| matches!(kind(spec), "NodePort" | "LoadBalancer");
+    if typed(old)
+        && !typed(spec)
+        && node_ports(spec).is_subset(&node_ports(old))
+        && let Some(Value::Array(ports)) = spec.get_mut("ports")
+    {
+        for port in ports.iter_mut().filter_map(Value::as_object_mut) {
+            port.remove("nodePort");
+        }
+    }
+    if let Value::Object(fields) = spec {
+        fields.retain(|field, _| !gone.contains(&field.as_str()));
+    }
+}
+
+fn kind(spec: &Value) -> &str {
+    text(spec, &["type"])
+}
+
+fn has_address(spec: &Value) -> bool {
+    kind(spec) != "ExternalName"
+}
+
+fn is_balanced(spec: &Value) -> bool {
+    kind(spec) == "LoadBalancer"
+}
+
+fn has_ports(spec: &Value) -> bool {
+    kind(spec) == "NodePort"
+        || is_balanced(spec) && spec["allocateLoadBalancerNodePorts"] != json!(false)
+}
+
+fn has_health_port(spec: &Value) -> bool {
+    is_balanced(spec) && text(spec, &["externalTrafficPolicy"]) == "Local"
+}
+
+/// Whether it is reached from outside.
+fn is_exposed(spec: &Value) -> bool {
+    matches!(kind(spec), "NodePort" | "LoadBalancer")
+        || kind(spec) == "ClusterIP" && !items(&spec["externalIPs"]).is_empty()
+}
+
+fn number(port: &Value) -> i64 {
+    port["nodePort"].as_i64().unwrap_or_default()
+}
+
+fn node_ports(spec: &Value) -> BTreeSet<i64> {
+    let numbers = items(&spec["ports"]).iter().map(number);
+    numbers.filter(|one| *one != 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn updated(spec: Value, old: Value) -> Value {
+        let mut object = json!({"spec": spec});
+        prepare_for_update(&mut object, &json!({"spec": old}));
+        object["spec"].take()
+    }
+
+    fn old() -> Value {
+        json!({
+            "type": "NodePort", "clusterIP": "10.96.0.9", "clusterIPs": ["10.96.0.9"],
+            "externalTrafficPolicy": "Cluster",
+            "ports": [{"name": "a", "port": 1, "nodePort": 30001}, {"name": "b", "port": 2, "nodePort": 30002}],
+        })
+    }
+
+    #[test]
+    fn what_was_allocated_stays_though_it_is_not_said_again() {
+        let again = json!({"type": "NodePort", "externalTrafficPolicy": "Cluster", "ports": [
+            {"name": "b", "port": 3}, {"name": "a", "port": 1, "nodePort": 30002}, {"name": "c", "port": 4},
+        ]});
+        let kept = updated(again, old());
+        assert_eq!(kept["clusterIPs"], json!(["10.96.0.9"]));
+        assert_eq!(kept["clusterIP"], "10.96.0.9");
+        // Its number was given to another port.
+        assert_eq!(kept["ports"][0], json!({"name": "b", "port": 3}));
+        assert_eq!(kept["ports"][1]["nodePort"], 30002);
+        assert_eq!(kept["ports"][2], json!({"name": "c", "port": 4}));
+    }
+
+    #[test]
+    fn another_type_drops_what_it_has_no_use_for() {
+        let mut plain = old();
+        plain["type"] = json!("ClusterIP");
+        let kept = updated(plain.clone(), old());
+        assert_eq!(kept["clusterIP"], "10.96.0.9");
+        assert_eq!(kept.get("externalTrafficPolicy"), None);
+        assert_eq!(kept["ports"][0], json!({"name": "a", "port": 1}));
+        plain["ports"][0]["nodePort"] = json!(30007);
+        plain["externalTrafficPolicy"] = json!("Local");
+        let touched = updated(plain, old());
+        assert_eq!(touched["ports"][0]["nodePort"], 30007);
+        assert_eq!(touched["externalTrafficPolicy"], "Local");
+        let mut named = old();
+        named["type"] = json!("ExternalName");
+        assert_eq!(updated(named, old()).get("clusterIPs"), None);
+    }
+
+    #[test]
+    fn the_list_of_addresses_follows_the_one() {
+        let mut other = old();
+        other["clusterIP"] = json!("10.96.0.8");
+        assert_eq!(updated(other, old())["clusterIPs"], json!(["10.96.0.8"]));
+        let mut cleared = old();
+        cleared["clusterIP"] = json!("");
+        assert_eq!(updated(cleared, old())["clusterIP"], "10.96.0.9");
+    }
+}
