@@ -15,7 +15,11 @@ pub(super) fn admit(tx: &Transaction<'_>, call: &Call, pod: &mut Value) -> Resul
     if &**call.resource.id() != "pods" || !call.subresource.is_empty() {
         return Ok(());
     }
-    let name = metadata::name(pod).to_owned();
+    // A name that was made up says nothing, and another one the next time.
+    let name = match metadata::text(pod, "generateName") {
+        "" => metadata::name(pod).to_owned(),
+        base => base.to_owned(),
+    };
     let account = match text(pod, &["spec", "serviceAccountName"]) {
         "" => "default",
         account => account,
