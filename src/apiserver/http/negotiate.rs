@@ -7,7 +7,11 @@ use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 
 use super::query::Query;
 use crate::apiserver::error::ApiError;
+use crate::apiserver::go;
 use crate::apiserver::registry::{Media, PatchType};
+
+/// What the real server reads and writes: of protobuf, this one reads the built-in kinds.
+const FORMS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,18 +118,16 @@ impl Form {
                 ..plain
             });
         }
-        let protobuf = if custom {
-            ""
+        let has_form = ranges(&accept)
+            .iter()
+            .any(|range| matches!(range.media, "*/*" | "application/json" | "application/yaml"));
+        // Of built-in kinds, Go's router refuses before the API server does.
+        let message = if custom || has_form {
+            format!("only the following media types are accepted: {FORMS}")
         } else {
-            ", application/vnd.kubernetes.protobuf"
+            format!("406: Not Acceptable\n\nAvailable representations: {FORMS}")
         };
-        Err(ApiError::new(
-            406,
-            Some("NotAcceptable"),
-            format!(
-                "only the following media types are accepted: application/json, application/yaml{protobuf}"
-            ),
-        ))
+        Err(ApiError::new(406, Some("NotAcceptable"), message))
     }
 
     /// The media type of the answer.
@@ -158,7 +160,9 @@ fn include(query: &Query) -> Result<Include, ApiError> {
         "None" => Ok(Include::None),
         "Object" => Ok(Include::Object),
         other => Err(ApiError::bad_request(format!(
-            "unrecognized includeObject value: {other:?}"
+            "Unable to convert to Table as requested: includeObject: Invalid value: {}: must be \
+             'Metadata', 'Object', 'None', or empty",
+            go::quote(other)
         ))),
     }
 }
@@ -192,16 +196,7 @@ pub(super) fn body_media(headers: &HeaderMap, custom: bool) -> Result<Media, Api
         "" | "application/json" => Ok(Media::Json),
         "application/yaml" => Ok(Media::Yaml),
         "application/vnd.kubernetes.protobuf" if !custom => Ok(Media::Protobuf),
-        _ => {
-            let protobuf = if custom {
-                ""
-            } else {
-                ", application/vnd.kubernetes.protobuf"
-            };
-            Err(unsupported(&format!(
-                "application/json, application/yaml{protobuf}"
-            )))
-        }
+        _ => Err(unsupported(FORMS)),
     }
 }
 

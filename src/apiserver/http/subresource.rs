@@ -26,6 +26,7 @@ pub(super) fn create(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<An
             cx.registry.write(|tx| registry::evict(tx, &call, &options))
         }
         ("serviceaccounts", "token") => {
+            let object = registry::owned(call, object, cx.registry.now());
             let issued = cx.registry.write(|tx| registry::issue(tx, call, object));
             let (answer, token, user) = issued?;
             cx.users.insert(&token, user);
@@ -41,6 +42,7 @@ fn reviewed(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<Answer, Api
     if !review::is_review(&call.resource.kind) {
         return Err(not_implemented());
     }
+    let object = registry::owned(call, object, cx.registry.now());
     let now = cx.registry.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let tokens = |token: &str| cx.users.owner(token);
     let answer = cx.registry.read(|store, _| {

@@ -1,5 +1,6 @@
 //! Creation.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::call::{Answer, Call};
@@ -59,6 +60,14 @@ pub(super) fn create_as(
     let mut answer = insert(tx, call, object)?;
     answer.warnings.extend(verdict.warnings);
     Ok(answer)
+}
+
+/// An object that is not stored, with its fields owned by who sends it.
+pub fn owned(call: &Call, mut object: Value, now: Timestamp) -> Value {
+    if identity::shape(&mut object).is_err() {
+        return object;
+    }
+    rules::track(call, None, object, &metadata::rfc3339(now))
 }
 
 /// A name of its own for an object that only says how it begins.

@@ -49,7 +49,7 @@ use super::resource::Catalogue;
 use super::store::Store;
 use crate::clock::Clock;
 
-pub use create::create;
+pub use create::{create, owned};
 pub use update::update;
 
 /// How many steps controllers may take after one commit: a Deployment of a thousand Pods takes half of

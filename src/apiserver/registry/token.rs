@@ -57,7 +57,7 @@ pub fn issue(
     let token = token(&claims);
     request["spec"]["expirationSeconds"] = lifetime.into();
     request["status"] = json!({"token": token, "expirationTimestamp": metadata::rfc3339(expires)});
-    for field in ["name", "namespace"] {
+    for field in ["name", "namespace", "uid"] {
         metadata::copy(field, &account, &mut request);
     }
     let created = metadata::rfc3339(tx.now());

@@ -6,11 +6,12 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures::future::{Either, Ready, ready};
+use futures::future::{Either, ready};
 use http::{Request, Response, StatusCode};
 use kube::client::Body;
 use tower::{BoxError, Layer};
 
+use super::Answered;
 use super::attributes::{self, Attributes};
 use crate::cluster::transport::Transport;
 
@@ -92,10 +93,7 @@ pub(in crate::cluster) struct Fenced {
 impl tower::Service<Request<Body>> for Fenced {
     type Response = Response<Body>;
     type Error = BoxError;
-    type Future = Either<
-        Ready<Result<Response<Body>, BoxError>>,
-        <Transport as tower::Service<Request<Body>>>::Future,
-    >;
+    type Future = Answered;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)

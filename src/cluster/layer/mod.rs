@@ -5,7 +5,18 @@ mod fence;
 mod measure;
 mod plan;
 
+use futures::future::{Either, Ready};
+use http::{Request, Response};
+use kube::client::Body;
+use tower::{BoxError, Service};
+
+use crate::cluster::transport::Transport;
+
 pub use fence::Fence;
 pub(super) use fence::FenceLayer;
 pub use measure::{Measure, Observer};
 pub use plan::Plan;
+
+/// An answer of a layer that may not ask the server.
+type Answered =
+    Either<Ready<Result<Response<Body>, BoxError>>, <Transport as Service<Request<Body>>>::Future>;

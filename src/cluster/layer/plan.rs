@@ -2,12 +2,13 @@
 
 use std::task::{Context, Poll};
 
-use futures::future::{Either, Ready, ready};
+use futures::future::{Either, ready};
 use http::uri::InvalidUri;
 use http::{Method, Request, Response, Uri};
 use kube::client::Body;
 use tower::{BoxError, Layer};
 
+use super::Answered;
 use crate::cluster::transport::Transport;
 
 /// The layer.
@@ -31,10 +32,7 @@ pub struct Planned {
 impl tower::Service<Request<Body>> for Planned {
     type Response = Response<Body>;
     type Error = BoxError;
-    type Future = Either<
-        Ready<Result<Response<Body>, BoxError>>,
-        <Transport as tower::Service<Request<Body>>>::Future,
-    >;
+    type Future = Answered;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::names;
 use super::super::path::{items, text};
 use super::check::{
-    self, Errors, each, int_or_percent, is_nothing, not_negative, one_of, strategy, unchanged,
+    self, Errors, each, int_or_percent, is_nothing, not_negative, one_of, unchanged,
 };
 use super::{pod, selector};
 use crate::apiserver::error::{FieldError, FieldErrorKind};
@@ -85,14 +85,21 @@ fn validate_strategy(errors: &mut Errors, given: &Value) {
         other => {
             let detail = "supported values: \"Recreate\", \"RollingUpdate\"";
             let kind = FieldErrorKind::NotSupported;
-            errors.push(FieldError::shown(
-                kind,
-                "spec.strategy",
-                &strategy(other),
-                detail,
-            ));
+            refuse_strategy(errors, kind, "spec.strategy", other, detail);
         }
     }
+}
+
+/// A strategy that there is not.
+fn refuse_strategy(
+    errors: &mut Errors,
+    kind: FieldErrorKind,
+    path: &str,
+    strategy: &str,
+    detail: &str,
+) {
+    let shown = check::strategy(strategy);
+    errors.push(FieldError::shown(kind, path, &shown, detail));
 }
 
 pub(super) fn validate_replica_set(object: &Value, old: Option<&Value>) -> Errors {
@@ -212,12 +219,7 @@ fn validate_update_strategy(errors: &mut Errors, given: &Value) {
         other => {
             let detail = "must be 'RollingUpdate' or 'OnDelete'";
             let kind = FieldErrorKind::Invalid;
-            errors.push(FieldError::shown(
-                kind,
-                "spec.updateStrategy",
-                &strategy(other),
-                detail,
-            ));
+            refuse_strategy(errors, kind, "spec.updateStrategy", other, detail);
         }
     }
 }
@@ -246,12 +248,7 @@ pub(super) fn validate_daemon_set(object: &Value, old: Option<&Value>) -> Errors
         other => {
             let detail = "supported values: \"RollingUpdate\", \"OnDelete\"";
             let kind = FieldErrorKind::NotSupported;
-            errors.push(FieldError::shown(
-                kind,
-                "spec.updateStrategy",
-                &check::strategy(other),
-                detail,
-            ));
+            refuse_strategy(&mut errors, kind, "spec.updateStrategy", other, detail);
         }
     }
     if let Some(old) = old {
