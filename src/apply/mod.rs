@@ -24,6 +24,9 @@ pub mod prune;
 mod refusal;
 mod server_side;
 
+#[cfg(test)]
+mod tests;
+
 pub use self::desired::Desired;
 pub use self::dropped::unknown_field;
 pub use self::error::Error;

@@ -7,6 +7,9 @@ mod event;
 mod key;
 mod table;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -6,6 +6,7 @@ mod custom;
 mod laws;
 mod life_cycle;
 mod whole;
+mod writes;
 
 use serde_json::{Value, json};
 

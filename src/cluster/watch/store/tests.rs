@@ -183,6 +183,73 @@ fn a_restored_cluster_may_go_back_in_time() {
 }
 
 #[test]
+fn what_a_restored_cluster_does_not_have_is_gone_however_new_it_was() {
+    let mut store = Store::default();
+    store.applied(&mk("a", 1, 8));
+    store.applied(&mk("b", 2, 9));
+    store.list_begins("2", "9");
+    assert!(store.listed(mk("a", 1, 1)).is_some());
+    let told = store.list_ends("2");
+    assert_eq!(
+        told.iter().map(versions).collect::<Vec<_>>(),
+        [(Some("9"), None)]
+    );
+    assert!(store.get("n", "b").is_none());
+    assert_eq!(&*store.get("n", "a").unwrap().resource_version, "1");
+}
+
+#[test]
+fn what_we_deleted_does_not_come_back_with_an_older_list() {
+    let mut store = Store::default();
+    store.applied(&mk("a", 1, 1));
+    store.write_begins(&key("a"));
+    store.write_ends(&key("a"), &spec(), &Answer::Deleted("1".into()));
+    store.list_begins("1", "1");
+    assert!(store.listed(mk("a", 1, 1)).is_none());
+    assert!(store.get("n", "a").is_none());
+}
+
+#[test]
+fn an_event_that_is_no_news_is_not_told() {
+    let mut store = Store::default();
+    store.applied(&mk("a", 1, 2));
+    assert!(store.applied(&mk("a", 1, 2)).is_none());
+    assert!(store.applied(&mk("a", 1, 1)).is_none());
+    // Some servers tell an object's end with the version that it had.
+    let told = store.deleted(&mk("a", 1, 2)).unwrap();
+    assert_eq!(versions(&told), (Some("2"), None));
+    assert!(store.get("n", "a").is_none());
+}
+
+#[test]
+fn nothing_is_told_before_the_last_writer_has_its_answer() {
+    let mut store = Store::default();
+    store.applied(&mk("a", 1, 1));
+    store.write_begins(&key("a"));
+    store.write_begins(&key("a"));
+    assert!(store.applied(&mk("a", 1, 2)).is_none());
+    let first = store.write_ends(&key("a"), &spec(), &ours(&mk("a", 1, 3)));
+    assert!(first.is_empty());
+    let last = store.write_ends(&key("a"), &spec(), &ours(&mk("a", 1, 2)));
+    assert!(last.is_empty());
+}
+
+#[test]
+fn a_list_that_shows_our_write_may_hide_a_foreign_one() {
+    let mut store = Store::default();
+    store.applied(&mk("a", 1, 1));
+    store.write_begins(&key("a"));
+    store.list_begins("3", "1");
+    assert!(store.listed(mk("a", 1, 3)).is_none());
+    assert!(store.list_ends("3").is_empty());
+    let told = store.write_ends(&key("a"), &spec(), &ours(&mk("a", 1, 3)));
+    assert_eq!(
+        told.iter().map(versions).collect::<Vec<_>>(),
+        [(Some("1"), Some("3"))]
+    );
+}
+
+#[test]
 fn a_record_goes_with_its_object() {
     let mut store = Store::default();
     let record = || -> Option<Record> { Some(Arc::new(7)) };

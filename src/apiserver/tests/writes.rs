@@ -1,0 +1,113 @@
+//! What a write must not do: past preconditions, in dry runs, and to other parts of the object.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{
+    DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions, VersionMatch,
+};
+use serde_json::{from_value, json};
+
+use super::{client, config_map, server};
+
+fn code<T: std::fmt::Debug>(result: kube::Result<T>) -> u16 {
+    match result.unwrap_err() {
+        kube::Error::Api(status) => status.code,
+        other => panic!("{other}"),
+    }
+}
+
+async fn made(api: &Api<ConfigMap>) -> ConfigMap {
+    let object = from_value(config_map("a", "1")).unwrap();
+    api.create(&PostParams::default(), &object).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_deletion_is_of_the_object_that_is_meant() {
+    let server = server();
+    let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
+    let object = made(&api).await;
+    let with = |uid: Option<&str>, version: Option<&str>| {
+        DeleteParams::default().preconditions(Preconditions {
+            uid: uid.map(str::to_owned),
+            resource_version: version.map(str::to_owned),
+        })
+    };
+    assert_eq!(code(api.delete("a", &with(Some("other"), None)).await), 409);
+    assert_eq!(code(api.delete("a", &with(None, Some("1"))).await), 409);
+    let (uid, version) = (object.metadata.uid, object.metadata.resource_version);
+    let right = with(uid.as_deref(), version.as_deref());
+    api.delete("a", &right).await.unwrap();
+    assert_eq!(code(api.get("a").await), 404);
+}
+
+#[tokio::test]
+async fn a_dry_run_writes_nothing() {
+    let server = server();
+    let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
+    let dry = PostParams {
+        dry_run: true,
+        ..PostParams::default()
+    };
+    let object = from_value(config_map("a", "1")).unwrap();
+    api.create(&dry, &object).await.unwrap();
+    assert_eq!(code(api.get("a").await), 404);
+    let before = made(&api).await;
+    let patch = Patch::Merge(json!({"data": {"key": "2"}}));
+    let dry = PatchParams::default().dry_run();
+    let patched = api.patch("a", &dry, &patch).await.unwrap();
+    assert_eq!(patched.data.unwrap()["key"], "2");
+    api.delete("a", &DeleteParams::default().dry_run())
+        .await
+        .unwrap();
+    assert_eq!(api.get("a").await.unwrap(), before);
+}
+
+#[tokio::test]
+async fn what_is_not_reached_yet_is_not_listed() {
+    let server = server();
+    let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
+    let object = made(&api).await;
+    let version = object.metadata.resource_version.unwrap();
+    let at = |version: &str| {
+        ListParams::default()
+            .at(version)
+            .matching(VersionMatch::Exact)
+    };
+    assert_eq!(api.list(&at(&version)).await.unwrap().items.len(), 2);
+    assert_eq!(code(api.list(&at("999999")).await), 504);
+}
+
+#[tokio::test]
+async fn the_main_path_leaves_the_status_alone_and_the_other_way_round() {
+    let server = server();
+    let api: Api<Deployment> = Api::default_namespaced(client(&server));
+    let object = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "d"}},
+            "template": {
+                "metadata": {"labels": {"app": "d"}},
+                "spec": {"containers": [{"name": "c", "image": "i"}]},
+            },
+        },
+    });
+    let object = from_value(object).unwrap();
+    api.create(&PostParams::default(), &object).await.unwrap();
+    let before = api.get("d").await.unwrap().status.unwrap();
+    let patch = Patch::Merge(json!({"status": {"collisionCount": 7}, "spec": {"paused": true}}));
+    let params = PatchParams::default();
+    let patched = api.patch("d", &params, &patch).await.unwrap();
+    assert_eq!(
+        patched.status.unwrap().collision_count,
+        before.collision_count
+    );
+    let patched = api.patch_status("d", &params, &patch).await.unwrap();
+    assert_eq!(patched.status.unwrap().collision_count, Some(7));
+    let unpause =
+        Patch::Merge(json!({"spec": {"paused": null}, "metadata": {"labels": {"a": "b"}}}));
+    let patched = api.patch_status("d", &params, &unpause).await.unwrap();
+    assert_eq!(patched.spec.unwrap().paused, Some(true));
+    assert_eq!(patched.metadata.labels, None);
+}

@@ -1,0 +1,298 @@
+//! Applies, pruning and cleaning up, on an API server in this process.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, from_value, json};
+
+use super::{
+    Action, Applied, Desired, Error, Memory, Options, Owner, Ownership, apply, cleanup, finalizer,
+    inventory, place, prune,
+};
+use crate::apiserver::{self, ApiServer, User};
+use crate::cluster::Cluster;
+use crate::cluster::connect::{self, Source, connect};
+use crate::cluster::request::Deleted;
+use crate::model::annotations::OWNER_LABEL;
+use crate::model::{Gvk, Object, ObjectRef};
+
+/// A server with a custom resource: a ConfigMap, for the server owns by any kind alike.
+struct World {
+    cluster: Cluster,
+    memory: Memory,
+    cr: Arc<Object>,
+    owner: Owner,
+    /// As somebody else reaches it.
+    others: Api<ConfigMap>,
+}
+
+fn map_ref(name: &str) -> ObjectRef {
+    ObjectRef::new(Gvk::new("", "v1", "ConfigMap"), Some("default"), name)
+}
+
+fn map(name: &str, metadata: Value, value: &str) -> Value {
+    let mut object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"key": value},
+    });
+    object["metadata"]["name"] = name.into();
+    object
+}
+
+impl World {
+    async fn new() -> Self {
+        let server = ApiServer::new(apiserver::Options::default());
+        let client = kube::Client::new(server.client(User::admin()), "default");
+        let others: Api<ConfigMap> = Api::default_namespaced(client.clone());
+        let cr = from_value(map("cr", json!({}), "1")).unwrap();
+        others.create(&PostParams::default(), &cr).await.unwrap();
+        let connection = connect(connect::Options {
+            source: Source::Client(client),
+            ..connect::Options::default()
+        });
+        let cluster = connection.await.unwrap().cluster;
+        let cr = cluster.get(&map_ref("cr")).await.unwrap().unwrap();
+        Self {
+            cluster,
+            memory: Memory::default(),
+            owner: Owner::new(&cr),
+            cr,
+            others,
+        }
+    }
+
+    async fn try_apply(&self, object: &Value, options: Options) -> Result<Applied, Error> {
+        let desired = Desired::from_value(object).unwrap();
+        apply(&self.cluster, &self.memory, &self.owner, &desired, options).await
+    }
+
+    async fn apply(&self, object: &Value) -> Applied {
+        self.try_apply(object, Options::default()).await.unwrap()
+    }
+
+    async fn patch(&self, name: &str, patch: Value) {
+        let patch = Patch::Merge(patch);
+        let params = PatchParams::default();
+        self.others.patch(name, &params, &patch).await.unwrap();
+    }
+
+    async fn delete(&self, name: &str) {
+        let params = DeleteParams::default();
+        self.others.delete(name, &params).await.unwrap();
+    }
+
+    /// Until the cache of children shows an object, or shows that it is gone.
+    async fn until(&self, name: &str, is: impl Fn(Option<&Object>) -> bool) {
+        let reference = map_ref(name);
+        let children = self.cluster.children(&reference.gvk, Some("default"));
+        while !is(children.get(Some("default"), name).as_deref()) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn is_there(&self, reference: &ObjectRef) -> bool {
+        self.cluster.get(reference).await.unwrap().is_some()
+    }
+}
+
+#[tokio::test]
+async fn another_wish_is_sent_and_the_same_one_is_not() {
+    let world = World::new().await;
+    assert_eq!(
+        world.apply(&map("a", json!({}), "1")).await.action,
+        Action::Created
+    );
+    assert_eq!(
+        world.apply(&map("a", json!({}), "1")).await.action,
+        Action::Skipped
+    );
+    assert_eq!(
+        world.apply(&map("a", json!({}), "2")).await.action,
+        Action::Changed
+    );
+    let live = world.others.get("a").await.unwrap();
+    assert_eq!(live.data.unwrap()["key"], "2");
+}
+
+#[tokio::test]
+async fn pruning_keeps_what_is_applied_labelled_or_going() {
+    let world = World::new().await;
+    for name in ["kept", "gone"] {
+        world.apply(&map(name, json!({}), "1")).await;
+    }
+    let never = json!({"labels": {"rhai.operator/prune": "never"}});
+    world.apply(&map("labelled", never, "1")).await;
+    let held = json!({"finalizers": ["ex.io/keep"]});
+    world.apply(&map("going", held, "1")).await;
+    world.delete("going").await;
+    world
+        .until("going", |one| one.is_some_and(|one| one.deleting))
+        .await;
+    let kept = BTreeSet::from([map_ref("kept")]);
+    let mut in_deletion = world.owner.clone();
+    in_deletion.finalizing = true;
+    let pruned = prune::prune(&world.cluster, &in_deletion, &kept).await;
+    assert!(
+        pruned.deleted.is_empty(),
+        "a deletion run prunes nothing: {pruned:?}"
+    );
+    let pruned = prune::prune(&world.cluster, &world.owner, &kept).await;
+    assert!(pruned.failed.is_empty(), "{pruned:?}");
+    let names: Vec<&str> = pruned.deleted.iter().map(|one| &*one.name).collect();
+    assert_eq!(names, ["gone"]);
+}
+
+#[tokio::test]
+async fn what_was_made_anew_under_the_name_is_not_deleted() {
+    let world = World::new().await;
+    let old = world.apply(&map("a", json!({}), "1")).await.object;
+    world.delete("a").await;
+    let anew = from_value(map("a", json!({}), "2")).unwrap();
+    let anew = world
+        .others
+        .create(&PostParams::default(), &anew)
+        .await
+        .unwrap();
+    let deleted = prune::delete(&world.cluster, &old).await.unwrap();
+    assert!(matches!(deleted, Deleted::Absent));
+    let there = world.others.get("a").await.unwrap();
+    assert_eq!(there.metadata.uid, anew.metadata.uid);
+}
+
+#[tokio::test]
+async fn a_label_alone_makes_no_child() {
+    let world = World::new().await;
+    let labels = json!({"labels": {OWNER_LABEL: world.owner.uid}});
+    let copied = from_value(map("copied", labels, "1")).unwrap();
+    world
+        .others
+        .create(&PostParams::default(), &copied)
+        .await
+        .unwrap();
+    world.apply(&map("child", json!({}), "1")).await;
+    world.until("copied", |one| one.is_some()).await;
+    let children = inventory::children(&world.cluster, &world.owner);
+    let names: Vec<&str> = children.iter().map(|one| &*one.name).collect();
+    assert_eq!(names, ["child"]);
+}
+
+#[tokio::test]
+async fn fields_of_others_are_taken_only_where_we_own_the_object() {
+    let world = World::new().await;
+    for name in ["a", "b"] {
+        let theirs = from_value(map(name, json!({}), "theirs")).unwrap();
+        world
+            .others
+            .create(&PostParams::default(), &theirs)
+            .await
+            .unwrap();
+    }
+    let not_owned = Options {
+        owner: false,
+        ..Options::default()
+    };
+    let refused = world
+        .try_apply(&map("a", json!({}), "ours"), not_owned)
+        .await;
+    assert!(refused.is_err(), "{refused:?}");
+    assert!(world.apply(&map("b", json!({}), "ours")).await.adopted);
+}
+
+#[tokio::test]
+async fn what_is_being_deleted_gets_no_finalizer_back() {
+    let world = World::new().await;
+    let finalizers = |names: &[&str]| json!({"finalizers": names});
+    world
+        .apply(&map("a", finalizers(&["ex.io/keep"]), "1"))
+        .await;
+    world.delete("a").await;
+    world
+        .until("a", |one| one.is_some_and(|one| one.deleting))
+        .await;
+    let more = finalizers(&["ex.io/keep", "ex.io/more"]);
+    let applied = world.apply(&map("a", more, "2")).await;
+    assert_eq!(applied.object.details().finalizers, ["ex.io/keep"]);
+}
+
+#[tokio::test]
+async fn no_child_is_made_again_for_a_custom_resource_that_is_gone() {
+    let world = World::new().await;
+    world.apply(&map("a", json!({}), "1")).await;
+    world.delete("cr").await;
+    world.until("a", |one| one.is_none()).await;
+    let error = world
+        .try_apply(&map("a", json!({}), "1"), Options::default())
+        .await;
+    assert!(matches!(error, Err(Error::OwnerGone { .. })), "{error:?}");
+    assert!(!world.is_there(&map_ref("a")).await);
+}
+
+#[tokio::test]
+async fn what_a_deletion_run_makes_anew_has_no_owner() {
+    let world = World::new().await;
+    let kind = world
+        .cluster
+        .kind(&map_ref("a").gvk)
+        .await
+        .unwrap()
+        .unwrap();
+    let place = place::Place {
+        kind,
+        object: map_ref("a"),
+    };
+    let ours = world.apply(&map("a", json!({}), "1")).await.object;
+    let mut owner = world.owner.clone();
+    assert_eq!(place.ownership(&owner, true, None), Ownership::Reference);
+    owner.finalizing = true;
+    assert_eq!(place.ownership(&owner, true, None), Ownership::None);
+    assert_eq!(
+        place.ownership(&owner, true, Some(&ours)),
+        Ownership::Reference
+    );
+}
+
+#[tokio::test]
+async fn cleaning_up_waits_for_what_comes_first() {
+    let world = World::new().await;
+    let elsewhere = json!({"namespace": "kube-public"});
+    let map = map("a", elsewhere, "1");
+    world.apply(&map).await;
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "kube-public", "finalizers": ["ex.io/keep"]},
+        "spec": {
+            "selector": {"matchLabels": {"app": "d"}},
+            "template": {
+                "metadata": {"labels": {"app": "d"}},
+                "spec": {"containers": [{"name": "c", "image": "i"}]},
+            },
+        },
+    });
+    world.apply(&deployment).await;
+    let left = cleanup::clean_up(&world.cluster, &world.owner)
+        .await
+        .unwrap();
+    assert_eq!(left.len(), 2, "{left:?}");
+    let map = ObjectRef::new(map_ref("a").gvk, Some("kube-public"), "a");
+    assert!(world.is_there(&map).await);
+}
+
+#[tokio::test]
+async fn a_finalizer_is_not_put_on_another_of_the_name() {
+    let world = World::new().await;
+    world.delete("cr").await;
+    let anew = from_value(map("cr", json!({}), "2")).unwrap();
+    world
+        .others
+        .create(&PostParams::default(), &anew)
+        .await
+        .unwrap();
+    let add = |_: &Object, _: &[String]| vec!["ex.io/f".to_owned()];
+    let written = finalizer::rewrite(&world.cluster, &world.cr, None, add).await;
+    assert!(written.unwrap().is_none());
+    let there = world.others.get("cr").await.unwrap();
+    assert_eq!(there.metadata.finalizers, None);
+    world.patch("cr", json!({"data": {"key": "3"}})).await;
+}
