@@ -203,6 +203,24 @@ mod tests {
     }
 
     #[test]
+    fn what_only_a_load_balancer_has_goes_with_it() {
+        let mut balanced = old();
+        balanced["type"] = json!("LoadBalancer");
+        balanced["allocateLoadBalancerNodePorts"] = json!(true);
+        balanced["externalTrafficPolicy"] = json!("Local");
+        balanced["healthCheckNodePort"] = json!(30_009);
+        let mut plain = balanced.clone();
+        plain["type"] = json!("ClusterIP");
+        let kept = updated(plain, balanced);
+        let ports = json!([{"name": "a", "port": 1}, {"name": "b", "port": 2}]);
+        let wanted = json!({
+            "type": "ClusterIP", "clusterIP": "10.96.0.9", "clusterIPs": ["10.96.0.9"],
+            "ports": ports,
+        });
+        assert_eq!(kept, wanted);
+    }
+
+    #[test]
     fn the_list_of_addresses_follows_the_one() {
         let mut other = old();
         other["clusterIP"] = json!("10.96.0.8");

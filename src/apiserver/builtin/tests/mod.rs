@@ -140,29 +140,3 @@ fn what_the_real_server_takes_is_taken() {
         assert_eq!(checked(&answer, Some(&answer)), [""; 0], "{answer}");
     }
 }
-
-#[test]
-fn a_service_of_another_type_loses_what_it_has_no_use_for() {
-    let old = json!({"spec": {
-        "type": "LoadBalancer", "clusterIP": "10.96.0.9", "clusterIPs": ["10.96.0.9"],
-        "externalTrafficPolicy": "Cluster", "allocateLoadBalancerNodePorts": true,
-        "ports": [{"port": 80, "nodePort": 30_001}],
-    }});
-    let mut object = old.clone();
-    object["spec"]["type"] = json!("ClusterIP");
-    service::drop_of_former_type(&mut object, &old);
-    let kept = json!({
-        "type": "ClusterIP", "clusterIP": "10.96.0.9", "clusterIPs": ["10.96.0.9"],
-        "ports": [{"port": 80}],
-    });
-    assert_eq!(object["spec"], kept);
-    object["spec"]["type"] = json!("ExternalName");
-    service::drop_of_former_type(&mut object, &old);
-    assert_eq!(object["spec"].get("clusterIP"), None);
-    // What was asked for anew is for validation to judge.
-    let mut asked = old.clone();
-    asked["spec"]["type"] = json!("ClusterIP");
-    asked["spec"]["ports"][0]["nodePort"] = json!(30_002);
-    service::drop_of_former_type(&mut asked, &old);
-    assert_eq!(asked["spec"]["ports"][0]["nodePort"], 30_002);
-}
