@@ -50,9 +50,8 @@ fn prioritize(tx: &Transaction<'_>, pod: &mut Value) -> Result<(), String> {
         let class = tx.get(classes, "", name);
         Some(class.ok_or_else(|| format!("no PriorityClass with name {name} was found"))?)
     };
-    let value = class
-        .as_ref()
-        .map_or(json!(0), |class| class["value"].clone());
+    let value = class.as_ref().map(|class| class["value"].clone());
+    let value = value.unwrap_or_else(|| 0.into());
     let spec = &mut pod["spec"];
     let asked = &spec["priority"];
     if !asked.is_null() && *asked != value {

@@ -70,10 +70,8 @@ fn keep_ports(spec: &mut Value, old: &Value) {
     };
     for port in ports.iter_mut().filter(|port| number(port) == 0) {
         let name = text(port, &["name"]);
-        let before = items(&old["ports"]).iter();
-        let before = before
-            .filter(|one| text(one, &["name"]) == name)
-            .next_back();
+        let mut before = items(&old["ports"]).iter();
+        let before = before.rfind(|one| text(one, &["name"]) == name);
         if let Some(kept) = before
             .map(number)
             .filter(|one| *one != 0 && !taken.contains(one))
