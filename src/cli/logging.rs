@@ -11,14 +11,31 @@ pub(super) struct Logging {
     /// How log lines look; auto is json in a cluster and text elsewhere.
     #[arg(long, env = "RHAI_OPERATOR_LOG_FORMAT", default_value = "auto")]
     pub(super) log_format: Format,
-    /// Least level to log: error, warn, info, debug, trace, or directives like `info,rhai_operator=debug`.
-    #[arg(
-        long,
-        value_name = "LEVEL",
-        env = "RHAI_OPERATOR_LOG_LEVEL",
-        default_value = "info"
-    )]
-    pub(super) log_level: String,
+    /// Least level to log: error, warn, info, debug, trace, or directives like `info,rhai_operator=debug`;
+    /// without it info, but for what the command prints itself.
+    #[arg(long, value_name = "LEVEL", env = "RHAI_OPERATOR_LOG_LEVEL")]
+    pub(super) log_level: Option<String>,
+}
+
+/// What is logged where nobody asks for a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unasked {
+    /// What happens.
+    Info,
+    /// What happens but for the ends of runs, which the command shows.
+    NoRuns,
+    /// Nothing: the command's report says it all.
+    Nothing,
+}
+
+impl Unasked {
+    fn directives(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::NoRuns => "info,rhai_operator::reconcile=warn",
+            Self::Nothing => "off",
+        }
+    }
 }
 
 /// How a log line looks.
@@ -33,24 +50,24 @@ pub(super) enum Format {
 }
 
 impl Logging {
-    /// Without a level of the user's only errors are logged: for commands whose output says the rest.
-    pub(super) fn quieter(&mut self) {
-        if self.log_level == "info" {
-            "off".clone_into(&mut self.log_level);
-        }
-    }
-
     /// Sets up the log of this process.
-    pub(super) fn init(&self) -> Result<(), logging::Error> {
-        logging::init(self.format(), &self.log_level)
+    pub(super) fn init(&self, unasked: Unasked) -> Result<(), logging::Error> {
+        logging::init(self.format(), self.level(unasked))
     }
 
     /// The same with lines that go to `writer`, without colours.
-    pub(super) fn init_to<W>(&self, writer: W) -> Result<(), logging::Error>
+    pub(super) fn init_to<W>(&self, writer: W, unasked: Unasked) -> Result<(), logging::Error>
     where
         W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
     {
-        logging::init_to(writer, false, self.format(), &self.log_level)
+        logging::init_to(writer, false, self.format(), self.level(unasked))
+    }
+
+    fn level(&self, unasked: Unasked) -> &str {
+        match &self.log_level {
+            Some(asked) => asked,
+            None => unasked.directives(),
+        }
     }
 
     fn format(&self) -> logging::Format {
@@ -58,6 +75,23 @@ impl Logging {
             Format::Auto => logging::Format::Auto,
             Format::Text => logging::Format::Text,
             Format::Json => logging::Format::Json,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_that_is_asked_for_stands() {
+        let of = |level: Option<&str>| Logging {
+            log_format: Format::Auto,
+            log_level: level.map(str::to_owned),
+        };
+        for unasked in [Unasked::Info, Unasked::NoRuns, Unasked::Nothing] {
+            assert_eq!(of(Some("info")).level(unasked), "info");
+            assert_eq!(of(None).level(unasked), unasked.directives());
         }
     }
 }

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use self::choice::Choice;
 use self::resource::Found;
 use super::connection::Connection;
-use super::logging::Logging;
+use super::logging::{Logging, Unasked};
 use super::output::Output;
 use super::project::{Manifests, Project};
 use super::{Exit, install};
@@ -87,7 +87,7 @@ enum Against {
 
 impl Options {
     pub(super) fn run(self, toolchain: Toolchain) -> anyhow::Result<Exit> {
-        self.logging.init()?;
+        self.logging.init(Unasked::NoRuns)?;
         self.project.check_flags()?;
         if self.against == Against::Cluster && !self.input.is_empty() {
             writeln!(

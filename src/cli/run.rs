@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Exit;
 use super::connection::Connection;
-use super::logging::Logging;
+use super::logging::{Logging, Unasked};
 use super::project::Project;
 use crate::clock::Clock;
 use crate::role::Toolchain;
@@ -99,7 +99,7 @@ impl Options {
             graceful_shutdown_timeout,
             logging,
         } = self;
-        logging.init()?;
+        logging.init(Unasked::Info)?;
         let mut environment = Environment::of_process();
         if let Some(namespaces) = watch_namespace {
             environment.set("WATCH_NAMESPACE", namespaces);

@@ -10,7 +10,7 @@ use clap::Args;
 
 use super::Exit;
 use super::connection::Connection;
-use super::logging::Logging;
+use super::logging::{Logging, Unasked};
 use super::output::Output;
 use super::project::Project;
 use crate::cluster::connect::Source;
@@ -55,7 +55,7 @@ impl Options {
             junit,
             project,
             connection,
-            mut logging,
+            logging,
         } = self;
         let Project {
             watches_file,
@@ -63,8 +63,7 @@ impl Options {
             allow_env,
             allow_http: _,
         } = project;
-        logging.quieter();
-        logging.init()?;
+        logging.init(Unasked::Nothing)?;
         let place = Place {
             tests_dir,
             crds_dir,

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::kubeconfig::Kubeconfig;
 use self::view::View;
-use super::logging::Logging;
+use super::logging::{Logging, Unasked};
 use super::project::{Manifests, Project};
 use super::{Exit, install};
 use crate::apiserver::{self, ApiServer, Trust, User, audit};
@@ -78,8 +78,10 @@ impl Options {
         self.project.check_flags()?;
         let view = View::new(io::stdout().is_terminal() && !self.api_only);
         match view.log() {
-            Some(lines) => self.logging.init_to(move || lines.clone())?,
-            None => self.logging.init()?,
+            Some(lines) => self
+                .logging
+                .init_to(move || lines.clone(), Unasked::NoRuns)?,
+            None => self.logging.init(Unasked::NoRuns)?,
         }
         super::runtime()?.block_on(self.serve(toolchain, view))
     }
