@@ -90,6 +90,14 @@ impl Entry {
             Self::Pipeline(pipeline) => &pipeline.program,
         }
     }
+
+    /// The roles that its steps call by a fixed name.
+    pub(crate) fn calls(&self) -> Vec<pipeline::Call> {
+        match self {
+            Self::Script(_) => Vec::new(),
+            Self::Pipeline(pipeline) => pipeline::calls(&pipeline.steps),
+        }
+    }
 }
 
 /// A role and what is worth knowing about it.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Loaded, Role, Roles, Toolchain, load};
+use super::pipeline::Call;
+use super::{Entry, Loaded, Role, Roles, Toolchain, load};
 use crate::model::Problem;
 use crate::model::findings::nearest;
 use crate::model::problem::Severity;
@@ -40,12 +41,14 @@ impl Project {
             roles_dir,
             toolchain,
             roles: BTreeMap::new(),
+            called: Vec::new(),
             problems,
         };
         loading.roles_folder();
         for watch in &watches {
             loading.references(watch);
         }
+        loading.calls();
         let Loading {
             roles,
             mut problems,
@@ -83,6 +86,8 @@ struct Loading<'a> {
     toolchain: &'a Toolchain,
     /// By the name that is used for it; `None` is there, but broken.
     roles: BTreeMap<Arc<str>, Option<Arc<Role>>>,
+    /// The roles that steps call: the role's folder, the name and where it is.
+    called: Vec<(PathBuf, Call)>,
     problems: Vec<Problem>,
 }
 
@@ -114,6 +119,10 @@ impl Loading<'_> {
         let role = match load(folder, name, self.toolchain) {
             Ok(Loaded { role, notes }) => {
                 self.problems.extend(notes);
+                let entries = std::iter::once(&role.entry).chain(&role.finalize);
+                let calls = entries.flat_map(Entry::calls);
+                self.called
+                    .extend(calls.map(|call| (folder.to_owned(), call)));
                 Some(Arc::new(role))
             }
             Err(problems) => {
@@ -148,6 +157,34 @@ impl Loading<'_> {
         }
     }
 
+    /// Sees to the roles that steps call.
+    fn calls(&mut self) {
+        for (folder, Call { name, place }) in std::mem::take(&mut self.called) {
+            if self.roles.contains_key(&*name) {
+                continue;
+            }
+            // What errors of a run call the file begins with the name of the role.
+            let file = place.file.split_once('/').map_or("", |(_, path)| path);
+            let problem = Problem::error(
+                folder.join(file),
+                place.line,
+                place.column,
+                format!("there is no role {name:?}"),
+            );
+            let hint = self.hint(&name, &self.roles_dir.join(&*name));
+            self.problems.push(problem.hint(hint));
+        }
+    }
+
+    /// What may be meant by a role that there is not.
+    fn hint(&self, name: &str, folder: &Path) -> String {
+        let names: Vec<_> = self.roles.keys().map(AsRef::as_ref).collect();
+        match nearest(name, &names) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => format!("it would be the folder {}", folder.display()),
+        }
+    }
+
     /// A name is a folder of the roles folder; with a slash it may also be the path of one elsewhere.
     fn reference(&mut self, reference: &str, position: Position) {
         // An empty one stands for a name that was told as wrong.
@@ -162,12 +199,7 @@ impl Loading<'_> {
             return;
         }
         let problem = self.problem(position, format!("there is no role {reference:?}"));
-        let names: Vec<_> = self.roles.keys().map(AsRef::as_ref).collect();
-        let near = name.and_then(|name| nearest(name, &names));
-        let hint = near.map_or_else(
-            || format!("it would be the folder {}", folder.display()),
-            |near| format!("did you mean {near:?}?"),
-        );
+        let hint = self.hint(name.unwrap_or(reference), &folder);
         self.problems.push(problem.hint(hint));
     }
 

@@ -14,6 +14,7 @@
 //!   one list and contain them.
 
 mod action;
+mod calls;
 mod convert;
 mod draft;
 mod graph;
@@ -36,6 +37,7 @@ use std::sync::Arc;
 pub use action::{
     Action, Apply, Assert, Block, Condition, Delete, Event, Include, Manifests, Options, Role,
 };
+pub use calls::{Call, calls};
 pub use convert::convert;
 pub(super) use load::{Source, load};
 pub use order::{needs_all, order};

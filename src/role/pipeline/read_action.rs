@@ -252,8 +252,18 @@ impl Reading<'_> {
             }
             objects.push(self.tree(file, &node, scope));
         }
+        // A slot may give a list of its own.
+        let whole = matches!(item.node().content, Content::String(_));
+        let objects = match (whole, objects.pop()) {
+            (true, Some(slot)) => slot,
+            (false, Some(last)) => {
+                objects.push(last);
+                Tree::list(objects)
+            }
+            (_, None) => Tree::list(objects),
+        };
         Action::Delete(Delete {
-            objects: Tree::list(objects),
+            objects,
             propagation,
         })
     }
