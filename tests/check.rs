@@ -56,6 +56,18 @@ fn a_folder_without_a_project_is_an_error() {
 }
 
 #[test]
+fn fields_that_the_crd_does_not_have_are_told() {
+    golden("fields", &check(&project("fields"), &[]));
+    let output = check(&project("fields"), &["--deploy-dir", "nowhere"]);
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+}
+
+#[test]
+fn roles_that_steps_call_and_that_are_not_there_are_told() {
+    golden("calls", &check(&project("calls"), &[]));
+}
+
+#[test]
 fn other_places_can_be_named() {
     let arguments = [
         "--watches-file",

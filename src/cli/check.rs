@@ -2,16 +2,19 @@
 //!
 //! The findings are the data of this command and go to stdout; the summary goes to stderr.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Exit;
 use super::output::Output;
 use super::project::Project;
-use crate::model::Problem;
+use super::{Exit, install};
 use crate::model::problem::Severity;
+use crate::model::{Gvk, Problem, yaml};
 use crate::role::{self, Toolchain};
 use crate::watches::Environment;
 
@@ -20,6 +23,14 @@ use crate::watches::Environment;
 pub(super) struct Options {
     #[command(flatten)]
     project: Project,
+    /// Folder whose `crds` tell which fields the custom resources have.
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "RHAI_OPERATOR_DEPLOY_DIR",
+        default_value = "./deploy"
+    )]
+    deploy_dir: PathBuf,
     /// How the findings are written.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
@@ -27,7 +38,11 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn run(self, toolchain: &Toolchain) -> anyhow::Result<Exit> {
-        let Self { project, output } = self;
+        let Self {
+            project,
+            deploy_dir,
+            output,
+        } = self;
         let Project {
             watches_file,
             roles_dir,
@@ -36,9 +51,17 @@ impl Options {
         } = project;
         let environment = Environment::of_process();
         let loaded = role::Project::load(&watches_file, &roles_dir, &environment, toolchain);
-        let (exit, problems) = match loaded {
-            Ok(project) => (Exit::Done, project.notes),
-            Err(problems) => (Exit::Failed, problems),
+        let problems = match loaded {
+            Ok(project) => {
+                let fields = fields(&project, &roles_dir, &deploy_dir)?;
+                project.notes.into_iter().chain(fields).collect()
+            }
+            Err(problems) => problems,
+        };
+        let exit = if problems.iter().any(Problem::is_error) {
+            Exit::Failed
+        } else {
+            Exit::Done
         };
         let mut stdout = io::stdout().lock();
         match output {
@@ -55,6 +78,44 @@ impl Options {
         }
         Ok(exit)
     }
+}
+
+/// The fields that roles use and that the CRDs of the deploy folder do not have.
+fn fields(
+    project: &role::Project,
+    roles_dir: &Path,
+    deploy_dir: &Path,
+) -> anyhow::Result<Vec<Problem>> {
+    let mut crds = Vec::new();
+    for file in install::manifests(&deploy_dir.join("crds"))? {
+        let text = fs::read_to_string(&file);
+        let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+        let documents = yaml::parse_all(&text);
+        crds.extend(documents.with_context(|| format!("{} is no YAML", file.display()))?);
+    }
+    let mut problems = Vec::new();
+    for watch in &project.watches {
+        let schema = crds.iter().find_map(|crd| schema(crd, &watch.gvk));
+        let role = project.roles.get(&watch.role);
+        if let (Some(schema), Some(role)) = (schema, role) {
+            let folder = roles_dir.join(&*watch.role);
+            for problem in role::unknown_fields(role, &folder, schema) {
+                if !problems.contains(&problem) {
+                    problems.push(problem);
+                }
+            }
+        }
+    }
+    Ok(problems)
+}
+
+/// The schema that a CRD has for a kind.
+fn schema<'c>(crd: &'c Value, gvk: &Gvk) -> Option<&'c Value> {
+    let spec = &crd["spec"];
+    let is_it = spec["group"] == *gvk.group && spec["names"]["kind"] == *gvk.kind;
+    let mut versions = spec["versions"].as_array().filter(|_| is_it)?.iter();
+    let version = versions.find(|version| version["name"] == *gvk.version)?;
+    version.pointer("/schema/openAPIV3Schema")
 }
 
 /// The JSON document; the same keys whatever was found.

@@ -48,7 +48,7 @@ pub(super) async fn file(cluster: &Cluster, file: &Path) -> anyhow::Result<()> {
 }
 
 /// The YAML files of a folder, by name; none where there is no such folder.
-fn manifests(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn manifests(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }

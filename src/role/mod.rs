@@ -5,6 +5,7 @@
 //! is read stays inside the role's folder; a symbolic link that leaves it is refused.
 
 mod entries;
+mod fields;
 mod file_watch;
 mod folder;
 mod input;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
+pub use fields::unknown_fields;
 pub use file_watch::FileWatch;
 pub use input::{Input, Kind};
 pub use inputs::{Violation, violations};

@@ -1,11 +1,11 @@
-//! Where a fragment uses a variable of the run, and which of its keys.
+//! Where programs use a variable of the run, and which of its keys.
 
 use std::collections::BTreeSet;
 
 use rhai::{AST, ASTNode, Expr, Position, Stmt};
 
 use super::check;
-use super::fragment::Fragment;
+use super::fragment::{Fragment, numbers};
 use super::program::Program;
 use super::sources::resolve;
 
@@ -19,17 +19,27 @@ pub struct Mention {
     pub place: Option<(usize, usize)>,
 }
 
+/// A property of a variable: `spec.a["b"]`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Property {
+    /// The file, by its path within the role.
+    pub file: String,
+    /// The keys, with line and column of each.
+    pub keys: Vec<(String, (usize, usize))>,
+}
+
 impl Program {
     /// Where a fragment, or a module that it imports, uses a variable.
     pub fn mentions(&self, fragment: Fragment, variable: &str) -> Vec<Mention> {
         let Some(compiled) = self.fragments.get(fragment.0) else {
             return Vec::new();
         };
-        let of_place = |(key, position)| Mention {
-            key,
-            place: Some(compiled.place(position)),
-        };
-        let own = uses(&compiled.ast, variable).into_iter().map(of_place);
+        let own = uses(&compiled.ast, variable)
+            .into_iter()
+            .map(|used| Mention {
+                place: Some(compiled.place(used.position())),
+                key: used.first(),
+            });
         let mut mentions: Vec<_> = own.collect();
         let mut seen = BTreeSet::new();
         self.in_modules(
@@ -40,6 +50,48 @@ impl Program {
             &mut mentions,
         );
         mentions
+    }
+
+    /// The properties of a variable that any code of the program reads or writes by constant keys. A
+    /// script that has a variable of its own with that name is left out.
+    pub fn properties(&self, variable: &str) -> Vec<Property> {
+        let shadows = |ast: &AST| {
+            check::locals(ast).contains(variable) && !check::captured(ast).contains(variable)
+        };
+        let mut properties = Vec::new();
+        let files = self.files.iter().filter(|(_, file)| !shadows(&file.ast));
+        for (path, file) in files {
+            for used in uses(&file.ast, variable) {
+                properties.push(Property {
+                    file: path.clone(),
+                    keys: used
+                        .keys
+                        .iter()
+                        .map(|(key, at)| (key.clone(), numbers(*at)))
+                        .collect(),
+                });
+            }
+        }
+        let prefix = format!("{}/", self.name);
+        for compiled in self.fragments.iter().filter(|one| !shadows(&one.ast)) {
+            for used in uses(&compiled.ast, variable) {
+                let keys = used.keys.iter();
+                properties.push(Property {
+                    file: compiled
+                        .file
+                        .strip_prefix(&prefix)
+                        .unwrap_or(&compiled.file)
+                        .to_owned(),
+                    keys: keys
+                        .map(|(key, at)| (key.clone(), compiled.place(*at)))
+                        .collect(),
+                });
+            }
+        }
+        properties.retain(|property| !property.keys.is_empty());
+        properties.sort();
+        properties.dedup();
+        properties
     }
 
     fn in_modules(
@@ -62,31 +114,55 @@ impl Program {
                 continue;
             };
             let uses = uses(&file.ast, variable).into_iter();
-            mentions.extend(uses.map(|(key, _)| Mention { key, place: None }));
+            mentions.extend(uses.map(|used| Mention {
+                key: used.first(),
+                place: None,
+            }));
             self.in_modules(&file.ast, &path, variable, seen, mentions);
         }
     }
 }
 
-/// The uses in one script, with the place of the key, else of the variable.
-fn uses(ast: &AST, variable: &str) -> Vec<(Option<String>, Position)> {
+/// One use in a script: the keys that follow the variable, as far as they are constant.
+struct Used {
+    variable: Position,
+    keys: Vec<(String, Position)>,
+}
+
+impl Used {
+    fn first(&self) -> Option<String> {
+        self.keys.first().map(|(key, _)| key.clone())
+    }
+
+    /// Of the first key, else of the variable.
+    fn position(&self) -> Position {
+        self.keys.first().map_or(self.variable, |(_, at)| *at)
+    }
+}
+
+fn uses(ast: &AST, variable: &str) -> Vec<Used> {
     let mut uses = Vec::new();
     ast.walk(&mut |path: &[ASTNode]| {
         if let Some(ASTNode::Expr(Expr::Variable(parts, _, position))) = path.last()
             && parts.1 == variable
         {
+            let mut keys = Vec::new();
             match path.iter().rev().nth(1) {
                 // What a closure takes along is used in its body.
                 Some(
                     ASTNode::Expr(Expr::FnCall(call, _)) | ASTNode::Stmt(Stmt::FnCall(call, _)),
-                ) if call.name == "curry" => {}
+                ) if call.name == "curry" => return true,
                 Some(ASTNode::Expr(Expr::Dot(chain, ..) | Expr::Index(chain, ..)))
                     if is_variable(&chain.lhs, *position) =>
                 {
-                    uses.push(key(&chain.rhs).unwrap_or((None, *position)));
+                    constant(&chain.rhs, &mut keys);
                 }
-                _ => uses.push((None, *position)),
+                _ => {}
             }
+            uses.push(Used {
+                variable: *position,
+                keys,
+            });
         }
         true
     });
@@ -97,14 +173,17 @@ fn is_variable(expression: &Expr, position: Position) -> bool {
     matches!(expression, Expr::Variable(.., at) if *at == position)
 }
 
-/// The first key of what follows a variable.
-fn key(rest: &Expr) -> Option<(Option<String>, Position)> {
+/// The keys that follow a variable, up to one that is computed; whether all were constant.
+fn constant(rest: &Expr, keys: &mut Vec<(String, Position)>) -> bool {
     match rest {
-        Expr::Property(property, position) => Some((Some(property.2.to_string()), *position)),
-        Expr::StringConstant(text, position) => Some((Some(text.to_string()), *position)),
-        Expr::Dot(chain, ..) | Expr::Index(chain, ..) => key(&chain.lhs),
-        _ => None,
+        Expr::Property(property, position) => keys.push((property.2.to_string(), *position)),
+        Expr::StringConstant(text, position) => keys.push((text.to_string(), *position)),
+        Expr::Dot(chain, ..) | Expr::Index(chain, ..) => {
+            return constant(&chain.lhs, keys) && constant(&chain.rhs, keys);
+        }
+        _ => return false,
     }
+    true
 }
 
 #[cfg(test)]

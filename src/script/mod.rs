@@ -47,7 +47,7 @@ pub use engine::Engine;
 pub use error::{Error, Frame, HostError, Kind};
 pub use fragment::{Excerpt, Form, Fragment, Places};
 pub use limits::{Limit, Limits};
-pub use mentions::Mention;
+pub use mentions::{Mention, Property};
 pub use part::{Failure, Native, at, attempt, check};
 pub use pool::{Job, Pool};
 pub use program::Program;

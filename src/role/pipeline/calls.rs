@@ -25,7 +25,9 @@ pub fn calls(steps: &[Step]) -> Vec<Call> {
         }
         Action::Include(include) => calls(&include.steps),
         Action::Block(block) => {
-            let lists = [&block.steps, &block.always].into_iter().chain(&block.rescue);
+            let lists = [&block.steps, &block.always]
+                .into_iter()
+                .chain(&block.rescue);
             lists.flat_map(|steps| calls(steps)).collect()
         }
         _ => Vec::new(),

@@ -1,0 +1,203 @@
+//! Fields of the custom resource that a role uses and its CRD does not have.
+//!
+//! Looked at are the keys that the code names: `spec.a.b`, `cr.status["x"]`, `$.spec.a`, and the maps of
+//! `status` steps. What is computed is left to the run, which tells what the API server drops.
+
+use std::path::Path;
+
+use jsonpath_rust::parser::model::{Segment, Selector};
+use jsonpath_rust::parser::parse_json_path;
+use serde_json::Value;
+
+use super::pipeline::{Action, Loop, Place, Query, Step, Test, Tree};
+use super::{Entry, Role};
+use crate::model::Problem;
+use crate::model::findings::nearest;
+
+/// The variables that hold the custom resource, and where in it they begin.
+const VARIABLES: [(&str, &[&str]); 3] = [("spec", &["spec"]), ("status", &["status"]), ("cr", &[])];
+
+/// The problems of a role in a folder that serves a kind with this schema (`openAPIV3Schema`).
+pub fn unknown_fields(role: &Role, folder: &Path, schema: &Value) -> Vec<Problem> {
+    let mut look = Look {
+        role,
+        folder,
+        schema,
+        problems: Vec::new(),
+    };
+    for entry in std::iter::once(&role.entry).chain(&role.finalize) {
+        look.code(entry);
+        if let Entry::Pipeline(pipeline) = entry {
+            look.steps(&pipeline.steps);
+        }
+    }
+    let mut problems = look.problems;
+    problems.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+    problems.dedup();
+    problems
+}
+
+struct Look<'a> {
+    role: &'a Role,
+    folder: &'a Path,
+    schema: &'a Value,
+    problems: Vec<Problem>,
+}
+
+impl Look<'_> {
+    fn code(&mut self, entry: &Entry) {
+        for (variable, root) in VARIABLES {
+            for property in entry.program().properties(variable) {
+                let names = property.keys.iter().map(|(name, _)| &**name);
+                let names: Vec<&str> = root.iter().copied().chain(names).collect();
+                let Some((index, hint)) = self.unknown(&names) else {
+                    continue;
+                };
+                let key = index.checked_sub(root.len());
+                let place = key.and_then(|key| property.keys.get(key));
+                let (line, column) = place.map_or((0, 0), |(_, place)| *place);
+                self.tell(&property.file, (line, column), &names[..=index], hint);
+            }
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step]) {
+        for step in steps {
+            if let Some(Loop::Query(query)) = &step.repeat {
+                self.query(query);
+            }
+            self.tests(&step.when);
+            self.tests(&step.until);
+            match &step.action {
+                Action::Status(tree) => self.written(tree, &["status"], &step.place),
+                Action::Assert(assert) => self.tests(&assert.that),
+                Action::Include(include) => self.steps(&include.steps),
+                Action::Block(block) => {
+                    self.steps(&block.steps);
+                    self.steps(block.rescue.as_deref().unwrap_or_default());
+                    self.steps(&block.always);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn tests(&mut self, tests: &[Test]) {
+        for test in tests {
+            if let Test::Query(query) = test {
+                self.query(query);
+            }
+        }
+    }
+
+    fn query(&mut self, query: &Query) {
+        let Ok(parsed) = parse_json_path(&query.text) else {
+            return;
+        };
+        let names = parsed.segments.iter().map_while(|segment| match segment {
+            Segment::Selector(Selector::Name(name)) => Some(name.trim_matches(['\'', '"'])),
+            _ => None,
+        });
+        let names: Vec<&str> = names.collect();
+        let names = match names.split_first() {
+            Some((&"cr", rest)) => rest,
+            Some((&("spec" | "status"), _)) => &names,
+            _ => return,
+        };
+        if let Some((index, hint)) = self.unknown(names) {
+            self.tell_at(&query.place, &names[..=index], hint);
+        }
+    }
+
+    /// The keys of a map that becomes part of the status.
+    fn written(&mut self, tree: &Tree, above: &[&str], place: &Place) {
+        match tree {
+            Tree::Map(entries) => {
+                for (key, tree) in entries {
+                    if let Some(key) = key.constant()
+                        && let Some(above) = self.known(above, key, place)
+                    {
+                        self.written(tree, &above, place);
+                    }
+                }
+            }
+            Tree::Constant(value) => self.written_value(value, above, place),
+            _ => {}
+        }
+    }
+
+    fn written_value(&mut self, value: &Value, above: &[&str], place: &Place) {
+        for (key, value) in value.as_object().into_iter().flatten() {
+            if let Some(above) = self.known(above, key, place) {
+                self.written_value(value, &above, place);
+            }
+        }
+    }
+
+    /// The way to a key, unless the schema does not have it.
+    fn known<'k>(
+        &mut self,
+        above: &[&'k str],
+        key: &'k str,
+        place: &Place,
+    ) -> Option<Vec<&'k str>> {
+        let names = [above, &[key]].concat();
+        match self.unknown(&names) {
+            None => Some(names),
+            Some((_, hint)) => {
+                self.tell_at(place, &names, hint);
+                None
+            }
+        }
+    }
+
+    /// The index of the first key that the schema does not have, with a hint.
+    fn unknown(&self, names: &[&str]) -> Option<(usize, String)> {
+        let mut at = self.schema;
+        for (index, name) in names.iter().enumerate() {
+            let open = at["x-kubernetes-preserve-unknown-fields"] == true
+                || at["x-kubernetes-embedded-resource"] == true;
+            // Every object has metadata, and no CRD says so.
+            if open || at["type"] != "object" || (index == 0 && !is_own(name)) {
+                return None;
+            }
+            let next = at["properties"].get(*name);
+            at = match (next, &at["additionalProperties"]) {
+                (Some(next), _) => next,
+                (None, Value::Bool(true)) => return None,
+                (None, Value::Object(_)) => &at["additionalProperties"],
+                (None, _) => return Some((index, hint(at, name))),
+            };
+        }
+        None
+    }
+
+    fn tell_at(&mut self, place: &Place, names: &[&str], hint: String) {
+        let prefix = format!("{}/", self.role.name);
+        let file = place.file.strip_prefix(&prefix).unwrap_or(&place.file);
+        self.tell(file, (place.line, place.column), names, hint);
+    }
+
+    fn tell(&mut self, file: &str, at: (usize, usize), names: &[&str], hint: String) {
+        let message = format!("the CRD has no field {}", names.join("."));
+        let problem = Problem::error(self.folder.join(file), at.0, at.1, message);
+        self.problems.push(if hint.is_empty() {
+            problem
+        } else {
+            problem.hint(hint)
+        });
+    }
+}
+
+fn is_own(name: &str) -> bool {
+    ["spec", "status"].contains(&name)
+}
+
+fn hint(schema: &Value, name: &str) -> String {
+    let known = schema["properties"].as_object();
+    let known: Vec<&str> = known
+        .map(|properties| properties.keys().map(String::as_str).collect())
+        .unwrap_or_default();
+    let near = nearest(name, &known);
+    near.map_or_else(String::new, |near| format!("did you mean {near:?}?"))
+}
