@@ -198,7 +198,23 @@ impl Bench {
         assert_eq!(first.writes.len(), 5);
         bench.input.cr = first.cr;
         bench.input.history = first.history;
+        bench.settle();
         bench
+    }
+
+    /// Waits until what a start brings about (watches, the look for children) is over.
+    fn settle(&self) {
+        let requests = || self.server.requests.load(Ordering::SeqCst);
+        let (mut quiet, mut known) = (0, requests());
+        for _ in 0..10_000 {
+            self.run();
+            quiet = if requests() == known { quiet + 1 } else { 0 };
+            known = requests();
+            if quiet == 100 {
+                return;
+            }
+        }
+        panic!("requests are made again and again");
     }
 
     /// Measures runs that ask nothing of the server.
@@ -256,6 +272,10 @@ impl Server {
         }
         if let Some(resources) = resources(&path) {
             return answer(StatusCode::OK, &resources);
+        }
+        if path.ends_with("/selfsubjectrulesreviews") {
+            let rules = json!({"resourceRules": [], "nonResourceRules": [], "incomplete": false});
+            return answer(StatusCode::CREATED, &json!({"status": rules}));
         }
         if parts.method == Method::PATCH || parts.method == Method::POST {
             let body = body.collect_bytes().await.unwrap();
@@ -321,7 +341,16 @@ fn resources(path: &str) -> Option<Value> {
         json!({"name": name, "kind": kind, "namespaced": true, "verbs": verbs})
     };
     let resources = match path {
+        // Nothing else was ever made that a run might have to prune.
+        "/api" => return Some(json!({"kind": "APIVersions", "versions": []})),
+        "/apis" => return Some(json!({"kind": "APIGroupList", "groups": []})),
         "/api/v1" => vec![resource("secrets", "Secret")],
+        "/apis/authorization.k8s.io/v1" => {
+            vec![resource(
+                "selfsubjectrulesreviews",
+                "SelfSubjectRulesReview",
+            )]
+        }
         "/apis/apps/v1" => vec![resource("deployments", "Deployment")],
         "/apis/bench.example.com/v1" => {
             vec![resource("webs", "Web"), resource("webs/status", "Web")]
