@@ -1,10 +1,12 @@
 //! What a write must not do: past preconditions, in dry runs, and to other parts of the object.
 
+use futures::TryStreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{
     DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions, VersionMatch,
+    WatchEvent, WatchParams,
 };
 use serde_json::{from_value, json};
 
@@ -110,4 +112,37 @@ async fn the_main_path_leaves_the_status_alone_and_the_other_way_round() {
     let patched = api.patch_status("d", &params, &unpause).await.unwrap();
     assert_eq!(patched.spec.unwrap().paused, Some(true));
     assert_eq!(patched.metadata.labels, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_tells_what_enters_and_leaves_what_it_selects() {
+    let server = server();
+    let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
+    let before = api.list(&ListParams::default()).await.unwrap();
+    made(&api).await;
+    let elsewhere: Api<ConfigMap> = Api::namespaced(client(&server), "kube-public");
+    made(&elsewhere).await;
+    let leave = Patch::Merge(json!({"metadata": {"labels": {"app": "2"}}}));
+    let params = PatchParams::default();
+    let left = api.patch("a", &params, &leave).await.unwrap();
+    let which = WatchParams::default().labels("app=1").timeout(1);
+    let from = before.metadata.resource_version.unwrap();
+    let events = api.watch(&which, &from).await.unwrap();
+    let events: Vec<_> = events.try_collect().await.unwrap();
+    let [WatchEvent::Added(added), WatchEvent::Deleted(gone)] = &events[..] else {
+        panic!("{events:?}");
+    };
+    assert_eq!(added.metadata.namespace.as_deref(), Some("default"));
+    // With what it was when it fitted, under the revision of its leaving.
+    let app = |one: &ConfigMap| {
+        one.metadata
+            .labels
+            .as_ref()
+            .map(|labels| labels["app"].clone())
+    };
+    assert_eq!(app(gone).as_deref(), Some("1"));
+    assert_eq!(
+        gone.metadata.resource_version,
+        left.metadata.resource_version
+    );
 }
