@@ -46,9 +46,9 @@ impl NameRule {
 pub fn name_rule(group: &str, kind: &str) -> NameRule {
     match (group, kind) {
         ("", "Namespace" | "Service") | ("apps", "StatefulSet") => NameRule::Label,
-        ("", "Event") | ("policy", "PodDisruptionBudget") | ("rbac.authorization.k8s.io", _) => {
-            NameRule::Path
-        }
+        ("", "Event")
+        | ("policy", "PodDisruptionBudget")
+        | ("apiregistration.k8s.io" | "rbac.authorization.k8s.io", _) => NameRule::Path,
         _ => NameRule::Subdomain,
     }
 }

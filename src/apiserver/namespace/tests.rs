@@ -102,3 +102,24 @@ fn a_namespace_waits_for_finalizers_and_says_so() {
         .unwrap();
     assert_eq!(find(&server, "namespaces", "", "n"), None);
 }
+
+#[test]
+fn a_new_server_has_what_every_cluster_has() {
+    let server = ApiServer::new(Options::default());
+    for (resource, namespace, name) in [
+        ("apiservices.apiregistration.k8s.io", "", "v1."),
+        ("apiservices.apiregistration.k8s.io", "", "v1.apps"),
+        (
+            "priorityclasses.scheduling.k8s.io",
+            "",
+            "system-node-critical",
+        ),
+        ("services", "default", "kubernetes"),
+        ("serviceaccounts", "kube-system", "default"),
+    ] {
+        assert!(
+            find(&server, resource, namespace, name).is_some(),
+            "{resource} {name}"
+        );
+    }
+}
