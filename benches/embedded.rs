@@ -87,7 +87,7 @@ impl Ground {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let scheme = if let Self::Https = self {
-            Box::leak(Box::new(server.serve_tls(listener).unwrap()));
+            Box::leak(Box::new(server.serve_tls(listener, None).unwrap()));
             "https"
         } else {
             Box::leak(Box::new(server.serve(listener).unwrap()));

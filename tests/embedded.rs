@@ -177,10 +177,7 @@ async fn users_come_by_certificate_and_requests_are_told() {
     let refused = nodes.get("node-0").await.unwrap_err().to_string();
     assert!(refused.contains("User \"alice\" cannot get"), "{refused}");
     let told = std::fs::read_to_string(&log).unwrap();
-    let lines = told
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let line = lines.last().unwrap();
+    let line: Value = serde_json::from_str(told.lines().next_back().unwrap()).unwrap();
     assert_eq!(line["user"]["username"], "alice");
     let groups = json!(["readers", "system:authenticated"]);
     assert_eq!(line["user"]["groups"], groups);

@@ -33,7 +33,7 @@ fn map_ref(name: &str) -> ObjectRef {
     ObjectRef::new(Gvk::new("", "v1", "ConfigMap"), Some("default"), name)
 }
 
-fn map(name: &str, metadata: Value, value: &str) -> Value {
+fn map(name: &str, metadata: &Value, value: &str) -> Value {
     let mut object = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"key": value},
     });
@@ -46,7 +46,7 @@ impl World {
         let server = ApiServer::new(apiserver::Options::default());
         let client = kube::Client::new(server.client(User::admin()), "default");
         let others: Api<ConfigMap> = Api::default_namespaced(client.clone());
-        let cr = from_value(map("cr", json!({}), "1")).unwrap();
+        let cr = from_value(map("cr", &json!({}), "1")).unwrap();
         others.create(&PostParams::default(), &cr).await.unwrap();
         let connection = connect(connect::Options {
             source: Source::Client(client),
@@ -101,15 +101,15 @@ impl World {
 async fn another_wish_is_sent_and_the_same_one_is_not() {
     let world = World::new().await;
     assert_eq!(
-        world.apply(&map("a", json!({}), "1")).await.action,
+        world.apply(&map("a", &json!({}), "1")).await.action,
         Action::Created
     );
     assert_eq!(
-        world.apply(&map("a", json!({}), "1")).await.action,
+        world.apply(&map("a", &json!({}), "1")).await.action,
         Action::Skipped
     );
     assert_eq!(
-        world.apply(&map("a", json!({}), "2")).await.action,
+        world.apply(&map("a", &json!({}), "2")).await.action,
         Action::Changed
     );
     let live = world.others.get("a").await.unwrap();
@@ -120,12 +120,12 @@ async fn another_wish_is_sent_and_the_same_one_is_not() {
 async fn pruning_keeps_what_is_applied_labelled_or_going() {
     let world = World::new().await;
     for name in ["kept", "gone"] {
-        world.apply(&map(name, json!({}), "1")).await;
+        world.apply(&map(name, &json!({}), "1")).await;
     }
     let never = json!({"labels": {"rhai.operator/prune": "never"}});
-    world.apply(&map("labelled", never, "1")).await;
+    world.apply(&map("labelled", &never, "1")).await;
     let held = json!({"finalizers": ["ex.io/keep"]});
-    world.apply(&map("going", held, "1")).await;
+    world.apply(&map("going", &held, "1")).await;
     world.delete("going").await;
     world
         .until("going", |one| one.is_some_and(|one| one.deleting))
@@ -147,9 +147,9 @@ async fn pruning_keeps_what_is_applied_labelled_or_going() {
 #[tokio::test]
 async fn what_was_made_anew_under_the_name_is_not_deleted() {
     let world = World::new().await;
-    let old = world.apply(&map("a", json!({}), "1")).await.object;
+    let old = world.apply(&map("a", &json!({}), "1")).await.object;
     world.delete("a").await;
-    let anew = from_value(map("a", json!({}), "2")).unwrap();
+    let anew = from_value(map("a", &json!({}), "2")).unwrap();
     let anew = world
         .others
         .create(&PostParams::default(), &anew)
@@ -165,13 +165,13 @@ async fn what_was_made_anew_under_the_name_is_not_deleted() {
 async fn a_label_alone_makes_no_child() {
     let world = World::new().await;
     let labels = json!({"labels": {OWNER_LABEL: world.owner.uid}});
-    let copied = from_value(map("copied", labels, "1")).unwrap();
+    let copied = from_value(map("copied", &labels, "1")).unwrap();
     world
         .others
         .create(&PostParams::default(), &copied)
         .await
         .unwrap();
-    world.apply(&map("child", json!({}), "1")).await;
+    world.apply(&map("child", &json!({}), "1")).await;
     world.until("copied", |one| one.is_some()).await;
     let children = inventory::children(&world.cluster, &world.owner);
     let names: Vec<&str> = children.iter().map(|one| &*one.name).collect();
@@ -182,7 +182,7 @@ async fn a_label_alone_makes_no_child() {
 async fn fields_of_others_are_taken_only_where_we_own_the_object() {
     let world = World::new().await;
     for name in ["a", "b"] {
-        let theirs = from_value(map(name, json!({}), "theirs")).unwrap();
+        let theirs = from_value(map(name, &json!({}), "theirs")).unwrap();
         world
             .others
             .create(&PostParams::default(), &theirs)
@@ -194,10 +194,10 @@ async fn fields_of_others_are_taken_only_where_we_own_the_object() {
         ..Options::default()
     };
     let refused = world
-        .try_apply(&map("a", json!({}), "ours"), not_owned)
+        .try_apply(&map("a", &json!({}), "ours"), not_owned)
         .await;
     assert!(refused.is_err(), "{refused:?}");
-    assert!(world.apply(&map("b", json!({}), "ours")).await.adopted);
+    assert!(world.apply(&map("b", &json!({}), "ours")).await.adopted);
 }
 
 #[tokio::test]
@@ -205,25 +205,25 @@ async fn what_is_being_deleted_gets_no_finalizer_back() {
     let world = World::new().await;
     let finalizers = |names: &[&str]| json!({"finalizers": names});
     world
-        .apply(&map("a", finalizers(&["ex.io/keep"]), "1"))
+        .apply(&map("a", &finalizers(&["ex.io/keep"]), "1"))
         .await;
     world.delete("a").await;
     world
         .until("a", |one| one.is_some_and(|one| one.deleting))
         .await;
     let more = finalizers(&["ex.io/keep", "ex.io/more"]);
-    let applied = world.apply(&map("a", more, "2")).await;
+    let applied = world.apply(&map("a", &more, "2")).await;
     assert_eq!(applied.object.details().finalizers, ["ex.io/keep"]);
 }
 
 #[tokio::test]
 async fn no_child_is_made_again_for_a_custom_resource_that_is_gone() {
     let world = World::new().await;
-    world.apply(&map("a", json!({}), "1")).await;
+    world.apply(&map("a", &json!({}), "1")).await;
     world.delete("cr").await;
     world.until("a", |one| one.is_none()).await;
     let error = world
-        .try_apply(&map("a", json!({}), "1"), Options::default())
+        .try_apply(&map("a", &json!({}), "1"), Options::default())
         .await;
     assert!(matches!(error, Err(Error::OwnerGone { .. })), "{error:?}");
     assert!(!world.is_there(&map_ref("a")).await);
@@ -242,7 +242,7 @@ async fn what_a_deletion_run_makes_anew_has_no_owner() {
         kind,
         object: map_ref("a"),
     };
-    let ours = world.apply(&map("a", json!({}), "1")).await.object;
+    let ours = world.apply(&map("a", &json!({}), "1")).await.object;
     let mut owner = world.owner.clone();
     assert_eq!(place.ownership(&owner, true, None), Ownership::Reference);
     owner.finalizing = true;
@@ -257,7 +257,7 @@ async fn what_a_deletion_run_makes_anew_has_no_owner() {
 async fn cleaning_up_waits_for_what_comes_first() {
     let world = World::new().await;
     let elsewhere = json!({"namespace": "kube-public"});
-    let map = map("a", elsewhere, "1");
+    let map = map("a", &elsewhere, "1");
     world.apply(&map).await;
     let deployment = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
@@ -283,7 +283,7 @@ async fn cleaning_up_waits_for_what_comes_first() {
 async fn a_finalizer_is_not_put_on_another_of_the_name() {
     let world = World::new().await;
     world.delete("cr").await;
-    let anew = from_value(map("cr", json!({}), "2")).unwrap();
+    let anew = from_value(map("cr", &json!({}), "2")).unwrap();
     world
         .others
         .create(&PostParams::default(), &anew)

@@ -7,8 +7,8 @@ use super::stage::{Ground, Stage};
 
 const MAIN: &str = "web/tasks/main.yaml";
 
-pub(crate) async fn every_action_does_what_it_says(ground: Ground) {
-    const STEPS: &str = r#"
+/// A step of each action.
+const ACTIONS: &str = r#"
 - name: one
   apply:
     apiVersion: v1
@@ -47,11 +47,13 @@ pub(crate) async fn every_action_does_what_it_says(ground: Ground) {
   - name: last
     apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: last}}
 "#;
-    const MORE: &str = r#"
+const INCLUDED: &str = r#"
 - name: deep
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: deep}, data: {x: "from ${meta.name}"}}
 "#;
-    let files = [(MAIN, STEPS), ("web/tasks/more.yaml", MORE)];
+
+pub(crate) async fn every_action_does_what_it_says(ground: Ground) {
+    let files = [(MAIN, ACTIONS), ("web/tasks/more.yaml", INCLUDED)];
     let mut stage = Stage::new(ground, &files).await;
     stage.spec(json!({"size": 3})).await;
     stage.set("foreign", json!({})).await;

@@ -154,7 +154,7 @@ fn node_ports(spec: &Value) -> BTreeSet<i64> {
 mod tests {
     use super::*;
 
-    fn updated(spec: Value, old: Value) -> Value {
+    fn updated(spec: &Value, old: &Value) -> Value {
         let mut object = json!({"spec": spec});
         prepare_for_update(&mut object, &json!({"spec": old}));
         object["spec"].take()
@@ -173,7 +173,7 @@ mod tests {
         let again = json!({"type": "NodePort", "externalTrafficPolicy": "Cluster", "ports": [
             {"name": "b", "port": 3}, {"name": "a", "port": 1, "nodePort": 30002}, {"name": "c", "port": 4},
         ]});
-        let kept = updated(again, old());
+        let kept = updated(&again, &old());
         assert_eq!(kept["clusterIPs"], json!(["10.96.0.9"]));
         assert_eq!(kept["clusterIP"], "10.96.0.9");
         // Its number was given to another port.
@@ -186,18 +186,18 @@ mod tests {
     fn another_type_drops_what_it_has_no_use_for() {
         let mut plain = old();
         plain["type"] = json!("ClusterIP");
-        let kept = updated(plain.clone(), old());
+        let kept = updated(&plain, &old());
         assert_eq!(kept["clusterIP"], "10.96.0.9");
         assert_eq!(kept.get("externalTrafficPolicy"), None);
         assert_eq!(kept["ports"][0], json!({"name": "a", "port": 1}));
         plain["ports"][0]["nodePort"] = json!(30007);
         plain["externalTrafficPolicy"] = json!("Local");
-        let touched = updated(plain, old());
+        let touched = updated(&plain, &old());
         assert_eq!(touched["ports"][0]["nodePort"], 30007);
         assert_eq!(touched["externalTrafficPolicy"], "Local");
         let mut named = old();
         named["type"] = json!("ExternalName");
-        assert_eq!(updated(named, old()).get("clusterIPs"), None);
+        assert_eq!(updated(&named, &old()).get("clusterIPs"), None);
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
         balanced["healthCheckNodePort"] = json!(30_009);
         let mut plain = balanced.clone();
         plain["type"] = json!("ClusterIP");
-        let kept = updated(plain, balanced);
+        let kept = updated(&plain, &balanced);
         let ports = json!([{"name": "a", "port": 1}, {"name": "b", "port": 2}]);
         let wanted = json!({
             "type": "ClusterIP", "clusterIP": "10.96.0.9", "clusterIPs": ["10.96.0.9"],
@@ -222,9 +222,9 @@ mod tests {
     fn the_list_of_addresses_follows_the_one() {
         let mut other = old();
         other["clusterIP"] = json!("10.96.0.8");
-        assert_eq!(updated(other, old())["clusterIPs"], json!(["10.96.0.8"]));
+        assert_eq!(updated(&other, &old())["clusterIPs"], json!(["10.96.0.8"]));
         let mut cleared = old();
         cleared["clusterIP"] = json!("");
-        assert_eq!(updated(cleared, old())["clusterIP"], "10.96.0.9");
+        assert_eq!(updated(&cleared, &old())["clusterIP"], "10.96.0.9");
     }
 }
