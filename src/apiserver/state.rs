@@ -1,14 +1,17 @@
 //! All objects of a server as one JSON document, to be loaded by another.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::crd::conditions;
 use super::registry::{Registry, Transaction};
+use super::resource::Resource;
 use super::store::Key;
 
-/// The resource whose objects define other resources: they are loaded before those.
+/// The resource whose objects define other resources.
 const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
 /// The document.
@@ -73,37 +76,60 @@ fn of(tx: &Transaction<'_>, resource: &str) -> Vec<Saved> {
 /// Puts objects back as they were, over those of their names.
 ///
 /// # Errors
-/// Definitions may have been loaded; nothing else has.
+/// Nothing has been loaded then.
 pub(super) fn load(registry: &Registry, state: Value) -> Result<(), Malformed> {
     let State { revision, objects } = serde_json::from_value(state)?;
     let (definitions, others): (Vec<_>, Vec<_>) = objects
         .into_iter()
         .partition(|saved| saved.resource == DEFINITIONS);
+    let defined = defined(&definitions, revision);
+    // At once: a definition that is terminating goes when it is seen without its objects.
     registry.write(|tx| {
+        let objects = definitions.into_iter().chain(others);
+        let placed: Vec<Placed> = objects
+            .map(|saved| place(tx, &defined, saved))
+            .collect::<Result<_, _>>()?;
         tx.store.advance_to(revision);
-        restore(tx, definitions)
-    })?;
-    registry.write(|tx| restore(tx, others))
+        for resource in defined.into_values() {
+            tx.catalogue.insert(resource);
+        }
+        for Placed(resource, key, object) in placed {
+            tx.store.restore(&resource, key, object);
+        }
+        Ok(())
+    })
 }
 
-fn restore(tx: &mut Transaction<'_>, objects: Vec<Saved>) -> Result<(), Malformed> {
-    let mut placed = Vec::new();
-    for Saved { resource, object } in objects {
-        let Some(known) = tx.resource(&resource) else {
-            return Err(Malformed::Resource { resource });
-        };
-        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-        if text("name").is_empty() {
-            return Err(Malformed::Name { resource });
-        }
-        let key = Key::new(text("namespace"), text("name"));
-        placed.push((known, key, object));
+/// The resources that saved definitions serve, by their ids.
+fn defined(definitions: &[Saved], revision: u64) -> HashMap<String, Arc<Resource>> {
+    let established = definitions
+        .iter()
+        .filter(|saved| conditions::is_true(&saved.object, "Established"));
+    established
+        .filter_map(|saved| Resource::custom(&saved.object, revision))
+        .map(|resource| (resource.id().to_string(), Arc::new(resource)))
+        .collect()
+}
+
+/// Where an object belongs.
+struct Placed(Arc<Resource>, Key, Value);
+
+fn place(
+    tx: &Transaction<'_>,
+    defined: &HashMap<String, Arc<Resource>>,
+    saved: Saved,
+) -> Result<Placed, Malformed> {
+    let Saved { resource, object } = saved;
+    let known = defined.get(&resource).cloned();
+    let Some(known) = known.or_else(|| tx.resource(&resource)) else {
+        return Err(Malformed::Resource { resource });
+    };
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    if text("name").is_empty() {
+        return Err(Malformed::Name { resource });
     }
-    for (resource, key, object) in placed {
-        tx.store
-            .restore(&resource, key, Arc::unwrap_or_clone(object));
-    }
-    Ok(())
+    let key = Key::new(text("namespace"), text("name"));
+    Ok(Placed(known, key, Arc::unwrap_or_clone(object)))
 }
 
 #[cfg(test)]
@@ -121,8 +147,8 @@ mod tests {
         })
     }
 
-    #[test]
-    fn a_saved_state_is_loaded_custom_resources_and_versions_included() {
+    /// A server with a definition and an object of it, which has these finalizers.
+    fn with_web(finalizers: &[&str]) -> ApiServer {
         let server = ApiServer::new(Options::default());
         server.registry.write(|tx| {
             let definition = json!({
@@ -139,9 +165,39 @@ mod tests {
             tx.create(DEFINITIONS, "", definition).unwrap();
         });
         server.registry.write(|tx| {
-            let web = json!({"apiVersion": "ex.io/v1", "kind": "Web", "metadata": {"name": "w"}});
+            let web = json!({"apiVersion": "ex.io/v1", "kind": "Web",
+                "metadata": {"name": "w", "finalizers": finalizers}});
             tx.create("webs.ex.io", "default", web).unwrap();
         });
+        server
+    }
+
+    #[test]
+    fn a_terminating_definition_is_loaded_with_the_objects_that_hold_it() {
+        let server = with_web(&["ex.io/hold"]);
+        server
+            .registry
+            .write(|tx| tx.delete(DEFINITIONS, "", "webs.ex.io", None))
+            .unwrap();
+        let other = ApiServer::new(Options::default());
+        other.load(server.save()).unwrap();
+        assert_eq!(names(&other, "webs.ex.io"), [r#""w""#]);
+        other.registry.write(|tx| {
+            let web = tx.get("webs.ex.io", "default", "w").unwrap();
+            let mut web = Arc::unwrap_or_clone(web);
+            web["metadata"]["finalizers"] = json!([]);
+            tx.update("webs.ex.io", "", web).unwrap();
+        });
+        let definitions = names(&other, DEFINITIONS);
+        assert!(
+            !definitions.contains(&r#""webs.ex.io""#.to_owned()),
+            "{definitions:?}"
+        );
+    }
+
+    #[test]
+    fn a_saved_state_is_loaded_custom_resources_and_versions_included() {
+        let server = with_web(&[]);
         let state = server.save();
         let other = ApiServer::new(Options::default());
         other.load(state.clone()).unwrap();
