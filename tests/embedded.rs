@@ -118,6 +118,34 @@ fn path(folder: &Path, name: &str) -> String {
 }
 
 #[tokio::test]
+async fn a_changed_sample_is_applied() {
+    let folder = TempDir::new().unwrap();
+    let deploy = folder.path().join("deploy");
+    for part in ["crds", "samples"] {
+        let to = deploy.join(part);
+        std::fs::create_dir_all(&to).unwrap();
+        let from = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("deploy")
+            .join(part);
+        for file in std::fs::read_dir(from).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+        }
+    }
+    let session = Session::start(folder, &["--deploy-dir", deploy.to_str().unwrap()]);
+    session.deployment().await;
+    let sample = deploy.join("samples/cache_v1alpha1_memcached.yaml");
+    let text = std::fs::read_to_string(&sample).unwrap();
+    std::fs::write(&sample, text.replace("size: 3", "size: 4")).unwrap();
+    let larger = async || {
+        let spec = session.deployment().await.spec.unwrap();
+        (spec.replicas == Some(4)).then_some(())
+    };
+    soon(larger).await;
+    assert_eq!(session.stop().await.0.code(), Some(0));
+}
+
+#[tokio::test]
 async fn samples_get_their_children_and_a_state_outlives_its_session() {
     let folder = TempDir::new().unwrap();
     let state = path(folder.path(), "state.json");
@@ -284,6 +312,16 @@ fn what_is_wrong_is_named() {
     std::fs::write(&state, "{}").unwrap();
     let error = fails(&["--state", &state]);
     assert!(error.contains("is no state"), "{error}");
+    let error = fails(&["--state", &path(folder.path(), "absent/state.json")]);
+    assert!(error.contains("cannot save the state"), "{error}");
+    let error = fails(&["--deploy-dir", "absent"]);
+    assert!(error.contains("there is no folder absent"), "{error}");
+    let error = fails(&["--watches-file", "absent.yaml"]);
+    assert!(
+        error.contains("there is no absent.yaml\n  hint: "),
+        "{error}"
+    );
+    assert_eq!(run(&["dev"], &["--admin-token", ""]).0, Some(2));
 
     let error = fails(&[
         "--kubeconfig-out",

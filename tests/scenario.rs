@@ -113,6 +113,68 @@ fn a_scenario_that_does_not_exist_is_told() {
     assert!(stderr.contains(r#"did you mean "role"?"#), "{stderr}");
 }
 
+#[test]
+fn golden_snapshots_are_written_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scenario = folder.path().join("greeting");
+    fs::create_dir_all(&scenario).expect("it can be made");
+    let from = greetings().join("failing/snapshot");
+    for file in ["converge.yaml", "verify.yaml"] {
+        fs::copy(from.join(file), scenario.join(file)).expect("it can be copied");
+    }
+    fs::write(
+        scenario.join("verify.rhai"),
+        r#"assert_snapshot("data", k8s_get("v1", "ConfigMap", "hello").data);"#,
+    )
+    .expect("it can be written");
+    let tests_dir = folder.path().to_string_lossy();
+    let run = |more: &[&str], code| {
+        let arguments: Vec<&str> = ["--tests-dir", &*tests_dir]
+            .iter()
+            .chain(more)
+            .copied()
+            .collect();
+        let output = test(&greetings(), &arguments);
+        let [stdout, stderr] = texts(&output);
+        assert_eq!(output.status.code(), Some(code), "{stdout}{stderr}");
+        stdout
+    };
+    let missing = run(&[], 1);
+    assert!(
+        missing.contains("greeting/verify.yaml:3:3: there is no snapshot"),
+        "{missing}"
+    );
+    assert!(
+        missing.contains("`rhai-operator test --update` writes it"),
+        "{missing}"
+    );
+    let written = run(&["--update"], 0);
+    for name in ["data", "greeting"] {
+        let file = scenario.join(format!("snapshots/{name}.yaml"));
+        assert!(
+            written.contains(&format!("wrote {}\n", file.display())),
+            "{written}"
+        );
+    }
+    let data = fs::read_to_string(scenario.join("snapshots/data.yaml"));
+    assert_eq!(data.expect("it is written"), "text: good morning\n");
+    assert!(!run(&[], 0).contains("wrote"));
+    // What is as it was is not written again.
+    assert!(!run(&["--update"], 0).contains("wrote"));
+}
+
+#[test]
+fn a_folder_or_a_cluster_that_is_named_must_be_there() {
+    for (flag, value) in [("--crds-dir", "absent"), ("--kubeconfig", "absent")] {
+        let output = test(&greetings(), &["--tests-dir", "failing", flag, value]);
+        let [stdout, stderr] = texts(&output);
+        assert_eq!(output.status.code(), Some(1), "{stdout}{stderr}");
+        assert_eq!(stdout, "");
+        assert!(stderr.starts_with("error: "), "{stderr}");
+        assert!(stderr.contains("absent"), "{stderr}");
+    }
+}
+
 /// The blocks of the guide that begin with the path of a file.
 fn files_of_the_guide() -> Vec<(String, String)> {
     let guide = fs::read_to_string(repository().join("docs/scenario-tests.md"));

@@ -70,6 +70,9 @@ use crate::clock::{self, Clock};
 /// anew. The real server's watch cache holds between 100 and 102,400.
 const HISTORY: usize = 4096;
 
+/// The version of Kubernetes whose behaviour this is.
+const VERSION: &str = "v1.36.3";
+
 /// What an [`ApiServer`] is made of.
 pub struct Options {
     /// Its time.

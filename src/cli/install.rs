@@ -1,4 +1,4 @@
-//! What a project brings to a cluster: its CRDs, then its samples.
+//! Objects of a project's files on a cluster.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,23 +12,14 @@ use crate::cluster::Cluster;
 use crate::cluster::request::WriteOptions;
 use crate::model::{Gvk, Object, ObjectRef, yaml};
 
-/// Field manager of what is applied here.
-const MANAGER: &str = "rhai-operator-dev";
+/// Field manager of what is applied here: `kubectl apply --server-side` may go on from there.
+const MANAGER: &str = "kubectl";
 /// Where an object goes that names no namespace.
 const NAMESPACE: &str = "default";
 
 /// Applies the CRDs of a deploy folder, if it has any.
 pub(super) async fn crds(cluster: &Cluster, deploy: &Path) -> anyhow::Result<()> {
-    folder(cluster, &deploy.join("crds")).await
-}
-
-/// Applies the samples of a deploy folder, if it has any.
-pub(super) async fn samples(cluster: &Cluster, deploy: &Path) -> anyhow::Result<()> {
-    folder(cluster, &deploy.join("samples")).await
-}
-
-async fn folder(cluster: &Cluster, folder: &Path) -> anyhow::Result<()> {
-    for manifest in manifests(folder)? {
+    for manifest in manifests(&deploy.join("crds"))? {
         file(cluster, &manifest).await?;
     }
     Ok(())
@@ -38,10 +29,21 @@ async fn folder(cluster: &Cluster, folder: &Path) -> anyhow::Result<()> {
 pub(super) async fn file(cluster: &Cluster, file: &Path) -> anyhow::Result<()> {
     let text = fs::read_to_string(file);
     let text = text.with_context(|| format!("cannot read {}", file.display()))?;
-    let objects = yaml::parse_all(&text);
+    objects(cluster, file, &text, |_| {}).await
+}
+
+/// Applies the objects of a file's text, each as `prepare` leaves it.
+pub(super) async fn objects(
+    cluster: &Cluster,
+    file: &Path,
+    text: &str,
+    prepare: impl Fn(&mut Value),
+) -> anyhow::Result<()> {
+    let objects = yaml::parse_all(text);
     let objects = objects.with_context(|| format!("{} is no YAML", file.display()))?;
-    for object in objects.iter().filter(|object| !object.is_null()) {
-        let applied = apply(cluster, object).await;
+    for mut object in objects.into_iter().filter(|object| !object.is_null()) {
+        prepare(&mut object);
+        let applied = apply(cluster, &object).await;
         applied.with_context(|| format!("cannot apply {}", file.display()))?;
     }
     Ok(())

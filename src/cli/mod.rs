@@ -130,8 +130,20 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 
 /// Prints an error and its causes to stderr.
 fn report(error: &anyhow::Error) -> Exit {
-    let _ = writeln!(io::stderr(), "error: {error:#}");
+    let _ = writeln!(io::stderr(), "error: {}", told(error));
     Exit::Failed
+}
+
+/// An error and its causes; some errors tell theirs already.
+fn told(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !text.ends_with(&cause) {
+            let separator = if text.is_empty() { "" } else { ": " };
+            text = format!("{text}{separator}{cause}");
+        }
+    }
+    text
 }
 
 /// The threads that a command's futures run on: as many as the cgroup's CPU quota allows.
@@ -156,6 +168,13 @@ mod tests {
     #[test]
     fn the_tree_of_commands_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let error = anyhow::anyhow!("no such file").context("cannot read x: no such file");
+        let error = error.context("cannot start");
+        assert_eq!(told(&error), "cannot start: cannot read x: no such file");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Flags that name the project: watches.yaml, the roles, and what these may reach outside the cluster.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -46,14 +46,33 @@ pub(super) struct Project {
 #[derive(Clone, Debug, Args)]
 pub(super) struct Manifests {
     /// The folder with the project's `crds`, which the API server in this process holds, and `samples`,
-    /// which dev applies too.
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "RHAI_OPERATOR_DEPLOY_DIR",
-        default_value = "./deploy"
-    )]
-    pub(super) deploy_dir: PathBuf,
+    /// which dev applies too; without it ./deploy, if there is one.
+    #[arg(long, value_name = "DIR", env = "RHAI_OPERATOR_DEPLOY_DIR")]
+    deploy_dir: Option<PathBuf>,
+}
+
+impl Manifests {
+    /// The folder; an error if one is named that is not there.
+    pub(super) fn deploy_dir(&self) -> anyhow::Result<&Path> {
+        folder(self.deploy_dir.as_deref(), "--deploy-dir", "./deploy")
+    }
+}
+
+/// The folder that a flag names, which must exist, or the usual one, which need not.
+pub(super) fn folder<'a>(
+    named: Option<&'a Path>,
+    flag: &str,
+    usual: &'static str,
+) -> anyhow::Result<&'a Path> {
+    let Some(folder) = named else {
+        return Ok(Path::new(usual));
+    };
+    anyhow::ensure!(
+        folder.is_dir(),
+        "{flag}: there is no folder {}",
+        folder.display()
+    );
+    Ok(folder)
 }
 
 impl Project {

@@ -144,7 +144,7 @@ impl Options {
             default_namespace: &namespace,
             set: &self.set,
             watches: &project.watches,
-            source_of_kinds: &self.source_of_kinds(),
+            source_of_kinds: &self.source_of_kinds()?,
         };
         let Found { mut cr, mut live } = resource::find(&cluster, &selected).await?;
         if self.against == Against::Embedded && !live {
@@ -183,14 +183,14 @@ impl Options {
     }
 
     /// What to do where a kind is missing.
-    fn source_of_kinds(&self) -> String {
-        match self.against {
+    fn source_of_kinds(&self) -> anyhow::Result<String> {
+        Ok(match self.against {
             Against::Cluster => "install its CRD (kubectl apply -f)".to_owned(),
             Against::Embedded => format!(
                 "put its CRD into {}, or name the file with --input",
-                self.manifests.deploy_dir.join("crds").display()
+                self.manifests.deploy_dir()?.join("crds").display()
             ),
-        }
+        })
     }
 
     /// Connects to the cluster, or makes one that holds what the flags name.
@@ -208,7 +208,7 @@ impl Options {
         })
         .await?;
         if self.against == Against::Embedded {
-            install::crds(&connection.cluster, &self.manifests.deploy_dir).await?;
+            install::crds(&connection.cluster, self.manifests.deploy_dir()?).await?;
             for file in &self.input {
                 install::file(&connection.cluster, file).await?;
             }

@@ -9,11 +9,10 @@ use anyhow::Context;
 use clap::Args;
 
 use super::Exit;
-use super::connection::Connection;
 use super::logging::{Logging, Unasked};
 use super::output::Output;
-use super::project::Project;
-use crate::cluster::connect::Source;
+use super::project::{Project, folder};
+use crate::cluster::connect::{self, Source, connect};
 use crate::role::Toolchain;
 use crate::scenario::{Ground, Place, Report, Subject, Suite};
 use crate::watches::Environment;
@@ -27,9 +26,12 @@ pub(super) struct Options {
     /// The folder with one folder per scenario.
     #[arg(long, value_name = "DIR", default_value = "./molecule-tests")]
     tests_dir: PathBuf,
-    /// The folder with the CRDs that every scenario has.
-    #[arg(long, value_name = "DIR", default_value = "./deploy/crds")]
-    crds_dir: PathBuf,
+    /// The folder with the CRDs that every scenario has; without it ./deploy/crds, if there is one.
+    #[arg(long, value_name = "DIR")]
+    crds_dir: Option<PathBuf>,
+    /// Write golden snapshots as they are now instead of comparing with them.
+    #[arg(long)]
+    update: bool,
     /// How the report is written.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
@@ -38,8 +40,12 @@ pub(super) struct Options {
     junit: Option<PathBuf>,
     #[command(flatten)]
     project: Project,
-    #[command(flatten)]
-    connection: Connection,
+    /// Kubeconfig file of the cluster to play on; without it and a context, the API server in this process.
+    #[arg(long, value_name = "FILE", env = "RHAI_OPERATOR_KUBECONFIG")]
+    kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig, for a cluster to play on.
+    #[arg(long, value_name = "NAME", env = "RHAI_OPERATOR_CONTEXT")]
+    context: Option<String>,
     /// What to log beside the report.
     #[command(flatten)]
     logging: Logging,
@@ -51,12 +57,16 @@ impl Options {
             scenarios,
             tests_dir,
             crds_dir,
+            update,
             output,
             junit,
             project,
-            connection,
+            kubeconfig,
+            context,
             logging,
         } = self;
+        project.check_flags()?;
+        let crds_dir = folder(crds_dir.as_deref(), "--crds-dir", "./deploy/crds")?.to_owned();
         let Project {
             watches_file,
             roles_dir,
@@ -68,6 +78,7 @@ impl Options {
             tests_dir,
             crds_dir,
             names: scenarios,
+            update,
         };
         let subject = Subject {
             watches_file,
@@ -76,7 +87,8 @@ impl Options {
             allow_env,
             toolchain,
         };
-        let suite = match Suite::load(&place, subject, ground(&connection)) {
+        let ground = ground(kubeconfig, context)?;
+        let suite = match Suite::load(&place, subject, ground) {
             Ok(suite) => suite,
             Err(problems) => {
                 let mut stderr = io::stderr().lock();
@@ -87,11 +99,11 @@ impl Options {
             }
         };
         let report = suite.play();
+        show(&report, output)?;
         if let Some(file) = junit {
             let written = std::fs::write(&file, report.junit());
             written.with_context(|| format!("cannot write {}", file.display()))?;
         }
-        show(&report, output)?;
         Ok(if report.failed() == 0 {
             Exit::Done
         } else {
@@ -101,17 +113,23 @@ impl Options {
 }
 
 /// A cluster only where one is named by a flag: nobody's current context is a place for tests.
-fn ground(connection: &Connection) -> Ground {
-    match connection.source() {
-        Source::Configured {
-            kubeconfig,
-            context,
-        } if kubeconfig.is_some() || context.is_some() => Ground::Cluster {
-            kubeconfig,
-            context,
-        },
-        _ => Ground::Embedded,
+/// One that cannot be reached is told once, and not by each scenario.
+fn ground(kubeconfig: Option<PathBuf>, context: Option<String>) -> anyhow::Result<Ground> {
+    if kubeconfig.is_none() && context.is_none() {
+        return Ok(Ground::Embedded);
     }
+    let source = Source::Configured {
+        kubeconfig: kubeconfig.clone(),
+        context: context.clone(),
+    };
+    super::runtime()?.block_on(connect(connect::Options {
+        source,
+        ..connect::Options::default()
+    }))?;
+    Ok(Ground::Cluster {
+        kubeconfig,
+        context,
+    })
 }
 
 fn show(report: &Report, output: Output) -> anyhow::Result<()> {

@@ -80,7 +80,11 @@ impl Loader {
                 }
                 Err(problems) => {
                     for problem in &problems {
-                        tracing::error!("{problem}");
+                        if problem.is_error() {
+                            tracing::error!("{problem}");
+                        } else {
+                            tracing::warn!("{problem}");
+                        }
                     }
                     tracing::error!("the changed project is refused, the last good one serves on");
                 }

@@ -116,8 +116,12 @@ pub(super) fn brief(value: &Value) -> String {
 
 /// A unified diff of what was expected and what there is of it; what was not asked for is left out.
 pub(super) fn difference(expected: &Value, actual: &Value) -> String {
-    let (expected, actual) = (expected.clone(), projected(expected, actual));
-    let [expected, actual] = [expected, actual].map(|value| yaml::write(&value));
+    unified(expected, &projected(expected, actual))
+}
+
+/// A unified diff of two values as YAML.
+pub(super) fn unified(expected: &Value, actual: &Value) -> String {
+    let [expected, actual] = [expected, actual].map(yaml::write);
     TextDiff::from_lines(&expected, &actual)
         .unified_diff()
         .context_radius(CONTEXT)

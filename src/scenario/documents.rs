@@ -28,7 +28,7 @@ pub(super) struct Expectation {
 }
 
 /// What is expected of the objects that fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// There is one.
     Present,
@@ -38,6 +38,8 @@ pub(super) enum What {
     Count(usize),
     /// There is an Event.
     Event,
+    /// There is one, and it is as in the golden snapshot of this name.
+    Snapshot(String),
 }
 
 /// Part of an object, which fits all objects that hold it.
@@ -56,7 +58,15 @@ pub(super) struct Pattern {
 
 /// The keys of a document that is no object.
 const CHECK: Keys = Keys {
-    known: &["absent", "apiVersion", "count", "event", "kind", "of"],
+    known: &[
+        "absent",
+        "apiVersion",
+        "count",
+        "event",
+        "kind",
+        "of",
+        "snapshot",
+    ],
     refused: &[
         (
             "assert",
@@ -116,6 +126,9 @@ fn expectation(file: &Path, item: &Item<'_>, findings: &Findings) -> Option<Expe
     } else if let Some(count) = fields.get("count") {
         let count = count.count(0).and_then(|count| usize::try_from(count).ok());
         (What::Count(count?), fields.required("of", None)?)
+    } else if let Some(name) = fields.get("snapshot") {
+        let name = name.text()?.to_owned();
+        (What::Snapshot(name), fields.required("of", None)?)
     } else if let Some(event) = fields.get("event") {
         let pattern = event_pattern(file, &event)?;
         return Some(Expectation {
@@ -125,7 +138,7 @@ fn expectation(file: &Path, item: &Item<'_>, findings: &Findings) -> Option<Expe
     } else {
         if !findings.has_errors() {
             item.error(
-                "expected an object (apiVersion, kind, …), absent, count and of, or event",
+                "expected an object (apiVersion, kind, …), absent, count and of, event, or snapshot and of",
                 "",
             );
         }
@@ -233,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_four_kinds_of_expectations_are_told_apart() {
+    fn the_kinds_of_expectations_are_told_apart() {
         let text = "\
 apiVersion: v1
 kind: ConfigMap
@@ -246,13 +259,22 @@ count: 2
 of: {apiVersion: v1, kind: Pod, metadata: {labels: {app: a}}}
 ---
 event: {reason: Ready, note: done}
+---
+snapshot: whole
+of: {apiVersion: v1, kind: ConfigMap}
 ";
         let (read, problems) = read(text);
         assert_eq!(problems, [""; 0]);
-        let whats: Vec<_> = read.iter().map(|one| one.what).collect();
+        let whats: Vec<_> = read.iter().map(|one| one.what.clone()).collect();
         assert_eq!(
             whats,
-            [What::Present, What::Absent, What::Count(2), What::Event]
+            [
+                What::Present,
+                What::Absent,
+                What::Count(2),
+                What::Event,
+                What::Snapshot("whole".to_owned())
+            ]
         );
         assert_eq!(read[0].pattern.name.as_deref(), Some("a"));
         let path = [Step::Key("data".into()), Step::Key("x".into())];

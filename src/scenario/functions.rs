@@ -90,6 +90,14 @@ mod functions {
         }
     }
 
+    /// Fails the stage unless a value is as in the golden snapshot of a name, with a diff.
+    #[rhai_fn(volatile, return_raw)]
+    pub(crate) fn assert_snapshot(cx: NativeCallContext, name: &str, value: Dynamic) -> Answer<()> {
+        let (world, value) = (world(&cx)?, json(&value)?);
+        let checked = world.snapshots.check(name, &value, &world.namespace);
+        checked.map_err(refused)
+    }
+
     /// Calls a function again and again, while time passes, until it does not fail and does not return
     /// `false`.
     #[rhai_fn(name = "eventually", volatile, return_raw)]
@@ -161,6 +169,13 @@ mod functions {
     pub(crate) fn writes(cx: NativeCallContext) -> Answer<i64> {
         let written = world(&cx)?.floor.requests.written();
         Ok(i64::try_from(written).unwrap_or(i64::MAX))
+    }
+
+    /// How many requests the operator has sent so far, reads and watches included.
+    #[rhai_fn(volatile, return_raw)]
+    pub(crate) fn requests(cx: NativeCallContext) -> Answer<i64> {
+        let begun = world(&cx)?.floor.requests.begun();
+        Ok(i64::try_from(begun).unwrap_or(i64::MAX))
     }
 
     /// How many runs the operator has made so far.

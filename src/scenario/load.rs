@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::documents::{self, Expectation, Manifest};
 use super::functions;
 use super::settings::{self, Settings};
+use super::snapshot::{self, Snapshots};
 use super::stage::{Documents, Stage};
 use crate::model::Problem;
 use crate::model::findings::{Findings, list_of, nearest};
@@ -22,6 +23,8 @@ pub(super) struct Scenario {
     pub(super) stages: BTreeMap<Stage, Steps>,
     /// The CRDs of the project and those that the settings name.
     pub(super) crds: Vec<Manifest>,
+    /// Its golden snapshots.
+    pub(super) snapshots: Snapshots,
 }
 
 /// What a stage does: first its YAML file, then its script.
@@ -44,6 +47,8 @@ pub struct Place {
     pub crds_dir: PathBuf,
     /// Those to run; all if there are none.
     pub names: Vec<String>,
+    /// Whether golden snapshots are written instead of compared with.
+    pub update: bool,
 }
 
 /// Loads the scenarios in the order of their names.
@@ -139,6 +144,7 @@ impl Loading<'_> {
             crds.extend(self.manifests(&folder.join(file)));
         }
         Scenario {
+            snapshots: Snapshots::new(folder.join(snapshot::FOLDER), place.update),
             name,
             settings,
             stages,
@@ -270,6 +276,7 @@ mod tests {
             tests_dir: folder.path().to_owned(),
             crds_dir: folder.path().join("none"),
             names: names.iter().map(ToString::to_string).collect(),
+            update: false,
         };
         let loaded = load(&place, &engine());
         let problems = loaded.err().unwrap_or_default();

@@ -18,6 +18,7 @@ mod report;
 mod requests;
 mod runs;
 mod settings;
+mod snapshot;
 mod stage;
 mod verify;
 mod world;

@@ -88,7 +88,8 @@ async fn world(scenario: &Scenario, hands: &Stagehands) -> Result<World, Failure
             format!("{name}-{:08x}", rand::random::<u32>())
         }
     });
-    World::new(floor, &namespace, scenario.settings.deadline).await
+    let snapshots = scenario.snapshots.clone();
+    World::new(floor, &namespace, scenario.settings.deadline, snapshots).await
 }
 
 struct Play<'a> {

@@ -1,6 +1,7 @@
 //! What came of the scenarios: as text, JSON and JUnit's XML.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -32,6 +33,8 @@ pub struct Played {
     pub took: Duration,
     /// What its scripts have printed.
     pub said: Vec<String>,
+    /// The golden snapshots that were written.
+    pub snapshots: Vec<PathBuf>,
 }
 
 /// What came of a stage.
@@ -73,6 +76,7 @@ impl Played {
             stages,
             took,
             said,
+            snapshots: scenario.snapshots.written(),
         }
     }
 
@@ -109,6 +113,9 @@ impl Report {
                 let _ = writeln!(text, "{name:width$}  {stage:11}  {took:>9}{failed}");
                 name = "";
             }
+        }
+        for file in self.scenarios.iter().flat_map(|one| &one.snapshots) {
+            let _ = writeln!(text, "wrote {}", file.display());
         }
         for scenario in self.scenarios.iter().filter(|one| one.has_failed()) {
             for stage in &scenario.stages {
@@ -150,6 +157,7 @@ impl Report {
                 "seconds": scenario.took.as_secs_f64(),
                 "stages": stages.collect::<Vec<_>>(),
                 "printed": scenario.said,
+                "snapshots": scenario.snapshots,
             })
         });
         json!({
@@ -266,6 +274,7 @@ mod tests {
             stages: vec![stage(Stage::Create, None), stage(Stage::Verify, failure)],
             took: Duration::from_millis(24),
             said: said.iter().map(ToString::to_string).collect(),
+            snapshots: Vec::new(),
         };
         Report {
             scenarios: vec![

@@ -20,11 +20,12 @@ const EVENTS: usize = 20;
 /// An error that says what is not as expected, with a diff.
 pub(super) async fn check(world: &World, expected: &Expectation) -> Result<(), Failure> {
     let pattern = &expected.pattern;
-    let checked = match expected.what {
+    let checked = match &expected.what {
         What::Event => event(world, pattern).await,
         What::Present => present(world, pattern).await,
         What::Absent => absent(world, pattern).await,
-        What::Count(count) => counted(world, pattern, count).await,
+        What::Count(count) => counted(world, pattern, *count).await,
+        What::Snapshot(name) => as_in_snapshot(world, pattern, name).await,
     };
     checked.map_err(|failure| failure.at(&pattern.file, pattern.place(&[])))
 }
@@ -88,6 +89,18 @@ async fn counted(world: &World, pattern: &Pattern, count: usize) -> Result<(), F
         objects.len()
     );
     Err(Failure::new(message).with_details(names(&objects)))
+}
+
+/// One object fits, and it is as it was.
+async fn as_in_snapshot(world: &World, pattern: &Pattern, name: &str) -> Result<(), Failure> {
+    present(world, pattern).await?;
+    let mut objects = candidates(world, pattern, false).await?;
+    objects.retain(|object| mismatches(&pattern.value, object).is_empty());
+    let [object] = &objects[..] else {
+        let message = format!("{} objects fit, of which one is meant", objects.len());
+        return Err(Failure::new(message).with_details(names(&objects)));
+    };
+    world.snapshots.check(name, object, &world.namespace)
 }
 
 /// An Event fits whose `note` contains the text, and whose other fields are as given.

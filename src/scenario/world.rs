@@ -13,6 +13,7 @@ use super::documents::Manifest;
 use super::failure::Failure;
 use super::ground::Floor;
 use super::play::CRD;
+use super::snapshot::Snapshots;
 use crate::clock;
 use crate::cluster::connect::{self, Source, connect};
 use crate::cluster::request::{DeleteOptions, WriteOptions};
@@ -51,6 +52,7 @@ pub(super) struct World {
     pub(super) namespace: String,
     /// How long an expectation may take to come true.
     pub(super) deadline: Duration,
+    pub(super) snapshots: Snapshots,
     operator: Mutex<Option<Serving>>,
     /// What the scenario has applied and not deleted, in order.
     applied: Mutex<Vec<ObjectRef>>,
@@ -69,6 +71,7 @@ impl World {
         floor: Floor,
         namespace: &str,
         deadline: Duration,
+        snapshots: Snapshots,
     ) -> Result<Self, Failure> {
         let options = connect::Options {
             source: Source::Client(floor.client()),
@@ -81,6 +84,7 @@ impl World {
             cluster: connection.cluster,
             namespace: namespace.to_owned(),
             deadline,
+            snapshots,
             operator: Mutex::default(),
             applied: Mutex::default(),
             said: Mutex::default(),

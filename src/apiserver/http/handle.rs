@@ -39,7 +39,7 @@ fn other(cx: &Exchange<'_>, path: &str) -> Response<Body> {
     if path == "version" && cx.incoming.method != Method::GET {
         return respond::error(&not_allowed(), None);
     }
-    if let Some(answer) = health::answer(path) {
+    if let Some(answer) = health::answer(path, cx.incoming.query.first("verbose").is_some()) {
         return answer;
     }
     if let Some(answer) = openapi::answer(cx, path) {
@@ -185,7 +185,36 @@ pub(super) fn not_implemented() -> ApiError {
     ApiError::new(501, Some("NotImplemented"), message)
 }
 
+/// What only the agent of a node could answer.
+const OF_CONTAINERS: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
+
+/// 501 of what would reach into a container, 404 where there is not even a Pod.
+fn of_containers(cx: &Exchange<'_>, call: &Call) -> ApiError {
+    let verb = match cx.incoming.method {
+        Method::GET | Method::HEAD => "get",
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        _ => "delete",
+    };
+    let found = require(call, verb).and_then(|()| {
+        let whole = Call {
+            subresource: String::new(),
+            ..call.clone()
+        };
+        cx.registry.read(|store, _| registry::get(store, &whole))
+    });
+    let (plural, part) = (&call.resource.plural, &call.subresource);
+    found.err().unwrap_or_else(|| {
+        let message = format!("{plural}/{part} is not served: there are no containers here");
+        ApiError::new(501, Some("NotImplemented"), message)
+    })
+}
+
 fn verb(cx: &Exchange<'_>, path: &Path, call: &Call, form: Form) -> Result<Handled, ApiError> {
+    if OF_CONTAINERS.contains(&&*call.subresource) && !call.resource.is_custom() {
+        return Err(of_containers(cx, call));
+    }
     let collection = call.name.is_empty();
     let watch = path.watch || cx.incoming.query.flag("watch") == Some(true);
     match cx.incoming.method {

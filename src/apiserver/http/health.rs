@@ -4,11 +4,17 @@ use http::Response;
 use serde_json::json;
 
 use super::respond::{self, Body};
+use crate::apiserver::VERSION;
 
 /// The answer to one of the paths that are no objects, if there is such a path.
-pub(super) fn answer(path: &str) -> Option<Response<Body>> {
+/// `verbose`: by its parts.
+pub(super) fn answer(path: &str, verbose: bool) -> Option<Response<Body>> {
     match path {
         "version" => Some(version()),
+        "healthz" | "livez" | "readyz" if verbose => {
+            let parts = format!("[+]ping ok\n{path} check passed\n");
+            Some(respond::text(200, parts))
+        }
         "healthz" | "livez" | "readyz" => Some(respond::text(200, "ok")),
         _ => match path.split_once('/')? {
             ("healthz" | "livez" | "readyz", "ping") => Some(respond::plain(200, "ok")),
@@ -28,7 +34,7 @@ fn version() -> Response<Body> {
             "emulationMinor": "36",
             "minCompatibilityMajor": "1",
             "minCompatibilityMinor": "35",
-            "gitVersion": "v1.36.3",
+            "gitVersion": VERSION,
             "gitCommit": "",
             "gitTreeState": "",
             "buildDate": "1970-01-01T00:00:00Z",

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha512};
 
+use super::VERSION;
 use super::schema::builtin::unpack;
 
 pub use custom::Custom;
@@ -26,7 +27,7 @@ pub const V2: &[u8] = b"\n\x032.0\x12\x09\n\x04mini\x12\x011B\0";
 
 /// `/openapi/v2` as JSON: the same.
 pub fn v2() -> Value {
-    json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.36.3"}, "paths": {}})
+    json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": VERSION}, "paths": {}})
 }
 
 /// The paths of the built-in documents. The file itself is not kept: its documents are, once asked for.
@@ -87,7 +88,7 @@ pub fn document(path: &str, custom: &[Custom<'_>]) -> Option<Arc<str>> {
 
 /// The built-in documents never change, so that any constant is their hash.
 fn builtin_hash(path: &str) -> String {
-    hex(Sha512::digest(format!("v1.36.3 {path}")).as_slice())
+    hex(Sha512::digest(format!("{VERSION} {path}")).as_slice())
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::condition;
 
+use crate::apiserver::VERSION;
 use crate::apiserver::registry::Transaction;
 
 /// Its name.
@@ -47,6 +48,7 @@ pub(super) fn ensure(tx: &mut Transaction<'_>) {
 /// What a node's agent says of a node that is well.
 fn status(mut status: Value, now: &str) -> Value {
     let amounts = json!({"cpu": "100k", "memory": "100Ti", "pods": "100k"});
+    status["nodeInfo"]["kubeletVersion"] = json!(VERSION);
     status["capacity"] = amounts.clone();
     status["allocatable"] = amounts;
     status["addresses"] = json!([

@@ -5,6 +5,7 @@ mod certificates;
 mod custom;
 mod laws;
 mod life_cycle;
+mod refused;
 mod whole;
 mod writes;
 

@@ -1,8 +1,8 @@
 //! The kubeconfig of the embedded API server: what kubectl needs to reach it.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -27,15 +27,48 @@ pub(super) struct Kubeconfig<'a> {
     pub(super) token: &'a str,
 }
 
+/// A kubeconfig that is written. One that nobody has named goes with its server.
+pub(super) struct Written {
+    file: PathBuf,
+    is_temporary: bool,
+}
+
+impl Written {
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.file
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        if self.is_temporary {
+            // Somebody else may have tidied up.
+            let _ = fs::remove_file(&self.file);
+        }
+    }
+}
+
+/// Where a server on this machine is reached that listens at an address.
+pub(super) fn reached(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address.ip() {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
+}
+
 /// A token that nobody can guess.
 pub(super) fn token() -> String {
     Alphanumeric.sample_string(&mut rand::rng(), TOKEN)
 }
 
 impl Kubeconfig<'_> {
-    /// Writes the file, readable by its owner alone; returns where it is.
-    pub(super) fn write(&self, file: Option<&Path>) -> anyhow::Result<PathBuf> {
-        let file = file.map_or_else(|| self.temporary(), Path::to_owned);
+    /// Writes the file, readable by its owner alone.
+    pub(super) fn write(&self, named: Option<&Path>) -> anyhow::Result<Written> {
+        let file = named.map_or_else(|| self.temporary(), Path::to_owned);
         let written = OpenOptions::new()
             .write(true)
             .create(true)
@@ -44,7 +77,10 @@ impl Kubeconfig<'_> {
             .open(&file)
             .and_then(|mut out| out.write_all(self.text().as_bytes()));
         written.with_context(|| format!("cannot write the kubeconfig {}", file.display()))?;
-        Ok(file)
+        Ok(Written {
+            file,
+            is_temporary: named.is_none(),
+        })
     }
 
     /// One file per port, so that several servers do not share one.
@@ -69,5 +105,36 @@ impl Kubeconfig<'_> {
             }}],
             "current-context": NAME,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_listens_everywhere_is_reached_on_this_machine() {
+        let reached = |address: &str| super::reached(address.parse().unwrap()).to_string();
+        assert_eq!(reached("0.0.0.0:80"), "127.0.0.1:80");
+        assert_eq!(reached("[::]:80"), "[::1]:80");
+        assert_eq!(reached("10.0.0.1:80"), "10.0.0.1:80");
+    }
+
+    #[test]
+    fn a_file_that_nobody_has_named_goes_with_its_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = Kubeconfig {
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            authority: "",
+            token: "t",
+        };
+        let made_up = kubeconfig.write(None).unwrap();
+        let file = made_up.path().to_owned();
+        assert!(file.exists());
+        drop(made_up);
+        assert!(!file.exists());
+        let named = folder.path().join("kubeconfig");
+        drop(kubeconfig.write(Some(&named)).unwrap());
+        assert!(named.exists());
     }
 }

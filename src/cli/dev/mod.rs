@@ -1,29 +1,34 @@
 //! `rhai-operator dev`: the operator on an API server of its own, in one process, with no cluster.
 //!
 //! The embedded API server listens on loopback, so that kubectl works beside it. The project's CRDs and
-//! samples are applied, the operator runs on it, and changed files are picked up as in a cluster.
+//! samples are applied, the operator runs on it, and changed files are picked up: those of the roles as in a
+//! cluster, and the manifests too.
 
 mod kubeconfig;
+mod manifests;
+mod screen;
 mod state;
 mod view;
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::kubeconfig::Kubeconfig;
+use self::manifests::Manifests;
 use self::view::View;
+use super::Exit;
 use super::logging::{Logging, Unasked};
-use super::project::{Manifests, Project};
-use super::{Exit, install};
+use super::project::{self, Project};
 use crate::apiserver::{self, ApiServer, Trust, User, audit};
 use crate::clock::{self, Clock};
 use crate::cluster::connect::{self, Source, connect};
@@ -46,7 +51,7 @@ pub(super) struct Options {
     #[command(flatten)]
     project: Project,
     #[command(flatten)]
-    manifests: Manifests,
+    manifests: project::Manifests,
     /// Where the API is served; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     address: SocketAddr,
@@ -54,13 +59,19 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
     /// Token of the administrator in the kubeconfig; without it, one is made up.
-    #[arg(long, value_name = "TOKEN", env = "RHAI_OPERATOR_ADMIN_TOKEN")]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "RHAI_OPERATOR_ADMIN_TOKEN",
+        value_parser = NonEmptyStringValueParser::new()
+    )]
     admin_token: Option<String>,
     /// Authorities, in PEM, whose certificates are users: the common name is the user, the organisations
     /// are the groups.
     #[arg(long, value_name = "FILE")]
     client_ca_file: Option<PathBuf>,
-    /// File that the objects are loaded from, where it exists, and saved to at the end.
+    /// File that the objects are loaded from, where it exists, and saved to at the end; the samples in it
+    /// are left as they are.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// File that a line is added to for each answered request, in the format of the audit log.
@@ -76,26 +87,40 @@ pub(super) struct Options {
 impl Options {
     pub(super) fn run(self, toolchain: Toolchain) -> anyhow::Result<Exit> {
         self.project.check_flags()?;
+        let deploy_dir = self.manifests.deploy_dir()?.to_owned();
+        let watches_file = &self.project.watches_file;
+        anyhow::ensure!(
+            self.api_only || watches_file.exists(),
+            "there is no {}\n  hint: run it in the folder of a project, name the file with \
+             --watches-file, or serve the API alone with --api-only",
+            watches_file.display()
+        );
         let view = View::new(io::stdout().is_terminal() && !self.api_only);
-        match view.log() {
+        match view.log().filter(|_| io::stderr().is_terminal()) {
             Some(lines) => self
                 .logging
                 .init_to(move || lines.clone(), Unasked::NoRuns)?,
             None => self.logging.init(Unasked::NoRuns)?,
         }
-        super::runtime()?.block_on(self.serve(toolchain, view))
+        super::runtime()?.block_on(self.serve(&deploy_dir, toolchain, view))
     }
 
-    async fn serve(self, toolchain: Toolchain, view: View) -> anyhow::Result<Exit> {
+    async fn serve(
+        self,
+        deploy_dir: &Path,
+        toolchain: Toolchain,
+        view: View,
+    ) -> anyhow::Result<Exit> {
         // Before anybody can know that there is something to stop.
         let shutdown = operator::shutdown()?;
         let server = ApiServer::new(apiserver::Options {
             audit: self.audit_log()?,
             ..apiserver::Options::default()
         });
-        if let Some(file) = &self.state {
-            state::load(&server, file)?;
-        }
+        let is_new = match &self.state {
+            Some(file) => !state::load(&server, file)?,
+            None => true,
+        };
         let listener = TcpListener::bind(self.address)
             .await
             .with_context(|| format!("cannot listen on {}", self.address))?;
@@ -103,18 +128,20 @@ impl Options {
         server.add_token(&token, User::admin());
         let listening = server.serve_tls(listener, self.trust()?)?;
         let kubeconfig = Kubeconfig {
-            address: listening.address,
+            address: kubeconfig::reached(listening.address),
             authority: listening.authority.as_deref().unwrap_or_default(),
             token: &token,
         };
-        let file = kubeconfig.write(self.kubeconfig_out.as_deref())?;
-        view.serving(listening.address, &file)?;
+        let kubeconfig = kubeconfig.write(self.kubeconfig_out.as_deref())?;
+        view.serving(kubeconfig::reached(listening.address), kubeconfig.path())?;
         let driving = tokio::spawn(server.clone().drive());
         let result = if self.api_only {
             shutdown.cancelled().await;
             Ok(Exit::Done)
         } else {
-            self.operate(&server, toolchain, &view, shutdown).await
+            let manifests = (deploy_dir, is_new);
+            self.operate(&server, manifests, toolchain, &view, shutdown)
+                .await
         };
         driving.abort();
         if let Some(file) = &self.state {
@@ -147,6 +174,7 @@ impl Options {
     async fn operate(
         &self,
         server: &ApiServer,
+        (deploy_dir, samples): (&Path, bool),
         toolchain: Toolchain,
         view: &View,
         shutdown: CancellationToken,
@@ -157,9 +185,7 @@ impl Options {
             ..connect::Options::default()
         });
         let cluster = connection.await?.cluster;
-        let deploy_dir = &self.manifests.deploy_dir;
-        install::crds(&cluster, deploy_dir).await?;
-        install::samples(&cluster, deploy_dir).await?;
+        let manifests = Manifests::apply(&cluster, deploy_dir, samples).await?;
         let options = operator::Options {
             watches_file: self.project.watches_file.clone(),
             roles_dir: self.project.roles_dir.clone(),
@@ -177,10 +203,15 @@ impl Options {
             drain: DRAIN,
         };
         let running = operator::run_until(options, toolchain, shutdown);
-        tokio::pin!(running);
+        let following = manifests.follow(&cluster);
+        tokio::pin!(running, following);
         loop {
             tokio::select! {
-                result = &mut running => return super::run::ended(result),
+                result = &mut running => {
+                    view.draw()?;
+                    return super::run::ended(result);
+                }
+                () = &mut following => {}
                 () = clock::sleep(FRAME) => view.draw()?,
             }
         }

@@ -1,29 +1,56 @@
 //! The state of the embedded API server in a file, from one session to the next.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
 use crate::apiserver::ApiServer;
 
-/// Loads the objects of a file; one that does not exist yet is an empty state.
-pub(super) fn load(server: &ApiServer, file: &Path) -> anyhow::Result<()> {
+/// Loads the objects of a file; `false` if there is none yet. A file that could not be saved to is an
+/// error here, and not when there is something to lose.
+pub(super) fn load(server: &ApiServer, file: &Path) -> anyhow::Result<bool> {
     let text = match fs::read(file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        text => text.with_context(|| format!("cannot read the state {}", file.display()))?,
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        text => Some(text.with_context(|| format!("cannot read the state {}", file.display()))?),
     };
-    let wrong = || format!("{} is no state of this command", file.display());
+    let new = beside(file);
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(&new)
+        .and_then(|_| fs::remove_file(&new))
+        .with_context(|| unsaved(file))?;
+    let Some(text) = text else {
+        return Ok(false);
+    };
+    let wrong = || {
+        format!(
+            "{} is no state that `dev --state` has saved; remove it to begin anew",
+            file.display()
+        )
+    };
     let state = serde_json::from_slice(&text).with_context(wrong)?;
-    server.load(state).with_context(wrong)
+    server.load(state).with_context(wrong)?;
+    Ok(true)
 }
 
 /// Saves the objects; the file is whole or as it was before.
 pub(super) fn save(server: &ApiServer, file: &Path) -> anyhow::Result<()> {
-    let mut new = file.as_os_str().to_owned();
-    new.push(".new");
+    let new = beside(file);
     fs::write(&new, server.save().to_string())
         .and_then(|()| fs::rename(&new, file))
-        .with_context(|| format!("cannot save the state to {}", file.display()))
+        .with_context(|| unsaved(file))
+}
+
+fn unsaved(file: &Path) -> String {
+    format!("cannot save the state to {}", file.display())
+}
+
+/// The file that becomes the state when it is whole.
+fn beside(file: &Path) -> PathBuf {
+    let mut new = file.as_os_str().to_owned();
+    new.push(".new");
+    new.into()
 }

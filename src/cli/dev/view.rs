@@ -12,6 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
+use super::screen::{self, Size};
 use crate::clock::Clock;
 use crate::controller::Observer;
 use crate::model::{ObjectRef, Outcome, Reason};
@@ -19,8 +20,6 @@ use crate::reconcile::Report;
 
 /// Lines of the log that stay in view.
 const LINES: usize = 12;
-/// Clears the terminal and goes to its upper left corner.
-const CLEAR: &str = "\x1b[H\x1b[2J\x1b[3J";
 
 /// A view of one operator. Clones share it.
 #[derive(Clone)]
@@ -39,11 +38,14 @@ struct State {
     unfinished: Vec<u8>,
     /// Whether there is anything new since the last drawing.
     stale: bool,
+    /// How large the last drawing could be.
+    drawn: Option<Size>,
 }
 
 /// What is known of a custom resource.
 struct Row {
     runs: u64,
+    /// Of all runs.
     writes: usize,
     state: &'static str,
     message: String,
@@ -77,15 +79,23 @@ impl View {
         Ok(())
     }
 
-    /// Draws the table if there is anything new.
+    /// Draws the table if there is anything new, or if the terminal is larger or smaller now.
     pub(super) fn draw(&self) -> io::Result<()> {
-        let mut state = self.shared.lock();
-        if !self.drawn || !std::mem::take(&mut state.stale) {
+        if !self.drawn {
             return Ok(());
         }
-        let mut out = io::stdout().lock();
-        write!(out, "{CLEAR}{}", picture(&state))?;
-        out.flush()
+        let size = Size::of_terminal();
+        let mut state = self.shared.lock();
+        if !std::mem::take(&mut state.stale) && state.drawn == Some(size) {
+            return Ok(());
+        }
+        let is_first = state.drawn.replace(size).is_none();
+        screen::draw(
+            &mut io::stdout().lock(),
+            &picture(&state, size),
+            size,
+            is_first,
+        )
     }
 }
 
@@ -94,20 +104,22 @@ impl Observer for View {
         let object = report.cr.object_ref();
         let mut state = self.shared.lock();
         state.stale = true;
-        if report.gone {
-            state.rows.remove(&object);
-        } else {
+        let word = word(report);
+        let before = state.rows.remove(&object);
+        let as_before = before.as_ref().is_some_and(|row| row.state == word);
+        if !report.gone {
+            let (runs, writes) = before.map_or((0, 0), |row| (row.runs, row.writes));
             let row = Row {
-                runs: state.rows.get(&object).map_or(1, |row| row.runs + 1),
-                writes: report.writes.len(),
-                state: word(report),
+                runs: runs + 1,
+                writes: writes + report.writes.len(),
+                state: word,
                 message: report.outcome.message().unwrap_or_default().to_owned(),
                 at: self.clock.timestamp(),
                 took: report.took,
             };
             state.rows.insert(object.clone(), row);
         }
-        let quiet = report.outcome == Outcome::Done && report.writes.is_empty() && !report.gone;
+        let quiet = report.outcome == Outcome::Done && report.writes.is_empty() && as_before;
         if !self.drawn && !quiet {
             let at = self.clock.timestamp();
             // A closed stdout leaves nowhere to say so.
@@ -134,12 +146,15 @@ fn head(address: SocketAddr, kubeconfig: &Path) -> String {
 }
 
 fn line(at: Timestamp, object: &ObjectRef, reason: Reason, report: &Report) -> String {
+    let writes = match report.writes.len() {
+        1 => "1 write".to_owned(),
+        count => format!("{count} writes"),
+    };
     let mut line = format!(
-        "{} {object}: {} ({}, {} writes, {})",
+        "{} {object}: {} ({}, {writes}, {})",
         time(at),
         word(report),
         reason.as_str(),
-        report.writes.len(),
         millis(report.took),
     );
     if let Some(message) = report.outcome.message() {
@@ -150,18 +165,49 @@ fn line(at: Timestamp, object: &ObjectRef, reason: Reason, report: &Report) -> S
     line
 }
 
-fn picture(state: &State) -> String {
-    let mut text = String::new();
+/// What there is room for: of the log its end, of the table what is not done first.
+fn picture(state: &State, size: Size) -> Vec<String> {
+    let mut lines = Vec::new();
     if let Some((address, kubeconfig)) = &state.server {
-        text += &head(*address, kubeconfig);
+        lines.extend(head(*address, kubeconfig).lines().map(str::to_owned));
     }
+    lines.push(String::new());
+    let log: Vec<String> = state
+        .lines
+        .iter()
+        .flat_map(|line| screen::wrapped(line, size.columns))
+        .collect();
+    let most = LINES.min(size.rows / 3);
+    let log = &log[log.len().saturating_sub(most)..];
+    // Beside the titles, the line before the log, and that of the cursor.
+    let room = size.rows.saturating_sub(lines.len() + log.len() + 3);
+    lines.extend(table(&state.rows, room));
+    if !log.is_empty() {
+        lines.push(String::new());
+        lines.extend_from_slice(log);
+    }
+    lines
+}
+
+fn table(rows: &BTreeMap<ObjectRef, Row>, room: usize) -> Vec<String> {
     let titles = [
-        "OBJECT", "STATE", "RUNS", "WRITES", "LAST RUN", "TOOK", "MESSAGE",
+        "KIND", "OBJECT", "STATE", "RUNS", "WRITES", "LAST RUN", "TOOK", "MESSAGE",
     ];
-    let mut rows = vec![titles.map(str::to_owned)];
-    rows.extend(state.rows.iter().map(|(object, row)| {
+    let mut shown: Vec<_> = rows.iter().collect();
+    if shown.len() > room {
+        shown.sort_by_key(|(_, row)| row.state == Outcome::Done.as_str());
+        // One line says that there are more.
+        shown.truncate(room.saturating_sub(1));
+    }
+    let more = rows.len() - shown.len();
+    let mut cells = vec![titles.map(str::to_owned)];
+    cells.extend(shown.into_iter().map(|(object, row)| {
         [
-            object.to_string(),
+            object.gvk.kind.to_string(),
+            match &object.namespace {
+                Some(namespace) => format!("{namespace}/{}", object.name),
+                None => object.name.to_string(),
+            },
             row.state.to_owned(),
             row.runs.to_string(),
             row.writes.to_string(),
@@ -170,32 +216,25 @@ fn picture(state: &State) -> String {
             row.message.lines().next().unwrap_or_default().to_owned(),
         ]
     }));
-    text.push('\n');
-    text += &aligned(&rows);
-    if !state.lines.is_empty() {
-        text.push('\n');
+    let mut lines = aligned(&cells);
+    if more > 0 {
+        lines.push(format!("… and {more} more"));
     }
-    for line in &state.lines {
-        text += line;
-        text.push('\n');
-    }
-    text
+    lines
 }
 
 /// Columns as wide as their widest cell.
-fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
+fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..N).filter_map(width).collect();
-    let mut text = String::new();
-    for row in rows {
+    let line = |row: &[String; N]| {
         let cells = row.iter().zip(&widths);
-        let line: Vec<String> = cells
+        let cells: Vec<String> = cells
             .map(|(cell, width)| format!("{cell:width$}"))
             .collect();
-        text += line.join("   ").trim_end();
-        text.push('\n');
-    }
-    text
+        cells.join("   ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }
 
 fn time(at: Timestamp) -> String {
@@ -243,6 +282,15 @@ mod tests {
         Report::new(outcome, &Arc::new(Object::from_value(&gvk, &cr).unwrap()))
     }
 
+    const SIZE: Size = Size {
+        columns: 100,
+        rows: 30,
+    };
+
+    fn drawn(view: &View, size: Size) -> Vec<String> {
+        picture(&view.shared.lock(), size)
+    }
+
     #[test]
     fn a_run_is_a_row_until_its_object_is_gone() {
         let view = View::new(true);
@@ -251,14 +299,38 @@ mod tests {
             on: "Deployment a".to_owned(),
         };
         view.ran(Reason::Child, &report(waiting));
-        let picture = super::picture(&view.shared.lock());
-        let row = picture.lines().last().unwrap();
-        assert!(row.contains("waiting   2"), "{picture}");
-        assert!(row.ends_with("Deployment a"), "{picture}");
+        let picture = drawn(&view, SIZE);
+        let row = picture.last().unwrap();
+        assert!(
+            row.starts_with("Web    n/a      waiting   2"),
+            "{picture:?}"
+        );
+        assert!(row.ends_with("Deployment a"), "{picture:?}");
         let mut gone = report(Outcome::Done);
         gone.gone = true;
         view.ran(Reason::Deleted, &gone);
         assert!(view.shared.lock().rows.is_empty());
+    }
+
+    #[test]
+    fn what_is_not_done_is_shown_where_there_is_no_room_for_all() {
+        let view = View::new(true);
+        let mut done = report(Outcome::Done);
+        for name in ["a", "b", "c", "d"] {
+            let gvk = Gvk::new("example.com", "v1", "Web");
+            let cr = json!({"metadata": {"name": name, "namespace": "n", "uid": name}});
+            done.cr = Arc::new(Object::from_value(&gvk, &cr).unwrap());
+            view.ran(Reason::Created, &done);
+        }
+        done.outcome = Outcome::Waiting {
+            on: "something".to_owned(),
+        };
+        view.ran(Reason::Child, &done);
+        let size = Size { rows: 7, ..SIZE };
+        let picture = drawn(&view, size);
+        assert!(picture[2].contains("n/d"), "{picture:?}");
+        assert_eq!(picture.last().unwrap(), "… and 2 more");
+        assert!(picture.len() < size.rows, "{picture:?}");
     }
 
     #[test]

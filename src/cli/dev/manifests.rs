@@ -1,0 +1,188 @@
+//! The project's CRDs and samples in the embedded API server, from the start and whenever a file changes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use crate::cli::install;
+use crate::cluster::Cluster;
+use crate::role::FileWatch;
+
+/// By what `kubectl apply` knows what it applied before. With it, it goes on from what is applied here.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Bytes that all annotations of an object may have together.
+const ANNOTATIONS: usize = 256 << 10;
+
+/// A deploy folder, and what its files held when they were applied.
+pub(super) struct Manifests {
+    folder: PathBuf,
+    applied: BTreeMap<PathBuf, String>,
+}
+
+impl Manifests {
+    /// Applies a folder's CRDs and, unless they are left as they are on the server, its samples.
+    pub(super) async fn apply(
+        cluster: &Cluster,
+        folder: &Path,
+        samples: bool,
+    ) -> anyhow::Result<Self> {
+        let mut manifests = Self {
+            folder: folder.to_owned(),
+            applied: BTreeMap::new(),
+        };
+        for file in install::manifests(&folder.join("crds"))? {
+            manifests.file(cluster, file, true).await?;
+        }
+        for file in install::manifests(&folder.join("samples"))? {
+            manifests.file(cluster, file, samples).await?;
+        }
+        Ok(manifests)
+    }
+
+    /// Applies what changes from now on; does not end.
+    pub(super) async fn follow(mut self, cluster: &Cluster) {
+        while self.folder.is_dir() {
+            let watch = match FileWatch::start(&self.folder, &self.folder) {
+                Ok(watch) => watch,
+                Err(error) => {
+                    tracing::warn!(%error, "changes of manifests are seen after a restart only");
+                    break;
+                }
+            };
+            // What changed before there was a watch.
+            self.renew(cluster).await;
+            watch.changed().await;
+        }
+        std::future::pending::<()>().await;
+    }
+
+    async fn renew(&mut self, cluster: &Cluster) {
+        for part in ["crds", "samples"] {
+            let files = match install::manifests(&self.folder.join(part)) {
+                Ok(files) => files,
+                Err(error) => {
+                    tracing::error!("{error:#}");
+                    continue;
+                }
+            };
+            for file in files {
+                let shown = file.display().to_string();
+                match self.file(cluster, file, true).await {
+                    Ok(true) => tracing::info!("applied {shown}"),
+                    Ok(false) => {}
+                    Err(error) => tracing::error!("{error:#}"),
+                }
+            }
+        }
+    }
+
+    /// Applies a file unless it is as it was; `false`: its content counts as applied.
+    async fn file(
+        &mut self,
+        cluster: &Cluster,
+        file: PathBuf,
+        apply: bool,
+    ) -> anyhow::Result<bool> {
+        let text = fs::read_to_string(&file);
+        let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+        if self.applied.get(&file) == Some(&text) {
+            return Ok(false);
+        }
+        // What is refused is not tried again before it is changed.
+        self.applied.insert(file.clone(), text.clone());
+        if apply {
+            install::objects(cluster, &file, &text, annotate).await?;
+        }
+        Ok(apply)
+    }
+}
+
+/// Adds what `kubectl apply` would.
+fn annotate(object: &mut Value) {
+    let mut written = object.to_string();
+    written.push('\n');
+    if written.len() >= ANNOTATIONS || !object["metadata"].is_object() {
+        return;
+    }
+    let annotations = &mut object["metadata"]["annotations"];
+    if annotations.is_null() {
+        *annotations = json!({});
+    }
+    if let Some(annotations) = annotations.as_object_mut() {
+        annotations.insert(LAST_APPLIED.to_owned(), Value::from(written));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apiserver::{self, ApiServer, User};
+    use crate::cluster::connect::{self, Source};
+    use crate::model::{Gvk, ObjectRef};
+
+    async fn cluster() -> Cluster {
+        let server = ApiServer::new(apiserver::Options::default());
+        let client = kube::Client::new(server.client(User::admin()), "default");
+        let options = connect::Options {
+            source: Source::Client(client),
+            ..connect::Options::default()
+        };
+        connect::connect(options).await.unwrap().cluster
+    }
+
+    fn config_map(value: &str) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "a"}, "data": {"value": value},
+        })
+    }
+
+    async fn value(cluster: &Cluster) -> Option<String> {
+        let object = ObjectRef::new(Gvk::new("", "v1", "ConfigMap"), Some("default"), "a");
+        let found = cluster.get(&object).await.unwrap()?;
+        found.value()["data"]["value"].as_str().map(str::to_owned)
+    }
+
+    #[tokio::test]
+    async fn samples_of_a_loaded_state_stay_until_their_files_change() {
+        let (folder, cluster) = (tempfile::tempdir().unwrap(), cluster().await);
+        let samples = folder.path().join("samples");
+        fs::create_dir(&samples).unwrap();
+        let write = |text: &str| fs::write(samples.join("a.yaml"), text).unwrap();
+        write(&config_map("1").to_string());
+        let left = Manifests::apply(&cluster, folder.path(), false)
+            .await
+            .unwrap();
+        assert_eq!(value(&cluster).await, None);
+        drop(left);
+        let mut manifests = Manifests::apply(&cluster, folder.path(), true)
+            .await
+            .unwrap();
+        assert_eq!(value(&cluster).await.as_deref(), Some("1"));
+        install::apply(&cluster, &config_map("2")).await.unwrap();
+        manifests.renew(&cluster).await;
+        assert_eq!(value(&cluster).await.as_deref(), Some("2"));
+        write("data: [");
+        manifests.renew(&cluster).await;
+        assert_eq!(value(&cluster).await.as_deref(), Some("2"));
+        write(&config_map("3").to_string());
+        manifests.renew(&cluster).await;
+        assert_eq!(value(&cluster).await.as_deref(), Some("3"));
+    }
+
+    #[test]
+    fn kubectl_finds_what_was_applied() {
+        let mut object = json!({"kind": "Web", "metadata": {"name": "a"}});
+        let before = object.clone();
+        annotate(&mut object);
+        let annotation = object["metadata"]["annotations"][LAST_APPLIED].as_str();
+        let found: Value = serde_json::from_str(annotation.unwrap()).unwrap();
+        assert_eq!(found, before);
+        let mut large = json!({"metadata": {"name": "x".repeat(ANNOTATIONS)}});
+        annotate(&mut large);
+        assert!(large["metadata"]["annotations"].is_null());
+    }
+}

@@ -1,0 +1,104 @@
+//! Drawing on a terminal: whole pictures, one over the other, each as large as the terminal is now.
+
+use std::io::{self, Write};
+
+use terminal_size::{Height, Width, terminal_size};
+
+/// Where the size cannot be known.
+const USUAL: Size = Size {
+    columns: 80,
+    rows: 24,
+};
+const HOME: &str = "\x1b[H";
+/// Clears what is right of the cursor in its line.
+const REST_OF_LINE: &str = "\x1b[K";
+/// Clears what is below the cursor.
+const BELOW: &str = "\x1b[J";
+
+/// How much there is room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) columns: usize,
+    pub(super) rows: usize,
+}
+
+impl Size {
+    /// The terminal's.
+    pub(super) fn of_terminal() -> Self {
+        terminal_size().map_or(USUAL, |(Width(columns), Height(rows))| Self {
+            columns: columns.into(),
+            rows: rows.into(),
+        })
+    }
+}
+
+/// Draws a picture over the one before; `first`: what the terminal shows is scrolled up, and not lost.
+pub(super) fn draw(
+    out: &mut impl Write,
+    lines: &[String],
+    size: Size,
+    first: bool,
+) -> io::Result<()> {
+    let mut text = String::new();
+    if first {
+        text += &"\n".repeat(size.rows);
+    }
+    text += HOME;
+    // The last row stays free for the cursor.
+    for line in lines.iter().take(size.rows.saturating_sub(1)) {
+        text += &cut(line, size.columns);
+        text += REST_OF_LINE;
+        text.push('\n');
+    }
+    text += BELOW;
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// As much of a line as there is room for.
+fn cut(line: &str, columns: usize) -> String {
+    if line.chars().count() <= columns {
+        return line.to_owned();
+    }
+    let mut cut: String = line.chars().take(columns.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// A line in pieces that fit.
+pub(super) fn wrapped(line: &str, columns: usize) -> Vec<String> {
+    let characters: Vec<char> = line.chars().collect();
+    if characters.is_empty() {
+        return vec![String::new()];
+    }
+    let pieces = characters.chunks(columns.max(1));
+    pieces.map(|piece| piece.iter().collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_fits_and_leaves_nothing_of_the_one_before() {
+        let size = Size {
+            columns: 5,
+            rows: 3,
+        };
+        let mut out = Vec::new();
+        let lines = ["abcdef", "xyz", "no room"].map(str::to_owned);
+        draw(&mut out, &lines, size, false).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, "\x1b[Habcd…\x1b[K\nxyz\x1b[K\n\x1b[J");
+        let mut out = Vec::new();
+        draw(&mut out, &lines[1..2], size, true).unwrap();
+        assert!(out.starts_with(b"\n\n\n\x1b[Hxyz"));
+    }
+
+    #[test]
+    fn a_long_line_is_wrapped() {
+        assert_eq!(wrapped("abcdefg", 3), ["abc", "def", "g"]);
+        assert_eq!(wrapped("", 3), [""]);
+        assert_eq!(wrapped("äöü", 3), ["äöü"]);
+    }
+}
