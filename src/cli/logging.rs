@@ -13,7 +13,7 @@ pub(super) struct Logging {
     pub(super) log_format: Format,
     /// Least level to log: error, warn, info, debug, trace, or directives like `info,rhai_operator=debug`;
     /// without it info, but for what the command prints itself.
-    #[arg(long, value_name = "LEVEL", env = "RHAI_OPERATOR_LOG_LEVEL")]
+    #[arg(long, value_name = "LEVEL", env = "RHAI_OPERATOR_LOG_LEVEL", value_parser = level)]
     pub(super) log_level: Option<String>,
 }
 
@@ -64,10 +64,11 @@ impl Logging {
     }
 
     fn level(&self, unasked: Unasked) -> &str {
-        match &self.log_level {
-            Some(asked) => asked,
-            None => unasked.directives(),
-        }
+        let asked = self.log_level.as_deref();
+        // A variable that is set to nothing asks for nothing.
+        asked
+            .filter(|level| !level.is_empty())
+            .unwrap_or_else(|| unasked.directives())
     }
 
     fn format(&self) -> logging::Format {
@@ -77,6 +78,10 @@ impl Logging {
             Format::Json => logging::Format::Json,
         }
     }
+}
+
+fn level(text: &str) -> Result<String, logging::Error> {
+    logging::check(text).map(|()| text.to_owned())
 }
 
 #[cfg(test)]
@@ -92,6 +97,7 @@ mod tests {
         for unasked in [Unasked::Info, Unasked::NoRuns, Unasked::Nothing] {
             assert_eq!(of(Some("info")).level(unasked), "info");
             assert_eq!(of(None).level(unasked), unasked.directives());
+            assert_eq!(of(Some("")).level(unasked), unasked.directives());
         }
     }
 }

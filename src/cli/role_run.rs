@@ -15,11 +15,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use tokio_util::sync::CancellationToken;
 
 use self::choice::Choice;
-use self::resource::Found;
+use self::resource::{Found, Wanted};
 use super::connection::Connection;
 use super::logging::{Logging, Unasked};
 use super::output::Output;
@@ -96,6 +97,7 @@ impl Options {
             )?;
             return Ok(Exit::Usage);
         }
+        let wanted = Wanted::read(&self.cr)?;
         let environment = Environment::of_process();
         let Project {
             watches_file,
@@ -123,7 +125,7 @@ impl Options {
         let selection = self.choice.of(role)?;
         let runtime = super::runtime()?;
         let pool = Arc::new(Pool::new(toolchain.engine, 1, runtime.handle().clone()));
-        let (report, known) = runtime.block_on(self.once(&project, pool, selection))?;
+        let (report, known) = runtime.block_on(self.once(&project, wanted, pool, selection))?;
         self.show(&report, known)?;
         Ok(exit(&report, self.plan))
     }
@@ -132,6 +134,7 @@ impl Options {
     async fn once(
         &self,
         project: &role::Project,
+        wanted: Wanted,
         pool: Arc<Pool>,
         selection: Selection,
     ) -> anyhow::Result<(Report, bool)> {
@@ -139,14 +142,13 @@ impl Options {
             cluster, namespace, ..
         } = self.ground().await?;
         let selected = resource::Selection {
-            cr: &self.cr,
             namespace: self.namespace.as_deref(),
             default_namespace: &namespace,
             set: &self.set,
             watches: &project.watches,
             source_of_kinds: &self.source_of_kinds()?,
         };
-        let Found { mut cr, mut live } = resource::find(&cluster, &selected).await?;
+        let Found { mut cr, mut live } = resource::find(&cluster, wanted, &selected).await?;
         if self.against == Against::Embedded && !live {
             cr = Arc::unwrap_or_clone(install::apply(&cluster, &cr.value()).await?);
             live = true;
@@ -207,7 +209,11 @@ impl Options {
             ..connect::Options::default()
         })
         .await?;
-        if self.against == Against::Embedded {
+        if self.against == Against::Cluster {
+            let host = &connection.host;
+            let reached = connection.cluster.reach().await;
+            reached.with_context(|| format!("the API server {host} does not answer"))?;
+        } else {
             install::crds(&connection.cluster, self.manifests.deploy_dir()?).await?;
             for file in &self.input {
                 install::file(&connection.cluster, file).await?;

@@ -1,6 +1,8 @@
 //! `rhai-operator run`: the operator as a process.
 
 use std::io::Write;
+use std::num::NonZeroUsize;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
@@ -11,7 +13,7 @@ use super::logging::{Logging, Unasked};
 use super::project::Project;
 use crate::clock::Clock;
 use crate::role::Toolchain;
-use crate::server::Address;
+use crate::server::{Address, MalformedAddress};
 use crate::watches::Environment;
 use crate::{model, operator};
 
@@ -32,7 +34,7 @@ pub(super) struct Options {
         env = "RHAI_OPERATOR_METRICS_BIND_ADDRESS",
         default_value = ":8080"
     )]
-    metrics_bind_address: String,
+    metrics_bind_address: Endpoint,
     /// Where to serve /healthz and /readyz; 0 turns them off.
     #[arg(
         long,
@@ -40,7 +42,7 @@ pub(super) struct Options {
         env = "RHAI_OPERATOR_HEALTH_PROBE_BIND_ADDRESS",
         default_value = ":8081"
     )]
-    health_probe_bind_address: String,
+    health_probe_bind_address: Endpoint,
     /// Let one of several replicas work while the others stand by.
     #[arg(long, env = "RHAI_OPERATOR_LEADER_ELECT")]
     leader_elect: bool,
@@ -49,23 +51,26 @@ pub(super) struct Options {
         long,
         value_name = "NAME",
         env = "RHAI_OPERATOR_LEADER_ELECTION_ID",
-        default_value = "rhai-operator"
+        default_value = "rhai-operator",
+        value_parser = name
     )]
     leader_election_id: String,
     /// Namespace of the lease; in a cluster it defaults to this process's own.
     #[arg(
         long,
         value_name = "NAME",
-        env = "RHAI_OPERATOR_LEADER_ELECTION_NAMESPACE"
+        env = "RHAI_OPERATOR_LEADER_ELECTION_NAMESPACE",
+        value_parser = name
     )]
     leader_election_namespace: Option<String>,
     /// How many CRs of one kind are reconciled at a time; by default what the CPU quota suggests.
     #[arg(
         long,
         value_name = "N",
-        env = "RHAI_OPERATOR_MAX_CONCURRENT_RECONCILES"
+        env = "RHAI_OPERATOR_MAX_CONCURRENT_RECONCILES",
+        value_parser = count
     )]
-    max_concurrent_reconciles: Option<std::num::NonZeroUsize>,
+    max_concurrent_reconciles: Option<NonZeroUsize>,
     /// How often a CR is reconciled though nothing changed; 0s means never.
     #[arg(long, value_name = "DURATION", env = "RHAI_OPERATOR_RECONCILE_PERIOD", default_value = "10h", value_parser = duration)]
     reconcile_period: Duration,
@@ -112,8 +117,8 @@ impl Options {
             source: connection.source(),
             clock: Clock::system(),
             observer: None,
-            metrics_address: Address::parse(&metrics_bind_address)?,
-            health_address: Address::parse(&health_probe_bind_address)?,
+            metrics_address: metrics_bind_address.0,
+            health_address: health_probe_bind_address.0,
             name: leader_election_id,
             election: leader_elect.then_some(operator::Election {
                 namespace: leader_election_namespace,
@@ -141,6 +146,32 @@ pub(super) fn ended(result: Result<(), operator::Error>) -> anyhow::Result<Exit>
 /// A run waits for the API server most of its time, so that several fit on a CPU.
 fn default_concurrency() -> usize {
     super::cpus() * 4
+}
+
+/// Where to serve, or nowhere.
+#[derive(Clone, Debug)]
+struct Endpoint(Option<Address>);
+
+impl FromStr for Endpoint {
+    type Err = MalformedAddress;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Address::parse(text).map(Self)
+    }
+}
+
+/// The name of a lease or a namespace.
+fn name(text: &str) -> Result<String, &'static str> {
+    if model::syntax::is_dns_subdomain(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected lower case letters, digits, dashes and dots, as in my-operator")
+    }
+}
+
+fn count(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse()
+        .map_err(|_| "expected a whole number of at least 1")
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -9,7 +9,7 @@ use http::HeaderValue;
 use http::header::USER_AGENT;
 use kube::Config;
 use kube::client::ClientBuilder;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use tower::Layer;
 
 use super::layer::{Measure, Observer};
@@ -73,7 +73,26 @@ pub struct Options {
 /// Why there is no cluster to talk to.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kubeconfig cannot be read or names a context that it lacks.
+    /// The kubeconfig cannot be read.
+    #[error("cannot read the kubeconfig {file}")]
+    Unreadable {
+        /// Which one.
+        file: String,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The kubeconfig lacks the context that is asked for.
+    #[error("the kubeconfig {file} has no context {context:?}; it has {}", .known.join(", "))]
+    NoContext {
+        /// Which one.
+        file: String,
+        /// What is asked for.
+        context: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The kubeconfig does not say what it should.
     #[error("cannot use the kubeconfig {file}")]
     Kubeconfig {
         /// Which one.
@@ -178,26 +197,46 @@ async fn configured(
     })
 }
 
-async fn from_kubeconfig(
-    kubeconfig: Option<PathBuf>,
-    context: Option<String>,
-) -> Result<Config, Error> {
-    let context = KubeConfigOptions {
+async fn from_kubeconfig(path: Option<PathBuf>, context: Option<String>) -> Result<Config, Error> {
+    let named = || {
+        std::env::var("KUBECONFIG")
+            .ok()
+            .filter(|value| !value.is_empty())
+    };
+    let file = match &path {
+        Some(path) => path.display().to_string(),
+        None => named().unwrap_or_else(|| "~/.kube/config".to_owned()),
+    };
+    let failed = |cause| match cause {
+        KubeconfigError::ReadConfig(cause, _) => Error::Unreadable {
+            file: file.clone(),
+            cause,
+        },
+        cause => Error::Kubeconfig {
+            file: file.clone(),
+            cause,
+        },
+    };
+    let kubeconfig = match &path {
+        Some(path) => Kubeconfig::read_from(path),
+        None => Kubeconfig::read(),
+    };
+    let kubeconfig = kubeconfig.map_err(failed)?;
+    let known = || kubeconfig.contexts.iter().map(|context| &context.name);
+    if let Some(context) = context
+        .clone()
+        .filter(|asked| known().all(|it| it != asked))
+    {
+        return Err(Error::NoContext {
+            context,
+            known: known().cloned().collect(),
+            file,
+        });
+    }
+    let options = KubeConfigOptions {
         context,
         ..KubeConfigOptions::default()
     };
-    let failed = |file: String| move |cause| Error::Kubeconfig { file, cause };
-    if let Some(path) = kubeconfig {
-        let file = path.display().to_string();
-        let kubeconfig = Kubeconfig::read_from(&path).map_err(failed(file.clone()))?;
-        let config = Config::from_custom_kubeconfig(kubeconfig, &context).await;
-        return config.map_err(failed(file));
-    }
-    let named = std::env::var("KUBECONFIG")
-        .ok()
-        .filter(|value| !value.is_empty());
-    let file = named.unwrap_or_else(|| "~/.kube/config".to_owned());
-    Config::from_kubeconfig(&context)
-        .await
-        .map_err(failed(file))
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    config.map_err(failed)
 }

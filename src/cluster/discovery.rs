@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio::sync::watch;
 
-use super::call::{Bounds, Call};
+use super::call::{Attempts, Bounds, Call};
 use super::error::{Error, ErrorKind, Target};
 use super::schema::Fields;
 use super::{Settings, Transport};
@@ -152,7 +152,11 @@ impl Discovery {
     }
 
     /// The kind, asked for if need be.
-    pub(super) async fn kind(&self, gvk: &Gvk) -> Result<Option<Arc<ApiKind>>, Error> {
+    pub(super) async fn kind(
+        &self,
+        gvk: &Gvk,
+        attempts: Attempts,
+    ) -> Result<Option<Arc<ApiKind>>, Error> {
         if let Some(heard) = self.without_asking(gvk) {
             return Ok(heard.into());
         }
@@ -161,7 +165,7 @@ impl Discovery {
             return Ok(heard.into());
         }
         let asked_at = clock::now();
-        let kinds = self.ask(&gvk.group, &gvk.version).await?;
+        let kinds = self.ask(&gvk.group, &gvk.version, attempts).await?;
         let mut known = self.known.lock();
         let key = (gvk.group.clone(), gvk.version.clone());
         known.asked.insert(key, asked_at);
@@ -186,8 +190,14 @@ impl Discovery {
         (asked.elapsed() < believed).then_some(Heard::Absent)
     }
 
-    async fn ask(&self, group: &str, version: &str) -> Result<Vec<ApiKind>, Error> {
-        let list: ResourceList = match self.fetch(&group_version_path(group, version)).await {
+    async fn ask(
+        &self,
+        group: &str,
+        version: &str,
+        attempts: Attempts,
+    ) -> Result<Vec<ApiKind>, Error> {
+        let path = group_version_path(group, version);
+        let list: ResourceList = match self.fetch(&path, attempts).await {
             Err(error) if matches!(error.kind, ErrorKind::KindAbsent | ErrorKind::NotFound) => {
                 return Ok(Vec::new());
             }
@@ -242,7 +252,7 @@ impl Discovery {
         {
             return Ok(Arc::clone(groups));
         }
-        let list: GroupList = self.fetch("/apis").await?;
+        let list: GroupList = self.fetch("/apis", Attempts::Any).await?;
         let core = ApiGroup {
             name: String::new(),
             versions: vec!["v1".to_owned()],
@@ -281,7 +291,9 @@ impl Discovery {
     async fn ask_aggregated(&self) -> Result<Option<Vec<ApiKind>>, Error> {
         let mut kinds = Vec::new();
         for path in ["/api", "/apis"] {
-            let answer: aggregated::Answer = self.fetch_as(path, aggregated::ACCEPT).await?;
+            let answer: aggregated::Answer = self
+                .fetch_as(path, aggregated::ACCEPT, Attempts::Any)
+                .await?;
             match answer.kinds() {
                 Some(some) => kinds.extend(some),
                 None => return Ok(None),
@@ -306,28 +318,33 @@ impl Discovery {
         let Some(version) = group.versions.first() else {
             return Ok(Vec::new());
         };
-        let kinds = self.ask(&group.name, version).await?;
+        let kinds = self.ask(&group.name, version, Attempts::Any).await?;
         Ok(kinds.into_iter().map(Arc::new).collect())
     }
 
     /// The server's version.
-    pub(super) async fn version(&self) -> Result<String, Error> {
+    pub(super) async fn version(&self, attempts: Attempts) -> Result<String, Error> {
         if let Some(version) = &self.known.lock().version {
             return Ok(version.clone());
         }
-        let version: Version = self.fetch("/version").await?;
+        let version: Version = self.fetch("/version", attempts).await?;
         self.known.lock().version = Some(version.git_version.clone());
         Ok(version.git_version)
     }
 
-    async fn fetch<T: for<'a> Deserialize<'a>>(&self, path: &str) -> Result<T, Error> {
-        self.fetch_as(path, "application/json").await
+    async fn fetch<T: for<'a> Deserialize<'a>>(
+        &self,
+        path: &str,
+        attempts: Attempts,
+    ) -> Result<T, Error> {
+        self.fetch_as(path, "application/json", attempts).await
     }
 
     async fn fetch_as<T: for<'a> Deserialize<'a>>(
         &self,
         path: &str,
         accept: &'static str,
+        attempts: Attempts,
     ) -> Result<T, Error> {
         let target = Target {
             verb: "discover",
@@ -336,6 +353,7 @@ impl Discovery {
         };
         let call = Call {
             accept,
+            attempts,
             ..Call::get(target.clone(), path.to_owned())
         };
         let answer = call

@@ -184,7 +184,9 @@ impl Error {
 
 /// An error with its causes, each said once.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
+    let text = error.to_string();
+    // A name of the client's own that tells nobody anything.
+    let mut text = text.trim_start_matches("ServiceError: ").to_owned();
     let mut source = error.source();
     while let Some(cause) = source {
         let words = cause.to_string();

@@ -26,6 +26,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::call::Attempts;
 use self::crds::Crds;
 pub use self::discovery::ApiKind;
 use self::discovery::Discovery;
@@ -196,7 +197,7 @@ impl Cluster {
         if let Some(kind) = self.shared.discovery.known(gvk) {
             return Ok(Some(kind));
         }
-        let kind = self.shared.discovery.kind(gvk).await?;
+        let kind = self.shared.discovery.kind(gvk, Attempts::Any).await?;
         if kind.is_none() {
             // From now on the CRDs tell when it appears.
             crds::watch(&self.shared);
@@ -231,7 +232,16 @@ impl Cluster {
 
     /// The server's version, e.g. `v1.36.3`.
     pub async fn k8s_version(&self) -> Result<String, Error> {
-        self.shared.discovery.version().await
+        self.shared.discovery.version(Attempts::Any).await
+    }
+
+    /// Asks the server something simple, once: for those who would not wait for one that is away.
+    pub async fn reach(&self) -> Result<(), Error> {
+        match self.shared.discovery.version(Attempts::One).await {
+            // It is there.
+            Err(error) if error.kind == ErrorKind::Forbidden => Ok(()),
+            answer => answer.map(drop),
+        }
     }
 
     /// The memo beside an object in a cache, if one holds the object.

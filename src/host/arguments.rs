@@ -1,5 +1,6 @@
 //! What scripts pass to host functions: references, options, selectors, durations.
 
+use std::fmt;
 use std::time::Duration;
 
 use rhai::{Dynamic, Map};
@@ -20,6 +21,19 @@ pub(super) struct Reference {
     pub(super) name: String,
     /// The uid, if a whole object was given.
     pub(super) uid: Option<String>,
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let namespace = self.namespace.as_deref().unwrap_or_default();
+        let slash = if namespace.is_empty() { "" } else { "/" };
+        write!(
+            f,
+            "{} {namespace}{slash}{}",
+            self.gvk.kind_group(),
+            self.name
+        )
+    }
 }
 
 impl Reference {

@@ -1,7 +1,20 @@
 //! Errors of the layers below as scripts catch them (product H5).
 
+use rhai::{EvalAltResult, Map};
+
 use crate::script::HostError;
 use crate::{apply, cluster};
+
+/// What an error says to people: of one that a script can catch, its message.
+pub(super) fn words(error: &EvalAltResult) -> String {
+    if let EvalAltResult::ErrorRuntime(value, _) = error
+        && let Some(map) = value.read_lock::<Map>()
+        && let Some(message) = map.get("message")
+    {
+        return message.to_string();
+    }
+    error.to_string()
+}
 
 impl From<cluster::Error> for HostError {
     fn from(error: cluster::Error) -> Self {

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::arguments::Reference;
 use super::session::Session;
 use super::{Answer, arguments, invalid, k8s};
+use crate::clock;
 use crate::model::{Gvk, Object};
 use crate::script::{self, value};
 
@@ -43,9 +44,15 @@ mod functions {
             name: name.to_owned(),
             uid: None,
         };
-        let (_, found) = script::block_on(&cx, k8s::read(&session, &reference))?;
+        let since = clock::now();
+        let answer = script::block_on(&cx, k8s::read(&session, &reference));
+        let object = || reference.to_string();
+        let (_, found) = session.trace_failure("ensure_secret", since, object, answer)?;
         let secret = match found {
-            Some(secret) => secret,
+            Some(secret) => {
+                session.trace("ensure_secret", since, object, || "exists");
+                secret
+            }
             None => made(&cx, &session, name, &make)?,
         };
         Ok(texts(&secret))

@@ -9,6 +9,7 @@ use rhai::{Dynamic, NativeCallContext};
 use serde_json::{Map, Value};
 
 use super::Answer;
+use super::error::words;
 use super::steps::{Marks, Open, Selection, Step};
 use crate::apply::{self, Action, Actions, Applied, Memory, Owner};
 use crate::clock::{self, Clock, Instant};
@@ -260,6 +261,20 @@ impl Session {
             result: redact(result().to_string()),
         };
         self.gathered.lock().trace.push(call);
+    }
+
+    /// Notes a call that began at `since` if it failed, and hands its answer on.
+    pub(super) fn trace_failure<T>(
+        &self,
+        function: &'static str,
+        since: Instant,
+        object: impl FnOnce() -> String,
+        answer: Answer<T>,
+    ) -> Answer<T> {
+        if let Err(error) = &answer {
+            self.trace(function, since, object, || words(error));
+        }
+        answer
     }
 
     /// Notes that an object was read; what cannot be watched is no subscription.

@@ -13,6 +13,8 @@ use super::{Answer, invalid};
 
 /// What one compiled pattern may take, a tenth of the crate's default: a few hundred alternatives fit.
 const PATTERN_BYTES: usize = 1 << 20;
+/// The engine takes no longer text, but looks when it is there.
+const MAX_TEXT: usize = 16 << 20;
 
 /// The package.
 pub(super) fn module() -> Module {
@@ -79,10 +81,22 @@ mod functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn regex_replace(text: &str, pattern: &str, replacement: &str) -> Answer<String> {
-        Ok(compile(pattern)?
-            .replace_all(text, replacement)
-            .into_owned())
+        let regex = compile(pattern)?;
+        if replaced_length(&regex, text, replacement, '$') > MAX_TEXT {
+            let most = MAX_TEXT >> 20;
+            return Err(invalid(format!("the result may be longer than {most} MiB")));
+        }
+        Ok(regex.replace_all(text, replacement).into_owned())
     }
+}
+
+/// The longest text that replacing all that is found may make; `mark` begins what stands for a group.
+pub(super) fn replaced_length(regex: &Regex, text: &str, replacement: &str, mark: char) -> usize {
+    // All that is found is in the text once, and as often again as the replacement repeats it.
+    let copies = replacement.matches(mark).count() + 1;
+    let found = regex.find_iter(text).count();
+    let typed = found.saturating_mul(replacement.len());
+    copies.saturating_mul(text.len()).saturating_add(typed)
 }
 
 /// A pattern, compiled once per thread.
@@ -94,6 +108,46 @@ pub(super) fn regex(pattern: &str) -> Result<Rc<Regex>, regex::Error> {
     PATTERNS.with(|known| known.get(pattern, build))
 }
 
+/// Why a pattern is none, in a line: the crate draws it with the pattern, however long that is.
+pub(super) fn why(error: &regex::Error) -> String {
+    let drawn = error.to_string();
+    let last = drawn.lines().last().unwrap_or_default();
+    last.trim_start_matches("error: ")
+        .trim_end_matches('.')
+        .to_owned()
+}
+
 fn compile(pattern: &str) -> Answer<Rc<Regex>> {
-    regex(pattern).map_err(|error| invalid(format!("not a regular expression: {error}")))
+    regex(pattern).map_err(|error| invalid(format!("not a regular expression: {}", why(&error))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_of_what_is_replaced_is_known_before() {
+        let of = |pattern: &str, text: &str, replacement: &str| {
+            let regex = regex(pattern).unwrap();
+            let length = regex.replace_all(text, replacement).len();
+            (length, replaced_length(&regex, text, replacement, '$'))
+        };
+        assert_eq!(of("x", "axbx", "long"), (10, 12));
+        let (length, reckoned) = of("(.+)", "abcd", "$1-$1");
+        assert!(
+            length <= reckoned && reckoned < 3 * length,
+            "{length} {reckoned}"
+        );
+        let (length, reckoned) = of("", "abcd", "12");
+        assert!(length <= reckoned, "{length} {reckoned}");
+    }
+
+    #[test]
+    fn a_wrong_pattern_is_told_in_one_line() {
+        let told = |pattern: &str| why(&regex(pattern).unwrap_err());
+        assert_eq!(told("(((a"), "unclosed group");
+        assert!(
+            told("((a{1,1000}){1,1000}){1,1000}").starts_with("Compiled regex exceeds size limit")
+        );
+    }
 }

@@ -31,6 +31,7 @@ use crate::cluster::connect::{self, Connection};
 use crate::cluster::{Cluster, Settings};
 use crate::controller::{self, Controller, LoopLimits, Telemetry};
 use crate::lease;
+use crate::model::problem::Severity;
 use crate::model::{Holder, Problem};
 use crate::reconcile::Context;
 use crate::role::{Project, Toolchain};
@@ -126,14 +127,21 @@ pub async fn run_until(
     let loader = Loader::new(&options, toolchain);
     let files = loader.watch();
     let project = loader.load().await.map_err(Error::Project)?;
-    for note in &project.notes {
-        tracing::warn!("{note}");
+    for problem in &project.notes {
+        tell(problem);
     }
     let telemetry = Telemetry {
         observer: options.observer.clone(),
         ..Telemetry::default()
     };
     let connection = connect(&options, &project, &telemetry).await?;
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        server = connection.host,
+        watches = project.watches.len(),
+        roles = project.roles.names().count(),
+        "starting"
+    );
     let mut servers = JoinSet::new();
     let serving = CancellationToken::new();
     for server in bind(&options, &telemetry).await? {
@@ -168,6 +176,15 @@ pub async fn run_until(
     while servers.join_next().await.is_some() {}
     tracing::info!("stopped");
     result
+}
+
+/// Logs what is to be known of a project that is served.
+fn tell(problem: &Problem) {
+    match problem.severity {
+        Severity::Error => tracing::error!("{problem}"),
+        Severity::Warning => tracing::warn!("{problem}"),
+        Severity::Note => tracing::info!("{problem}"),
+    }
 }
 
 /// Leads, runs, and stops running.

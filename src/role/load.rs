@@ -11,6 +11,7 @@ use super::folder::Folder;
 use super::meta::{self, Meta};
 use super::pipeline::Source;
 use super::template_names::{self, Unknown};
+use super::template_operators;
 use super::{Loaded, Role, Toolchain};
 use crate::model::Problem;
 use crate::model::findings::Findings;
@@ -134,6 +135,12 @@ impl Loading<'_> {
             }
             for unknown in template_names::unknown(&environment, text) {
                 self.problems.push(self.unknown_name(&file, text, unknown));
+            }
+            let called = template_operators::as_calls(text, environment.syntax());
+            let called =
+                called.and_then(|text| environment.add_template_owned(name.to_owned(), text));
+            if let Err(error) = called {
+                self.problems.push(self.in_template(&file, text, &error));
             }
         }
         environment

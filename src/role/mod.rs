@@ -16,7 +16,8 @@ mod permissions;
 pub mod pipeline;
 mod project;
 mod snake_case;
-mod template_names;
+pub mod template_names;
+pub mod template_operators;
 mod variables;
 
 use std::collections::BTreeMap;

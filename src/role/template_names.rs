@@ -29,6 +29,92 @@ const WORDS: [&str; 12] = [
 /// Functions that come with the place where they are called.
 const LOCAL: [&str; 4] = ["caller", "loop", "super", "self"];
 
+/// Filters that may have been meant: an environment does not say which it has.
+pub const FILTERS: [&str; 61] = [
+    "abs",
+    "attr",
+    "b64decode",
+    "b64encode",
+    "batch",
+    "bool",
+    "combine",
+    "count",
+    "default",
+    "dict2items",
+    "dictsort",
+    "escape",
+    "first",
+    "float",
+    "format",
+    "from_json",
+    "from_yaml",
+    "from_yaml_all",
+    "groupby",
+    "hash",
+    "indent",
+    "int",
+    "items",
+    "items2dict",
+    "join",
+    "last",
+    "length",
+    "list",
+    "lower",
+    "mandatory",
+    "map",
+    "max",
+    "min",
+    "nindent",
+    "quote",
+    "regex_replace",
+    "regex_search",
+    "reject",
+    "rejectattr",
+    "replace",
+    "reverse",
+    "round",
+    "select",
+    "selectattr",
+    "sort",
+    "split",
+    "string",
+    "sum",
+    "ternary",
+    "title",
+    "to_json",
+    "to_nice_json",
+    "to_nice_yaml",
+    "to_yaml",
+    "trim",
+    "unique",
+    "upper",
+    "zip",
+    "lines",
+    "toJson",
+    "toYaml",
+];
+/// Tests that may have been meant.
+pub const TESTS: [&str; 18] = [
+    "boolean",
+    "defined",
+    "eq",
+    "even",
+    "false",
+    "float",
+    "ge",
+    "gt",
+    "in",
+    "integer",
+    "iterable",
+    "mapping",
+    "none",
+    "number",
+    "odd",
+    "string",
+    "true",
+    "undefined",
+];
+
 /// A name that stands for nothing.
 #[derive(Debug)]
 pub(super) struct Unknown {
@@ -81,7 +167,11 @@ impl Scan<'_> {
         Some(Unknown {
             offset,
             message: format!("unknown {what} {dotted:?}"),
-            near: (what == "function").then(|| self.near(name)).flatten(),
+            near: match what {
+                "filter" => nearest(dotted, &FILTERS).map(str::to_owned),
+                "test" => nearest(dotted, &TESTS).map(str::to_owned),
+                _ => self.near(name),
+            },
         })
     }
 
@@ -204,7 +294,14 @@ mod tests {
     #[test]
     fn a_near_name_is_suggested() {
         let environment = Environment::new();
-        let unknown = unknown(&environment, "{{ rnage(3) }}");
-        assert_eq!(unknown[0].near.as_deref(), Some("range"));
+        for (text, near) in [
+            ("{{ rnage(3) }}", "range"),
+            ("{{ a | to_yml }}", "to_yaml"),
+            ("{{ a | b64_encode }}", "b64encode"),
+            ("{{ a is defind }}", "defined"),
+        ] {
+            let unknown = unknown(&environment, text);
+            assert_eq!(unknown[0].near.as_deref(), Some(near), "{text}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-pub use address::Address;
+pub use address::{Address, Malformed as MalformedAddress};
 pub use health::router as health;
 pub use metrics::router as metrics;
 

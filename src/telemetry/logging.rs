@@ -4,6 +4,7 @@
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::FmtSpan;
 
@@ -24,14 +25,14 @@ pub enum Format {
 pub enum Error {
     /// The level is neither a level nor a list of directives.
     #[error(
-        "log level {text:?} is none of error, warn, info, debug, trace, nor a list of directives"
+        "{text:?} is none of off, error, warn, info, debug, trace, nor a list of directives like info,rhai_operator=debug"
     )]
     Level {
         /// What was given.
         text: String,
-        /// What the parser said.
+        /// What the parser said, where it said anything.
         #[source]
-        source: tracing_subscriber::filter::ParseError,
+        source: Option<tracing_subscriber::filter::ParseError>,
     },
     /// A subscriber is there already.
     #[error("the log is already set up")]
@@ -49,10 +50,7 @@ pub fn init_to<W>(writer: W, colours: bool, format: Format, level: &str) -> Resu
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let filter = EnvFilter::try_new(level).map_err(|source| Error::Level {
-        text: level.to_owned(),
-        source,
-    })?;
+    let filter = filter(level)?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(writer)
@@ -63,6 +61,38 @@ where
         builder.with_ansi(colours).try_init()
     }
     .map_err(Error::Twice)
+}
+
+/// Refuses what [`init`] would refuse as a level.
+pub fn check(level: &str) -> Result<(), Error> {
+    filter(level).map(drop)
+}
+
+fn filter(level: &str) -> Result<EnvFilter, Error> {
+    let refused = |source| Error::Level {
+        text: level.to_owned(),
+        source,
+    };
+    // The parser takes any other word for the name of a module, and logs nothing else.
+    let bare = level.split(',');
+    if !level.contains('[') && !bare.into_iter().all(ends_in_a_level) {
+        return Err(refused(None));
+    }
+    let filter = EnvFilter::try_new(level).map_err(|source| refused(Some(source)))?;
+    // It repeats each failed request as an error without saying which; ours say.
+    let quiet =
+        (!level.contains("kube_client")).then(|| "kube_client::client::builder=off".parse());
+    Ok(quiet
+        .and_then(Result::ok)
+        .into_iter()
+        .fold(filter, EnvFilter::add_directive))
+}
+
+fn ends_in_a_level(directive: &str) -> bool {
+    let level = directive
+        .rsplit_once('=')
+        .map_or(directive, |(_, level)| level);
+    level.parse::<LevelFilter>().is_ok()
 }
 
 /// The kubelet sets this variable in every container.
@@ -80,7 +110,27 @@ mod tests {
 
     #[test]
     fn a_level_that_is_none_is_refused_with_its_text() {
-        let error = init(Format::Text, "info,=x=y").unwrap_err();
-        assert!(error.to_string().contains("info,=x=y"), "{error}");
+        for text in [
+            "info,=x=y",
+            "loud",
+            "info,rhai_operator",
+            "rhai_operator=loud",
+        ] {
+            let error = check(text).unwrap_err();
+            assert!(error.to_string().contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn levels_and_directives_are_taken() {
+        for text in [
+            "off",
+            "INFO",
+            "info,rhai_operator=debug",
+            "warn,a::b=trace",
+            "[run{role=x}]=debug",
+        ] {
+            assert!(check(text).is_ok(), "{text}");
+        }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::num::NonZeroUsize;
 
-use super::Environment;
+use super::{Environment, Watch};
 use crate::model::Gvk;
-use crate::model::findings::Findings;
+use crate::model::findings::{Findings, nearest};
 use crate::model::yaml::Position;
 
 const PREFIX: &str = "MAX_CONCURRENT_RECONCILES_";
@@ -34,6 +34,23 @@ pub(super) fn of(
         findings.error(at, message, "mend the environment variable");
     }
     count
+}
+
+/// Tells of variables that name no kind of the file.
+pub(super) fn unused(watches: &[Watch], environment: &Environment, findings: &Findings) {
+    let names: Vec<String> = watches.iter().map(|watch| suffix(&watch.gvk)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    for name in environment.names() {
+        let Some(kind) = name.strip_prefix(PREFIX) else {
+            continue;
+        };
+        let kind = kind.trim_end_matches('_');
+        if !names.contains(&kind) {
+            let message = format!("the environment variable {name} names no kind that is watched");
+            let hint = nearest(kind, &names).map(|near| format!("did you mean {PREFIX}{near}?"));
+            findings.warning(Position::default(), message, hint.unwrap_or_default());
+        }
+    }
 }
 
 /// `MEMCACHED_CACHE_EXAMPLE_COM`

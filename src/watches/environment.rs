@@ -24,6 +24,11 @@ impl Environment {
         self.0.get(name).map(String::as_str)
     }
 
+    /// The names of all variables.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// Sets a variable here, not in the process.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.0.insert(name.into(), value.into());

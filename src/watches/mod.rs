@@ -100,6 +100,7 @@ fn read(text: &str, environment: &Environment, findings: &Findings) -> Vec<Arc<W
         .filter_map(|entry| entry::read(&entry, &around))
         .collect();
     refuse_duplicates(&watches, findings);
+    concurrency::unused(&watches, environment, findings);
     if !findings.has_errors() {
         differences::note(nodes, findings);
     }

@@ -9,14 +9,62 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
 use crate::cluster::{ApiKind, Cluster};
+use crate::model::syntax::is_dns_subdomain;
 use crate::model::{Gvk, Object, ObjectRef, yaml};
 use crate::watches::Watch;
 
-/// Which custom resource is meant.
+/// The custom resource that was asked for.
+#[derive(Debug)]
+pub(super) enum Wanted {
+    /// What a file says.
+    Typed {
+        /// Its group, version and kind.
+        gvk: Gvk,
+        /// Its name.
+        name: String,
+        /// All of it.
+        value: Value,
+    },
+    /// What the cluster holds.
+    Named {
+        /// A kind or a plural, with or without its group.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl Wanted {
+    /// Reads a file, or takes `KIND/NAME` apart.
+    pub(super) fn read(cr: &str) -> anyhow::Result<Self> {
+        if is_file(cr) {
+            return Self::typed(cr);
+        }
+        match cr.split_once('/') {
+            Some((kind, name)) if !kind.is_empty() && is_dns_subdomain(name) => Ok(Self::Named {
+                kind: kind.to_owned(),
+                name: name.to_owned(),
+            }),
+            _ => bail!("--cr {cr}: neither a file nor KIND/NAME"),
+        }
+    }
+
+    fn typed(file: &str) -> anyhow::Result<Self> {
+        let value = read(file)?;
+        let text = |pointer: &str| {
+            let text = value.pointer(pointer).and_then(Value::as_str);
+            let text = text.filter(|text| !text.is_empty());
+            text.with_context(|| format!("{file}: {} is missing", pointer[1..].replace('/', ".")))
+        };
+        let gvk = Gvk::from_api_version(text("/apiVersion")?, text("/kind")?);
+        let name = text("/metadata/name")?.to_owned();
+        Ok(Self::Typed { gvk, name, value })
+    }
+}
+
+/// Where to look for a custom resource, and what to change in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Selection<'a> {
-    /// A file, or `KIND/NAME`.
-    pub(super) cr: &'a str,
     /// The namespace that was asked for,
     pub(super) namespace: Option<&'a str>,
     /// and the one that is meant without.
@@ -76,17 +124,21 @@ impl Set {
 
 /// Finds the custom resource. One from a file that the cluster holds too takes from there what the
 /// server gives: uid, versions, finalizers, status.
-pub(super) async fn find(cluster: &Cluster, selection: &Selection<'_>) -> anyhow::Result<Found> {
-    let (kind, mut value, live) = if is_file(selection.cr) {
-        from_file(cluster, selection).await?
-    } else {
-        from_cluster(cluster, selection).await?
+pub(super) async fn find(
+    cluster: &Cluster,
+    wanted: Wanted,
+    selection: &Selection<'_>,
+) -> anyhow::Result<Found> {
+    let (kind, mut value, live) = match wanted {
+        Wanted::Typed { gvk, name, value } => {
+            from_file(cluster, selection, gvk, &name, value).await?
+        }
+        Wanted::Named { kind, name } => from_cluster(cluster, selection, &kind, &name).await?,
     };
     for set in selection.set {
         set.apply(&mut value);
     }
-    let mut cr = Object::from_value(&kind.gvk, &value)
-        .with_context(|| format!("{} is no custom resource", selection.cr))?;
+    let mut cr = Object::from_value(&kind.gvk, &value).context("this is no custom resource")?;
     if let Some(live) = &live {
         cr.managed.clone_from(&live.managed);
     }
@@ -98,10 +150,13 @@ pub(super) async fn find(cluster: &Cluster, selection: &Selection<'_>) -> anyhow
 
 type Parts = (Arc<ApiKind>, Value, Option<Arc<Object>>);
 
-async fn from_file(cluster: &Cluster, selection: &Selection<'_>) -> anyhow::Result<Parts> {
-    let mut value = read(selection.cr)?;
-    let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
-    let gvk = Gvk::from_api_version(&text("apiVersion"), &text("kind"));
+async fn from_file(
+    cluster: &Cluster,
+    selection: &Selection<'_>,
+    gvk: Gvk,
+    name: &str,
+    mut value: Value,
+) -> anyhow::Result<Parts> {
     let Some(kind) = cluster.kind(&gvk).await? else {
         bail!(
             "the cluster has no kind {gvk}\n  hint: {}",
@@ -110,9 +165,6 @@ async fn from_file(cluster: &Cluster, selection: &Selection<'_>) -> anyhow::Resu
     };
     let given = value["metadata"]["namespace"].as_str();
     let namespace = namespace(&kind, selection, given).map(str::to_owned);
-    let Some(name) = value["metadata"]["name"].as_str() else {
-        bail!("{}: metadata.name is missing", selection.cr);
-    };
     let live = cluster
         .get(&ObjectRef::new(gvk, namespace.as_deref(), name))
         .await?;
@@ -125,11 +177,13 @@ async fn from_file(cluster: &Cluster, selection: &Selection<'_>) -> anyhow::Resu
     Ok((kind, value, live))
 }
 
-async fn from_cluster(cluster: &Cluster, selection: &Selection<'_>) -> anyhow::Result<Parts> {
-    let Some((kind, name)) = selection.cr.split_once('/') else {
-        bail!("{} is neither a file nor KIND/NAME", selection.cr);
-    };
-    let kind = kind_of_word(cluster, selection, kind).await?;
+async fn from_cluster(
+    cluster: &Cluster,
+    selection: &Selection<'_>,
+    word: &str,
+    name: &str,
+) -> anyhow::Result<Parts> {
+    let kind = kind_of_word(cluster, selection, word).await?;
     let namespace = namespace(&kind, selection, None);
     let object = ObjectRef::new(kind.gvk.clone(), namespace, name);
     match cluster.get(&object).await? {
@@ -239,6 +293,39 @@ fn names(gvk: &Gvk, plural: Option<&str>, word: &str) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn what_is_neither_a_file_nor_a_name_is_refused_before_anything_else() {
+        for cr in ["/tmp", "Web", "/web", "Web/", "Web/a/b", "missing.yaml"] {
+            assert!(Wanted::read(cr).is_err(), "{cr}");
+        }
+        let wanted = Wanted::read("webs.example.com/a.b").unwrap();
+        assert!(
+            matches!(wanted, Wanted::Named { kind, name } if kind == "webs.example.com" && name == "a.b")
+        );
+    }
+
+    #[test]
+    fn a_file_that_names_no_object_says_what_is_missing() {
+        let file = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
+        let path = file.path().to_str().unwrap();
+        for (text, missing) in [
+            ("{kind: Web, metadata: {name: a}}", "apiVersion"),
+            ("{apiVersion: v1, metadata: {name: a}}", "kind"),
+            (
+                "{apiVersion: v1, kind: Web, metadata: {name: ''}}",
+                "metadata.name",
+            ),
+            ("{apiVersion: v1, kind: Web}", "metadata.name"),
+        ] {
+            std::fs::write(path, text).unwrap();
+            let error = Wanted::read(path).unwrap_err().to_string();
+            assert!(
+                error.ends_with(&format!(": {missing} is missing")),
+                "{error}"
+            );
+        }
+    }
 
     #[test]
     fn values_to_set_are_yaml_and_paths_are_made() {

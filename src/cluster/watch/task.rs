@@ -104,7 +104,11 @@ impl Task {
 
     /// One stage: a list if there is no version to follow from, then a watch until it ends.
     async fn round(&self, version: &mut Option<Box<str>>, failures: &mut u32) -> End {
-        let kind = match self.discovery.kind(&self.watch.spec.gvk).await {
+        let kind = match self
+            .discovery
+            .kind(&self.watch.spec.gvk, Attempts::One)
+            .await
+        {
             Ok(Some(kind)) => kind,
             Ok(None) => return End::Failed(self.watch.kind_absent()),
             Err(error) => return End::Failed(error),

@@ -174,11 +174,10 @@ fn one(
         );
         Ok(applied.object)
     });
-    if let Err(error) = &result {
+    if result.is_err() {
         session.gathered().failed_applies += 1;
-        session.trace("k8s_apply", since, || name_of(object), || error.to_string());
     }
-    result
+    session.trace_failure("k8s_apply", since, || name_of(object), result)
 }
 
 pub(crate) fn create(cx: &NativeCallContext, object: &Dynamic) -> Answer<Arc<Object>> {
@@ -189,7 +188,9 @@ pub(crate) fn create(cx: &NativeCallContext, object: &Dynamic) -> Answer<Arc<Obj
     let call = async {
         Ok(apply::create::create(&setup.cluster, &setup.memory, &setup.owner, &desired).await)
     };
-    let created = script::block_on(cx, call)?.map_err(|error| ended(cx, &session, error))?;
+    let answer = script::block_on(cx, call)
+        .and_then(|created| created.map_err(|error| ended(cx, &session, error)));
+    let created = session.trace_failure("k8s_create", since, || name_of(object), answer)?;
     setup.redactor.learn(&created.object);
     let mut gathered = session.gathered();
     gathered.unreachable |= created.unreachable;

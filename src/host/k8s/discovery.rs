@@ -6,7 +6,7 @@ use rhai::{Array, NativeCallContext};
 use super::super::Answer;
 use super::super::session::Session;
 use crate::model::Gvk;
-use crate::script;
+use crate::{clock, script};
 
 /// The package.
 pub(super) fn module() -> Module {
@@ -28,10 +28,14 @@ mod functions {
     #[rhai_fn(name = "has_api", volatile, return_raw)]
     pub fn has_api(cx: NativeCallContext, api_version: &str, kind: &str) -> Answer<bool> {
         let session = Session::of(&cx)?;
+        let since = clock::now();
         let gvk = Gvk::from_api_version(api_version, kind);
-        script::block_on(&cx, async {
+        let answer = script::block_on(&cx, async {
             Ok(session.setup.cluster.kind(&gvk).await?.is_some())
-        })
+        });
+        let served = session.trace_failure("has_api", since, || gvk.to_string(), answer)?;
+        session.trace("has_api", since, || gvk.to_string(), || served);
+        Ok(served)
     }
 
     /// The names of the API groups that the cluster serves, the core group apart.
@@ -42,8 +46,15 @@ mod functions {
     #[rhai_fn(name = "api_groups", volatile, return_raw)]
     pub fn api_groups(cx: NativeCallContext) -> Answer<Array> {
         let session = Session::of(&cx)?;
-        let groups =
-            script::block_on(&cx, async { Ok(session.setup.cluster.api_groups().await?) })?;
+        let since = clock::now();
+        let answer = script::block_on(&cx, async { Ok(session.setup.cluster.api_groups().await?) });
+        let groups = session.trace_failure("api_groups", since, String::new, answer)?;
+        session.trace(
+            "api_groups",
+            since,
+            || "",
+            || format!("{} found", groups.len()),
+        );
         let names = groups.into_iter().map(|group| group.name);
         Ok(names
             .filter(|name| !name.is_empty())
@@ -59,8 +70,12 @@ mod functions {
     #[rhai_fn(name = "k8s_version", volatile, return_raw)]
     pub fn k8s_version(cx: NativeCallContext) -> Answer<String> {
         let session = Session::of(&cx)?;
-        script::block_on(&cx, async {
+        let since = clock::now();
+        let answer = script::block_on(&cx, async {
             Ok(session.setup.cluster.k8s_version().await?)
-        })
+        });
+        let version = session.trace_failure("k8s_version", since, String::new, answer)?;
+        session.trace("k8s_version", since, || "", || version.as_str());
+        Ok(version)
     }
 }

@@ -108,13 +108,15 @@ fn reference(api_version: &str, kind: &str, name: &str, namespace: Option<&str>)
 fn get(cx: &NativeCallContext, reference: &Reference) -> Answer<Dynamic> {
     let session = Session::of(cx)?;
     let since = clock::now();
-    let (object, found) = script::block_on(cx, async {
+    let answer = script::block_on(cx, async {
         let cluster = &session.setup.cluster;
         if cluster.kind(&reference.gvk).await?.is_none() {
             return Err(kind_absent(&reference.gvk));
         }
         read(&session, reference).await
-    })?;
+    });
+    let (object, found) =
+        session.trace_failure("k8s_get", since, || reference.to_string(), answer)?;
     let result = if found.is_some() { "found" } else { "absent" };
     session.trace("k8s_get", since, || object, || result);
     Ok(found.as_ref().map(live).unwrap_or_default())
@@ -151,7 +153,7 @@ fn list(cx: &NativeCallContext, gvk: &Gvk, options: Map) -> Answer<Array> {
     let labels = label_selector(options.take("labels").as_ref())?;
     let fields = field_selector(options.take("fields").as_ref())?;
     options.finish(&["namespace", "labels", "fields"])?;
-    let (query, read) = script::block_on(cx, async {
+    let answer = script::block_on(cx, async {
         let kind = setup
             .cluster
             .kind(gvk)
@@ -171,7 +173,8 @@ fn list(cx: &NativeCallContext, gvk: &Gvk, options: Map) -> Answer<Array> {
         };
         let read = setup.cluster.read_list(&query).await?;
         Ok((query, read))
-    })?;
+    });
+    let (query, read) = session.trace_failure("k8s_list", since, || gvk.kind_group(), answer)?;
     for object in &read.objects {
         setup.redactor.learn(object);
     }

@@ -141,7 +141,7 @@ pub(super) fn one(
 ) -> Answer<()> {
     let session = Session::of(cx)?;
     let since = clock::now();
-    let (object, result) = script::block_on(cx, async {
+    let answer = script::block_on(cx, async {
         let cluster = &session.setup.cluster;
         if cluster.kind(&reference.gvk).await?.is_none() {
             // What has no kind is absent.
@@ -170,7 +170,9 @@ pub(super) fn one(
             after: None,
         });
         Ok((object.to_string(), result))
-    })?;
+    });
+    let (object, result) =
+        session.trace_failure("k8s_delete", since, || reference.to_string(), answer)?;
     session.trace("k8s_delete", since, || object, || result);
     Ok(())
 }
@@ -184,7 +186,7 @@ fn change(
     let session = Session::of(cx)?;
     let since = clock::now();
     let patch = arguments::json(patch)?;
-    let (object, after, result) = script::block_on(cx, async {
+    let answer = script::block_on(cx, async {
         let cluster = &session.setup.cluster;
         let (object, found) = read(&session, reference).await?;
         let before = found.ok_or_else(|| not_found(&object))?;
@@ -207,7 +209,9 @@ fn change(
             after: Some(Arc::clone(&written.object)),
         });
         Ok((object, written.object, "changed"))
-    })?;
+    });
+    let (object, after, result) =
+        session.trace_failure("k8s_patch", since, || reference.to_string(), answer)?;
     session.trace("k8s_patch", since, || object, || result);
     Ok(live(&after))
 }
@@ -218,7 +222,7 @@ fn scale(cx: &NativeCallContext, reference: &Reference, replicas: i64) -> Answer
     }
     let session = Session::of(cx)?;
     let since = clock::now();
-    let (object, result) = script::block_on(cx, async {
+    let answer = script::block_on(cx, async {
         let cluster = &session.setup.cluster;
         let (object, found) = read(&session, reference).await?;
         let before = found.ok_or_else(|| not_found(&object))?;
@@ -235,7 +239,9 @@ fn scale(cx: &NativeCallContext, reference: &Reference, replicas: i64) -> Answer
             before: Some(before),
         });
         Ok((object, "changed"))
-    })?;
+    });
+    let (object, result) =
+        session.trace_failure("k8s_scale", since, || reference.to_string(), answer)?;
     session.trace("k8s_scale", since, || object, || result);
     Ok(())
 }

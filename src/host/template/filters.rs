@@ -15,6 +15,7 @@ use sha1::Sha1;
 use sha2::{Sha256, Sha512};
 
 use super::super::{crypto, encoding, text};
+use super::bounds;
 use crate::model::yaml;
 
 type Filtered<T> = Result<T, Error>;
@@ -153,14 +154,18 @@ fn mandatory(value: Value, message: Option<String>) -> Filtered<Value> {
 
 /// A newline, then the text with each line indented: Helm's.
 fn nindent(text: &str, width: usize) -> String {
-    let indented = text.lines().map(|line| format!("\n{:width$}{line}", ""));
+    let indented = text
+        .lines()
+        .flat_map(|line| ["\n".to_owned(), " ".repeat(width), line.to_owned()]);
     indented.collect()
 }
 
 /// Python's `\1` and `\g<name>` in the replacement; a dollar is a dollar.
 fn regex_replace(text: String, pattern: &str, replacement: Option<String>) -> Filtered<String> {
-    let regex = text::regex(pattern).map_err(|error| refuse(error.to_string()))?;
-    let escaped = replacement.unwrap_or_default().replace('$', "$$");
+    let regex = text::regex(pattern).map_err(|error| refuse(text::why(&error)))?;
+    let replacement = replacement.unwrap_or_default();
+    bounds::make(text::replaced_length(&regex, &text, &replacement, '\\'))?;
+    let escaped = replacement.replace('$', "$$");
     let groups = text::regex(r"\\(?:(\d)|g<(\w+)>)").map_err(|error| refuse(error.to_string()))?;
     let replacement = groups.replace_all(&escaped, "$${$1$2}");
     Ok(regex.replace_all(&text, replacement.as_ref()).into_owned())
@@ -168,7 +173,7 @@ fn regex_replace(text: String, pattern: &str, replacement: Option<String>) -> Fi
 
 /// What a pattern finds first, or none.
 fn regex_search(text: String, pattern: &str) -> Filtered<Option<String>> {
-    let regex = text::regex(pattern).map_err(|error| refuse(error.to_string()))?;
+    let regex = text::regex(pattern).map_err(|error| refuse(text::why(&error)))?;
     Ok(regex.find(&text).map(|found| found.as_str().to_owned()))
 }
 

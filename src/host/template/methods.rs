@@ -1,5 +1,6 @@
 //! Python's methods on texts and maps, as far as roles use them in templates.
 
+use super::bounds;
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State, Value};
 
@@ -39,6 +40,8 @@ fn of_text(text: &str, method: &str, arguments: &[Value]) -> Result<Value, Error
         "splitlines" => text.lines().map(Value::from).collect(),
         "replace" => {
             let (old, new): (&str, &str) = from_args(arguments)?;
+            let most = (text.len() / old.len().max(1) + 1).saturating_mul(new.len());
+            bounds::make(text.len().saturating_add(most))?;
             text.replace(old, new).into()
         }
         "startswith" => text.starts_with(from_args::<(&str,)>(arguments)?.0).into(),

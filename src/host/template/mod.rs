@@ -2,11 +2,11 @@
 //!
 //! Values are data: what a template renders is never rendered again.
 
+mod bounds;
 mod filters;
 mod functions;
 mod methods;
 
-use std::cell::Cell;
 use std::io;
 
 use minijinja::syntax::SyntaxConfig;
@@ -15,6 +15,7 @@ use minijinja::{
     escape_formatter,
 };
 
+use self::bounds::MAX_VALUE;
 pub(super) use self::functions::{module, to_objects};
 use crate::model::yaml;
 use crate::script::HostError;
@@ -22,20 +23,17 @@ use crate::script::HostError;
 /// Instructions that one rendering may take: ten thousand objects of a hundred values each.
 const FUEL: u64 = 1_000_000;
 
-/// What one rendering may write, and what its values may come to where they are written to a variable
-/// (`{% set x %}…{% endset %}`, a macro): ten times the largest set of objects that we know of.
-const MAX_OUTPUT: usize = 16 << 20;
-
-thread_local! {
-    /// Bytes of values that the rendering on this thread has written, to wherever.
-    static WRITTEN: Cell<usize> = const { Cell::new(0) };
-}
-
 /// Sets an environment up for a role's templates.
 ///
 /// As in Ansible: a block's newline goes, a file's last newline stays, nothing is escaped, and an
 /// undefined variable is an error that names it.
 pub fn configure(environment: &mut Environment<'_>) {
+    configure_plainly(environment);
+    bounds::add(environment);
+}
+
+/// The same without bounds on values.
+fn configure_plainly(environment: &mut Environment<'_>) {
     environment.set_syntax(syntax());
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
@@ -55,15 +53,9 @@ fn syntax() -> SyntaxConfig {
         .unwrap_or_default()
 }
 
-/// Writes a value. The bound on a rendering's output does not see what goes to a variable first; a value
-/// that is no text is small beside what it is made of.
+/// Writes a value.
 fn format_bounded(output: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
-    let length = value.as_str().map_or(0, str::len);
-    let written = WRITTEN.get() + length;
-    WRITTEN.set(written);
-    if written > MAX_OUTPUT {
-        return Err(Error::from(ErrorKind::WriteFailure));
-    }
+    bounds::write(value)?;
     escape_formatter(output, state, value)
 }
 
@@ -75,7 +67,7 @@ pub fn render(
     scope: &Value,
 ) -> Result<String, HostError> {
     let mut output = Bounded(Vec::new());
-    WRITTEN.set(0);
+    bounds::begin();
     environment
         .get_template(name)
         .and_then(|template| {
@@ -115,7 +107,7 @@ struct Bounded(Vec<u8>);
 
 impl io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MAX_OUTPUT {
+        if self.0.len() + bytes.len() > MAX_VALUE {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
         self.0.extend_from_slice(bytes);
@@ -138,7 +130,7 @@ fn explain(name: &str, error: &minijinja::Error) -> HostError {
     }
     let what = match error.kind() {
         ErrorKind::OutOfFuel => format!("more than {FUEL} steps"),
-        ErrorKind::WriteFailure => format!("more than {} MiB of output", MAX_OUTPUT >> 20),
+        ErrorKind::WriteFailure => format!("more than {} MiB of output", MAX_VALUE >> 20),
         kind => error
             .detail()
             .map_or_else(|| kind.to_string(), ToOwned::to_owned),

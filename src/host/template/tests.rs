@@ -4,6 +4,8 @@ use minijinja::value::Serde;
 use serde_json::json;
 
 use super::*;
+use crate::role::template_names::{FILTERS, TESTS};
+use crate::role::template_operators::as_calls;
 
 fn rendered(template: &str) -> Result<String, HostError> {
     let scope = json!({
@@ -17,6 +19,9 @@ fn rendered(template: &str) -> Result<String, HostError> {
     configure(&mut environment);
     environment
         .add_template("t.yaml", template)
+        .map_err(|error| explain("t.yaml", &error))?;
+    as_calls(template, environment.syntax())
+        .and_then(|template| environment.add_template_owned("t.yaml", template))
         .map_err(|error| explain("t.yaml", &error))?;
     render(&environment, "t.yaml", &Serde(scope).into())
 }
@@ -238,6 +243,112 @@ fn a_rendering_is_bounded() {
         "templates/t.yaml: more than 16 MiB of output"
     );
     assert_eq!(ok("{{ name }}"), "web", "each rendering counts for itself");
+}
+
+#[test]
+fn what_is_suggested_is_there() {
+    let mut environment = Environment::new();
+    configure(&mut environment);
+    let mut state = environment.empty_state();
+    for name in FILTERS.iter().chain(&bounds::COPYING) {
+        let called = state.apply_filter(name, &[]);
+        assert!(
+            called.is_err_and(|error| error.kind() != ErrorKind::UnknownFilter),
+            "{name}"
+        );
+    }
+    for name in TESTS {
+        let called = state.perform_test(name, &[]);
+        assert!(
+            called.is_err_and(|error| error.kind() != ErrorKind::UnknownTest),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn no_value_grows_without_bound() {
+    let value = "templates/t.yaml:1: a value of more than 16 MiB";
+    let ns = "{% set ns = namespace(a='x', l=[1]) %}{% for i in range(60) %}";
+    for grows in [
+        &format!("{ns}{{% set ns.a = ns.a ~ ns.a %}}{{% endfor %}}"),
+        &format!("{ns}{{% set ns.a = ns.a + ns.a %}}{{% endfor %}}"),
+        &format!("{ns}{{% set ns.a = ns.a * 9 %}}{{% endfor %}}"),
+        &format!("{ns}{{% set ns.l = ns.l + ns.l %}}{{% endfor %}}"),
+        &format!("{ns}{{% set ns.l = ns.l * 9 %}}{{% endfor %}}"),
+        &format!("{ns}{{% set ns.a = ns.a | replace('x', 'xxx') %}}{{% endfor %}}"),
+        &format!("{ns}{{% set ns.a = ns.a.replace('x', 'xxx') %}}{{% endfor %}}"),
+        &format!("{ns}{{% set ns.a = ns.a | regex_replace('(.+)', '\\\\1\\\\1') %}}{{% endfor %}}"),
+        &format!("{ns}{{% set ns.a = ns.a | regex_replace('x', 'yxyx') %}}{{% endfor %}}"),
+        &format!("{ns}{{% set ns.a = [ns.a, ns.a] | join %}}{{% endfor %}}"),
+        &format!("{ns}{{% set ns.a = [ns.a, ns.a] | to_yaml %}}{{% endfor %}}"),
+        &format!("{ns}{{% set ns.a = [ns.a, ns.a] | string %}}{{% endfor %}}"),
+        &format!("{ns}{{% set ns.a = [ns.a, ns.a] ~ '' %}}{{% endfor %}}"),
+        "{{ 'x' * 99999999 }}",
+        "{{ 99999999 * [1] }}",
+        "{{ ports | join('x' * 9999999) | length }}{{ ports | join('x' * 16777216) }}",
+        "{{ name | indent(99999999999) }}",
+        "{{ name | indent(width=99999999999) }}",
+        "{{ name | nindent(99999999999) }}",
+        "{{ '%99999999d' | format(1) }}",
+        "{{ '%.99999999f' | format(1) }}",
+        "{{ '%*d' | format(99999999, 1) }}",
+        "{{ ports | batch(99999999, 0) }}",
+        "{{ ports | slice(99999999) }}",
+    ] {
+        assert_eq!(error(grows), value, "{grows}");
+    }
+}
+
+#[test]
+fn not_without_bound_many_values_are_made() {
+    let many = "{% set ns = namespace(l=[]) %}{% set big = 'x' * 9999999 %}\
+        {% for i in range(9999) %}{% set ns.l = [ns.l, big ~ i] %}{% endfor %}";
+    assert_eq!(
+        error(many),
+        "templates/t.yaml:1: values of more than 1024 MiB"
+    );
+    assert_eq!(
+        ok("{{ name ~ 1 }}"),
+        "web1",
+        "each rendering counts for itself"
+    );
+}
+
+#[test]
+fn operators_do_what_they_do() {
+    for (template, expected) in [
+        (
+            "{{ 1 + 2 * 3 }} {{ 1.5 * 2 }} {{ 'a' + 'b' }} {{ 'ab' * 2 }} {{ 2 * 'ab' }}",
+            "7 3.0 ab abab abab",
+        ),
+        (
+            "{{ [1] + [2] }} {{ [1, 2] * 2 }} {{ (1, 2) + (3,) }}",
+            "[1, 2] [1, 2, 1, 2] (1, 2, 3)",
+        ),
+        ("{{ 1 ~ 'a' ~ [true] ~ none }}", "1a[True]None"),
+        (
+            "{% for x in ports + [1] %}{{ x }},{% endfor %}",
+            "80,443,1,",
+        ),
+        ("{{ (ports + [443]) | unique | length }}", "2"),
+    ] {
+        assert_eq!(ok(template), expected, "{template}");
+    }
+    assert_eq!(
+        error("{{ 1 + 'a' }}"),
+        "templates/t.yaml:1: tried to use + operator on unsupported types number and string"
+    );
+    for use_of_it in [
+        "{{ nothing ~ 1 }}",
+        "{{ 1 + nothing }}",
+        "{{ nothing * 2 }}",
+    ] {
+        assert_eq!(
+            error(use_of_it),
+            "templates/t.yaml:1: `nothing` is undefined"
+        );
+    }
 }
 
 #[test]
