@@ -1,5 +1,5 @@
-//! The Memcached example as a script, as a pipeline, and as the script that the pipeline is converted to: the
-//! API server sees the same requests.
+//! A role as a pipeline, and as the script that the pipeline is converted to (the Memcached example as a
+//! script of its own, too): the API server sees the same requests.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use http_body_util::BodyExt;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+};
 use kube::client::Body;
 use kube::{Api, Client};
 use parking_lot::Mutex;
@@ -23,7 +25,7 @@ use rhai_operator::clock::Clock;
 use rhai_operator::cluster::connect::{self, Source, connect};
 use rhai_operator::model::{Gvk, Object, Reason, yaml};
 use rhai_operator::reconcile::{Context, Input, Mode, Subscription, reconcile};
-use rhai_operator::role::{Entry, Roles, load, pipeline};
+use rhai_operator::role::{Entry, Role, Roles, load, pipeline};
 use rhai_operator::script::Pool;
 use rhai_operator::{host, watches};
 use serde_json::{Value, json};
@@ -32,12 +34,51 @@ use tempfile::TempDir;
 /// What the API server was asked for, in order.
 type Requests = Arc<Mutex<Vec<String>>>;
 
-/// An API server that holds the CRDs of the examples, and one Memcached.
+/// An API server that holds one custom resource.
 struct Ground {
     requests: Requests,
     context: Context,
-    memcacheds: Api<DynamicObject>,
+    crs: Api<DynamicObject>,
+    name: String,
+    watch: Arc<watches::Watch>,
     roles: Arc<Roles>,
+}
+
+/// A custom resource, its kind, and what is there beside.
+struct Scene {
+    crd: Value,
+    cr: Value,
+    secrets: Vec<Value>,
+}
+
+impl Scene {
+    fn memcached() -> Self {
+        let files = fs::read_dir(repository("deploy/crds")).unwrap();
+        let mut files = files.map(|file| file.unwrap().path());
+        let crd = files.find(|file| file.to_string_lossy().contains("memcached"));
+        let cr = json!({
+            "apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached",
+            "metadata": {"name": "cache"}, "spec": {"size": 3},
+        });
+        Self {
+            crd: read(&crd.unwrap()),
+            cr,
+            secrets: Vec::new(),
+        }
+    }
+
+    fn guide() -> Self {
+        let read = |path: &str| read(&repository("tests/pipelines/guide").join(path));
+        Self {
+            crd: read("crds/database.yaml"),
+            cr: read("cr.yaml"),
+            secrets: vec![read("objects.yaml")],
+        }
+    }
+}
+
+fn read(file: &Path) -> Value {
+    yaml::parse(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
 fn repository(path: &str) -> std::path::PathBuf {
@@ -62,7 +103,11 @@ fn recording(server: &ApiServer, requests: &Requests) -> Client {
 /// A request without what differs between any two runs: uids, versions and times.
 fn line(parts: &http::request::Parts, body: &[u8]) -> String {
     let mut body: Value = serde_json::from_slice(body).unwrap_or_default();
-    for pointer in ["/metadata/uid", "/metadata/resourceVersion"] {
+    for pointer in [
+        "/metadata/uid",
+        "/metadata/resourceVersion",
+        "/preconditions/uid",
+    ] {
         body.pointer_mut(pointer).map(Value::take);
     }
     if let Some(owner) = body.pointer_mut("/metadata/labels/rhai.operator~1owner") {
@@ -84,7 +129,11 @@ fn line(parts: &http::request::Parts, body: &[u8]) -> String {
     format!("{} {} {body}", parts.method, parts.uri.path())
 }
 
-async fn ground(role: &Path) -> Ground {
+/// Roles by their names, and the folders that they are in.
+type Folders<'a> = [(&'a str, &'a Path)];
+
+/// The first role is that of the custom resource.
+async fn ground(scene: &Scene, roles: &Folders<'_>) -> Ground {
     let requests = Requests::default();
     // Pods that never start: what a run sees of them does not depend on when it looks.
     let simulation = Control::new();
@@ -94,63 +143,79 @@ async fn ground(role: &Path) -> Ground {
         ..apiserver::Options::default()
     });
     let client = recording(&server, &requests);
-    let crds = kube::api::ApiResource::erase::<
+    let api = |kind: &GroupVersionKind| -> Api<DynamicObject> {
+        Api::namespaced_with(client.clone(), "default", &ApiResource::from_gvk(kind))
+    };
+    let make = async |api: Api<DynamicObject>, object: &Value| {
+        let object = serde_json::from_value(object.clone()).unwrap();
+        api.create(&PostParams::default(), &object).await.unwrap();
+    };
+    let crds = ApiResource::erase::<
         k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     >(&());
-    let crds: Api<DynamicObject> = Api::all_with(client.clone(), &crds);
-    let crd = repository("deploy/crds");
-    let mut files = fs::read_dir(crd).unwrap().map(|file| file.unwrap().path());
-    let crd = files
-        .find(|file| file.to_string_lossy().contains("memcached"))
+    make(Api::all_with(client.clone(), &crds), &scene.crd).await;
+    for secret in &scene.secrets {
+        make(api(&GroupVersionKind::gvk("", "v1", "Secret")), secret).await;
+    }
+    let (group, version) = scene.cr["apiVersion"]
+        .as_str()
+        .unwrap()
+        .split_once('/')
         .unwrap();
-    let crd = yaml::parse(&fs::read_to_string(crd).unwrap()).unwrap();
-    let crd = serde_json::from_value(crd).unwrap();
-    crds.create(&PostParams::default(), &crd).await.unwrap();
-
-    let kind = GroupVersionKind::gvk("cache.example.com", "v1alpha1", "Memcached");
-    let kind = ApiResource::from_gvk(&kind);
-    let memcacheds: Api<DynamicObject> = Api::namespaced_with(client.clone(), "default", &kind);
-    let memcached = json!({
-        "apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached",
-        "metadata": {"name": "cache"}, "spec": {"size": 3},
-    });
-    let memcached = serde_json::from_value(memcached).unwrap();
-    memcacheds
-        .create(&PostParams::default(), &memcached)
-        .await
-        .unwrap();
+    let kind = scene.cr["kind"].as_str().unwrap();
+    let crs = api(&GroupVersionKind::gvk(group, version, kind));
+    make(crs.clone(), &scene.cr).await;
 
     let connection = connect(connect::Options {
-        source: Source::Client(client),
+        source: Source::Client(client.clone()),
         ..connect::Options::default()
     });
     let toolchain = host::toolchain();
-    // Under one name, for the messages that name it.
-    let loaded = load(role, "memcached", &toolchain).unwrap();
+    let loaded = roles.iter().map(|(name, folder)| {
+        let role = load(folder, name, &toolchain).unwrap_or_else(|errors| panic!("{errors:?}"));
+        (Arc::from(*name), Arc::new(role.role))
+    });
+    let loaded: Roles = loaded.collect();
+    let role = loaded.get(roles[0].0).unwrap();
+    let watch = watch(Gvk::new(group, version, kind), role);
     let runtime = tokio::runtime::Handle::current();
     let pool = Arc::new(Pool::new(toolchain.engine, 1, runtime));
     Ground {
         context: Context::new(connection.await.unwrap().cluster, pool, Clock::system()),
-        roles: Arc::new(
-            [(Arc::from("memcached"), Arc::new(loaded.role))]
-                .into_iter()
-                .collect(),
-        ),
+        roles: Arc::new(loaded),
+        watch: Arc::new(watch),
         requests,
-        memcacheds,
+        crs,
+        name: scene.cr["metadata"]["name"].as_str().unwrap().to_owned(),
     }
+}
+
+/// The watch of a role, with a finalizer where it has something to do at the end.
+fn watch(kind: Gvk, role: &Role) -> watches::Watch {
+    let mut watch = watches::Watch::new(kind, &*role.name);
+    watch.finalizer = role.finalize.as_ref().map(|_| watches::Finalizer {
+        name: "example.com/end".into(),
+        role: None,
+        role_position: watch.role_position,
+        vars: serde_json::Map::new(),
+        timeout: None,
+        on_failure: watches::FinalizerFailure::default(),
+    });
+    watch
 }
 
 impl Ground {
     /// One run: how it ended, what it read, and what it wrote, in order.
     async fn run(&self) -> (String, BTreeSet<String>, Vec<String>) {
-        let gvk = Gvk::new("cache.example.com", "v1alpha1", "Memcached");
-        let cr = self.memcacheds.get("cache").await.unwrap();
-        let cr = Object::from_value(&gvk, &serde_json::to_value(cr).unwrap()).unwrap();
+        let Some(cr) = self.crs.get_opt(&self.name).await.unwrap() else {
+            return ("gone".to_owned(), BTreeSet::new(), Vec::new());
+        };
+        let cr = serde_json::to_value(cr).unwrap();
+        let cr = Object::from_value(&self.watch.gvk, &cr).unwrap();
         self.requests.lock().clear();
         let input = Input {
             cr: Arc::new(cr),
-            watch: Arc::new(watches::Watch::new(gvk, "memcached")),
+            watch: Arc::clone(&self.watch),
             roles: Arc::clone(&self.roles),
             reason: Reason::Changed,
             mode: Mode::Operator,
@@ -192,36 +257,59 @@ impl Ground {
     async fn resize(&self, size: u64) {
         let patch = Patch::Merge(json!({"spec": {"size": size}}));
         let options = PatchParams::default();
-        let patched = self.memcacheds.patch("cache", &options, &patch);
+        let patched = self.crs.patch(&self.name, &options, &patch);
         patched.await.unwrap();
+    }
+
+    async fn delete(&self) {
+        let options = DeleteParams::default();
+        self.crs.delete(&self.name, &options).await.unwrap();
     }
 }
 
-/// A role with the script that the pipeline is converted to.
-fn converted() -> TempDir {
-    let from = repository("roles/memcached-steps");
-    let role = load(&from, "memcached", &host::toolchain()).unwrap().role;
-    let Entry::Pipeline(pipeline) = &role.entry else {
-        panic!("it is a pipeline")
-    };
+/// A role with the scripts that its pipelines are converted to.
+fn converted(from: &Path, name: &str) -> TempDir {
+    let role = load(from, name, &host::toolchain());
+    let role = role.unwrap_or_else(|errors| panic!("{errors:?}")).role;
     let folder = TempDir::new().unwrap();
-    for part in ["tasks", "defaults", "meta"] {
-        fs::create_dir(folder.path().join(part)).unwrap();
-    }
-    let script = folder.path().join("tasks/main.rhai");
-    fs::write(script, pipeline::convert(&role, pipeline)).unwrap();
-    for file in ["defaults/main.yaml", "meta/main.yaml"] {
-        fs::copy(from.join(file), folder.path().join(file)).unwrap();
+    copy(from, folder.path());
+    for (entry, file) in [
+        (Some(&role.entry), "main"),
+        (role.finalize.as_ref(), "finalize"),
+    ] {
+        let Some(Entry::Pipeline(pipeline)) = entry else {
+            continue;
+        };
+        let tasks = folder.path().join("tasks");
+        fs::remove_file(tasks.join(file).with_extension("yaml")).unwrap();
+        let script = pipeline::convert(&role, pipeline, &host::VARIABLES);
+        fs::write(tasks.join(file).with_extension("rhai"), script).unwrap();
     }
     folder
 }
 
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_script_and_the_pipeline_of_memcached_send_the_same_requests() {
-    let converted = converted();
-    let script = ground(&repository("roles/memcached")).await;
-    let pipeline = ground(&repository("roles/memcached-steps")).await;
-    let converted = ground(converted.path()).await;
+    let scene = Scene::memcached();
+    let steps = repository("roles/memcached-steps");
+    let converted = converted(&steps, "memcached");
+    // Under one name, for the messages that name it.
+    let script = ground(&scene, &[("memcached", &repository("roles/memcached"))]).await;
+    let pipeline = ground(&scene, &[("memcached", &steps)]).await;
+    let converted = ground(&scene, &[("memcached", converted.path())]).await;
     let first = script.converge().await;
     assert_eq!(pipeline.converge().await, first);
     assert_eq!(converted.converge().await, first);
@@ -236,4 +324,44 @@ async fn the_script_and_the_pipeline_of_memcached_send_the_same_requests() {
     assert_eq!(converted.converge().await, resized);
     assert_eq!(resized.2.len(), 2, "{resized:#?}");
     assert!(resized.2[0].contains("\"replicas\":5"), "{resized:#?}");
+}
+
+/// Each file of `tests/pipelines/convert/` is the pipeline of a role, with the files of the guide's beside;
+/// a line `# file: PATH` begins another file of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_pipeline_and_its_script_send_the_same_requests() {
+    let guide = repository("tests/pipelines/guide");
+    let certificates = guide.join("certificates");
+    let mut compared = 0;
+    for file in fs::read_dir(repository("tests/pipelines/convert")).unwrap() {
+        let file = file.unwrap().path();
+        let steps = TempDir::new().unwrap();
+        copy(&guide.join("role"), steps.path());
+        let text = "# file: tasks/main.yaml\n".to_owned() + &fs::read_to_string(&file).unwrap();
+        for part in text.split("# file: ").skip(1) {
+            let (path, text) = part.split_once('\n').unwrap();
+            fs::write(steps.path().join(path), text).unwrap();
+        }
+        let script = converted(steps.path(), "database");
+        let scene = Scene::guide();
+        let beside = ("certificates", &*certificates);
+        let pipeline = ground(&scene, &[("database", steps.path()), beside]).await;
+        let converted = ground(&scene, &[("database", script.path()), beside]).await;
+        let told = || {
+            let main = fs::read_to_string(script.path().join("tasks/main.rhai")).unwrap();
+            format!("{}:\n{main}", file.display())
+        };
+        let first = pipeline.converge().await;
+        assert_eq!(converted.converge().await, first, "{}", told());
+        assert!(!first.2.is_empty(), "{} writes nothing", file.display());
+        if pipeline.watch.finalizer.is_some() {
+            pipeline.delete().await;
+            converted.delete().await;
+            let last = pipeline.converge().await;
+            assert_eq!(converted.converge().await, last, "{}", told());
+            assert_eq!(last.0, "gone");
+        }
+        compared += 1;
+    }
+    assert!(compared > 10, "{compared} pipelines were compared");
 }

@@ -51,7 +51,8 @@ impl Options {
         let Some(Entry::Pipeline(steps)) = entry else {
             anyhow::bail!("the role {name} has no tasks/{file}.yaml to convert");
         };
-        write!(io::stdout(), "{}", pipeline::convert(role, steps))?;
+        let script = pipeline::convert(role, steps, toolchain.engine.variables());
+        write!(io::stdout(), "{script}")?;
         Ok(Exit::Done)
     }
 }

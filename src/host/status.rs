@@ -142,10 +142,25 @@ fn merge(base: &mut serde_json::Map<String, Value>, over: serde_json::Map<String
     for (key, value) in over {
         match (base.get_mut(&key), value) {
             (Some(Value::Object(below)), Value::Object(above)) => merge(below, above),
-            (_, value) => {
+            (_, mut value) => {
+                leave_out(&mut value, false);
                 base.insert(key, value);
             }
         }
+    }
+}
+
+/// Takes nulls out of the maps in lists, as the server does: there is nothing that they could remove.
+fn leave_out(value: &mut Value, in_list: bool) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| leave_out(item, true)),
+        Value::Object(map) => {
+            if in_list {
+                map.retain(|_, value| !value.is_null());
+            }
+            map.values_mut().for_each(|value| leave_out(value, in_list));
+        }
+        _ => {}
     }
 }
 
@@ -207,6 +222,20 @@ mod tests {
         assert_eq!(
             Value::Object(status),
             json!({"a": {"b": null, "c": 2}, "d": null})
+        );
+    }
+
+    #[test]
+    fn a_null_in_a_list_is_no_removal() {
+        let mut status = serde_json::Map::new();
+        let nodes = json!({"list": [{"a": null, "b": [{"c": null}, null]}], "map": {"d": null}});
+        let Value::Object(map) = json!({"nodes": nodes}) else {
+            return;
+        };
+        merge(&mut status, map);
+        assert_eq!(
+            Value::Object(status),
+            json!({"nodes": {"list": [{"b": [{}, null]}], "map": {"d": null}}})
         );
     }
 

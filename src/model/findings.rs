@@ -178,8 +178,8 @@ impl<'a> Item<'a> {
         self.findings.error(at, message, hint);
     }
 
-    /// Notes that it is not what was `expected`, unless why is known already.
-    fn unexpected(&self, expected: &str, hint: &str) {
+    /// Notes that it is not what was `expected`, unless why is known already; `hint` may be empty.
+    pub fn unexpected(&self, expected: &str, hint: &str) {
         let found = match &self.node.content {
             Content::Unknown => return,
             Content::Bool(flag) => flag.to_string(),

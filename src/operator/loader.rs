@@ -6,8 +6,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use super::Options;
 use crate::model::Problem;
+use crate::model::problem::Severity;
 use crate::role::{FileWatch, Project, Toolchain};
 use crate::watches::Environment;
 
@@ -18,6 +21,8 @@ pub(super) struct Loader {
     roles_dir: PathBuf,
     environment: Environment,
     toolchain: Toolchain,
+    /// Warnings and notes of the version before.
+    told: Arc<Mutex<Vec<Problem>>>,
 }
 
 impl Loader {
@@ -27,7 +32,23 @@ impl Loader {
             roles_dir: options.roles_dir.clone(),
             environment: options.environment.clone(),
             toolchain,
+            told: Arc::default(),
         }
+    }
+
+    /// Logs what was found in a version of the project: its errors, and the warnings and notes that the
+    /// version before did not have.
+    pub(super) fn tell(&self, problems: &[Problem]) {
+        let mut told = self.told.lock();
+        for problem in problems {
+            match problem.severity {
+                Severity::Error => tracing::error!("{problem}"),
+                _ if told.contains(problem) => {}
+                Severity::Warning => tracing::warn!("{problem}"),
+                Severity::Note => tracing::info!("{problem}"),
+            }
+        }
+        *told = problems.to_vec();
     }
 
     pub(super) fn toolchain(&self) -> &Toolchain {
@@ -76,16 +97,11 @@ impl Loader {
             match self.load().await {
                 Ok(project) => {
                     tracing::info!(watches = project.watches.len(), "project loaded anew");
+                    self.tell(&project.notes);
                     serve(Arc::new(project)).await;
                 }
                 Err(problems) => {
-                    for problem in &problems {
-                        if problem.is_error() {
-                            tracing::error!("{problem}");
-                        } else {
-                            tracing::warn!("{problem}");
-                        }
-                    }
+                    self.tell(&problems);
                     tracing::error!("the changed project is refused, the last good one serves on");
                 }
             }
@@ -101,6 +117,7 @@ mod tests {
     use std::path::Path;
 
     use crate::host;
+    use crate::role::Entry;
 
     fn mk_loader(folder: &Path) -> Loader {
         let role = folder.join("roles/r/tasks");
@@ -111,6 +128,7 @@ mod tests {
             roles_dir: folder.join("roles"),
             environment: Environment::default(),
             toolchain: host::toolchain(),
+            told: Arc::default(),
         };
         write_watches(&loader, "A");
         loader
@@ -121,24 +139,28 @@ mod tests {
         fs::write(&loader.watches_file, text).unwrap();
     }
 
-    /// Makes changes while a project is followed; returns the kinds that were served, one per change.
-    async fn served(loader: &Loader, changes: &[&dyn Fn()]) -> Vec<String> {
+    /// Makes changes while a project is followed; returns what the projects are that were served, one
+    /// per change.
+    async fn served<T>(
+        loader: &Loader,
+        changes: &[&dyn Fn()],
+        what: impl Fn(&Project) -> T,
+    ) -> Vec<T> {
         let (sender, mut projects) = tokio::sync::mpsc::unbounded_channel();
         let following = loader.follow(loader.watch(), |project| {
             sender.send(project).unwrap();
             std::future::ready(())
         });
         let changing = async {
-            let mut kinds = Vec::new();
+            let mut all = Vec::new();
             for change in changes {
                 change();
-                let project = projects.recv().await.unwrap();
-                kinds.push(project.watches[0].gvk.kind.to_string());
+                all.push(what(&projects.recv().await.unwrap()));
             }
-            kinds
+            all
         };
         tokio::select! {
-            kinds = changing => kinds,
+            all = changing => all,
             () = following => unreachable!("does not end"),
         }
     }
@@ -154,9 +176,50 @@ mod tests {
             fs::write(&loader.watches_file, "- oops").unwrap();
             write_watches(&loader, "C");
         };
-        let kinds = served(&loader, &[&moved, &scripted, &broken_and_mended]).await;
+        let kind = |project: &Project| project.watches[0].gvk.kind.to_string();
+        let kinds = served(&loader, &[&moved, &scripted, &broken_and_mended], kind).await;
         assert_eq!(kinds, ["B", "B", "C"]);
         fs::write(&script, "let x = ;").unwrap();
         assert!(loader.load().await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_changed_step_and_a_changed_included_file_are_served() {
+        let folder = tempfile::tempdir().unwrap();
+        let loader = mk_loader(folder.path());
+        let tasks = loader.roles_dir.join("r/tasks");
+        fs::remove_file(tasks.join("main.rhai")).unwrap();
+        let write = |file: &str, text: &str| fs::write(tasks.join(file), text).unwrap();
+        write("more.yaml", "- {name: b, script: '1'}\n");
+        let steps = "- {name: a, script: '1'}\n- include: more.yaml\n";
+        write("main.yaml", steps);
+        let names = |project: &Project| {
+            let Entry::Pipeline(pipeline) = &project.roles.get("r").unwrap().entry else {
+                panic!("it is a pipeline")
+            };
+            let names = pipeline.all_steps();
+            let names: Vec<_> = names.iter().map(|step| step.name.to_string()).collect();
+            names.join(" ")
+        };
+        let a_step = || write("main.yaml", &steps.replace("name: a", "name: c"));
+        let an_included_one = || write("more.yaml", "- {name: d, script: '1'}\n");
+        let broken_and_mended = || {
+            write("more.yaml", "- {name: d, scrpt: '1'}\n");
+            write("more.yaml", "- {name: e, script: '1'}\n");
+        };
+        let changes: [&dyn Fn(); 3] = [&a_step, &an_included_one, &broken_and_mended];
+        let all = served(&loader, &changes, names).await;
+        assert_eq!(all, ["c include 2 b", "c include 2 d", "c include 2 e"]);
+        write("more.yaml", "- {name: d, scrpt: '1'}\n");
+        let problems = loader.load().await.unwrap_err();
+        let problems: Vec<_> = problems
+            .iter()
+            .filter(|problem| problem.is_error())
+            .collect();
+        assert!(
+            problems[0].file.ends_with("tasks/more.yaml"),
+            "{problems:?}"
+        );
+        assert_eq!((problems.len(), problems[0].line), (1, 1));
     }
 }

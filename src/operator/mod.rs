@@ -31,7 +31,6 @@ use crate::cluster::connect::{self, Connection};
 use crate::cluster::{Cluster, Settings};
 use crate::controller::{self, Controller, LoopLimits, Telemetry};
 use crate::lease;
-use crate::model::problem::Severity;
 use crate::model::{Holder, Problem};
 use crate::reconcile::Context;
 use crate::role::{Project, Toolchain};
@@ -127,9 +126,7 @@ pub async fn run_until(
     let loader = Loader::new(&options, toolchain);
     let files = loader.watch();
     let project = loader.load().await.map_err(Error::Project)?;
-    for problem in &project.notes {
-        tell(problem);
-    }
+    loader.tell(&project.notes);
     let telemetry = Telemetry {
         observer: options.observer.clone(),
         ..Telemetry::default()
@@ -176,15 +173,6 @@ pub async fn run_until(
     while servers.join_next().await.is_some() {}
     tracing::info!("stopped");
     result
-}
-
-/// Logs what is to be known of a project that is served.
-fn tell(problem: &Problem) {
-    match problem.severity {
-        Severity::Error => tracing::error!("{problem}"),
-        Severity::Warning => tracing::warn!("{problem}"),
-        Severity::Note => tracing::info!("{problem}"),
-    }
 }
 
 /// Leads, runs, and stops running.

@@ -2,8 +2,10 @@
 //!
 //! Watched are the folders, not the files: an editor replaces a file, and a mounted `ConfigMap` changes by
 //! a symbolic link beside it (`..data`) that is moved to a new folder. What changed is not told: the
-//! reader loads all anew and compares digests, so an event too many costs a few milliseconds and no more.
+//! reader loads all anew and compares digests. What lies beside watches.yaml and is no part of the
+//! project is no change: it may be the log that the operator itself writes to.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,9 +31,13 @@ impl FileWatch {
     pub fn start(watches_file: &Path, roles_dir: &Path) -> notify::Result<Self> {
         let changed = Arc::new(Notify::new());
         let notify = Arc::clone(&changed);
+        let beside = Beside::of(watches_file, roles_dir);
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             // An error means that events may be lost.
-            if event.as_ref().map_or(true, is_change) {
+            if event
+                .as_ref()
+                .map_or(true, |event| is_change(event) && !beside.is_all_of(event))
+            {
                 notify.notify_one();
             }
         })?;
@@ -58,6 +64,41 @@ impl FileWatch {
     }
 }
 
+/// The folders that a project lies in, which may hold anything else.
+struct Beside {
+    folders: Vec<PathBuf>,
+    /// What in them is the project's.
+    names: Vec<OsString>,
+}
+
+impl Beside {
+    fn of(watches_file: &Path, roles_dir: &Path) -> Self {
+        let parts = [watches_file, roles_dir];
+        let folders = parts.iter().map(|part| folder_of(part));
+        Self {
+            folders: folders.filter(|folder| folder != roles_dir).collect(),
+            names: parts
+                .iter()
+                .filter_map(|part| part.file_name())
+                .map(OsString::from)
+                .collect(),
+        }
+    }
+
+    /// Whether an event is about nothing else. The links of a mounted `ConfigMap` begin with two dots.
+    fn is_all_of(&self, event: &Event) -> bool {
+        let is_beside = |path: &PathBuf| {
+            let Some((folder, name)) = path.parent().zip(path.file_name()) else {
+                return false;
+            };
+            self.folders.iter().any(|known| known == folder)
+                && !self.names.iter().any(|known| known == name)
+                && !name.as_encoded_bytes().starts_with(b"..")
+        };
+        !event.paths.is_empty() && event.paths.iter().all(is_beside)
+    }
+}
+
 /// Reading a file is an event too, and loading reads them all.
 fn is_change(event: &Event) -> bool {
     match event.kind {
@@ -70,5 +111,41 @@ fn folder_of(file: &Path) -> PathBuf {
     match file.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_beside_the_project_is_no_change() {
+        let is_beside = |watches: &str, roles: &str, paths: &[&str]| {
+            let event = Event::new(EventKind::Any);
+            let event = paths
+                .iter()
+                .fold(event, |event, path| event.add_path(path.into()));
+            Beside::of(Path::new(watches), Path::new(roles)).is_all_of(&event)
+        };
+        let here = |paths: &[&str]| is_beside("./watches.yaml", "./roles", paths);
+        assert!(here(&["./operator.log"]));
+        assert!(here(&["./.git"]));
+        assert!(!here(&["./watches.yaml"]));
+        assert!(!here(&["./watches.yaml.new", "./watches.yaml"]));
+        assert!(!here(&["./roles"]));
+        assert!(!here(&["./roles/web/tasks/main.yaml"]));
+        assert!(!here(&["./..data"]));
+        assert!(!here(&[]), "what is not known may be a change");
+        assert!(!is_beside(
+            "roles/watches.yaml",
+            "roles",
+            &["roles/notes.txt"]
+        ));
+        assert!(is_beside(
+            "/etc/operator/watches.yaml",
+            "/roles",
+            &["/etc/operator/log"]
+        ));
+        assert!(is_beside("/etc/operator/watches.yaml", "/roles", &["/log"]));
     }
 }

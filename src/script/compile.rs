@@ -281,11 +281,10 @@ impl<'a> Loading<'a> {
                         .to_owned(),
                 )
             } else {
-                nearest(
-                    &name,
-                    known.copied().chain(locals.iter().map(String::as_str)),
-                )
-                .map(|near| format!("did you mean `{near}`?"))
+                let locals = locals.iter().map(String::as_str);
+                let near = nearest(&name, known.copied().chain(locals));
+                let near = near.map(|near| format!("did you mean `{near}`?"));
+                of_other_languages(&name).map(str::to_owned).or(near)
             };
             self.problems.push(problem);
         }
@@ -328,16 +327,15 @@ fn wording(error: &ParseErrorType) -> (String, Option<String>) {
             );
         }
         ParseErrorType::Reserved(word) => {
+            let hint = of_other_languages(word)
+                .unwrap_or("it may follow a dot or be a map's key, but cannot name a variable");
             return (
                 format!("`{word}` is a reserved word"),
-                Some(
-                    "it may follow a dot or be a map's key, but cannot name a variable".to_owned(),
-                ),
+                Some(hint.to_owned()),
             );
         }
-        ParseErrorType::BadInput(LexError::UnexpectedInput(word)) => {
-            of_other_languages(word).map(str::to_owned)
-        }
+        ParseErrorType::BadInput(LexError::UnexpectedInput(word))
+        | ParseErrorType::UnknownOperator(word) => of_other_languages(word).map(str::to_owned),
         ParseErrorType::UnexpectedEOF => return ("the code ends too early".to_owned(), None),
         _ => None,
     };
@@ -351,6 +349,10 @@ fn of_other_languages(word: &str) -> Option<&'static str> {
         "or" => "Rhai writes ||",
         "not" => "Rhai writes !",
         "is" => "Rhai compares with == and !=, and what is absent is ()",
+        "?" => "Rhai writes if a { b } else { c }",
+        "null" | "nil" | "None" | "none" | "undefined" => "what is absent is ()",
+        "True" => "Rhai writes true",
+        "False" => "Rhai writes false",
         "{" => "a condition is an expression as it is, without braces around it",
         "let" | "const" | "for" | "while" | "loop" | "return" | "fn" | "import" => {
             "here one expression is due; statements are for scripts"

@@ -47,10 +47,11 @@ impl Walk<'_> {
                 objects: objects.clone(),
             }])),
             _ => {
-                let text = format!("{:#}", failure.error);
+                let failure = Failure::new(&step.name, failure);
+                let text = format!("{:#}", failure.told());
                 let text = self.session.setup.redactor.text(&text);
                 tracing::warn!(error = %text, "step failed");
-                Ok(Stand::Failed(vec![Failure::new(&step.name, failure)]))
+                Ok(Stand::Failed(vec![failure]))
             }
         }
     }

@@ -106,6 +106,14 @@ impl Failure {
         map.into()
     }
 
+    /// The error in its own words, also where a function of the host ended the part.
+    pub(super) fn told(&self) -> Error {
+        Error {
+            message: self.reason().to_owned(),
+            ..self.error.clone()
+        }
+    }
+
     /// What is wrong, without the place.
     fn reason(&self) -> &str {
         match ending(&self.error) {

@@ -10,7 +10,7 @@ use super::super::session::Session;
 use super::super::steps::{Selection, State};
 use super::step::Opened;
 use super::verdict::{Stand, Verdict, position};
-use crate::role::pipeline::{Action, Step, scope};
+use crate::role::pipeline::{Action, Step, order, scope};
 use crate::script;
 
 /// A pipeline that is being run.
@@ -21,6 +21,15 @@ pub(super) struct Walk<'a> {
     started: Cell<bool>,
     /// What the list at work, or one around it that shares its names, has registered, and what it hid.
     own: RefCell<Vec<(Arc<str>, Option<Dynamic>)>>,
+}
+
+/// Where a selection starts in a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// At the step of this index.
+    At(usize),
+    /// Within it.
+    Within(usize),
 }
 
 impl<'a> Walk<'a> {
@@ -48,9 +57,21 @@ impl<'a> Walk<'a> {
     /// Does the steps of a list.
     pub(super) fn list(&self, cx: &NativeCallContext, steps: &[Step]) -> Answer<Verdict> {
         let mut stands: Vec<Option<Stand>> = steps.iter().map(|_| None).collect();
+        let start = self.start(steps);
         for index in order(steps) {
-            let stand = self.one(cx, steps, index, &stands)?;
+            let started = self.started.get();
+            let is_later = start.is_some_and(|start| match start {
+                Start::At(first) => index >= first,
+                Start::Within(first) => index > first,
+            });
+            self.started.set(started || is_later);
+            let is_chosen = self.started.get() || start == Some(Start::Within(index));
+            let stand = self.one(cx, (steps, index), &stands, is_chosen)?;
+            self.started.set(started);
             stands[index] = Some(stand);
+        }
+        if start.is_some() {
+            self.started.set(true);
         }
         let mut verdict = Verdict::default();
         for (index, stand) in stands.into_iter().enumerate() {
@@ -65,15 +86,15 @@ impl<'a> Walk<'a> {
     fn one(
         &self,
         cx: &NativeCallContext,
-        steps: &[Step],
-        index: usize,
+        (steps, index): (&[Step], usize),
         stands: &[Option<Stand>],
+        is_chosen: bool,
     ) -> Answer<Stand> {
         script::check(cx)?;
         let step = &steps[index];
         let opened = Opened::new(self.session, step);
         let stand = match blockers(step, stands) {
-            _ if !self.is_chosen(step) => Stand::Unselected,
+            _ if !is_chosen || !self.has_chosen_tag(step) => Stand::Unselected,
             blockers if !blockers.is_empty() => Stand::Blocked(blockers),
             _ => self.step(cx, step, opened.path())?,
         };
@@ -87,20 +108,23 @@ impl<'a> Walk<'a> {
         Ok(stand)
     }
 
-    /// Whether the run is to do a step, or what is in it.
-    fn is_chosen(&self, step: &Step) -> bool {
-        let tags = &self.selection.tags;
-        if !tags.is_empty() && !has_tag(step, &|tag| tags.contains(tag)) {
-            return false;
-        }
+    /// Where in a list the selection starts, unless it has started or does so elsewhere.
+    fn start(&self, steps: &[Step]) -> Option<Start> {
+        let name = self.selection.start_at.as_deref()?;
         if self.started.get() {
-            return true;
+            return None;
         }
-        let start = self.selection.start_at.as_deref().unwrap_or_default();
-        if &*step.name == start {
-            self.started.set(true);
-        }
-        self.started.get() || step.lists().flatten().any(|inner| contains(inner, start))
+        let index = steps.iter().position(|step| contains(step, name))?;
+        Some(if &*steps[index].name == name {
+            Start::At(index)
+        } else {
+            Start::Within(index)
+        })
+    }
+
+    fn has_chosen_tag(&self, step: &Step) -> bool {
+        let tags = &self.selection.tags;
+        tags.is_empty() || has_tag(step, &|tag| tags.contains(tag))
     }
 
     /// Makes a result known.
@@ -154,24 +178,6 @@ fn blockers(step: &Step, stands: &[Option<Stand>]) -> Vec<usize> {
             )
         })
         .collect()
-}
-
-/// The order of the file, but that needs come first.
-fn order(steps: &[Step]) -> Vec<usize> {
-    fn visit(steps: &[Step], index: usize, seen: &mut [bool], order: &mut Vec<usize>) {
-        if std::mem::replace(&mut seen[index], true) {
-            return;
-        }
-        for need in &steps[index].needs {
-            visit(steps, *need, seen, order);
-        }
-        order.push(index);
-    }
-    let (mut seen, mut order) = (vec![false; steps.len()], Vec::with_capacity(steps.len()));
-    for index in 0..steps.len() {
-        visit(steps, index, &mut seen, &mut order);
-    }
-    order
 }
 
 /// The word for how a step stands.

@@ -236,7 +236,7 @@ impl Graph<'_> {
                 let why = self.needs.get(&(list.number, pair[0]))?.get(&pair[1])?;
                 let verb = match why {
                     Why::Named => "needs",
-                    Why::Reads => "reads the result of",
+                    Why::Reads => "reads a result of",
                     Why::Follows => "comes after",
                 };
                 Some(format!("{} {verb} {}", name(pair[0]), name(pair[1])))

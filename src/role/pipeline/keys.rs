@@ -2,8 +2,8 @@
 
 use crate::model::findings::Keys;
 
-/// What a step can do; it does one of these.
-pub(super) const ACTIONS: [&str; 11] = [
+/// The keys of a step, its actions first.
+const ALL: [&str; 24] = [
     "apply",
     "delete",
     "script",
@@ -15,36 +15,27 @@ pub(super) const ACTIONS: [&str; 11] = [
     "assert",
     "fail",
     "block",
+    "rescue",
+    "always",
+    "name",
+    "when",
+    "loop",
+    "register",
+    "needs",
+    "ready",
+    "until",
+    "timeout",
+    "retries",
+    "vars",
+    "tags",
 ];
+
+/// What a step can do; it does one of these.
+pub(super) const ACTIONS: &[&str] = ALL.split_at(11).0;
 
 /// The keys of a step.
 pub(super) const STEP: Keys = Keys {
-    known: &[
-        "name",
-        "when",
-        "loop",
-        "register",
-        "needs",
-        "ready",
-        "until",
-        "timeout",
-        "retries",
-        "vars",
-        "tags",
-        "apply",
-        "delete",
-        "script",
-        "role",
-        "include",
-        "status",
-        "condition",
-        "event",
-        "assert",
-        "fail",
-        "block",
-        "rescue",
-        "always",
-    ],
+    known: &ALL,
     refused: FOREIGN,
 };
 

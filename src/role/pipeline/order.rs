@@ -7,13 +7,13 @@ use super::Step;
 /// The indices of the steps of a list, each after those that it needs; else as in the file.
 pub fn order(steps: &[Step]) -> Vec<usize> {
     let mut order = Vec::with_capacity(steps.len());
-    let mut done = BTreeSet::new();
-    while order.len() < steps.len() {
-        let mut left = (0..steps.len()).filter(|index| !done.contains(index));
-        let next = left.find(|index| steps[*index].needs.iter().all(|need| done.contains(need)));
-        // There is always one: a graph with a circle is not loaded.
-        let Some(next) = next else { break };
-        done.insert(next);
+    let mut done = vec![false; steps.len()];
+    let is_free = |done: &[bool], index: usize| {
+        !done[index] && steps[index].needs.iter().all(|need| done[*need])
+    };
+    // There is always one: a graph with a circle is not loaded.
+    while let Some(next) = (0..steps.len()).find(|index| is_free(&done, *index)) {
+        done[next] = true;
         order.push(next);
     }
     order

@@ -23,9 +23,16 @@ impl Reading<'_> {
         let parsed = match parse_json_path(text) {
             Ok(parsed) => parsed,
             Err(error) => {
-                let (index, message) = wording(&error.to_string());
-                let message = format!("{text:?} is not JSONPath: {message}");
-                item.error_at(place(index), &message, "");
+                let index = index_of(&error.to_string());
+                let rest: String = text.chars().skip(index).collect();
+                let message = format!("{text:?} is not JSONPath from {rest:?} on");
+                let is_assignment = rest.starts_with('=') && !rest.starts_with("==");
+                let hint = if is_assignment {
+                    "JSONPath compares with =="
+                } else {
+                    ""
+                };
+                item.error_at(place(index), &message, hint);
                 return None;
             }
         };
@@ -95,13 +102,9 @@ fn of_variable(query: &JpQuery, text: &str) -> Option<(Arc<str>, Arc<str>)> {
     own_root.then(|| (name.into(), format!("${rest}").into()))
 }
 
-/// The parser's message in one line, and the index of the character that it is about.
-fn wording(error: &str) -> (usize, String) {
-    let lines = || error.lines().map(str::trim);
-    let column = lines()
-        .find_map(|line| line.split_once("--> 1:"))
-        .and_then(|(_, column)| column.parse::<usize>().ok());
-    let message = lines().find_map(|line| line.strip_prefix("= "));
-    let message = message.unwrap_or_else(|| error.lines().next().unwrap_or_default());
-    (column.map_or(0, |column| column - 1), message.to_owned())
+/// The index of the character that the parser's message is about.
+fn index_of(error: &str) -> usize {
+    let mut lines = error.lines();
+    let column = lines.find_map(|line| line.split_once("--> 1:")?.1.trim().parse::<usize>().ok());
+    column.map_or(0, |column| column - 1)
 }

@@ -60,19 +60,25 @@ impl Reading<'_> {
         index: usize,
         around: &Around,
     ) -> Option<Draft> {
+        let Content::Map(_) = item.node().content else {
+            item.unexpected("a step", "a step has keys: - apply: …");
+            return None;
+        };
         let fields = item.fields(STEP)?;
-        let action = Self::action_of(&fields, item.node())?;
+        // One that does nothing has a name all the same.
+        let action = Self::action_of(&fields, item.node());
+        let action = action.map_or_else(|| NONE.to_owned(), |key| key.name);
         let mut scope = around.scope;
         scope.item |= fields.get("loop").is_some();
         let first = self.excerpts.len();
         self.mentions.clear();
-        let mut step = self.head(file, &fields, (&action.name, index), (around, scope));
-        let plain = self.action(file, &fields, &action.name, scope);
+        let mut step = self.head(file, &fields, (&action, index), (around, scope));
+        let plain = self.action(file, &fields, &action, scope);
         let (code, mentions) = (
             first..self.excerpts.len(),
             std::mem::take(&mut self.mentions),
         );
-        self.gates(file, &fields, &mut step, (&action.name, scope));
+        self.gates(file, &fields, &mut step, (&action, scope));
         let gates = code.end..self.excerpts.len();
         let gate_mentions = std::mem::take(&mut self.mentions);
         let inner = Around {
@@ -142,7 +148,7 @@ impl Reading<'_> {
         let mut actions = keys.filter(|key| ACTIONS.contains(&&*key.name));
         let Some(first) = actions.next() else {
             if !fields.has_unknown() {
-                let hint = format!("a step does one of {}", list_of(&ACTIONS, "and"));
+                let hint = format!("a step does one of {}", list_of(ACTIONS, "and"));
                 fields.error("the step does nothing", &hint);
             }
             return None;
@@ -178,9 +184,15 @@ impl Reading<'_> {
     /// What a step is repeated for; the list does not see the step's own item.
     fn repeat(&mut self, file: File<'_>, item: &Item<'_>, scope: Scope) -> Option<Loop> {
         match &item.node().content {
-            Content::List(_) => Some(Loop::Items(self.tree(file, item.node(), scope))),
+            Content::List(_) | Content::Map(_) => {
+                Some(Loop::Items(self.tree(file, item.node(), scope)))
+            }
             _ if is_query(item) => self.query(file, item, scope).map(Loop::Query),
-            _ => self.expression(file, item, scope).map(Loop::Expression),
+            Content::String(_) => self.expression(file, item, scope).map(Loop::Expression),
+            _ => {
+                item.unexpected("a list, a map, or Rhai or JSONPath that gives one", "");
+                None
+            }
         }
     }
 
@@ -196,7 +208,7 @@ impl Reading<'_> {
             ..scope
         };
         if let Some(item) = fields.get("ready") {
-            if !["apply", "delete", "script", "role"].contains(&action) {
+            if ![NONE, "apply", "delete", "script", "role"].contains(&action) {
                 let hint = "a gate on anything is written until: EXPRESSION";
                 item.error(
                     &format!("{action} makes no object that could be ready"),
@@ -210,7 +222,7 @@ impl Reading<'_> {
         }
         step.until = self.tests_of(file, fields, "until", gate(RESULT));
         let waits = step.ready.is_some() || !step.until.is_empty();
-        let may_wait = waits || ["role", "include", "block"].contains(&action);
+        let may_wait = waits || [NONE, "script", "role", "include", "block"].contains(&action);
         if let Some(item) = fields.get("timeout").filter(|_| !may_wait) {
             let hint = "it bounds the waiting of `ready` and `until`";
             item.error("the step never waits", hint);
@@ -244,6 +256,9 @@ impl Reading<'_> {
     }
 }
 
+/// What stands for the action of a step that has none.
+pub(super) const NONE: &str = "step";
+
 fn is_section(key: &str) -> bool {
     ["rescue", "always"].contains(&key)
 }
@@ -275,6 +290,10 @@ fn needs(item: &Item<'_>) -> Vec<(String, Position)> {
 fn texts<'a>(item: &Item<'a>) -> Vec<(&'a str, Position)> {
     let items = match item.node().content {
         Content::List(_) => item.items().unwrap_or_default(),
+        Content::Map(_) => {
+            item.unexpected("a word or a list of words", "");
+            Vec::new()
+        }
         _ => vec![item.clone()],
     };
     let items = items.iter();

@@ -10,12 +10,12 @@ use super::action::{
 };
 use super::draft::List;
 use super::keys;
-use super::read::Around;
+use super::read::{Around, NONE};
 use super::reading::{File, Mentioned, Reading, Scope};
 use super::scope::RESULTS;
 use super::step::Step;
 use super::tree::{Expression, Text, Tree};
-use crate::model::findings::{Fields, Findings, Item, nearest};
+use crate::model::findings::{Fields, Findings, Item, list_of, nearest};
 use crate::model::yaml::{Content, Node};
 use crate::script::Form;
 
@@ -38,6 +38,9 @@ impl Reading<'_> {
         scope: Scope,
     ) -> Option<Action> {
         let broken = Some(Action::Status(Tree::Constant(Value::Null)));
+        if key == NONE {
+            return broken;
+        }
         let Some(item) = fields.get(key) else {
             fields.error(&format!("{key}: expected what to do, found nothing"), "");
             return broken;
@@ -214,7 +217,9 @@ impl Reading<'_> {
         }
         let hint = match nearest(path, &names) {
             Some(near) => format!("did you mean {near:?}?"),
-            None => format!("it would be {folder}/{path} of the role"),
+            None if names.is_empty() => format!("{folder}/ of the role is empty"),
+            None if names.len() > 9 => String::new(),
+            None => format!("{folder}/ has {}", list_of(&names, "and")),
         };
         item.error(&format!("there is no {folder}/{path}"), &hint);
         false
@@ -238,6 +243,9 @@ impl Reading<'_> {
             let named = fields.get("metadata").is_some();
             let keys = ["apiVersion", "kind", "name"];
             tell_incomplete(item, &keys[..if named { 2 } else { 3 }]);
+            for key in ["apiVersion", "kind", "name", "namespace"] {
+                fields.get(key).map(|item| item.text());
+            }
             let chosen = fields.get("propagation");
             let chosen = chosen.and_then(|item| Some((item.choice(&PROPAGATION)?, item)));
             if let Some((chosen, item)) = chosen {

@@ -167,6 +167,10 @@ impl Reading<'_> {
         if is_query(item) {
             return self.query(file, item, scope).map(Test::Query);
         }
+        if !matches!(item.node().content, Content::String(_)) {
+            item.unexpected("a test: Rhai, JSONPath, true or false", "");
+            return None;
+        }
         self.expression(file, item, scope).map(Test::Expression)
     }
 

@@ -53,7 +53,7 @@ pub struct Step {
 /// What a step is repeated for.
 #[derive(Debug)]
 pub enum Loop {
-    /// A list with slots.
+    /// A list or a map with slots; a map as of an expression.
     Items(Tree),
     /// Rhai: a list; a map gives an item `#{key, value}` for each of its entries.
     Expression(Expression),

@@ -141,6 +141,11 @@ impl Tree {
         }
     }
 
+    /// Whether it is written as a map.
+    pub(super) fn is_map(&self) -> bool {
+        matches!(self, Self::Map(_) | Self::Constant(Value::Object(_)))
+    }
+
     /// The value, if there is no slot in it.
     pub fn constant(&self) -> Option<&Value> {
         match self {

@@ -1,15 +1,14 @@
 //! What steps do, as statements.
 
-use super::code;
-use super::script::apart;
-use super::{Helper, Script};
-use crate::role::pipeline::scope::RESULTS;
-use crate::role::pipeline::{
-    Action, Apply, Block, Delete, Expression, Manifests, Options, Ready, Step, Test, Text, Tree,
-};
+use std::sync::Arc;
 
-/// The maps of objects whose values are all texts.
-const TEXTS: [&[&str]; 2] = [&["metadata", "labels"], &["metadata", "annotations"]];
+use super::helper::Helper;
+use super::script::{apart, is_statement};
+use super::{Script, code, texts};
+use crate::role::pipeline::scope::{ERROR, ITEM, OBJECT, RESULT, RESULTS};
+use crate::role::pipeline::{
+    Action, Apply, Delete, Expression, Manifests, Options, Ready, Step, Test, Text, Tree,
+};
 
 impl Script<'_> {
     /// The statements of a step; `keep` makes the one that keeps its result.
@@ -25,48 +24,46 @@ impl Script<'_> {
                 self.made(step, &value, keep);
             }
             Action::Role(role) => {
+                if self.rescued > 0 {
+                    self.lost("what a role ends with by `fail` is not rescued");
+                }
                 let vars = code::variables(&[], &role.vars);
                 let value = format!("include_role({}, {vars})", code::text(&role.name));
                 self.made(step, &value, keep);
             }
-            Action::Include(include) => self.enclosed(step, &[&include.steps], keep),
-            Action::Status(status) => {
-                self.lines(&format!("set_status({});", code::tree(status)));
-                self.gates(step, "()");
-            }
-            Action::Condition(condition) => {
-                let [kind, reason, message] =
-                    [&condition.kind, &condition.reason, &condition.message].map(code::text);
-                let status = code::tree(&condition.status);
-                self.lines(&format!(
-                    "set_condition({kind}, {status}, {reason}, {message});"
-                ));
-                self.gates(step, "()");
-            }
-            Action::Event(event) => {
-                let [kind, reason, message] =
-                    [&event.kind, &event.reason, &event.message].map(code::text);
-                self.lines(&format!("event({kind}, {reason}, {message});"));
-                self.gates(step, "()");
-            }
-            Action::Assert(assert) => {
-                for test in &assert.that {
-                    let shown = Text::Constant(format!("{} does not hold", shown(test)).into());
-                    let message = assert.message.as_ref().unwrap_or(&shown);
-                    let opening = format!("if !({}) {{", code::test(test, None));
-                    self.within(&opening, |script| script.fail(message), "}");
-                }
-                self.gates(step, "()");
-            }
-            Action::Fail(message) => self.fail(message),
-            Action::Block(block) if step.repeat.is_some() => {
-                self.lost("the rescue of a block with a loop is not converted");
-                self.enclosed(step, &[&block.steps, &block.always], keep);
-            }
+            Action::Include(include) => self.include(step, include, keep),
+            Action::Block(block) if step.repeat.is_some() => self.looped(step, block, keep),
             Action::Block(block) => {
                 self.block(block);
                 self.gates(step, "()");
             }
+            Action::Fail(message) => self.fail(message),
+            Action::Assert(assert) => {
+                for test in &assert.that {
+                    let shown = format!("`{}` does not hold", shown(test));
+                    let shown = Text::Constant(shown.into());
+                    let message = assert.message.as_ref().unwrap_or(&shown);
+                    let opening = format!("if !({}) {{", self.test(test, None));
+                    self.within(&opening, |script| script.fail(message), "}");
+                }
+                self.gates(step, "()");
+            }
+            told => {
+                self.lines(&told_by(told));
+                self.gates(step, "()");
+            }
+        }
+        let makes_nothing = !matches!(
+            &step.action,
+            Action::Apply(_)
+                | Action::Script(_)
+                | Action::Role(_)
+                | Action::Include(_)
+                | Action::Block(_)
+        );
+        // The list of a loop's results has an entry for each item.
+        if makes_nothing && step.repeat.is_some() && step.register.is_some() {
+            self.lines(&keep("()"));
         }
     }
 
@@ -87,7 +84,8 @@ impl Script<'_> {
         self.within("{", body, "}");
     }
 
-    fn gates(&mut self, step: &Step, result: &str) {
+    /// What a step waits for; `result` is the code for what it made.
+    pub(super) fn gates(&mut self, step: &Step, result: &str) {
         match &step.ready {
             Some(Ready::Status) => {
                 let each = self.helper(Helper::Each, result);
@@ -96,7 +94,7 @@ impl Script<'_> {
             }
             Some(Ready::Test(test)) => {
                 let each = self.helper(Helper::Each, result);
-                let holds = code::test(test, Some("object"));
+                let holds = self.test(test, Some(OBJECT));
                 let on = code::string(&format!(": {}", shown(test)));
                 let on = format!("`${{object.kind}} ${{object.metadata.name}}` + {on}");
                 let wait = format!("wait_until({holds}, {on});");
@@ -106,7 +104,9 @@ impl Script<'_> {
             None => {}
         }
         for test in &step.until {
-            let (holds, on) = (code::test(test, None), code::string(&shown(test)));
+            self.gate = Some(RESULT);
+            let (holds, on) = (self.test(test, None), code::string(&shown(test)));
+            self.gate = None;
             self.lines(&format!("wait_until({holds}, {on});"));
         }
     }
@@ -137,44 +137,59 @@ impl Script<'_> {
     }
 
     fn manifests(&mut self, manifests: &Manifests) -> String {
+        if let Manifests::Inline(Tree::Slot(_)) | Manifests::File(..) | Manifests::Template { .. } =
+            manifests
+        {
+            self.lost("what a template or an expression gives: numbers in labels and data are not made texts");
+        }
         match manifests {
             Manifests::Inline(tree) => {
-                let objects = match tree {
-                    Tree::List(trees) => code::list(trees.iter().map(object)),
-                    tree => object(tree),
-                };
-                if objects.contains("text(") {
-                    self.helper(Helper::Text, "");
+                let objects = texts::manifests(tree);
+                for helper in [Helper::Text, Helper::Texts] {
+                    if objects.contains(&format!("{}(", helper.name())) {
+                        self.helper(helper, "");
+                    }
                 }
                 objects
             }
+            Manifests::Documents(_, documents) if texts::are_missing(documents) => {
+                texts::documents(documents)
+            }
             Manifests::Documents(name, _) => format!("file({})", code::string(name)),
             Manifests::File(name, _) => format!("file({})", code::text(name)),
-            Manifests::Template { name, vars, .. } => {
-                let mut first = Vec::new();
-                if self.in_loop > 0 {
-                    first.push(("item", "item"));
-                }
-                if self.reads_results(name) {
-                    first.push((RESULTS, RESULTS));
-                }
-                let name = code::text(name);
-                if first.is_empty() && vars.is_empty() {
-                    return format!("template_objects({name})");
-                }
-                format!(
-                    "template_objects({name}, {})",
-                    code::variables(&first, vars)
-                )
-            }
+            Manifests::Template { name, vars, .. } => self.template(name, vars),
         }
     }
 
-    /// Whether a template, or one that is not known, may use results.
-    fn reads_results(&self, name: &Text) -> bool {
+    /// What a template makes. It sees the variables of the role, and what else is handed to it.
+    fn template(&mut self, name: &Text, vars: &[(Arc<str>, Tree)]) -> String {
+        let seen = [
+            (ITEM, self.in_loop > 0),
+            (ERROR, self.in_rescue > 0),
+            (RESULTS, true),
+        ];
+        let mut first = Vec::new();
+        for (variable, is_there) in seen {
+            if is_there && self.reads(name, variable) {
+                first.push((variable, variable));
+            }
+        }
+        let given = code::variables(&first, vars);
+        let is_empty = first.is_empty() && vars.is_empty();
+        let name = code::text(name);
+        match (self.in_vars > 0, is_empty) {
+            (false, true) => format!("template_objects({name})"),
+            (false, false) => format!("template_objects({name}, {given})"),
+            (true, true) => format!("template_objects({name}, vars)"),
+            (true, false) => format!("template_objects({name}, merge(vars, {given}))"),
+        }
+    }
+
+    /// Whether a template, or one that is not known, may use a variable.
+    fn reads(&self, name: &Text, variable: &str) -> bool {
         let template = name.constant();
         let template = template.and_then(|name| self.role.templates.get_template(name).ok());
-        template.is_none_or(|template| template.undeclared_variables(false).contains(RESULTS))
+        template.is_none_or(|template| template.undeclared_variables(false).contains(variable))
     }
 
     fn delete(&mut self, step: &Step, delete: &Delete) {
@@ -182,7 +197,10 @@ impl Script<'_> {
             Some(propagation) => format!(", #{{propagation: {}}}", code::string(propagation)),
             None => String::new(),
         };
-        let objects = code::tree(&delete.objects);
+        let mut objects = code::tree(&delete.objects);
+        if let Tree::Slot(_) = &delete.objects {
+            objects = self.helper(Helper::Each, &objects);
+        }
         let delete = format!("k8s_delete(object{options});");
         let opening = format!("for object in {objects} {{");
         self.within(&opening, |script| script.lines(&delete), "}");
@@ -199,10 +217,13 @@ impl Script<'_> {
         let file = self.program.source(&expression.text);
         let (functions, rest) = apart(file.unwrap_or(&expression.text));
         self.functions.extend(functions);
+        if self.rescued > 0 && rest.contains("fail(") {
+            self.lost("what a script ends with by `fail` is not rescued: write `throw`");
+        }
         if rest.contains("return") {
             return format!("(|| {{\n{}\n}}).call()", indented(&rest));
         }
-        if rest.contains([';', '\n']) || rest.starts_with("//") {
+        if is_statement(&rest) {
             return format!("{{\n{}\n}}", indented(&rest));
         }
         rest
@@ -212,90 +233,36 @@ impl Script<'_> {
         let message = code::text(message);
         if self.rescued > 0 {
             // What ends a run cannot be caught.
-            self.lines(&format!("throw {message};"));
+            self.fails = true;
+            self.lines(&format!("throw #{{kind: \"failed\", message: {message}}};"));
         } else {
             self.lines(&format!("fail({message});"));
         }
     }
 
-    /// Steps with results of their own, and these as a map.
-    fn enclosed(&mut self, step: &Step, lists: &[&[Step]], keep: &dyn Fn(&str) -> String) {
-        let body = |script: &mut Self| {
-            script.lines("let results = results;");
-            for steps in lists {
-                script.steps(steps);
-            }
-            let names = lists.iter().flat_map(|steps| registered(steps));
-            let names: Vec<_> = names
-                .map(|name| format!("{}: results{}", code::string(name), code::property(name)))
-                .collect();
-            script.lines(&format!("#{{{}}}", names.join(", ")));
-        };
-        let outer = |script: &mut Self| {
-            script.within("let result = {", body, "};");
-            let kept = keep("result");
-            if kept != "result;" {
-                script.lines(&kept);
-            }
-            script.gates(step, "result");
-        };
-        self.within("{", outer, "}");
-    }
-
-    fn block(&mut self, block: &Block) {
-        if block.always.is_empty() {
-            self.rescue(block);
-            return;
-        }
-        let outer = |script: &mut Self| {
-            script.lines("let failed = ();");
-            script.rescued += 1;
-            script.within("try {", |script| script.rescue(block), "} catch (error) {");
-            script.rescued -= 1;
-            script.depth += 1;
-            script.lines("failed = error;");
-            script.depth -= 1;
-            script.lines("}");
-            script.steps(&block.always);
-            script.lines("if failed != () { throw failed; }");
-        };
-        // Not in a block of its own: a name that is made in there is seen after it.
-        outer(self);
-    }
-
-    fn rescue(&mut self, block: &Block) {
-        let Some(rescue) = &block.rescue else {
-            self.steps(&block.steps);
-            return;
-        };
-        self.rescued += 1;
-        self.within(
-            "try {",
-            |script| script.steps(&block.steps),
-            "} catch (error) {",
-        );
-        self.rescued -= 1;
-        self.depth += 1;
-        if !rescue.is_empty() {
-            let failure = self.helper(Helper::Failure, "error");
-            self.lines(&format!("let error = {failure};"));
-            self.lost("`error` has no `step`");
-            self.steps(rescue);
-        }
-        self.depth -= 1;
-        self.lines("}");
+    /// A condition as Rhai; `root` is what a query is asked of, if not the variables.
+    pub(super) fn test(&self, test: &Test, root: Option<&str>) -> String {
+        code::test(test, root, &self.variables())
     }
 }
 
-/// A manifest.
-fn object(tree: &Tree) -> String {
-    let mut texts = TEXTS.to_vec();
-    match tree.entry("kind") {
-        Some("ConfigMap") => texts.push(&["data"]),
-        Some("Secret") => texts.push(&["stringData"]),
-        _ => {}
+/// The statement of an action that tells something.
+fn told_by(action: &Action) -> String {
+    match action {
+        Action::Status(status) => format!("set_status({});", code::tree(status)),
+        Action::Condition(condition) => {
+            let [kind, reason, message] =
+                [&condition.kind, &condition.reason, &condition.message].map(code::text);
+            let status = code::tree(&condition.status);
+            format!("set_condition({kind}, {status}, {reason}, {message});")
+        }
+        Action::Event(event) => {
+            let [kind, reason, message] =
+                [&event.kind, &event.reason, &event.message].map(code::text);
+            format!("event({kind}, {reason}, {message});")
+        }
+        _ => String::new(),
     }
-    code::in_object(tree, &texts)
 }
 
 /// A condition as it was written.
@@ -310,18 +277,4 @@ fn shown(test: &Test) -> String {
 fn indented(text: &str) -> String {
     let lines = text.lines().map(|line| format!("    {line}"));
     lines.collect::<Vec<_>>().join("\n")
-}
-
-/// The names of the results that steps make outside of steps with names of their own.
-fn registered(steps: &[Step]) -> Vec<&str> {
-    let mut names = Vec::new();
-    for step in steps {
-        names.extend(step.register.as_deref());
-        if let (Action::Block(block), None) = (&step.action, &step.repeat) {
-            let rescue = block.rescue.iter().flatten();
-            let within = block.steps.iter().chain(rescue).chain(&block.always);
-            names.extend(within.filter_map(|step| step.register.as_deref()));
-        }
-    }
-    names
 }

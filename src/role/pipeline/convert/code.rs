@@ -47,17 +47,14 @@ pub(super) fn property(name: &str) -> String {
 }
 
 /// A literal of a value.
-pub(super) fn value(value: &Value) -> String {
-    match value {
+pub(super) fn value(given: &Value) -> String {
+    match given {
         Value::Null => "()".to_owned(),
         Value::Bool(flag) => flag.to_string(),
         Value::Number(number) => number.to_string(),
         Value::String(text) => string(text),
-        Value::Array(items) => list(items.iter().map(self::value)),
-        Value::Object(map) => {
-            let entries = map.iter();
-            self::map(entries.map(|(name, item)| format!("{}: {}", key(name), self::value(item))))
-        }
+        Value::Array(items) => list(items.iter().map(value)),
+        Value::Object(map) => map_of(map.iter().map(|(name, item)| (&**name, value(item)))),
     }
 }
 
@@ -121,46 +118,25 @@ fn parts(parts: &[Part]) -> String {
 
 /// A value with slots.
 pub(super) fn tree(tree: &Tree) -> String {
-    in_object(tree, &[])
-}
-
-/// A value with slots; `texts` are the ways to maps in it that hold nothing but texts.
-pub(super) fn in_object(tree: &Tree, texts: &[&[&str]]) -> String {
     match tree {
         Tree::Constant(value) => self::value(value),
         Tree::Slot(expression) => operand(expression),
         Tree::Text(parts) => self::parts(parts),
         Tree::List(items) => list(items.iter().map(self::tree)),
-        Tree::Map(entries) => self::entries(entries, |name, tree| {
-            let ways = texts.iter().filter_map(|way| way.split_first());
-            let below = ways.filter(|(first, _)| Some(**first) == name);
-            let below: Vec<&[&str]> = below.map(|(_, rest)| rest).collect();
-            if below.contains(&&[][..]) {
-                map_of_texts(tree)
-            } else {
-                in_object(tree, &below)
-            }
-        }),
+        Tree::Map(entries) => self::entries(entries, &|_, tree| self::tree(tree)),
     }
 }
 
-/// A map of texts: a number or a bool in it is meant as its text.
-fn map_of_texts(tree: &Tree) -> String {
-    let Tree::Map(entries) = tree else {
-        return self::tree(tree);
-    };
-    self::entries(entries, |_, tree| match tree {
-        Tree::Slot(expression) => format!("text({})", expression.text),
-        other => self::tree(other),
-    })
-}
-
-fn entries(entries: &[(Text, Tree)], code: impl Fn(Option<&str>, &Tree) -> String) -> String {
+/// A map with slots; `code` is that of an entry of a name, if it is known.
+pub(super) fn entries(
+    entries: &[(Text, Tree)],
+    code: &dyn Fn(Option<&str>, &Tree) -> String,
+) -> String {
     let fixed = entries.iter().filter_map(|(name, tree)| {
         let name = name.constant()?;
-        Some(format!("{}: {}", key(name), code(Some(name), tree)))
+        Some((name, code(Some(name), tree)))
     });
-    let fixed = map(fixed);
+    let fixed = map_of(fixed);
     let computed = entries.iter().filter(|(name, _)| name.constant().is_none());
     let computed: Vec<_> = computed
         .map(|(name, tree)| format!("map[{}] = {};", text(name), code(None, tree)))
@@ -171,57 +147,39 @@ fn entries(entries: &[(Text, Tree)], code: impl Fn(Option<&str>, &Tree) -> Strin
     format!("{{ let map = {fixed}; {} map }}", computed.join(" "))
 }
 
-/// Variables as a map, after some that are code already.
-pub(super) fn variables(first: &[(&str, &str)], variables: &[(Arc<str>, Tree)]) -> String {
-    let first = first.iter();
-    let first = first.map(|(name, code)| format!("{}: {code}", key(name)));
-    let variables = variables.iter();
-    let variables = variables.map(|(name, tree)| format!("{}: {}", key(name), self::tree(tree)));
-    map(first.chain(variables))
+/// A map literal of names and code.
+pub(super) fn map_of<'a>(entries: impl Iterator<Item = (&'a str, String)>) -> String {
+    map(entries.map(|(name, code)| format!("{}: {code}", key(name))))
 }
 
-/// What a query selects, as an array.
-pub(super) fn query(query: &Query, root: Option<&str>) -> String {
+/// Variables as a map, after some that are code already.
+pub(super) fn variables(first: &[(&str, &str)], variables: &[(Arc<str>, Tree)]) -> String {
+    let first = first.iter().map(|(name, code)| (*name, (*code).to_owned()));
+    let variables = variables.iter();
+    map_of(first.chain(variables.map(|(name, tree)| (&**name, self::tree(tree)))))
+}
+
+/// What a query selects, as an array; `root` is what it is asked of, if not a map of `all` variables.
+pub(super) fn query(query: &Query, root: Option<&str>, all: &[&str]) -> String {
     let (root, path) = match (root, &query.variable) {
         (Some(root), _) => (root.to_owned(), &query.text),
         (None, Some((variable, path))) => (variable.to_string(), path),
         (None, None) => {
-            let names = [
-                "cr",
-                "spec",
-                "status",
-                "meta",
-                "vars",
-                "finalizing",
-                "reason",
-            ];
-            let names = names.iter().chain(&["results"]);
-            let all = map(names.map(|name| format!("{name}: {name}")));
-            (all, &query.text)
+            let all = all.iter().map(|name| (*name, (*name).to_owned()));
+            (map_of(all), &query.text)
         }
     };
     format!("jsonpath({root}, {})", string(path))
 }
 
-/// A condition; `root` is what a query is asked of, if not the variables.
-pub(super) fn test(test: &Test, root: Option<&str>) -> String {
+/// A condition; `root` and `all` as for [`query`].
+pub(super) fn test(test: &Test, root: Option<&str>, all: &[&str]) -> String {
     match test {
         Test::Constant(flag) => flag.to_string(),
         Test::Expression(expression) => expression.text.to_string(),
         Test::Query(query) => {
-            let found = self::query(query, root);
+            let found = self::query(query, root, all);
             format!("{found}.some(|found| found != () && found != false)")
-        }
-    }
-}
-
-/// Conditions that all have to hold.
-pub(super) fn all(tests: &[Test]) -> String {
-    match tests {
-        [one] => test(one, None),
-        tests => {
-            let tests = tests.iter().map(|one| format!("({})", test(one, None)));
-            tests.collect::<Vec<_>>().join(" && ")
         }
     }
 }

@@ -5,75 +5,48 @@
 
 mod action;
 mod code;
+mod helper;
+mod nested;
 mod script;
+mod texts;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use self::helper::Helper;
+use super::scope::{ERROR, ITEM, RESULTS};
 use super::{Action, Loop, Pipeline, Step};
 use crate::role::Role;
 use crate::script::Program;
 
-/// The script that does what a pipeline of a role does.
-pub fn convert(role: &Role, pipeline: &Pipeline) -> String {
+/// The script that does what a pipeline of a role does; `variables` are those that every script sees.
+pub fn convert(role: &Role, pipeline: &Pipeline, variables: &[&'static str]) -> String {
     let mut script = Script {
         role,
+        variables: variables.to_vec(),
         code: String::new(),
         depth: 0,
         helpers: BTreeSet::new(),
         functions: Vec::new(),
         lost: BTreeSet::new(),
         in_loop: 0,
+        in_vars: 0,
+        in_rescue: 0,
         rescued: 0,
+        fails: false,
+        gate: None,
+        tracked: 0,
+        tracks: false,
         program: &pipeline.program,
     };
     script.steps(&pipeline.steps);
     script.finish()
 }
 
-/// Functions that the script brings along, by what they are for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Helper {
-    Items,
-    Each,
-    Text,
-    Failure,
-}
-
-impl Helper {
-    fn code(self) -> &'static str {
-        match self {
-            Self::Items => {
-                "/// What a loop goes through: a list, or the entries of a map.\n\
-                 fn items(value) {\n    \
-                     if type_of(value) != \"map\" { return value; }\n    \
-                     let items = [];\n    \
-                     for key in value.keys() { items.push(#{key: key, value: value[key]}); }\n    \
-                     items\n}\n"
-            }
-            Self::Each => {
-                "/// A list as it is, anything else as a list of one.\n\
-                 fn each(value) {\n    \
-                     if type_of(value) == \"array\" { value } else { [value] }\n}\n"
-            }
-            Self::Text => {
-                "/// A number or a bool as text.\n\
-                 fn text(value) {\n    \
-                     if value == () { value } else { `${value}` }\n}\n"
-            }
-            Self::Failure => {
-                "/// What was caught, as a map.\n\
-                 fn failure(error) {\n    \
-                     if type_of(error) == \"map\" { return error; }\n    \
-                     #{kind: \"thrown\", message: `${error}`}\n}\n"
-            }
-        }
-    }
-}
-
 /// The script on its way.
 struct Script<'a> {
     role: &'a Role,
+    variables: Vec<&'static str>,
     code: String,
     depth: usize,
     helpers: BTreeSet<Helper>,
@@ -83,8 +56,20 @@ struct Script<'a> {
     lost: BTreeSet<String>,
     /// How many loops are around.
     in_loop: usize,
-    /// How many blocks with a rescue are around.
+    /// How many steps with variables are around.
+    in_vars: usize,
+    /// How many rescues are around.
+    in_rescue: usize,
+    /// How many blocks are around that something is done after which fails.
     rescued: usize,
+    /// Whether a step of the innermost of these fails for good.
+    fails: bool,
+    /// The variable of the gate at hand.
+    gate: Option<&'static str>,
+    /// How many blocks are around whose rescue asks which step failed.
+    tracked: usize,
+    /// Whether any does.
+    tracks: bool,
     program: &'a Program,
 }
 
@@ -112,13 +97,22 @@ impl Script<'_> {
 
     fn helper(&mut self, helper: Helper, argument: &str) -> String {
         self.helpers.insert(helper);
-        let name = match helper {
-            Helper::Items => "items",
-            Helper::Each => "each",
-            Helper::Text => "text",
-            Helper::Failure => "failure",
-        };
-        format!("{name}({argument})")
+        if helper == Helper::Texts {
+            self.helpers.insert(Helper::Text);
+        }
+        format!("{}({argument})", helper.name())
+    }
+
+    /// All variables that a query may begin with.
+    fn variables(&self) -> Vec<&'static str> {
+        let some = [
+            Some(RESULTS),
+            (self.in_loop > 0).then_some(ITEM),
+            (self.in_rescue > 0).then_some(ERROR),
+            self.gate,
+        ];
+        let all = self.variables.iter().copied();
+        all.chain(some.into_iter().flatten()).collect()
     }
 
     fn lost(&mut self, what: impl Into<String>) {
@@ -137,18 +131,20 @@ impl Script<'_> {
     /// Says which steps a script keeps waiting that the pipeline does not.
     fn tell_waits(&mut self, steps: &[Step], order: &[usize]) {
         for (place, &index) in order.iter().enumerate() {
-            if !may_wait(&steps[index]) {
-                continue;
-            }
             let later = order[place + 1..].iter();
             let free = later.filter(|later| !super::needs_all(steps, **later).contains(&index));
             let free: Vec<_> = free.map(|free| &*steps[*free].name).collect();
-            if !free.is_empty() {
+            if free.is_empty() {
+                continue;
+            }
+            if may_wait(&steps[index]) {
                 let name = &steps[index].name;
                 let free = free.join(", ");
                 self.lost(format!(
                     "while {name:?} waits or fails, these wait too, which they need not: {free}"
                 ));
+            } else {
+                self.lost("it ends with the first step that fails: others are not done first");
             }
         }
     }
@@ -164,8 +160,13 @@ impl Script<'_> {
         if step.timeout.is_some() {
             self.lost("a timeout of a step has no equivalent: the script waits on");
         }
-        if step.retries.is_some() {
+        if step.retries.is_some() && self.rescued > 0 {
+            self.lost("retries have no equivalent: the first failure is rescued");
+        } else if step.retries.is_some() {
             self.lost("retries have no equivalent: the runtime tries again until it succeeds");
+        }
+        if self.tracked > 0 {
+            self.lines(&format!("step = {};", code::string(&step.name)));
         }
         if step.repeat.is_some() {
             self.repeated(step);
@@ -180,7 +181,8 @@ impl Script<'_> {
             if step.when.is_empty() {
                 work(script);
             } else {
-                script.within(&format!("if {} {{", code::all(&step.when)), work, "}");
+                let holds = script.all(&step.when);
+                script.within(&format!("if {holds} {{"), work, "}");
             }
         };
         if step.vars.is_empty() {
@@ -194,36 +196,60 @@ impl Script<'_> {
             }
             conditional(script);
         };
+        self.in_vars += 1;
         self.within("{", with_variables, "}");
+        self.in_vars -= 1;
+    }
+
+    /// Conditions that all have to hold.
+    fn all(&self, tests: &[super::Test]) -> String {
+        match tests {
+            [one] => self.test(one, None),
+            tests => {
+                let tests = tests
+                    .iter()
+                    .map(|one| format!("({})", self.test(one, None)));
+                tests.collect::<Vec<_>>().join(" && ")
+            }
+        }
     }
 
     fn repeated(&mut self, step: &Step) {
         let items = match &step.repeat {
-            Some(Loop::Items(tree)) => code::tree(tree),
-            Some(Loop::Query(query)) => code::query(query, None),
+            Some(Loop::Items(tree)) if !tree.is_map() => code::tree(tree),
+            Some(Loop::Items(tree)) => self.helper(Helper::Items, &code::tree(tree)),
+            Some(Loop::Query(query)) => code::query(query, None, &self.variables()),
             Some(Loop::Expression(expression)) => {
                 self.helper(Helper::Items, &expression.text.clone())
             }
             None => return,
         };
-        let all = |script: &mut Self| {
-            script.lines("let made = [];");
-            let each = |script: &mut Self| {
-                script.guarded(step, |script| {
-                    script.work(step, &|value| format!("made.push({value});"));
-                });
-            };
-            script.within(&format!("for item in {items} {{"), each, "}");
-            if let Some(name) = &step.register {
-                script.lines(&format!("results{} = made;", code::property(name)));
-            }
-        };
         self.in_loop += 1;
-        self.within("{", all, "}");
+        let opening = format!("for item in {items} {{");
+        if let Some(name) = &step.register {
+            let all = |script: &mut Self| {
+                script.lines("let made = [];");
+                let each =
+                    |script: &mut Self| script.each(step, &|value| format!("made.push({value});"));
+                script.within(&opening, each, "}");
+                script.lines(&format!("results{} = made;", code::property(name)));
+            };
+            self.within("{", all, "}");
+        } else {
+            let each = |script: &mut Self| script.each(step, &|value| format!("{value};"));
+            self.within(&opening, each, "}");
+        }
         self.in_loop -= 1;
     }
 
-    fn finish(self) -> String {
+    fn each(&mut self, step: &Step, keep: &dyn Fn(&str) -> String) {
+        self.guarded(step, |script| script.work(step, keep));
+    }
+
+    fn finish(mut self) -> String {
+        if self.code.contains("${") {
+            self.lost("a text that `()`, a list or a map is put into is no error");
+        }
         let mut script = String::new();
         script.push_str("// Made from a pipeline by `rhai-operator role convert`.\n");
         if !self.lost.is_empty() {
@@ -232,8 +258,13 @@ impl Script<'_> {
                 let _ = writeln!(script, "// - {lost}");
             }
         }
-        script.push_str("let results = #{};\n\n");
-        script.push_str(&self.code);
+        script.push_str("let results = #{};\n");
+        if self.tracks {
+            script.push_str("let step = \"\";\n");
+        }
+        script.push('\n');
+        script.push_str(self.code.trim_start_matches('\n'));
+        script.push_str("\n// What a role that includes this one gets.\nreturn results;\n");
         for helper in self.helpers {
             script.push('\n');
             script.push_str(helper.code());

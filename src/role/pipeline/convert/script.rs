@@ -22,6 +22,18 @@ pub(super) fn apart(text: &str) -> (Vec<String>, String) {
     (functions, rest.trim().to_owned())
 }
 
+/// Words that begin a statement which cannot stand where a value is due.
+const STATEMENTS: [&str; 10] = [
+    "throw", "let", "const", "while", "loop", "for", "do", "try", "import", "break",
+];
+
+/// Whether a text is more than one expression.
+pub(super) fn is_statement(text: &str) -> bool {
+    let first = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let first = first.into_iter().next().unwrap_or_default();
+    text.contains([';', '\n']) || text.starts_with("//") || STATEMENTS.contains(&first)
+}
+
 fn is_function(line: &str) -> bool {
     line.starts_with("fn ") || line.starts_with("private fn ")
 }
