@@ -98,6 +98,20 @@ pub(super) struct Pattern {
 }
 
 impl Structural {
+    /// Whether it has all that rules see of every resource: kind, version and names.
+    pub(super) fn describes_resource(&self) -> bool {
+        let is = |schema: &Self, name: &str, kind: &str| {
+            let property = schema.properties.get(name);
+            property.is_some_and(|property| property.kind.as_deref() == Some(kind))
+        };
+        is(self, "apiVersion", "string")
+            && is(self, "kind", "string")
+            && is(self, "metadata", "object")
+            && self.properties.get("metadata").is_some_and(|metadata| {
+                is(metadata, "name", "string") && is(metadata, "generateName", "string")
+            })
+    }
+
     /// Reads a schema; what is not understood is left out, `check` has refused it before.
     pub(super) fn read(schema: &Value) -> Self {
         let int_or_string = flag(schema, "x-kubernetes-int-or-string");

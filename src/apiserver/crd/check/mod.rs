@@ -5,6 +5,7 @@
 //! so errors in the schema of an only version stand at `spec.validation`.
 
 mod conversion;
+mod costs;
 mod defaults;
 mod internal;
 mod merging;

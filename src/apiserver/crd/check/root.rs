@@ -28,15 +28,12 @@ pub(super) fn check(schema: &Value, path: &str, with_status: bool, errors: &mut 
     if readable && before.is_empty() {
         before = defaults::errors(&Structural::read(schema), path);
     }
-    let scope = Scope {
-        is_root: true,
-        with_rules: readable && before.is_empty(),
-        ..Scope::default()
-    };
+    let scope = Scope::root(readable && before.is_empty());
     errors.extend(before);
     let found = node(schema, path, scope);
     errors.extend(found.schema);
     errors.extend(found.rules);
+    errors.extend(found.costs.total(path));
 }
 
 /// With a status subresource the status is checked by its own property only: nothing at the root

@@ -1,12 +1,13 @@
 //! `x-kubernetes-validations`: are the rules written well, and do they compile.
 //!
-//! Unlike the server's, types are checked in so far as slips show, and costs are not estimated.
+//! Unlike the server's, types are checked in so far as slips show.
 
 use serde_json::Value;
 
 use super::internal;
-use crate::apiserver::crd::rules::{self, Wanted};
-use crate::apiserver::crd::structural::{Structural, list, text};
+use super::schema::{Errors, Scope};
+use crate::apiserver::crd::rules::{self, Bounds, Over, Wanted};
+use crate::apiserver::crd::structural::{Structural, flag, list, text};
 use crate::apiserver::error::FieldError;
 
 const KEY: &str = "x-kubernetes-validations";
@@ -89,39 +90,57 @@ fn has_lines(text: &str) -> bool {
     text.contains(['\n', '\r'])
 }
 
-/// What is wrong with the expressions. `uncorrelated` is the path of a list around the schema whose
-/// items cannot be matched with old ones.
+/// An expression that does not compile; the whole rule is shown.
+fn in_rule(path: String, rule: &Value, why: &str) -> FieldError {
+    internal::invalid(path, &internal::rule(rule), why)
+}
+
+/// What is wrong with the expressions of a schema at a place.
 pub(super) fn check(
     schema: &Value,
     is_resource: bool,
     path: &str,
-    uncorrelated: Option<&str>,
-    errors: &mut Vec<FieldError>,
+    scope: Scope<'_>,
+    found: &mut Errors,
 ) {
     if list(schema, KEY).next().is_none() {
         return;
     }
     let structure = Structural::read(schema);
+    let bounds = Bounds::of(&structure, is_resource);
+    let repeated = scope
+        .times
+        .unwrap_or_else(|| bounds.as_ref().map_or(1, Bounds::repeated));
+    let Errors {
+        rules: errors,
+        costs,
+        ..
+    } = found;
     for (index, rule) in list(schema, KEY).enumerate() {
         let path = format!("{path}.{KEY}[{index}]");
         let source = text(rule, "rule").unwrap_or_default();
-        let checked = rules::check(&source, &structure, is_resource, Wanted::Bool);
+        let over = Over {
+            schema: &structure,
+            bounds: bounds.as_ref(),
+            is_resource,
+            optional_old: flag(rule, "optionalOldSelf"),
+        };
+        let checked = rules::check(&source, over, Wanted::Bool);
+        if let Ok(checked) = &checked {
+            let cost = checked.cost.saturating_mul(repeated);
+            costs.note("rule", format!("{path}.rule"), cost, errors);
+        }
         if let Err(why) = &checked {
-            let value = internal::rule(rule);
-            errors.push(internal::invalid(format!("{path}.rule"), &value, why));
+            errors.push(in_rule(format!("{path}.rule"), rule, why));
         }
-        if let Some(message) = text(rule, "messageExpression")
-            && let Err(why) = rules::check(&message, &structure, is_resource, Wanted::String)
-        {
-            let why = format!("messageExpression {why}");
-            let value = internal::rule(rule);
-            errors.push(internal::invalid(
-                format!("{path}.messageExpression"),
-                &value,
-                &why,
-            ));
+        if let Some(message) = text(rule, "messageExpression") {
+            let path = format!("{path}.messageExpression");
+            match rules::check(&message, over, Wanted::String) {
+                Ok(message) => costs.note("messageExpression", path, message.cost, errors),
+                Err(why) => errors.push(in_rule(path, rule, &format!("messageExpression {why}"))),
+            }
         }
-        match (checked, uncorrelated) {
+        match (checked.map(|checked| checked.uses_old), scope.uncorrelated) {
             (Ok(true), Some(within)) => {
                 let why = format!(
                     "oldSelf cannot be used on the uncorrelatable portion of the schema within \

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::costs::Costs;
 use super::{merging, rule};
 use crate::apiserver::crd::structural::{flag, list, object, text};
 use crate::apiserver::error::FieldError;
@@ -9,7 +10,7 @@ use crate::apiserver::error::FieldError;
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
 /// Where in a schema a node stands, in so far as that changes what it may say.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub(super) is_root: bool,
     pub(super) in_metadata: bool,
@@ -19,6 +20,28 @@ pub(super) struct Scope<'a> {
     pub(super) uncorrelated: Option<&'a str>,
     /// Whether rules are compiled: not below junctors, and not where the schema is wrong anyway.
     pub(super) with_rules: bool,
+    /// How many values may stand here at the most; none without a bound.
+    pub(super) times: Option<u64>,
+}
+
+impl Scope<'_> {
+    /// The root of a schema.
+    pub(super) fn root(with_rules: bool) -> Self {
+        Self {
+            is_root: true,
+            in_metadata: false,
+            no_defaults: None,
+            uncorrelated: None,
+            with_rules,
+            times: Some(1),
+        }
+    }
+
+    /// How many values may stand in those of a schema that has this bound.
+    fn times_of(self, schema: &Value, bound: &str) -> Option<u64> {
+        let most = schema[bound].as_i64()?;
+        Some(self.times?.saturating_mul(u64::try_from(most).unwrap_or(0)))
+    }
 }
 
 /// What was found; rules are compiled only where the schema itself is right.
@@ -26,6 +49,7 @@ pub(super) struct Scope<'a> {
 pub(super) struct Errors {
     pub(super) schema: Vec<FieldError>,
     pub(super) rules: Vec<FieldError>,
+    pub(super) costs: Costs,
 }
 
 /// Checks a schema and those below it.
@@ -55,13 +79,7 @@ pub(super) fn node(schema: &Value, path: &str, scope: Scope<'_>) -> Errors {
     rule::texts(schema, path, &mut errors.schema);
     if scope.with_rules && errors.schema.is_empty() {
         let is_resource = scope.is_root || flag(schema, "x-kubernetes-embedded-resource");
-        rule::check(
-            schema,
-            is_resource,
-            path,
-            scope.uncorrelated,
-            &mut errors.rules,
-        );
+        rule::check(schema, is_resource, path, scope, &mut errors);
     }
     errors
 }
@@ -70,6 +88,7 @@ impl Errors {
     fn append(&mut self, other: Self) {
         self.schema.extend(other.schema);
         self.rules.extend(other.rules);
+        self.costs.append(other.costs);
     }
 }
 
@@ -144,6 +163,7 @@ fn additional(schema: &Value, path: &str, scope: Scope<'_>, errors: &mut Errors)
         } else {
             scope.no_defaults
         },
+        times: scope.times_of(schema, "maxProperties"),
         ..scope
     };
     if additional.is_object() {
@@ -193,6 +213,7 @@ fn items(schema: &Value, path: &str, scope: Scope<'_>, errors: &mut Errors) {
     let scope = Scope {
         is_root: false,
         uncorrelated: scope.uncorrelated.or_else(|| (!correlates).then_some(path)),
+        times: scope.times_of(schema, "maxItems"),
         ..scope
     };
     match &schema["items"] {

@@ -376,6 +376,14 @@ fn member<'a>(
     if schema.kind.as_deref() != Some("object") {
         return scalar(schema).map_or(Ok(Kind::Dyn), |name| Err(Some(name)));
     }
+    // Whatever the schema says of them, unless it says all.
+    if is_resource && !schema.describes_resource() {
+        match field {
+            "apiVersion" | "kind" => return Ok(Kind::Scalar("string")),
+            "metadata" => return Ok(Kind::Metadata),
+            _ => {}
+        }
+    }
     if let Some((_, property)) = schema
         .properties
         .iter()
@@ -391,8 +399,6 @@ fn member<'a>(
     }
     match &schema.additional {
         Additional::Schema(schema) => Ok(Kind::Node(schema, schema.embedded)),
-        _ if is_resource && matches!(field, "apiVersion" | "kind") => Ok(Kind::Scalar("string")),
-        _ if is_resource && field == "metadata" => Ok(Kind::Metadata),
         _ => Err(None),
     }
 }

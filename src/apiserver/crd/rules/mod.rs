@@ -2,10 +2,12 @@
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules>
 //! Expressions are parsed and run by kube-cel; which values they see, when they are run and how
-//! failures are told is here. Not there: of types only the usual slips are found before a rule runs,
-//! costs are not counted, and lists are compared in order whatever their type.
+//! failures are told is here. Not there: of types only the usual slips are found before a rule runs, what
+//! a rule costs is estimated and not counted, and lists are compared in order whatever their type.
 
+mod bounds;
 mod checker;
+mod cost;
 mod field_path;
 mod program;
 mod types;
@@ -20,21 +22,41 @@ use super::correlation::{Correlation, same_item};
 use super::structural::{Additional, ListType, Structural, flag, text};
 use super::verdict::Verdict;
 use crate::apiserver::error::{FieldError, FieldErrorKind};
+pub(super) use bounds::Bounds;
 pub(super) use checker::Wanted;
 use field_path::normalized;
 pub(super) use field_path::{Found, find as find_field};
 use program::Program;
 
-/// Compiles an expression to see whether it does; whether it speaks of the state before.
-pub(super) fn check(
-    source: &str,
-    schema: &Structural,
-    is_resource: bool,
-    wanted: Wanted,
-) -> Result<bool, String> {
+/// What is found out of an expression that compiles.
+#[derive(Clone, Copy)]
+pub(super) struct Checked {
+    /// Whether it speaks of the state before.
+    pub(super) uses_old: bool,
+    /// What it costs at the most.
+    pub(super) cost: u64,
+}
+
+/// What an expression is over, and what it must come to.
+#[derive(Clone, Copy)]
+pub(super) struct Over<'a> {
+    pub(super) schema: &'a Structural,
+    /// None where rules do not see the values.
+    pub(super) bounds: Option<&'a Bounds>,
+    pub(super) is_resource: bool,
+    pub(super) optional_old: bool,
+}
+
+/// Compiles an expression to see whether it does.
+pub(super) fn check(source: &str, over: Over<'_>, wanted: Wanted) -> Result<Checked, String> {
     let program = Program::compile(source)?;
-    program.check(source, schema, is_resource, wanted)?;
-    Ok(program.uses_old())
+    program.check(source, over.schema, over.is_resource, wanted)?;
+    Ok(Checked {
+        uses_old: program.uses_old(),
+        cost: over
+            .bounds
+            .map_or(0, |bounds| program.cost(bounds, over.optional_old)),
+    })
 }
 
 /// The compiled rules of a schema.

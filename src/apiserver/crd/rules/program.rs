@@ -6,7 +6,9 @@ use kube_cel::KubeCelExt as _;
 use kube_cel::cel::parser::{Expression, Parser};
 use kube_cel::cel::{Context, ExecutionError, Value};
 
+use super::bounds::Bounds;
 use super::checker::{self, Wanted};
+use super::cost;
 use super::types;
 use crate::apiserver::crd::structural::Structural;
 
@@ -46,6 +48,11 @@ impl Program {
         wanted: Wanted,
     ) -> Result<(), String> {
         checker::check(&self.0, source, schema, is_resource, wanted)
+    }
+
+    /// What it costs at the most over values of these bounds.
+    pub(super) fn cost(&self, bounds: &Bounds, optional_old: bool) -> u64 {
+        cost::most(&self.0, bounds, optional_old)
     }
 
     /// Whether it compares with the state before.

@@ -57,8 +57,12 @@ pub(super) fn convert(value: &Value, schema: &Structural, is_resource: bool) -> 
             None => Vec::new(),
         })),
         Value::Object(fields) => {
+            let by_name = is_resource && !schema.describes_resource();
+            let is_own = |key: &str| by_name && matches!(key, "apiVersion" | "kind" | "metadata");
             let field = |(key, value): (&String, &Value)| {
                 let (key, value) = match schema.properties.get(key) {
+                    // Whatever the schema says of them.
+                    _ if is_own(key) => (key.clone(), of_resource(key, value)?),
                     Some(property) => (escape(key), convert(value, property, property.embedded)),
                     None if is_resource => (key.clone(), of_resource(key, value)?),
                     // Keys of maps are data: they are no names.
