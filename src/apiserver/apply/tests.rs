@@ -204,6 +204,96 @@ fn a_manager_that_names_itself_nothing_is_unknown() {
     );
 }
 
+fn custom(properties: &Value) -> Schema {
+    Schema::custom(&json!({
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": properties}},
+    }))
+}
+
+fn manager<'a>(name: &'a str, reset: &'a [&'a [&'a str]]) -> Manager<'a> {
+    Manager {
+        name,
+        api_version: "ex.io/v1",
+        kind: "Thing",
+        subresource: "",
+        now: "2026-01-01T00:00:00Z",
+        reset,
+        versions: &[],
+    }
+}
+
+fn thing(spec: &Value) -> Value {
+    json!({"apiVersion": "ex.io/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": spec})
+}
+
+fn owned(object: &Value, entry: usize) -> &Value {
+    &object["metadata"]["managedFields"][entry]["fieldsV1"]
+}
+
+#[test]
+fn nobody_owns_what_a_write_cannot_change() {
+    let schema = custom(&json!({"size": {"type": "integer"}}));
+    let writer = manager("m", &[&["status"]]);
+    let mut new = thing(&json!({"size": 1}));
+    new["status"] = json!({"ready": true});
+    let made = update(&schema, None, new.clone(), &writer);
+    let own = json!({"f:spec": {".": {}, "f:size": {}}});
+    assert_eq!(owned(&made, 0), &own);
+    let mut changed = made.clone();
+    changed["spec"]["size"] = json!(2);
+    changed["status"] = json!({"ready": false});
+    let changed = update(&schema, Some(&made), changed, &writer);
+    assert_eq!(owned(&changed, 0), &own);
+}
+
+#[test]
+fn a_set_in_which_an_item_stands_twice_is_not_applied() {
+    let schema = custom(&json!({"names": {
+        "type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"},
+    }}));
+    let twice = thing(&json!({"names": ["a", "b", "a"]}));
+    let refused = apply(&schema, None, &twice, &manager("m", &[]), false).unwrap_err();
+    assert_eq!(refused.code, 500);
+    assert!(
+        refused.message.contains("duplicate entries for key"),
+        "{}",
+        refused.message
+    );
+}
+
+#[test]
+fn a_map_that_became_atomic_has_one_owner() {
+    let map = |kind: &str| {
+        custom(&json!({"map": {
+            "type": "object", "x-kubernetes-map-type": kind,
+            "additionalProperties": {"type": "string"},
+        }}))
+    };
+    let granular = map("granular");
+    let applied = |object: &Value, name: &str, key: &str| {
+        let mut fields = json!({"map": {}});
+        fields["map"][key] = json!("x");
+        let live = Some(object).filter(|object| object.is_object());
+        apply(&granular, live, &thing(&fields), &manager(name, &[]), false).unwrap()
+    };
+    let one = applied(&Value::Null, "one", "a");
+    let both = applied(&one, "two", "b");
+    assert_eq!(owned(&both, 0), &json!({"f:spec": {"f:map": {"f:a": {}}}}));
+    // Another field is written when the map is atomic.
+    let mut labelled = both.clone();
+    labelled["metadata"]["labels"] = json!({"l": "x"});
+    let written = update(
+        &map("atomic"),
+        Some(&both),
+        labelled,
+        &manager("other", &[]),
+    );
+    for entry in [0, 1] {
+        assert_eq!(owned(&written, entry), &json!({"f:spec": {"f:map": {}}}));
+    }
+}
+
 #[test]
 fn only_times_that_are_all_that_changed_are_taken_back() {
     let entry = |time: &str| {

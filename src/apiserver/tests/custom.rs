@@ -130,6 +130,14 @@ async fn a_status_is_written_apart() {
     assert_eq!(written.data["status"]["ready"], true);
     assert_eq!(written.data["spec"]["size"], 1);
     assert_eq!(written.metadata.generation, Some(1));
+    let patch = Patch::Merge(json!({"status": {"ready": false}, "spec": {"size": 2}}));
+    let written = widgets
+        .patch("a", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    assert_eq!(written.data["status"]["ready"], true);
+    assert_eq!(written.data["spec"]["size"], 2);
+    assert_eq!(written.metadata.generation, Some(2));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use futures::TryStreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::{
     DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions, VersionMatch,
@@ -11,6 +11,8 @@ use kube::api::{
 use serde_json::{from_value, json};
 
 use super::{client, config_map, server};
+use crate::apiserver::simulation::{Control, Target};
+use crate::apiserver::{ApiServer, Options};
 
 fn code<T: std::fmt::Debug>(result: kube::Result<T>) -> u16 {
     match result.unwrap_err() {
@@ -41,6 +43,33 @@ async fn a_deletion_is_of_the_object_that_is_meant() {
     let right = with(uid.as_deref(), version.as_deref());
     api.delete("a", &right).await.unwrap();
     assert_eq!(code(api.get("a").await), 404);
+}
+
+#[tokio::test]
+async fn a_pod_goes_sooner_when_it_is_deleted_again_and_never_later() {
+    let control = Control::new();
+    let server = ApiServer::new(Options {
+        simulation: control.clone(),
+        ..Options::default()
+    });
+    let api: Api<Pod> = Api::default_namespaced(client(&server));
+    let pod = json!({
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    let pod = from_value(pod).unwrap();
+    api.create(&PostParams::default(), &pod).await.unwrap();
+    // Its containers do not end.
+    control.hold(Target::object("Pod", "default", "p"));
+    for (asked, left) in [(30, 30), (5, 5), (20, 5)] {
+        let params = DeleteParams::default().grace_period(asked);
+        let deleted = api.delete("p", &params).await.unwrap().left().unwrap();
+        let metadata = deleted.metadata;
+        assert_eq!(metadata.deletion_grace_period_seconds, Some(left));
+    }
+    let at_once = DeleteParams::default().grace_period(0);
+    api.delete("p", &at_once).await.unwrap();
+    assert_eq!(code(api.get("p").await), 404);
 }
 
 #[tokio::test]

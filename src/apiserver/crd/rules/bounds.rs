@@ -56,7 +56,7 @@ impl Bounds {
     pub(in crate::apiserver::crd) fn of(schema: &Structural, is_resource: bool) -> Option<Self> {
         if schema.int_or_string {
             let most = match schema.checks.max_length {
-                Some(length) => natural(length) * 4,
+                Some(length) => natural(length).saturating_mul(4),
                 None => REQUEST - STRING,
             };
             return Some(Self::simple(Kind::Dyn, most, 1));
@@ -166,7 +166,7 @@ impl Bounds {
                 let longest = texts.map(length).max();
                 let most = match max_length {
                     // A character may take four bytes.
-                    Some(most) => most * 4,
+                    Some(most) => most.saturating_mul(4),
                     None if schema.checks.values.is_empty() => free,
                     None => longest.unwrap_or(0),
                 };
