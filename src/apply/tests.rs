@@ -3,20 +3,25 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use http::{Method, Request};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::client::Body;
+use parking_lot::Mutex;
 use serde_json::{Value, from_value, json};
+use tower::layer::layer_fn;
+use tower::{ServiceExt, service_fn};
 
 use super::{
-    Action, Applied, Desired, Error, Memory, Options, Owner, Ownership, apply, cleanup, finalizer,
-    inventory, place, prune,
+    Action, Applied, Desired, Error, Memory, Options, Owner, Ownership, apply, cleanup, create,
+    finalizer, inventory, place, prune,
 };
 use crate::apiserver::{self, ApiServer, User};
-use crate::cluster::Cluster;
 use crate::cluster::connect::{self, Source, connect};
 use crate::cluster::request::Deleted;
-use crate::model::annotations::OWNER_LABEL;
+use crate::cluster::{Cluster, Transport};
+use crate::model::annotations::{CLEANUP_FINALIZER, OWNER_LABEL};
 use crate::model::{Gvk, Object, ObjectRef};
 
 /// A server with a custom resource: a ConfigMap, for the server owns by any kind alike.
@@ -27,6 +32,20 @@ struct World {
     owner: Owner,
     /// As somebody else reaches it.
     others: Api<ConfigMap>,
+    client: kube::Client,
+}
+
+/// What a hook has to be.
+trait Happening: Clone + Send + Sync + 'static {}
+
+impl<T: Clone + Send + Sync + 'static> Happening for T {}
+
+async fn reach(client: &kube::Client) -> Cluster {
+    let connection = connect(connect::Options {
+        source: Source::Client(client.clone()),
+        ..connect::Options::default()
+    });
+    connection.await.unwrap().cluster
 }
 
 fn map_ref(name: &str) -> ObjectRef {
@@ -48,11 +67,7 @@ impl World {
         let others: Api<ConfigMap> = Api::default_namespaced(client.clone());
         let cr = from_value(map("cr", &json!({}), "1")).unwrap();
         others.create(&PostParams::default(), &cr).await.unwrap();
-        let connection = connect(connect::Options {
-            source: Source::Client(client),
-            ..connect::Options::default()
-        });
-        let cluster = connection.await.unwrap().cluster;
+        let cluster = reach(&client).await;
         let cr = cluster.get(&map_ref("cr")).await.unwrap().unwrap();
         Self {
             cluster,
@@ -60,7 +75,35 @@ impl World {
             owner: Owner::new(&cr),
             cr,
             others,
+            client,
         }
+    }
+
+    /// A process that has seen nothing yet.
+    async fn restart(&mut self) {
+        self.cluster = reach(&self.client).await;
+        self.memory = Memory::default();
+    }
+
+    /// Lets something happen just before each request that `picks` goes out.
+    fn before<F>(&mut self, picks: fn(&Request<Body>) -> bool, happens: impl Fn() -> F + Happening)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let layer = layer_fn(move |inner: Transport| {
+            let happens = happens.clone();
+            service_fn(move |request: Request<Body>| {
+                let first = picks(&request).then(&happens);
+                let inner = inner.clone();
+                async move {
+                    if let Some(first) = first {
+                        first.await;
+                    }
+                    inner.oneshot(request).await
+                }
+            })
+        });
+        self.cluster = self.cluster.with_layer(&layer);
     }
 
     async fn try_apply(&self, object: &Value, options: Options) -> Result<Applied, Error> {
@@ -295,4 +338,137 @@ async fn a_finalizer_is_not_put_on_another_of_the_name() {
     let there = world.others.get("cr").await.unwrap();
     assert_eq!(there.metadata.finalizers, None);
     world.patch("cr", json!({"data": {"key": "3"}})).await;
+}
+
+#[tokio::test]
+async fn after_a_restart_a_child_that_was_changed_needs_no_request() {
+    let mut world = World::new().await;
+    world.apply(&map("a", &json!({}), "1")).await;
+    world.apply(&map("a", &json!({}), "2")).await;
+    let managers = world.others.get("a").await.unwrap().metadata.managed_fields;
+    let operations = managers
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one.operation);
+    let operations: BTreeSet<String> = operations.collect();
+    assert_eq!(
+        operations.len(),
+        2,
+        "its create is told from its apply: {operations:?}"
+    );
+    world.restart().await;
+    let again = world.apply(&map("a", &json!({}), "2")).await;
+    assert_eq!(again.action, Action::Skipped);
+}
+
+#[tokio::test]
+async fn what_was_made_anew_under_the_name_is_not_deleted_for_a_recreation() {
+    let mut world = World::new().await;
+    let fixed = |value: &str| {
+        let mut object = map("a", &json!({}), value);
+        object["immutable"] = true.into();
+        object
+    };
+    world.apply(&fixed("1")).await;
+    let others = world.others.clone();
+    let made = Arc::new(Mutex::new(None));
+    let uid = Arc::clone(&made);
+    world.before(
+        |request| request.method() == Method::DELETE,
+        move || {
+            let (others, uid) = (others.clone(), Arc::clone(&uid));
+            async move {
+                others.delete("a", &DeleteParams::default()).await.unwrap();
+                let theirs = from_value(map("a", &json!({}), "theirs")).unwrap();
+                let theirs = others.create(&PostParams::default(), &theirs).await;
+                *uid.lock() = theirs.unwrap().metadata.uid;
+            }
+        },
+    );
+    let recreate = Options {
+        recreate: true,
+        ..Options::default()
+    };
+    let refused = world.try_apply(&fixed("2"), recreate).await;
+    assert!(refused.is_err(), "{refused:?}");
+    let made = made.lock().take();
+    assert!(made.is_some(), "somebody was quicker");
+    assert_eq!(made, world.others.get("a").await.unwrap().metadata.uid);
+}
+
+#[tokio::test]
+async fn the_guard_is_there_before_what_it_guards() {
+    let mut world = World::new().await;
+    let others = world.others.clone();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let guarded = Arc::clone(&seen);
+    world.before(
+        |request| {
+            let is_write = request.method() != Method::GET;
+            is_write && request.uri().path().contains("/namespaces/kube-public/")
+        },
+        move || {
+            let (others, guarded) = (others.clone(), Arc::clone(&guarded));
+            async move {
+                let cr = others.get("cr").await.unwrap();
+                let finalizers = cr.metadata.finalizers.unwrap_or_default();
+                guarded.lock().push(finalizers);
+            }
+        },
+    );
+    let elsewhere = json!({"namespace": "kube-public"});
+    for by_apply in [true, false] {
+        let cr = world.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
+        let guard = finalizer::Guard::new(world.cluster.clone(), cr, None);
+        world.owner.guard = Some(Arc::new(guard));
+        if by_apply {
+            world.apply(&map("a", &elsewhere, "1")).await;
+        } else {
+            let desired = Desired::from_value(&map("b", &elsewhere, "1")).unwrap();
+            let World {
+                cluster,
+                memory,
+                owner,
+                ..
+            } = &world;
+            let made = create::create(cluster, memory, owner, &desired).await;
+            assert!(made.unwrap().unreachable);
+        }
+        let seen = std::mem::take(&mut *seen.lock());
+        assert_eq!(seen, [[CLEANUP_FINALIZER]], "by apply: {by_apply}");
+        world
+            .patch("cr", json!({"metadata": {"finalizers": null}}))
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_plan_makes_nothing_and_remembers_nothing() {
+    let mut world = World::new().await;
+    let real = world.cluster.clone();
+    world.apply(&map("there", &json!({}), "1")).await;
+    world.cluster = real.with_dry_run();
+    let planned = world.apply(&map("a", &json!({}), "1")).await;
+    assert_eq!(planned.action, Action::Created);
+    let planned = world.apply(&map("there", &json!({}), "2")).await;
+    assert_eq!(planned.action, Action::Changed);
+    let desired = Desired::from_value(&map("b", &json!({}), "1")).unwrap();
+    let planned = create::create(&world.cluster, &world.memory, &world.owner, &desired).await;
+    assert!(planned.unwrap().new);
+    let pruned = prune::prune(&world.cluster, &world.owner, &BTreeSet::new()).await;
+    assert_eq!(pruned.deleted.len(), 1, "{pruned:?}");
+    for name in ["a", "b"] {
+        assert!(!world.is_there(&map_ref(name)).await, "{name}");
+    }
+    let there = world.others.get("there").await.unwrap();
+    assert_eq!(there.data.unwrap()["key"], "1");
+    world.cluster = real;
+    assert_eq!(
+        world.apply(&map("there", &json!({}), "1")).await.action,
+        Action::Skipped
+    );
+    assert_eq!(
+        world.apply(&map("a", &json!({}), "1")).await.action,
+        Action::Created
+    );
 }

@@ -201,8 +201,14 @@ async fn no_secret_leaves_a_run(case: Case) -> anyhow::Result<()> {
     let (webs, project) = scene(&case, LEAKS).await?;
     case.apply(GIVEN).await?;
     make(&case, &webs).await?;
-    for flags in [&["--cr", "web/a"][..], &["--cr", "web/a", "-o", "json"]] {
-        let output = role_run(&case, &project, flags).await?;
+    for flags in [
+        &["--plan"][..],
+        &["--plan", "-o", "json"],
+        &["--log-level", "trace"],
+        &["-o", "json"],
+    ] {
+        let flags = [&["--cr", "web/a"], flags].concat();
+        let output = role_run(&case, &project, &flags).await?;
         let text = said(&output);
         assert_eq!(output.status.code(), Some(1), "{text}");
         assert!(text.contains("[redacted]"), "{text}");
