@@ -178,6 +178,25 @@ mod tests {
     }
 
     #[test]
+    fn what_makes_no_sense_in_a_flag_is_a_usage_error_that_names_it() {
+        for (flag, value) in [
+            ("--metrics-bind-address", "8080"),
+            ("--health-probe-bind-address", "::1:80"),
+            ("--leader-election-id", "My Operator"),
+            ("--leader-election-namespace", "A"),
+            ("--max-concurrent-reconciles", "0"),
+            ("--reconcile-period", "5"),
+            ("--graceful-shutdown-timeout", "soon"),
+            ("--log-level", "loud"),
+        ] {
+            let error = Arguments::try_parse_from(["rhai-operator", "run", flag, value]);
+            let error = error.unwrap_err();
+            assert_eq!(error.exit_code(), Exit::Usage as i32, "{flag}");
+            assert!(error.to_string().contains(flag), "{error}");
+        }
+    }
+
+    #[test]
     fn every_flag_of_run_has_an_environment_variable_of_its_name() {
         let tree = Arguments::command();
         let run = tree.find_subcommand("run").unwrap();

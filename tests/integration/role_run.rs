@@ -1,5 +1,6 @@
 //! `rhai-operator role run` on a real API server, and that no secret leaves a run by any way out.
 
+use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_run_shows_what_it_did_and_does_it,
         a_plan_shows_the_changes_and_makes_none,
         a_resource_that_the_cluster_lacks_owns_nothing,
+        a_call_that_fails_is_shown_with_what_it_says,
+        a_server_that_is_away_is_told_at_once,
         the_exit_code_says_how_it_ended,
         no_secret_leaves_a_run,
         no_secret_leaves_the_operator,
@@ -55,6 +58,15 @@ async fn make(case: &Case, webs: &Api<DynamicObject>) -> anyhow::Result<DynamicO
 }
 
 async fn role_run(case: &Case, project: &Project, flags: &[&str]) -> anyhow::Result<Output> {
+    role_run_at(case, project, case.cluster.kubeconfig(), flags).await
+}
+
+async fn role_run_at(
+    case: &Case,
+    project: &Project,
+    kubeconfig: &Path,
+    flags: &[&str],
+) -> anyhow::Result<Output> {
     let output = Command::new(env!("CARGO_BIN_EXE_rhai-operator"))
         .args(["role", "run", "web"])
         .arg("--watches-file")
@@ -62,7 +74,7 @@ async fn role_run(case: &Case, project: &Project, flags: &[&str]) -> anyhow::Res
         .arg("--roles-dir")
         .arg(project.roles_dir())
         .arg("--kubeconfig")
-        .arg(case.cluster.kubeconfig())
+        .arg(kubeconfig)
         .args(["-n", &case.namespace])
         .args(flags)
         .stdin(Stdio::null())
@@ -143,6 +155,72 @@ async fn a_resource_that_the_cluster_lacks_owns_nothing(case: Case) -> anyhow::R
     assert!(text.contains("map: a"), "{text}");
     let map = case.objects::<ConfigMap>().get("a").await?;
     assert!(map.metadata.owner_references.is_none());
+    Ok(())
+}
+
+async fn a_call_that_fails_is_shown_with_what_it_says(case: Case) -> anyhow::Result<()> {
+    let script = r#"
+        for read in [
+            || k8s_get("nowhere.example.com/v1", "Thing", "a"),
+            || k8s_list("nowhere.example.com/v1", "Thing"),
+            || k8s_patch(#{apiVersion: "v1", kind: "ConfigMap", name: "none"}, #{}),
+            || k8s_scale(#{apiVersion: "apps/v1", kind: "Deployment", name: "none"}, 1),
+            || k8s_create(#{apiVersion: "v1", kind: "ConfigMap", metadata: #{name: "Not-A-Name"}}),
+        ] {
+            try { read.call(); } catch {}
+        }
+    "#;
+    let (webs, project) = scene(&case, script).await?;
+    make(&case, &webs).await?;
+    let output = role_run(&case, &project, &["--cr", "web/a", "-o", "json"]).await?;
+    let document: Value = serde_json::from_slice(&output.stdout)?;
+    let calls = document["calls"].as_array().cloned().unwrap_or_default();
+    let said = |function: &str| {
+        let call = calls.iter().find(|call| call["function"] == function);
+        call.map_or_else(String::new, |call| {
+            format!("{}: {}", call["object"], call["result"])
+        })
+    };
+    for (function, parts) in [
+        ("k8s_get", ["Thing.nowhere.example.com a", "no kind"]),
+        ("k8s_list", ["Thing.nowhere.example.com", "no kind"]),
+        ("k8s_patch", ["ConfigMap none", "is not there"]),
+        ("k8s_scale", ["Deployment.apps none", "is not there"]),
+        ("k8s_create", ["Not-A-Name", "is invalid"]),
+    ] {
+        let said = said(function);
+        let all = parts.iter().all(|part| said.contains(part));
+        ensure!(all && !said.contains("retryable"), "{function}: {said}");
+    }
+    Ok(())
+}
+
+async fn a_server_that_is_away_is_told_at_once(case: Case) -> anyhow::Result<()> {
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")?
+        .local_addr()?
+        .port();
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "a",
+        "clusters": [{"name": "a", "cluster": {"server": format!("http://127.0.0.1:{port}")}}],
+        "users": [{"name": "a", "user": {}}],
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+    });
+    let (_, project) = scene(&case, APPLIES).await?;
+    let project = project.with(&case, "away.yaml", &kubeconfig.to_string())?;
+    let kubeconfig = project.watches_file().with_file_name("away.yaml");
+    let started = rhai_operator::clock::now();
+    let output = role_run_at(&case, &project, &kubeconfig, &["--cr", "web/a"]).await?;
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let expected = format!("error: the API server 127.0.0.1:{port} does not answer: ");
+    assert!(text.starts_with(&expected), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    // Not after the half minute of a call with its retries.
+    assert!(started.elapsed() < Duration::from_secs(20));
+    let flags = ["--cr", "web/a", "--context", "b"];
+    let text = said(&role_run_at(&case, &project, &kubeconfig, &flags).await?);
+    assert!(text.contains("has no context \"b\"; it has a"), "{text}");
     Ok(())
 }
 
