@@ -4,10 +4,12 @@ pub(crate) mod stage;
 
 mod actions;
 mod bounds;
+mod corners;
 mod flow;
 
 pub(crate) use actions::*;
 pub(crate) use bounds::*;
+pub(crate) use corners::*;
 pub(crate) use flow::*;
 
 /// Hands the names of all tests to a macro.
@@ -34,6 +36,16 @@ macro_rules! steps {
             no_secret_is_told,
             what_is_done_in_any_case_is_not_done_while_the_block_waits,
             an_order_that_needs_allow_makes_the_same,
+            what_is_held_up_holds_up_what_needs_it,
+            an_item_and_an_error_are_those_of_the_place,
+            the_nearest_of_several_timeouts_counts,
+            a_clock_runs_on_behind_a_failure_and_not_behind_a_wait,
+            failures_are_counted_as_long_as_they_follow_each_other,
+            retries_of_two_roles_are_counted_apart,
+            a_script_catches_what_a_pipeline_fails_with,
+            what_was_to_be_applied_and_is_not_known_prunes_nothing,
+            until_is_asked_when_all_is_ready_and_all_of_it_has_to_hold,
+            a_start_is_a_place_in_the_file,
         ];
     };
 }
