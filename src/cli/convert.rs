@@ -33,6 +33,9 @@ impl Options {
             finalize,
             roles_dir,
         } = self;
+        if !roles_dir.join(&name).is_dir() {
+            anyhow::bail!("there is no role {name} in {}", roles_dir.display());
+        }
         let loaded = match role::load(&roles_dir.join(&name), &name, toolchain) {
             Ok(loaded) => loaded,
             Err(problems) => {

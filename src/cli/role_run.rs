@@ -116,11 +116,7 @@ impl Options {
         };
         let Some(role) = project.roles.get(&self.role) else {
             let names: Vec<&str> = project.roles.names().collect();
-            anyhow::bail!(
-                "there is no role {}; there are {}",
-                self.role,
-                names.join(", ")
-            );
+            return Err(choice::unknown("the project", "role", &self.role, &names));
         };
         let selection = self.choice.of(role)?;
         let runtime = super::runtime()?;
@@ -208,7 +204,8 @@ impl Options {
             source,
             ..connect::Options::default()
         })
-        .await?;
+        .await
+        .context("there is no cluster to talk to (--against embedded needs none)")?;
         if self.against == Against::Cluster {
             let host = &connection.host;
             let reached = connection.cluster.reach().await;

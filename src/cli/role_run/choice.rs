@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::Args;
 
 use crate::model::findings;
@@ -67,16 +67,18 @@ fn known(role: &Role, what: &str, name: &str, known: &BTreeSet<&str>) -> anyhow:
         return Ok(());
     }
     let candidates: Vec<&str> = known.iter().copied().collect();
-    match findings::nearest(name, &candidates) {
-        Some(near) => bail!(
-            "role {} has no {what} {name}: did you mean {near}?",
-            role.name
-        ),
-        None if candidates.is_empty() => bail!("role {} has no {what}s", role.name),
-        None => bail!(
-            "role {} has no {what} {name}; there are {}",
-            role.name,
-            candidates.join(", ")
+    let owner = format!("role {}", role.name);
+    Err(unknown(&owner, what, name, &candidates))
+}
+
+/// The error of a name that nothing of its owner has.
+pub(super) fn unknown(owner: &str, what: &str, name: &str, known: &[&str]) -> anyhow::Error {
+    match findings::nearest(name, known) {
+        Some(near) => anyhow!("{owner} has no {what} {name}: did you mean {near}?"),
+        None if known.is_empty() => anyhow!("{owner} has no {what}s"),
+        None => anyhow!(
+            "{owner} has no {what} {name}; there are {}",
+            known.join(", ")
         ),
     }
 }
