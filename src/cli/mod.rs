@@ -146,10 +146,10 @@ fn told(error: &anyhow::Error) -> String {
     text
 }
 
-/// The threads that a command's futures run on: as many as the cgroup's CPU quota allows.
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+/// What a command's futures run on.
+fn runtime(threads: usize) -> anyhow::Result<tokio::runtime::Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(cpus())
+        .worker_threads(threads)
         .enable_all()
         .build()?;
     Ok(runtime)

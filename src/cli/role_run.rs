@@ -119,7 +119,7 @@ impl Options {
             return Err(choice::unknown("the project", "role", &self.role, &names));
         };
         let selection = self.choice.of(role)?;
-        let runtime = super::runtime()?;
+        let runtime = super::runtime(super::cpus())?;
         let pool = Arc::new(Pool::new(toolchain.engine, 1, runtime.handle().clone()));
         let (report, known) = runtime.block_on(self.once(&project, wanted, pool, selection))?;
         self.show(&report, known)?;

@@ -127,7 +127,10 @@ impl Options {
             period: reconcile_period,
             drain: graceful_shutdown_timeout,
         };
-        ended(super::runtime()?.block_on(operator::run(options, toolchain)))
+        // Scripts run on threads of their own; what is left is waiting for the server, and each thread
+        // more that does so costs wake-ups between CPUs.
+        let runtime = super::runtime(super::cpus().div_ceil(2))?;
+        ended(runtime.block_on(operator::run(options, toolchain)))
     }
 }
 

@@ -122,7 +122,7 @@ fn ground(kubeconfig: Option<PathBuf>, context: Option<String>) -> anyhow::Resul
         kubeconfig: kubeconfig.clone(),
         context: context.clone(),
     };
-    super::runtime()?.block_on(connect(connect::Options {
+    super::runtime(super::cpus())?.block_on(connect(connect::Options {
         source,
         ..connect::Options::default()
     }))?;

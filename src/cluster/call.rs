@@ -7,11 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
 use kube::client::Body;
 use tokio_util::task::AbortOnDropHandle;
 use tower::{BoxError, ServiceExt};
 
 use super::error::{self, Error, ErrorKind, Target};
+use super::transport::AnswerBody;
 use super::{Settings, Transport, WriteDeadline};
 use crate::backoff::Backoff;
 use crate::clock::{self, Instant};
@@ -154,10 +156,10 @@ impl Call {
         &self,
         transport: &Transport,
         settings: &Settings,
-    ) -> Result<Body, Error> {
+    ) -> Result<AnswerBody, Error> {
         let until = clock::now() + settings.attempt_timeout;
         let answered = transport.clone().oneshot(self.request());
-        let response: Response<Body> = match tokio::time::timeout_at(until, answered).await {
+        let response: Response<AnswerBody> = match tokio::time::timeout_at(until, answered).await {
             Ok(Ok(response)) => response,
             Ok(Err(cause)) => return Err(Error::unreachable(&*cause, self.target.clone())),
             Err(_) => return Err(self.silence()),
@@ -166,8 +168,12 @@ impl Call {
             return Ok(response.into_body());
         }
         let (parts, body) = response.into_parts();
-        let body = tokio::time::timeout_at(until, body.collect_bytes()).await;
-        let body = body.ok().and_then(Result::ok).unwrap_or_default();
+        let body = tokio::time::timeout_at(until, body.collect()).await;
+        let body = body
+            .ok()
+            .and_then(Result::ok)
+            .unwrap_or_default()
+            .to_bytes();
         let after = retry_after(&parts.headers);
         Err(error::classify(
             parts.status,
@@ -203,7 +209,7 @@ async fn exchange(
 ) -> Result<(StatusCode, HeaderMap, Bytes), BoxError> {
     let response = transport.oneshot(request).await?;
     let (parts, body) = response.into_parts();
-    let body = body.collect_bytes().await?;
+    let body = body.collect().await?.to_bytes();
     Ok((parts.status, parts.headers, body))
 }
 
@@ -267,7 +273,7 @@ mod tests {
                         .status(code)
                         .header("retry-after", if code == 429 { "7" } else { "" })
                         .header("warning", r#"299 - "unknown field \"spec.x\"""#)
-                        .body(Body::from(b"{}".to_vec()))?),
+                        .body(transport::answer(Body::from(b"{}".to_vec())))?),
                 }
             }
         });

@@ -13,7 +13,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use tower::Layer;
 
 use super::layer::{Measure, Observer};
-use super::transport;
+use super::transport::{self, Transport};
 use super::{Cluster, Settings};
 
 /// A server that does not accept a connection in this time is away.
@@ -134,6 +134,7 @@ pub async fn connect(options: Options) -> Result<Connection, Error> {
     let reached = match source {
         Source::Client(client) => Reached {
             namespace: client.default_namespace().to_owned(),
+            transport: transport::from_client(client.clone()),
             client,
             in_cluster: false,
             host: String::new(),
@@ -143,7 +144,7 @@ pub async fn connect(options: Options) -> Result<Connection, Error> {
             context,
         } => configured(kubeconfig, context).await?,
     };
-    let mut transport = transport::from_client(reached.client.clone());
+    let mut transport = reached.transport;
     if let Some(observer) = observer {
         transport = transport::boxed(Measure::new(observer).layer(transport));
     }
@@ -158,6 +159,7 @@ pub async fn connect(options: Options) -> Result<Connection, Error> {
 
 /// A client, and what its configuration says beside.
 struct Reached {
+    transport: Transport,
     client: kube::Client,
     namespace: String,
     in_cluster: bool,
@@ -186,10 +188,17 @@ async fn configured(
         .push((USER_AGENT, HeaderValue::from_static(AGENT)));
     let namespace = config.default_namespace.clone();
     let host = config.cluster_url.authority().map(ToString::to_string);
-    let client = ClientBuilder::try_from(config)
-        .map_err(Error::Client)?
-        .build();
+    let (transport, client) = if config.proxy_url.is_some() {
+        let builder = ClientBuilder::try_from(config).map_err(Error::Client)?;
+        let client = builder.build();
+        (transport::from_client(client.clone()), client)
+    } else {
+        let transport = transport::over_http(&config, CONNECT_TIMEOUT).map_err(Error::Client)?;
+        let client = kube::Client::new(transport.clone(), config.default_namespace);
+        (transport, client)
+    };
     Ok(Reached {
+        transport,
         client,
         namespace,
         in_cluster,

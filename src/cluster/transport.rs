@@ -1,16 +1,32 @@
 //! What carries requests: one boxed tower service, the same for HTTP and for a server in process.
 
+use std::time::Duration;
+
+use bytes::Bytes;
 use http::{Request, Response};
-use kube::client::Body;
-use tower::BoxError;
-use tower::util::BoxCloneSyncService;
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::{Body, ConfigExt};
+use tower::util::{BoxCloneSyncService, option_layer};
+use tower::{BoxError, Layer, ServiceExt};
+
+/// The body of an answer, whoever gave it.
+pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// Requests in, answers out. Cheap to clone.
-pub type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>;
+pub type Transport = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, BoxError>;
+
+/// A connection that nobody needs is closed before what lies between forgets it.
+const IDLE: Duration = Duration::from_secs(90);
+/// How often a connection is probed on which nothing comes: a watch would never know of a dead peer.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// What can be a [`Transport`].
 pub trait Service:
-    tower::Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send>
+    tower::Service<Request<Body>, Response = Response<AnswerBody>, Error = BoxError, Future: Send>
     + Clone
     + Send
     + Sync
@@ -19,8 +35,12 @@ pub trait Service:
 }
 
 impl<S> Service for S where
-    S: tower::Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send>
-        + Clone
+    S: tower::Service<
+            Request<Body>,
+            Response = Response<AnswerBody>,
+            Error = BoxError,
+            Future: Send,
+        > + Clone
         + Send
         + Sync
         + 'static
@@ -32,10 +52,51 @@ pub fn boxed(service: impl Service) -> Transport {
     BoxCloneSyncService::new(service)
 }
 
+/// The body of an answer, its type forgotten.
+pub fn answer<B>(body: B) -> AnswerBody
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    body.map_err(Into::into).boxed_unsync()
+}
+
 /// A transport over a kube client, whatever lies behind that.
 pub fn from_client(client: kube::Client) -> Transport {
     boxed(tower::service_fn(move |request| {
         let client = client.clone();
-        async move { client.send(request).await.map_err(BoxError::from) }
+        async move {
+            let answered = client.send(request).await?;
+            Ok(answered.map(answer))
+        }
     }))
+}
+
+/// A transport over connections of its own to where a configuration says, but through no proxy.
+///
+/// A kube client hands every request to a task that hands it to the connection's. That is a switch of
+/// threads more for each, of which an operator makes thousands; what it adds (its own tracing, and
+/// retries) is not used here.
+///
+/// # Errors
+/// Certificates or credentials cannot be used.
+pub(super) fn over_http(
+    config: &kube::Config,
+    connect_timeout: Duration,
+) -> Result<Transport, kube::Error> {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_keepalive(Some(KEEP_ALIVE));
+    connector.set_connect_timeout(Some(connect_timeout));
+    let connector = config.rustls_https_connector_with_connector(connector)?;
+    let connections = legacy::Builder::new(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .build(connector);
+    let service = connections
+        .map_err(BoxError::from)
+        .map_response(|response| response.map(answer));
+    let service = config.extra_headers_layer()?.layer(service);
+    let service = option_layer(config.auth_layer()?).layer(service);
+    Ok(boxed(config.base_uri_layer().layer(service)))
 }

@@ -102,7 +102,7 @@ impl Options {
                 .init_to(move || lines.clone(), Unasked::NoRuns)?,
             None => self.logging.init(Unasked::NoRuns)?,
         }
-        super::runtime()?.block_on(self.serve(&deploy_dir, toolchain, view))
+        super::runtime(super::cpus())?.block_on(self.serve(&deploy_dir, toolchain, view))
     }
 
     async fn serve(

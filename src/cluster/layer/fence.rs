@@ -13,7 +13,7 @@ use tower::{BoxError, Layer};
 
 use super::Answered;
 use super::attributes::{self, Attributes};
-use crate::cluster::transport::Transport;
+use crate::cluster::transport::{self, AnswerBody, Transport};
 
 type Allows = dyn Fn(&str, &str, &str) -> bool + Send + Sync;
 
@@ -91,7 +91,7 @@ pub(in crate::cluster) struct Fenced {
 }
 
 impl tower::Service<Request<Body>> for Fenced {
-    type Response = Response<Body>;
+    type Response = Response<AnswerBody>;
     type Error = BoxError;
     type Future = Answered;
 
@@ -108,12 +108,14 @@ impl tower::Service<Request<Body>> for Fenced {
     }
 }
 
-fn forbidden(message: &str) -> Response<Body> {
+fn forbidden(message: &str) -> Response<AnswerBody> {
     let status = serde_json::json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure",
         "reason": "Forbidden", "code": 403, "message": message,
     });
-    let mut response = Response::new(Body::from(status.to_string().into_bytes()));
+    let mut response = Response::new(transport::answer(Body::from(
+        status.to_string().into_bytes(),
+    )));
     *response.status_mut() = StatusCode::FORBIDDEN;
     response
 }

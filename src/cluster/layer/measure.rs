@@ -11,7 +11,7 @@ use kube::client::Body;
 use tower::{BoxError, Layer};
 
 use crate::clock;
-use crate::cluster::transport::Transport;
+use crate::cluster::transport::{AnswerBody, Transport};
 
 /// Told of every answer.
 pub trait Observer: Send + Sync {
@@ -51,9 +51,9 @@ pub struct Measured {
 }
 
 impl tower::Service<Request<Body>> for Measured {
-    type Response = Response<Body>;
+    type Response = Response<AnswerBody>;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
+    type Future = BoxFuture<'static, Result<Response<AnswerBody>, BoxError>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)

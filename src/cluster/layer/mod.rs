@@ -10,7 +10,7 @@ use http::{Request, Response};
 use kube::client::Body;
 use tower::{BoxError, Service};
 
-use crate::cluster::transport::Transport;
+use crate::cluster::transport::{AnswerBody, Transport};
 
 pub use fence::Fence;
 pub(super) use fence::FenceLayer;
@@ -18,5 +18,7 @@ pub use measure::{Measure, Observer};
 pub use plan::Plan;
 
 /// An answer of a layer that may not ask the server.
-type Answered =
-    Either<Ready<Result<Response<Body>, BoxError>>, <Transport as Service<Request<Body>>>::Future>;
+type Answered = Either<
+    Ready<Result<Response<AnswerBody>, BoxError>>,
+    <Transport as Service<Request<Body>>>::Future,
+>;

@@ -9,7 +9,7 @@ use kube::client::Body;
 use tower::{BoxError, Layer};
 
 use super::Answered;
-use crate::cluster::transport::Transport;
+use crate::cluster::transport::{AnswerBody, Transport};
 
 /// The layer.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub struct Planned {
 }
 
 impl tower::Service<Request<Body>> for Planned {
-    type Response = Response<Body>;
+    type Response = Response<AnswerBody>;
     type Error = BoxError;
     type Future = Answered;
 

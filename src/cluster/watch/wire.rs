@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http_body_util::BodyExt;
-use kube::client::Body;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,6 +15,7 @@ use crate::clock::Instant;
 use crate::cluster::ApiKind;
 use crate::cluster::call::{Attempts, Call};
 use crate::cluster::error::{self, Error, ErrorKind, Target};
+use crate::cluster::transport::AnswerBody;
 use crate::model::{Gvk, Object};
 
 /// What stays readable in a query.
@@ -198,7 +198,7 @@ struct Line<'a> {
 pub(super) struct Events<'a> {
     watch: &'a Watch,
     target: Target,
-    body: Body,
+    body: AnswerBody,
     buffer: Vec<u8>,
     /// Where the next line begins.
     start: usize,
@@ -209,7 +209,7 @@ pub(super) struct Events<'a> {
 }
 
 impl<'a> Events<'a> {
-    pub(super) fn new(watch: &'a Watch, target: Target, body: Body, until: Instant) -> Self {
+    pub(super) fn new(watch: &'a Watch, target: Target, body: AnswerBody, until: Instant) -> Self {
         Self {
             watch,
             target,
@@ -238,7 +238,7 @@ impl<'a> Events<'a> {
                     }
                 }
                 Ok(Some(Err(cause))) => {
-                    return Err(Error::unreachable(&cause, self.target.clone()));
+                    return Err(Error::unreachable(&*cause, self.target.clone()));
                 }
                 Ok(None) => return Ok(None),
                 Err(_) => {
@@ -319,13 +319,13 @@ mod tests {
 
     use bytes::Bytes;
     use futures::StreamExt;
-    use http::{Request, Response};
     use http_body_util::StreamBody;
     use hyper::body::Frame;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::clock;
+    use crate::cluster::transport;
     use crate::cluster::watch::Purpose;
     use crate::model::selector::LabelSelector;
 
@@ -339,22 +339,13 @@ mod tests {
     );
 
     /// A body that comes in pieces of some size, and then ends or hangs.
-    async fn body(text: &str, piece: usize, ends: bool) -> Body {
+    fn body(text: &str, piece: usize, ends: bool) -> AnswerBody {
         let chunks = text.as_bytes().chunks(piece);
         let pieces: Vec<_> = chunks.map(Bytes::copy_from_slice).collect();
-        let service = tower::service_fn(move |_: Request<Body>| {
-            let frames = futures::stream::iter(pieces.clone());
-            let frames = frames.map(|piece| Ok::<_, Infallible>(Frame::data(piece)));
-            let rest = futures::stream::pending().take(usize::from(!ends));
-            let body = StreamBody::new(frames.chain(rest));
-            async move { Ok::<_, Infallible>(Response::new(body)) }
-        });
-        let client = kube::Client::new(service, "default");
-        client
-            .send(Request::new(Body::empty()))
-            .await
-            .unwrap()
-            .into_body()
+        let frames = futures::stream::iter(pieces);
+        let frames = frames.map(|piece| Ok::<_, Infallible>(Frame::data(piece)));
+        let rest = futures::stream::pending().take(usize::from(!ends));
+        transport::answer(StreamBody::new(frames.chain(rest)))
     }
 
     fn watch() -> Watch {
@@ -371,7 +362,7 @@ mod tests {
     /// What is read, up to the end or an error.
     async fn read(text: &str, piece: usize, ends: bool) -> (Vec<String>, Result<(), ErrorKind>) {
         let until = clock::now() + Duration::from_secs(5);
-        let body = body(text, piece, ends).await;
+        let body = body(text, piece, ends);
         let watch = watch();
         let mut events = Events::new(&watch, Target::default(), body, until);
         let mut seen = Vec::new();
@@ -409,7 +400,7 @@ mod tests {
                 "{{\"type\":\"MODIFIED\",\"object\":{}}}\n",
                 object(uid, version)
             );
-            let body = body(&line, 1000, true).await;
+            let body = body(&line, 1000, true);
             let until = clock::now() + Duration::from_secs(5);
             let mut events = Events::new(&watch, Target::default(), body, until);
             let Ok(Some(Event::Applied(seen))) = events.next().await else {
