@@ -141,6 +141,7 @@ impl Options {
             namespace: self.namespace.as_deref(),
             default_namespace: &namespace,
             set: &self.set,
+            is_made: self.against == Against::Embedded,
             watches: &project.watches,
             source_of_kinds: &self.source_of_kinds()?,
         };

@@ -5,6 +5,7 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use anyhow::ensure;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
@@ -22,6 +23,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_run_shows_what_it_did_and_does_it,
         a_plan_shows_the_changes_and_makes_none,
         a_resource_that_the_cluster_lacks_owns_nothing,
+        a_file_gets_the_defaults_of_its_kind,
         a_call_that_fails_is_shown_with_what_it_says,
         a_server_that_is_away_is_told_at_once,
         the_exit_code_says_how_it_ended,
@@ -155,6 +157,35 @@ async fn a_resource_that_the_cluster_lacks_owns_nothing(case: Case) -> anyhow::R
     assert!(text.contains("map: a"), "{text}");
     let map = case.objects::<ConfigMap>().get("a").await?;
     assert!(map.metadata.owner_references.is_none());
+    Ok(())
+}
+
+async fn a_file_gets_the_defaults_of_its_kind(case: Case) -> anyhow::Result<()> {
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "d"}},
+            "template": {
+                "metadata": {"labels": {"app": "d"}},
+                "spec": {"containers": [{"name": "c", "image": "i"}]},
+            },
+        },
+    });
+    let (_, project) = scene(&case, "print(`${spec.replicas} of ${spec.strategy.type}`);").await?;
+    let project = project.with(&case, "cr.yaml", &deployment.to_string())?;
+    let flags = ["--cr", &cr_file(&project), "--log-level", "info"];
+    let text = said(&role_run(&case, &project, &flags).await?);
+    assert!(text.contains("1 of RollingUpdate"), "{text}");
+    let wrong = [&flags[..], &["--set", "spec.replicaz=2"]].concat();
+    let output = role_run(&case, &project, &wrong).await?;
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("unknown field \"spec.replicaz\""), "{text}");
+    let made = case
+        .objects::<Deployment>()
+        .list(&ListParams::default())
+        .await?;
+    assert!(made.items.is_empty(), "{made:?}");
     Ok(())
 }
 

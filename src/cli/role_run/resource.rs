@@ -6,9 +6,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use serde_json::{Map, Value};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
 
-use crate::cluster::{ApiKind, Cluster};
+use crate::cluster::request::WriteOptions;
+use crate::cluster::{ApiKind, Cluster, ErrorKind};
 use crate::model::syntax::is_dns_subdomain;
 use crate::model::{Gvk, Object, ObjectRef, yaml};
 use crate::watches::Watch;
@@ -71,6 +73,8 @@ pub(super) struct Selection<'a> {
     pub(super) default_namespace: &'a str,
     /// Fields that are other than there.
     pub(super) set: &'a [Set],
+    /// Whether one that the cluster does not hold is made there, with all that this brings.
+    pub(super) is_made: bool,
     /// What a kind's name means first.
     pub(super) watches: &'a [Arc<Watch>],
     /// What to do where a kind is missing, for people.
@@ -129,6 +133,7 @@ pub(super) async fn find(
     wanted: Wanted,
     selection: &Selection<'_>,
 ) -> anyhow::Result<Found> {
+    let typed = matches!(wanted, Wanted::Typed { .. }) || !selection.set.is_empty();
     let (kind, mut value, live) = match wanted {
         Wanted::Typed { gvk, name, value } => {
             from_file(cluster, selection, gvk, &name, value).await?
@@ -137,6 +142,9 @@ pub(super) async fn find(
     };
     for set in selection.set {
         set.apply(&mut value);
+    }
+    if typed && (live.is_some() || !selection.is_made) {
+        take_defaults(cluster, &kind, &mut value).await?;
     }
     let mut cr = Object::from_value(&kind.gvk, &value).context("this is no custom resource")?;
     if let Some(live) = &live {
@@ -227,6 +235,42 @@ fn namespace<'a>(
     kind.namespaced.then_some(named)
 }
 
+/// Lets the server fill the defaults of a custom resource in, and refuse it, as if it was made: in a
+/// dry-run, under a name of its own. Who may make none gets it as it is.
+async fn take_defaults(cluster: &Cluster, kind: &ApiKind, value: &mut Value) -> anyhow::Result<()> {
+    let mut asked = value.clone();
+    let metadata = &mut asked["metadata"];
+    let namespace = metadata["namespace"].as_str().map(str::to_owned);
+    let name = metadata["name"].as_str().unwrap_or_default();
+    *metadata = json!({"generateName": format!("{name}-"), "namespace": namespace});
+    let options = WriteOptions {
+        strict: true,
+        ..WriteOptions::default()
+    };
+    let body = Bytes::from(asked.to_string());
+    let planned = cluster.with_dry_run();
+    let made = planned
+        .create(&kind.gvk, namespace.as_deref(), body, &options)
+        .await;
+    let made = match made {
+        Err(error)
+            if matches!(
+                error.kind,
+                ErrorKind::Forbidden | ErrorKind::MethodNotAllowed
+            ) =>
+        {
+            tracing::debug!(%error, "the server's defaults are not known");
+            return Ok(());
+        }
+        made => made?.object.value(),
+    };
+    let own = |key: &str| matches!(key, "apiVersion" | "kind" | "metadata" | "status");
+    if let (Value::Object(value), Value::Object(made)) = (value, made) {
+        value.extend(made.into_iter().filter(|(key, _)| !own(key)));
+    }
+    Ok(())
+}
+
 /// What a live object has that a file does not.
 fn take_over(value: &mut Value, live: &Value) {
     for key in [
@@ -292,7 +336,6 @@ fn names(gvk: &Gvk, plural: Option<&str>, word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn what_is_neither_a_file_nor_a_name_is_refused_before_anything_else() {
