@@ -74,20 +74,19 @@ struct Beside {
 impl Beside {
     fn of(watches_file: &Path, roles_dir: &Path) -> Self {
         let parts = [watches_file, roles_dir];
-        let folders = parts.iter().map(|part| folder_of(part));
+        let roles = absolute(roles_dir);
+        let folders = parts.iter().map(|part| absolute(&folder_of(part)));
+        let names = parts.iter().filter_map(|part| part.file_name());
         Self {
-            folders: folders.filter(|folder| folder != roles_dir).collect(),
-            names: parts
-                .iter()
-                .filter_map(|part| part.file_name())
-                .map(OsString::from)
-                .collect(),
+            folders: folders.filter(|folder| *folder != roles).collect(),
+            names: names.map(OsString::from).collect(),
         }
     }
 
     /// Whether an event is about nothing else. The links of a mounted `ConfigMap` begin with two dots.
     fn is_all_of(&self, event: &Event) -> bool {
         let is_beside = |path: &PathBuf| {
+            let path = absolute(path);
             let Some((folder, name)) = path.parent().zip(path.file_name()) else {
                 return false;
             };
@@ -97,6 +96,11 @@ impl Beside {
         };
         !event.paths.is_empty() && event.paths.iter().all(is_beside)
     }
+}
+
+/// Events name files by their whole path, users often do not.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Reading a file is an event too, and loading reads them all.

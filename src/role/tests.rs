@@ -340,6 +340,28 @@ async fn an_edited_a_new_and_a_removed_file_are_noticed() {
 }
 
 #[tokio::test]
+async fn the_log_beside_the_project_is_no_change() {
+    // As users name it: by a path from where they are.
+    let folder = TempDir::new_in(".").unwrap();
+    let root = Path::new(".").join(folder.path().file_name().unwrap());
+    write(
+        &root,
+        &[("watches.yaml", "[]"), ("roles/web/tasks/main.rhai", "1")],
+    );
+    let (file, roles, log) = (
+        root.join("watches.yaml"),
+        root.join("roles"),
+        root.join("log"),
+    );
+    let watch = FileWatch::start(&file, &roles).unwrap();
+    // To this one the log is watches.yaml: when it has seen the change, the other might have, too.
+    let marker = FileWatch::start(&log, &roles).unwrap();
+    changes(&marker, || write(&root, &[("log", "started")])).await;
+    assert!(futures::FutureExt::now_or_never(watch.changed()).is_none());
+    changes(&watch, || write(&root, &[("watches.yaml", "[ ]")])).await;
+}
+
+#[tokio::test]
 async fn watches_may_lie_among_the_roles() {
     let folder = mk_folder(&[("watches.yaml", "[]"), ("web/tasks/main.rhai", "1")]);
     let root = folder.path();
