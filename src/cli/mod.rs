@@ -146,6 +146,14 @@ fn told(error: &anyhow::Error) -> String {
     text
 }
 
+/// So many writes, in words.
+fn writes(count: usize) -> String {
+    match count {
+        1 => "1 write".to_owned(),
+        count => format!("{count} writes"),
+    }
+}
+
 /// What a command's futures run on.
 fn runtime(threads: usize) -> anyhow::Result<tokio::runtime::Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -146,10 +146,7 @@ fn head(address: SocketAddr, kubeconfig: &Path) -> String {
 }
 
 fn line(at: Timestamp, object: &ObjectRef, reason: Reason, report: &Report) -> String {
-    let writes = match report.writes.len() {
-        1 => "1 write".to_owned(),
-        count => format!("{count} writes"),
-    };
+    let writes = crate::cli::writes(report.writes.len());
     let mut line = format!(
         "{} {object}: {} ({}, {writes}, {})",
         time(at),

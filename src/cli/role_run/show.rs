@@ -110,8 +110,8 @@ fn ending(report: &Report, paint: &Paint) -> String {
         Outcome::Cancelled => (RED, "cancelled".to_owned()),
     };
     let counts = format!(
-        "({} writes, {} not needed, {})",
-        report.writes.len(),
+        "({}, {} not needed, {})",
+        crate::cli::writes(report.writes.len()),
         report.skipped,
         millis(report.took)
     );
