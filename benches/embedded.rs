@@ -206,6 +206,8 @@ fn start(ground: Ground) {
 
 /// What the process takes more with many small objects.
 fn memory() {
+    // A client has a task.
+    let _runtime = RUNTIME.enter();
     let server = ApiServer::new(Options::default());
     let client = kube::Client::new(server.client(User::admin()), "default");
     let create = async |number: usize| {

@@ -513,9 +513,10 @@ async fn a_deletion_during_a_lost_connection_is_heard(case: Case) -> anyhow::Res
 async fn a_deletion_before_a_relist_is_heard(case: Case) -> anyhow::Result<()> {
     let proxy = Proxy::start(&case).await?;
     let (cluster, watch) = behind(&case, &proxy, 60).await?;
-    opened(&case, &watch).await?;
     let b = object(&case, config_map(), "b");
     cluster.apply(&b, child("b", &json!({})), &ours()).await?;
+    // The watch has shown it then: else a change of it would be heard as its coming.
+    opened(&case, &watch).await?;
     let heard = Heard::by(&cluster);
     let away = proxy.inject(Rule::any("configmaps.*watch").answer(503));
     assert_eq!(proxy.cut_watches("configmaps"), 1);
