@@ -58,7 +58,7 @@ impl Election {
         let Some(mut lease) = lease else {
             return Step::Create(Box::new(self.fresh(wall)));
         };
-        if self.is_held_by_another(now) {
+        if self.held_until().is_some_and(|end| now < end) {
             return Step::StandBy;
         }
         let old = lease.spec.take().unwrap_or_default();
@@ -85,16 +85,18 @@ impl Election {
         Some(holder).filter(|holder| !holder.is_empty())
     }
 
-    fn is_held_by_another(&self, now: Instant) -> bool {
-        let (Some(holder), Some(observed)) = (self.holder(), &self.observed) else {
-            return false;
-        };
+    /// Until when another replica holds the lease if it is not seen to renew it; `None` if it is
+    /// ours or free.
+    pub(super) fn held_until(&self) -> Option<Instant> {
+        self.holder()
+            .filter(|holder| *holder != self.config.identity)?;
+        let observed = self.observed.as_ref()?;
         let seconds = observed
             .spec
             .lease_duration_seconds
             .and_then(|s| u64::try_from(s).ok());
         let duration = seconds.map_or(self.config.lease_duration, Duration::from_secs);
-        holder != self.config.identity && now < observed.at + duration
+        Some(observed.at + duration)
     }
 
     fn fresh(&self, wall: Timestamp) -> Lease {

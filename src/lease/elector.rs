@@ -12,6 +12,9 @@ use super::election::{Election, Step};
 use super::{Config, Leadership};
 use crate::clock::{self, Clock, Instant};
 
+/// By how much of the retry period candidates spread their tries, as client-go's.
+const JITTER: f64 = 1.2;
+
 /// The leader could not renew its lease in time; whatever it does must stop.
 #[derive(Debug, thiserror::Error)]
 #[error("lost the lease {namespace}/{name}")]
@@ -93,13 +96,19 @@ impl Elector {
     }
 
     /// A leader renews on time, and wakes when its time is over; candidates spread their tries, as
-    /// client-go's do, so that they do not ask all at once.
+    /// client-go's do, so that they do not ask all at once, and wake when the leader's time is over.
     fn pause(&self) -> Duration {
         let period = self.config.retry_period;
-        match self.renewed {
-            Some(sent) => period.min(self.left(sent)),
-            None => period.mul_f64(1.0 + rand::rng().random_range(0.0..1.2)),
+        if let Some(sent) = self.renewed {
+            return period.min(self.left(sent));
         }
+        let spread = period.mul_f64(1.0 + rand::rng().random_range(0.0..JITTER));
+        let held = self
+            .election
+            .held_until()
+            .map(|end| end.saturating_duration_since(clock::now()))
+            .filter(|held| !held.is_zero());
+        held.map_or(spread, |held| held.min(spread))
     }
 
     /// What is left of a term that began at `sent`.
@@ -288,23 +297,35 @@ mod tests {
         )
     }
 
+    /// A renewal is seen by the next try at the latest, and from then on the lease's time is waited.
     #[tokio::test(start_paused = true)]
     async fn a_standby_takes_over_when_the_leader_vanishes() {
-        let server = Server::default();
-        let (a, b) = (mk_elector(&server, "a"), mk_elector(&server, "b"));
-        let (a_leads, b_leads) = (a.leadership(), b.leadership());
-        let a = tokio::spawn(a.run(CancellationToken::new()));
-        a_leads.acquired().await;
-        let _b = tokio::spawn(b.run(CancellationToken::new()));
-        clock::sleep(Duration::from_mins(1)).await;
-        assert_eq!(b_leads.write_deadline(), None, "a renews");
-        a.abort();
-        let killed = clock::now();
-        b_leads.acquired().await;
-        let waited = clock::now() - killed;
-        assert!(waited <= Duration::from_secs(15 + 5), "{waited:?}");
-        assert!(waited >= Duration::from_secs(10), "{waited:?}");
-        assert_eq!(server.0.lock().holders, ["a", "b"]);
+        for killed_after in (60_000..70_000).step_by(53) {
+            let server = Server::default();
+            let (a, b) = (mk_elector(&server, "a"), mk_elector(&server, "b"));
+            let Config {
+                lease_duration,
+                retry_period,
+                ..
+            } = a.config.clone();
+            let (a_leads, b_leads) = (a.leadership(), b.leadership());
+            let a = tokio::spawn(a.run(CancellationToken::new()));
+            a_leads.acquired().await;
+            let b = tokio::spawn(b.run(CancellationToken::new()));
+            clock::sleep(Duration::from_millis(killed_after)).await;
+            assert_eq!(b_leads.write_deadline(), None, "a renews");
+            a.abort();
+            let killed = clock::now();
+            b_leads.acquired().await;
+            let waited = clock::now() - killed;
+            // Timers of tokio are late by up to a millisecond each.
+            let latest = lease_duration + retry_period.mul_f64(1.0 + JITTER);
+            let earliest = lease_duration.saturating_sub(retry_period);
+            let bounds = earliest..latest + Duration::from_millis(5);
+            assert!(bounds.contains(&waited), "{waited:?} is not in {bounds:?}");
+            assert_eq!(server.0.lock().holders, ["a", "b"]);
+            b.abort();
+        }
     }
 
     #[tokio::test(start_paused = true)]
