@@ -249,3 +249,72 @@ async fn from_kubeconfig(path: Option<PathBuf>, context: Option<String>) -> Resu
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
     config.map_err(failed)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// What is sent first to a local listener whose port a kubeconfig names somewhere.
+    async fn first_bytes(kubeconfig: impl FnOnce(u16) -> serde_json::Value) -> String {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let config = kubeconfig(listener.local_addr().unwrap().port());
+        std::fs::write(file.path(), config.to_string()).unwrap();
+        let source = Source::Configured {
+            kubeconfig: Some(file.path().to_owned()),
+            context: None,
+        };
+        let options = Options {
+            source,
+            ..Options::default()
+        };
+        let connection = connect(options).await.unwrap();
+        let asking = tokio::spawn(async move { connection.cluster.reach().await });
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut text = Vec::new();
+        while !text.ends_with(b"\r\n\r\n") {
+            assert_ne!(stream.read_buf(&mut text).await.unwrap(), 0, "cut");
+        }
+        asking.abort();
+        String::from_utf8(text).unwrap().to_lowercase()
+    }
+
+    fn kubeconfig(cluster: &serde_json::Value) -> serde_json::Value {
+        json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "here",
+            "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}],
+            "clusters": [{"name": "here", "cluster": cluster}],
+            "users": [{"name": "me", "user": {"token": "t0ken", "as": "bob"}}],
+        })
+    }
+
+    #[tokio::test]
+    async fn requests_say_who_asks() {
+        let server = |port| kubeconfig(&json!({"server": format!("http://127.0.0.1:{port}/base")}));
+        let text = first_bytes(server).await;
+        assert!(text.starts_with("get /base/"), "{text}");
+        for header in [
+            "authorization: bearer t0ken\r\n",
+            "impersonate-user: bob\r\n",
+            &format!("user-agent: {AGENT}\r\n"),
+        ] {
+            assert!(text.contains(header), "{header}: {text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn requests_go_through_the_proxy_that_is_named() {
+        let text = first_bytes(|port| {
+            kubeconfig(&json!({
+                "server": "https://api.invalid:6443",
+                "proxy-url": format!("http://127.0.0.1:{port}"),
+            }))
+        })
+        .await;
+        assert!(text.starts_with("connect api.invalid:6443 "), "{text}");
+    }
+}

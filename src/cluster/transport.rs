@@ -21,8 +21,6 @@ pub type Transport = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, Bo
 
 /// A connection that nobody needs is closed before what lies between forgets it.
 const IDLE: Duration = Duration::from_secs(90);
-/// How often a connection is probed on which nothing comes: a watch would never know of a dead peer.
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// What can be a [`Transport`].
 pub trait Service:
@@ -86,7 +84,6 @@ pub(super) fn over_http(
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
-    connector.set_keepalive(Some(KEEP_ALIVE));
     connector.set_connect_timeout(Some(connect_timeout));
     let connector = config.rustls_https_connector_with_connector(connector)?;
     let connections = legacy::Builder::new(TokioExecutor::new())
