@@ -18,6 +18,7 @@ pub mod environment;
 mod error;
 pub mod files;
 pub mod flow;
+mod json_path;
 pub mod k8s;
 pub mod log;
 mod memo;

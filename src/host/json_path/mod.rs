@@ -1,0 +1,417 @@
+//! JSONPath over a value, within bounds.
+//!
+//! Nothing interrupts a query: each `..` more finds a value again for each of its ancestors, a query in
+//! a filter is asked of every value, and the library keeps the path of all that it finds. So what it
+//! looks at and keeps is counted, in units of a value with 256 bytes of text; beyond what the value
+//! itself has, several times over, the library is shown no more.
+
+mod patterns;
+
+use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
+
+use jsonpath_rust::parser::errors::JsonPathError;
+use jsonpath_rust::parser::model::JpQuery;
+use jsonpath_rust::query::js_path_process;
+use jsonpath_rust::query::queryable::Queryable;
+use serde_json::Value;
+
+use super::text;
+
+/// Units for any query.
+const AT_LEAST: usize = 100_000;
+/// Units for each that the value has.
+const FOR_EACH: usize = 8;
+/// Bytes of text in a unit.
+const UNIT: usize = 256;
+/// Units of comparing with a pattern that is known.
+const MATCH: usize = 20;
+/// Units of making a pattern.
+const PATTERN: usize = 10_000;
+
+thread_local! {
+    /// What the query of this thread may still spend; `None` once that was too little.
+    static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// A query as it is evaluated here.
+pub(super) struct Query(JpQuery);
+
+/// A query looked at too much.
+#[derive(Debug)]
+pub(super) struct Exhausted;
+
+impl Query {
+    pub(super) fn parse(text: &str) -> Result<Self, JsonPathError> {
+        patterns::parse(text).map(Self)
+    }
+
+    /// The values that it finds, in order.
+    pub(super) fn select<'v>(&self, value: &'v Value) -> Result<Vec<&'v Value>, Exhausted> {
+        let all = weight(value).saturating_mul(FOR_EACH);
+        LEFT.set(Some(all.saturating_add(AT_LEAST)));
+        let root = Node::at(value, 0);
+        // It fails only where a query ends with what is no value, which the grammar does not have.
+        let found = js_path_process(&self.0, &root).unwrap_or_default();
+        LEFT.get().ok_or(Exhausted)?;
+        let found = found.into_iter();
+        Ok(found.filter_map(|one| one.val.borrowed()).collect())
+    }
+}
+
+/// The units of a value.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(weight).sum::<usize>(),
+        Value::Object(members) => {
+            let members = members.iter();
+            1 + members
+                .map(|(key, value)| units(key) + weight(value))
+                .sum::<usize>()
+        }
+        Value::String(text) => units(text),
+        _ => 1,
+    }
+}
+
+fn units(text: &str) -> usize {
+    1 + text.len() / UNIT
+}
+
+fn spend(units: usize) -> Option<()> {
+    LEFT.set(LEFT.get()?.checked_sub(units));
+    LEFT.get().map(drop)
+}
+
+/// A value as the library sees it, or a literal of the query.
+#[derive(Clone, Debug)]
+struct Node<'v> {
+    value: Cow<'v, Value>,
+    /// Bytes of the path that the library writes for it.
+    path: usize,
+    children: OnceCell<Children<'v>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Children<'v> {
+    /// Sorted, as members of objects are; empty for an array.
+    keys: Vec<&'v str>,
+    nodes: Vec<Node<'v>>,
+}
+
+impl<'v> Node<'v> {
+    fn at(value: &'v Value, path: usize) -> Self {
+        Self::new(Cow::Borrowed(value), path)
+    }
+
+    fn literal(value: impl Into<Value>) -> Self {
+        Self::new(Cow::Owned(value.into()), 0)
+    }
+
+    fn new(value: Cow<'v, Value>, path: usize) -> Self {
+        Self {
+            value,
+            path,
+            children: OnceCell::new(),
+        }
+    }
+
+    fn borrowed(&self) -> Option<&'v Value> {
+        match &self.value {
+            Cow::Borrowed(value) => Some(value),
+            Cow::Owned(_) => None,
+        }
+    }
+
+    fn children(&self) -> &Children<'v> {
+        /// Brackets, quotes and digits around a key or an index.
+        const AROUND: usize = 24;
+        self.children.get_or_init(|| {
+            let at = |value, key: &str| Node::at(value, self.path + key.len() + AROUND);
+            match self.borrowed() {
+                Some(Value::Array(items)) => Children {
+                    keys: Vec::new(),
+                    nodes: items.iter().map(|item| at(item, "")).collect(),
+                },
+                Some(Value::Object(members)) => Children {
+                    keys: members.keys().map(String::as_str).collect(),
+                    nodes: members.iter().map(|(key, value)| at(value, key)).collect(),
+                },
+                _ => Children::default(),
+            }
+        })
+    }
+
+    /// All children, whose paths begin with this one's.
+    fn spread(&self) -> Option<&Children<'v>> {
+        let children = self.children();
+        let each = 1 + self.path / UNIT;
+        let keys = children
+            .keys
+            .iter()
+            .map(|key| key.len() / UNIT)
+            .sum::<usize>();
+        spend(1 + keys + children.nodes.len().saturating_mul(each))?;
+        Some(children)
+    }
+}
+
+impl Queryable for Node<'_> {
+    fn get(&self, key: &str) -> Option<&Self> {
+        self.value
+            .is_object()
+            .then(|| spend(units(key) + self.path / UNIT))??;
+        let Children { keys, nodes } = self.children();
+        nodes.get(keys.binary_search(&key).ok()?)
+    }
+
+    fn as_array(&self) -> Option<&Vec<Self>> {
+        self.value.is_array().then(|| Some(&self.spread()?.nodes))?
+    }
+
+    fn as_object(&self) -> Option<Vec<(&str, &Self)>> {
+        self.value.is_object().then(|| {
+            let Children { keys, nodes } = self.spread()?;
+            Some(keys.iter().copied().zip(nodes).collect())
+        })?
+    }
+
+    fn as_str(&self) -> Option<&str> {
+        let text = self.value.as_str()?;
+        spend(units(text))?;
+        Some(text)
+    }
+
+    fn as_i64(&self) -> Option<i64> {
+        self.value.as_i64()
+    }
+
+    fn as_f64(&self) -> Option<f64> {
+        self.value.as_f64()
+    }
+
+    fn as_bool(&self) -> Option<bool> {
+        self.value.as_bool()
+    }
+
+    fn null() -> Self {
+        Self::literal(Value::Null)
+    }
+
+    fn extension_custom(name: &str, arguments: Vec<Cow<'_, Self>>) -> Self {
+        let answer = match (name, &*arguments) {
+            ("match" | "search", [text, pattern]) => {
+                matches(text, pattern, name == "match").map(Value::from)
+            }
+            _ => others(name, &arguments),
+        };
+        answer.map_or_else(Self::null, Self::literal)
+    }
+}
+
+/// Whether a text is, or has, what the pattern describes; `None` of what is no text or no pattern.
+fn matches(text: &Node<'_>, pattern: &Node<'_>, whole: bool) -> Option<bool> {
+    let is_known = pattern.borrowed().is_none();
+    spend(if is_known { MATCH } else { PATTERN })?;
+    let pattern = of_i_regexp(pattern.as_str()?, whole);
+    Some(text::regex(&pattern).ok()?.is_match(text.as_str()?))
+}
+
+/// What the library adds to the RFC: `in`, `nin`, `any_of`, `none_of`, `subset_of`.
+fn others(name: &str, arguments: &[Cow<'_, Node<'_>>]) -> Option<Value> {
+    let weights = arguments.iter().map(|one| weight(&one.value));
+    let pairs = weights.fold(1, usize::saturating_mul);
+    spend(pairs)?;
+    let arguments = arguments.iter().map(|one| Cow::Borrowed(&*one.value));
+    Some(Value::extension_custom(name, arguments.collect()))
+}
+
+/// The pattern of an I-Regexp (RFC 9485, section 5.3), whose `.` is neither `\n` nor `\r`.
+fn of_i_regexp(pattern: &str, whole: bool) -> String {
+    let mut translated = String::with_capacity(pattern.len());
+    let mut characters = pattern.chars();
+    let mut in_class = false;
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => {
+                translated.push(character);
+                translated.extend(characters.next());
+                continue;
+            }
+            '[' => in_class = true,
+            ']' => in_class = false,
+            '.' if !in_class => {
+                translated.push_str(r"[^\n\r]");
+                continue;
+            }
+            _ => {}
+        }
+        translated.push(character);
+    }
+    if whole {
+        format!("^(?:{translated})$")
+    } else {
+        translated
+    }
+}
+
+impl PartialEq for Node<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        spend(weight(&self.value)).is_some() && self.value == other.value
+    }
+}
+
+impl Default for Node<'_> {
+    fn default() -> Self {
+        Self::null()
+    }
+}
+
+/// Made for each value that is compared with it.
+impl From<&str> for Node<'_> {
+    fn from(text: &str) -> Self {
+        spend(units(text)).map_or_else(Self::null, |()| Self::literal(text))
+    }
+}
+
+impl From<String> for Node<'_> {
+    fn from(text: String) -> Self {
+        Self::literal(text)
+    }
+}
+
+impl From<bool> for Node<'_> {
+    fn from(value: bool) -> Self {
+        Self::literal(value)
+    }
+}
+
+impl From<i64> for Node<'_> {
+    fn from(value: i64) -> Self {
+        Self::literal(value)
+    }
+}
+
+impl From<f64> for Node<'_> {
+    fn from(value: f64) -> Self {
+        Self::literal(value)
+    }
+}
+
+impl From<Vec<Self>> for Node<'_> {
+    fn from(items: Vec<Self>) -> Self {
+        let items = items.into_iter().map(|item| item.value.into_owned());
+        Self::literal(items.collect::<Value>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jsonpath_rust::JsonPath;
+    use serde_json::json;
+
+    use super::*;
+
+    /// `None` where it looks at too much.
+    fn found<'v>(query: &str, value: &'v Value) -> Option<Vec<&'v Value>> {
+        Query::parse(query).unwrap().select(value).ok()
+    }
+
+    #[test]
+    fn it_finds_what_the_library_finds_in_a_plain_value() {
+        let value = json!({
+            "items": [
+                {"name": "a", "size": 1, "tags": ["x", "y"], "big": {"n": 1.5}},
+                {"name": "b\r", "size": 2.0, "tags": [], "big": null},
+                {"name": "ab", "size": -3, "of": {"name": "a"}, "ok": true},
+                "a", 1, null, [[1], [1, 2]],
+            ],
+            "first": "a", "pattern": "a.?", "names": ["ab", "q", 1], "tags": ["x", "y", "z"], "same": {"name": "a"}, "": {"": 0}, "it's": {"d\"q": 1},
+        });
+        for query in [
+            "$",
+            "$.*",
+            "$..*",
+            "$..name",
+            "$.items[0,-1].*",
+            "$.items[1:3].name",
+            "$.items[::-2]",
+            "$..[?@.name == $.first]",
+            "$..[?@.name != 'a']",
+            "$.items[?@.size >= 2 || @.ok].name",
+            "$.items[?@ == 1]",
+            "$.items[?@.of == $.same]",
+            "$..[?match(@.name, 'a.')].name",
+            "$..[?search(@.name, $.pattern)].name",
+            "$..[?!match(@, '[.]')]",
+            "$['']['']",
+            "$..[?match(@.name, 'b.')]",
+            "$.items[?length(@.tags) > 0].name",
+            "$['it\\'s']['d\"q']",
+            "$.items[?count(@.*) == 4]",
+            "$.items[?value(@..n) == 1.5].name",
+            "$..[?@.no]",
+            "$.items[?search(@.name, @.size)]",
+            "$.items[?match(@.name, '(')]",
+            "$.items[6][*][0]",
+            "$.items[?in(@.name, $.names)]",
+            "$.items[?nin(@, $.names)]",
+            "$..[?any_of(@, $.names)]",
+            "$.items[?subset_of(@.tags, $.tags)]",
+            "$.items[?none_of(@.tags, $.tags)].name",
+            "$.items[?@.big == null].name",
+            "$.items[?@ < 'b']",
+            "$..['name', 'size', 'no']",
+        ] {
+            let of_library = value.query(query).unwrap();
+            assert_eq!(found(query, &value).unwrap(), of_library, "{query}");
+        }
+    }
+
+    #[test]
+    fn a_large_value_is_looked_through_several_times() {
+        let pod = |n: i32| {
+            json!({"metadata": {"name": format!("pod-{n}"), "labels": {"app": "web"}},
+                   "spec": {"containers": [{"image": "nginx", "ports": [{"port": 80}]}]}})
+        };
+        let pods: Value = (0..10_000).map(pod).collect();
+        for query in [
+            "$..image",
+            "$[?@.metadata.labels.app == 'web'].spec.containers[*].image",
+            "$[?match(@.metadata.name, 'pod-.*')].metadata.name",
+            "$..[?@.port == 80]",
+        ] {
+            assert_eq!(found(query, &pods).unwrap().len(), 10_000, "{query}");
+        }
+    }
+
+    #[test]
+    fn a_query_that_looks_at_too_much_is_refused() {
+        let nested = (0..60).fold(json!(1), |inner, _| json!({ "a": inner }));
+        let list: Value = (0..2_000).collect();
+        let long = "k".repeat(100_000);
+        let keyed = json!({ &long: list });
+        let texts = json!({"t": vec!["a".repeat(100_000); 50]});
+        assert_eq!(found("$..*..*", &nested).unwrap().len(), 60 * 59 / 2);
+        let several = format!("$..a{}", "['a','a']".repeat(20));
+        let literal = format!("$[?@ == '{long}']");
+        let pattern = format!("$[?match('{long}', 'k*')]");
+        let patterns: Value = (0..200).map(|n| format!("[a-z]{{{n}}}")).collect();
+        for (query, value) in [
+            ("$..*..*..*..*..*", &nested),
+            (&several, &nested),
+            ("$[?$..*]", &list),
+            ("$[?$[?@ > 1]]", &list),
+            ("$[?count($[?@ > 1]) > 1]", &list),
+            ("$.*[*]", &keyed),
+            (&literal, &list),
+            (&pattern, &list),
+            ("$.t[?count($.t[?search(@, 'b')]) > 1]", &texts),
+            ("$[?search('a', @)]", &patterns),
+            ("$[?in(@, $)]", &list),
+        ] {
+            let short = &query[..query.len().min(40)];
+            assert_eq!(found(query, value), None, "{short}");
+        }
+    }
+}
