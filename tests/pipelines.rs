@@ -8,6 +8,8 @@
     reason = "a test that panics is a test that fails"
 )]
 
+#[path = "shared/folder.rs"]
+mod folder;
 mod schema;
 
 use std::cell::RefCell;
@@ -22,6 +24,8 @@ use rhai_operator::role::pipeline::{Action, Step};
 use rhai_operator::role::{Entry, Loaded, load};
 use serde_json::Value;
 use tempfile::TempDir;
+
+use folder::copy;
 
 const FILES: [(&str, &str); 4] = [
     (
@@ -188,19 +192,6 @@ fn project(entry: &str, text: &str) -> TempDir {
     );
     write(folder.path(), &[(entry, text), ("watches.yaml", "[]\n")]);
     folder
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 fn command(project: &TempDir, arguments: &[&str]) -> Output {

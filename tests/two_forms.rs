@@ -7,6 +7,9 @@
     reason = "a test that panics is a test that fails"
 )]
 
+#[path = "shared/folder.rs"]
+mod folder;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -30,6 +33,8 @@ use rhai_operator::script::Pool;
 use rhai_operator::{host, watches};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use folder::copy;
 
 /// What the API server was asked for, in order.
 type Requests = Arc<Mutex<Vec<String>>>;
@@ -286,19 +291,6 @@ fn converted(from: &Path, name: &str) -> TempDir {
         fs::write(tasks.join(file).with_extension("rhai"), script).unwrap();
     }
     folder
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
