@@ -45,7 +45,7 @@ pub(super) struct Options {
     role: String,
     /// The custom resource: a YAML or JSON file (- for stdin), or KIND/NAME in the cluster.
     #[arg(long, value_name = "FILE|KIND/NAME")]
-    cr: String,
+    cr: resource::Source,
     /// Namespace of the custom resource; without it the file's, else the context's.
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
@@ -97,7 +97,7 @@ impl Options {
             )?;
             return Ok(Exit::Usage);
         }
-        let wanted = Wanted::read(&self.cr)?;
+        let wanted = Wanted::read(self.cr.clone())?;
         let environment = Environment::of_process();
         let Project {
             watches_file,

@@ -69,13 +69,15 @@ impl Kubeconfig<'_> {
     /// Writes the file, readable by its owner alone.
     pub(super) fn write(&self, named: Option<&Path>) -> anyhow::Result<Written> {
         let file = named.map_or_else(|| self.temporary(), Path::to_owned);
+        // Made before: who waits for the file should not find it empty.
+        let text = self.text();
         let written = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
             .mode(0o600)
             .open(&file)
-            .and_then(|mut out| out.write_all(self.text().as_bytes()));
+            .and_then(|mut out| out.write_all(text.as_bytes()));
         written.with_context(|| format!("cannot write the kubeconfig {}", file.display()))?;
         Ok(Written {
             file,
@@ -123,8 +125,10 @@ mod tests {
     #[test]
     fn a_file_that_nobody_has_named_goes_with_its_server() {
         let folder = tempfile::tempdir().unwrap();
+        // A port of its own: the file is named by it.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let kubeconfig = Kubeconfig {
-            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            address: listener.local_addr().unwrap(),
             authority: "",
             token: "t",
         };

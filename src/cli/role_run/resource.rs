@@ -15,6 +15,37 @@ use crate::model::syntax::is_dns_subdomain;
 use crate::model::{Gvk, Object, ObjectRef, yaml};
 use crate::watches::Watch;
 
+/// Where the custom resource is, as it is typed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Source {
+    /// A YAML or JSON file; `-` for stdin.
+    File(String),
+    /// An object of the cluster.
+    Named {
+        /// A kind or a plural, with or without its group.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl FromStr for Source {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if is_file(text) {
+            return Ok(Self::File(text.to_owned()));
+        }
+        match text.split_once('/') {
+            Some((kind, name)) if !kind.is_empty() && is_dns_subdomain(name) => Ok(Self::Named {
+                kind: kind.to_owned(),
+                name: name.to_owned(),
+            }),
+            _ => Err("neither a file nor KIND/NAME"),
+        }
+    }
+}
+
 /// The custom resource that was asked for.
 #[derive(Debug)]
 pub(super) enum Wanted {
@@ -37,17 +68,11 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    /// Reads a file, or takes `KIND/NAME` apart.
-    pub(super) fn read(cr: &str) -> anyhow::Result<Self> {
-        if is_file(cr) {
-            return Self::typed(cr);
-        }
-        match cr.split_once('/') {
-            Some((kind, name)) if !kind.is_empty() && is_dns_subdomain(name) => Ok(Self::Named {
-                kind: kind.to_owned(),
-                name: name.to_owned(),
-            }),
-            _ => bail!("--cr {cr}: neither a file nor KIND/NAME"),
+    /// Reads it, if it is in a file.
+    pub(super) fn read(source: Source) -> anyhow::Result<Self> {
+        match source {
+            Source::File(file) => Self::typed(&file),
+            Source::Named { kind, name } => Ok(Self::Named { kind, name }),
         }
     }
 
@@ -90,6 +115,16 @@ pub(super) struct Found {
     pub(super) live: bool,
 }
 
+/// What no run can have other than its custom resource has it.
+const IDENTITY: [&str; 6] = [
+    "apiVersion",
+    "kind",
+    "metadata",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+];
+
 /// A field and the value that it is to have.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Set {
@@ -107,6 +142,9 @@ impl FromStr for Set {
         let path: Vec<String> = path.split('.').map(str::to_owned).collect();
         if path.iter().any(String::is_empty) {
             return Err("the path has an empty part".into());
+        }
+        if IDENTITY.contains(&&*path.join(".")) {
+            return Err("it says which custom resource this is, as --cr does".into());
         }
         let value = yaml::parse(value).map_err(|error| error.to_string())?;
         Ok(Self { path, value })
@@ -172,7 +210,7 @@ async fn from_file(
         );
     };
     let given = value["metadata"]["namespace"].as_str();
-    let namespace = namespace(&kind, selection, given).map(str::to_owned);
+    let namespace = namespace(&kind, selection, given)?.map(str::to_owned);
     let live = cluster
         .get(&ObjectRef::new(gvk, namespace.as_deref(), name))
         .await?;
@@ -192,7 +230,7 @@ async fn from_cluster(
     name: &str,
 ) -> anyhow::Result<Parts> {
     let kind = kind_of_word(cluster, selection, word).await?;
-    let namespace = namespace(&kind, selection, None);
+    let namespace = namespace(&kind, selection, None)?;
     let object = ObjectRef::new(kind.gvk.clone(), namespace, name);
     match cluster.get(&object).await? {
         Some(live) => Ok((kind, live.value(), Some(live))),
@@ -227,12 +265,15 @@ fn namespace<'a>(
     kind: &ApiKind,
     selection: &Selection<'a>,
     given: Option<&'a str>,
-) -> Option<&'a str> {
-    let named = selection
-        .namespace
-        .or(given)
-        .unwrap_or(selection.default_namespace);
-    kind.namespaced.then_some(named)
+) -> anyhow::Result<Option<&'a str>> {
+    if kind.namespaced {
+        let named = selection.namespace.or(given);
+        return Ok(Some(named.unwrap_or(selection.default_namespace)));
+    }
+    match selection.namespace {
+        Some(_) => bail!("{} is in no namespace: leave --namespace out", kind.gvk),
+        None => Ok(None),
+    }
 }
 
 /// Lets the server fill the defaults of a custom resource in, and refuse it, as if it was made: in a
@@ -339,12 +380,14 @@ mod tests {
 
     #[test]
     fn what_is_neither_a_file_nor_a_name_is_refused_before_anything_else() {
-        for cr in ["/tmp", "Web", "/web", "Web/", "Web/a/b", "missing.yaml"] {
-            assert!(Wanted::read(cr).is_err(), "{cr}");
+        for cr in ["/tmp", "Web", "/web", "Web/", "Web/a/b"] {
+            assert!(cr.parse::<Source>().is_err(), "{cr}");
         }
-        let wanted = Wanted::read("webs.example.com/a.b").unwrap();
-        assert!(
-            matches!(wanted, Wanted::Named { kind, name } if kind == "webs.example.com" && name == "a.b")
+        assert!(Wanted::read("missing.yaml".parse().unwrap()).is_err());
+        let (kind, name) = ("webs.example.com".to_owned(), "a.b".to_owned());
+        assert_eq!(
+            "webs.example.com/a.b".parse(),
+            Ok(Source::Named { kind, name })
         );
     }
 
@@ -362,7 +405,7 @@ mod tests {
             ("{apiVersion: v1, kind: Web}", "metadata.name"),
         ] {
             std::fs::write(path, text).unwrap();
-            let error = Wanted::read(path).unwrap_err().to_string();
+            let error = Wanted::typed(path).unwrap_err().to_string();
             assert!(
                 error.ends_with(&format!(": {missing} is missing")),
                 "{error}"
@@ -385,6 +428,8 @@ mod tests {
         assert_eq!(value, expected);
         assert!("spec.size".parse::<Set>().is_err());
         assert!("spec..size=1".parse::<Set>().is_err());
+        assert!("metadata.name=b".parse::<Set>().is_err());
+        assert!("metadata.labels.a=b".parse::<Set>().is_ok());
     }
 
     #[test]
