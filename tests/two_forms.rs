@@ -234,7 +234,12 @@ impl Ground {
         });
         let requests = std::mem::take(&mut *self.requests.lock()).into_iter();
         // Watches, and the look for what earlier roles made, go on beside the runs; so do Events.
-        let beside = ["GET ", "POST /apis/events", "POST /apis/authorization"];
+        let beside = [
+            "GET ",
+            "POST /apis/events",
+            "PATCH /apis/events",
+            "POST /apis/authorization",
+        ];
         let of_run = |line: &String| !beside.iter().any(|start| line.starts_with(start));
         let writes = requests.filter(of_run).collect();
         (report.outcome.as_str().to_owned(), reads.collect(), writes)

@@ -12,6 +12,9 @@ struct Declared {
     /// Patterns of places; `*` is any text.
     at: Vec<String>,
     reason: String,
+    /// Whether what other sequences do at the same time decides if there is a difference.
+    #[serde(default)]
+    sometimes: bool,
 }
 
 static DECLARED: LazyLock<Vec<Declared>> = LazyLock::new(|| {
@@ -35,8 +38,9 @@ pub(crate) fn is_declared(place: &str) -> bool {
 /// The declarations that nothing needs: what they speak of differs no more.
 pub(crate) fn unneeded() -> Vec<String> {
     let seen = SEEN.lock().unwrap();
-    let patterns = DECLARED.iter().flat_map(|declared| &declared.at);
-    patterns
+    let always = DECLARED.iter().filter(|declared| !declared.sometimes);
+    always
+        .flat_map(|declared| &declared.at)
         .filter(|pattern| !seen.contains(*pattern))
         .cloned()
         .collect()

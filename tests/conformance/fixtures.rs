@@ -8,6 +8,7 @@ use kube::client::Body;
 use rhai_operator::clock;
 use serde_json::Value;
 
+use crate::exchange::PATIENCE;
 use crate::ground::Ground;
 
 /// The manifests, as one list.
@@ -39,7 +40,7 @@ async fn await_served(ground: &Ground, definition: &Value) -> anyhow::Result<()>
     let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
     let version = text("/spec/versions/0/name");
     let path = format!("/apis/{group}/{version}/{plural}");
-    let until = clock::now() + ground.patience();
+    let until = clock::now() + PATIENCE;
     loop {
         let (code, answer) = send(ground, Method::GET, &path, &Value::Null).await?;
         if code == 200 {

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use ::http::{Request, Response};
 use anyhow::Context;
@@ -112,15 +111,6 @@ impl Ground {
     /// Sends one request.
     pub(crate) async fn send(&self, request: Request<Body>) -> kube::Result<Response<Body>> {
         self.client.send(request).await
-    }
-
-    /// How long something that is to happen may take. The real controllers share two cores with
-    /// all else; the embedded ones have settled before a request is answered.
-    pub(crate) fn patience(&self) -> Duration {
-        match self.runs {
-            Runs::Here { .. } => Duration::from_secs(4),
-            Runs::Elsewhere | Runs::Cluster(_) => Duration::from_secs(45),
-        }
     }
 
     /// The administrator's kubeconfig file.

@@ -23,9 +23,7 @@ use rhai_operator::model::annotations::{CLEANUP_FINALIZER, OWNER_LABEL, PRIMARY_
 use rhai_operator::model::{Gvk, Object, ObjectRef};
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Crd, eventually, trials};
-
-const SOON: Duration = Duration::from_secs(30);
+use crate::harness::{Case, Crd, SOON, eventually, throughout, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -117,6 +115,21 @@ impl Process {
     fn requests(&self) -> usize {
         self.counter.all.load(Ordering::SeqCst)
     }
+
+    /// The requests once no watch begins any more.
+    async fn comes_to_rest(&self) -> anyhow::Result<usize> {
+        eventually(SOON, "the watches to stand", || async {
+            let before = self.requests();
+            throughout(Duration::from_millis(300), "no request", || async {
+                let now = self.requests();
+                anyhow::ensure!(now == before, "{now} after {before}");
+                Ok(())
+            })
+            .await?;
+            anyhow::Ok(before)
+        })
+        .await
+    }
 }
 
 /// A custom resource in the test's namespace.
@@ -189,7 +202,7 @@ async fn nothing_changed_nothing_sent(case: Case) -> anyhow::Result<()> {
         );
     }
     assert_eq!(process.writes(), 4, "one write per child");
-    let before = process.requests();
+    let before = process.comes_to_rest().await?;
     for child in children() {
         let applied = process.apply(&child).await?;
         assert_eq!(applied.action, Action::Skipped, "{child}");
@@ -658,18 +671,25 @@ async fn a_child_that_vanishes_asks_for_its_owner(case: Case) -> anyhow::Result<
     case.api(&resource)
         .delete("w", &DeleteParams::default())
         .await?;
-    vanish(&case, &process).await?;
     make_cr(&case, &resource).await?;
-    let error = process.apply(&wanted).await.unwrap_err();
-    assert!(matches!(error, Error::OwnerGone { .. }), "{error}");
-    Ok(())
+    // The server is asked of the owner of what was made in the last seconds.
+    eventually(SOON, "its owner to be gone", || async {
+        vanish(&case, &process).await?;
+        match process.apply(&wanted).await {
+            Err(Error::OwnerGone { .. }) => Ok(()),
+            other => anyhow::bail!("{other:?}"),
+        }
+    })
+    .await
 }
 
 /// Deletes the child by another hand, and waits until the process has seen it.
 async fn vanish(case: &Case, process: &Process) -> anyhow::Result<()> {
     let maps = case.objects::<ConfigMap>();
-    if maps.get_opt("c").await?.is_some() {
-        maps.delete("c", &DeleteParams::default()).await?;
+    // The garbage collector may be quicker.
+    match maps.delete("c", &DeleteParams::default()).await {
+        Err(kube::Error::Api(status)) if status.is_not_found() => {}
+        deleted => drop(deleted?),
     }
     let gvk = Gvk::new("", "v1", "ConfigMap");
     let children = process.cluster.children(&gvk, Some(&case.namespace));

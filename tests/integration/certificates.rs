@@ -11,8 +11,7 @@ use kube::{Api, Client, Config};
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use crate::harness::{Case, Signer, eventually, trials};
-use crate::widgets::SOON;
+use crate::harness::{Case, SOON, Signer, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![

@@ -23,9 +23,8 @@ use rhai_operator::model::selector::LabelSelector;
 use rhai_operator::model::{Gvk, ObjectRef};
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Crd, Proxy, Rule, eventually, throughout, trials};
+use crate::harness::{Case, Crd, Proxy, Rule, SOON, eventually, throughout, trials};
 
-const SOON: Duration = Duration::from_secs(30);
 /// Long enough for an event that should not come.
 const A_WHILE: Duration = Duration::from_millis(700);
 
@@ -454,7 +453,12 @@ async fn a_kind_that_goes_and_comes_back(case: Case) -> anyhow::Result<()> {
     let crd = format!("widgets.{}", case.group);
     case.cluster.kubectl(["delete", "crd", &crd]).await?;
     state(&watch, |state| matches!(state, State::KindAbsent)).await?;
-    assert!(heard.all().contains(&"-w".to_owned()), "{:?}", heard.all());
+    eventually(SOON, "the object's end to be told", || async {
+        let heard = heard.all();
+        anyhow::ensure!(heard.contains(&"-w".to_owned()), "{heard:?}");
+        Ok(())
+    })
+    .await?;
     assert!(watch.is_empty());
     case.define(&Crd::new("Widget")).await?;
     make(&case, "Widget", "v").await?;

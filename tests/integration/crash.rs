@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Fault, Operator, Project, Proxy, Rule, eventually, trials};
-use crate::widgets::{SOON, Widgets};
+use crate::harness::{Case, Fault, Operator, Project, Proxy, Rule, SOON, eventually, trials};
+use crate::widgets::Widgets;
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![

@@ -1,7 +1,6 @@
 //! `deploy/`: it applies as it is, and what it allows is enough and not too much.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context;
 use k8s_openapi::api::core::v1::Pod;
@@ -11,7 +10,7 @@ use libtest_mimic::Trial;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Operator, Project, User, eventually, trials};
+use crate::harness::{Case, Operator, Project, SOON, User, eventually, trials};
 
 const NAMESPACE: &str = "rhai-operator-system";
 const ACCOUNT: &str = "rhai-operator";
@@ -32,7 +31,7 @@ async fn applies_cleanly_where_pods_are_restricted(case: Case) -> anyhow::Result
     case.cluster.kubectl(apply).await?;
     let pods = Api::<Pod>::namespaced(case.cluster.client.clone(), NAMESPACE);
     let of_the_manager = ListParams::default().labels("app.kubernetes.io/component=manager");
-    eventually(Duration::from_secs(30), "the manager's Pod", || async {
+    eventually(SOON, "the manager's Pod", || async {
         let pods = pods.list(&of_the_manager).await?;
         anyhow::ensure!(pods.items.len() == 1, "{} Pods", pods.items.len());
         Ok(())
@@ -170,7 +169,7 @@ async fn miss(case: &Case, user: &User, rule: &Value, round: &str) -> anyhow::Re
     apply_samples(case, &namespace, &exercising(rule)?).await?;
     let missing = missing(rule);
     let what = format!("an error that matches {missing}");
-    let seen = eventually(Duration::from_secs(30), &what, || async {
+    let seen = eventually(SOON, &what, || async {
         let log = operator.log()?;
         let errors = log.lines().filter(|line| line.contains("forbidden"));
         let errors: Vec<&str> = errors.collect();

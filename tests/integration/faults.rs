@@ -11,8 +11,8 @@ use kube::api::{DeleteParams, ListParams};
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use crate::harness::{Case, Operator, Proxy, Rule, eventually, trials};
-use crate::widgets::{MAKE_MAP, SOON, WATCHES, Widgets, comes_to_rest};
+use crate::harness::{Case, Operator, Proxy, Rule, SOON, eventually, trials};
+use crate::widgets::{MAKE_MAP, WATCHES, Widgets, comes_to_rest};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -230,15 +230,11 @@ async fn a_namespace_may_go_under_our_feet(case: Case) -> anyhow::Result<()> {
         .await?;
     let namespaces = Api::<Namespace>::all(case.cluster.client.clone());
     namespaces.delete(&name, &DeleteParams::default()).await?;
-    eventually(
-        Duration::from_mins(1),
-        "the namespace to be gone",
-        || async {
-            let left = namespaces.get_opt(&name).await?;
-            anyhow::ensure!(left.is_none(), "{:?}", left.and_then(|left| left.status));
-            Ok(())
-        },
-    )
+    eventually(SOON, "the namespace to be gone", || async {
+        let left = namespaces.get_opt(&name).await?;
+        anyhow::ensure!(left.is_none(), "{:?}", left.and_then(|left| left.status));
+        Ok(())
+    })
     .await?;
     stage.converges().await
 }
@@ -266,7 +262,7 @@ async fn a_right_that_is_taken_away_is_named(case: Case) -> anyhow::Result<()> {
     widgets.is_done("a").await?;
     edit(json!({"op": "remove", "path": "/rules/3"})).await?;
     // A watch that runs goes on; the server ends it after a minute.
-    let blamed = eventually(Duration::from_secs(90), "the missing right", || async {
+    let blamed = eventually(SOON, "the missing right", || async {
         let (status, body) = operator.readiness().await?;
         anyhow::ensure!(status == 503, "{body}");
         Ok(body)
@@ -278,10 +274,7 @@ async fn a_right_that_is_taken_away_is_named(case: Case) -> anyhow::Result<()> {
     );
     edit(json!({"op": "add", "path": "/rules/-", "value": rule(&case.group, &["*"])})).await?;
     widgets.make("b", "two").await?;
-    eventually(Duration::from_secs(90), "the right to be noticed", || {
-        widgets.text("b")
-    })
-    .await?;
+    eventually(SOON, "the right to be noticed", || widgets.text("b")).await?;
     operator.ready().await
 }
 

@@ -1,7 +1,5 @@
 //! What happens between a custom resource's deletion and its end, on a real API server.
 
-use std::time::Duration;
-
 use anyhow::ensure;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
@@ -9,9 +7,7 @@ use kube::api::{DeleteParams, DynamicObject, PostParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Crd, Operator, Project, eventually, trials};
-
-const SOON: Duration = Duration::from_secs(30);
+use crate::harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![

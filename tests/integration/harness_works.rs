@@ -11,9 +11,7 @@ use kube::{Api, Client, Config};
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use crate::harness::{Case, Crd, Proxy, Rule, eventually, trials};
-
-const SOON: Duration = Duration::from_secs(30);
+use crate::harness::{Case, Crd, Proxy, Rule, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -42,12 +40,12 @@ fn through(proxy: &Proxy, case: &Case) -> Api<ConfigMap> {
     Api::namespaced(Client::try_from(config).unwrap(), &case.namespace)
 }
 
+const POD: &str = "{apiVersion: v1, kind: Pod, metadata: {name: a},
+    spec: {containers: [{name: main, image: nothing}]}}";
+
 async fn pods_become_ready(case: Case) -> anyhow::Result<()> {
-    case.apply(
-        "{apiVersion: v1, kind: Pod, metadata: {name: a},
-          spec: {containers: [{name: main, image: nothing}]}}",
-    )
-    .await?;
+    // Its service account may come after the namespace.
+    eventually(SOON, "a Pod that is admitted", || case.apply(POD)).await?;
     let pods = case.objects::<Pod>();
     eventually(SOON, "a running Pod", || async {
         let phase = pods.get("a").await?.status.and_then(|status| status.phase);
@@ -76,16 +74,19 @@ async fn pod_security_is_enforced(case: Case) -> anyhow::Result<()> {
     case.cluster
         .kubectl(["label", "namespace", &case.namespace, label])
         .await?;
-    let refused = case
-        .apply(
-            "{apiVersion: v1, kind: Pod, metadata: {name: a},
-              spec: {containers: [{name: main, image: nothing}]}}",
-        )
-        .await
-        .unwrap_err()
-        .to_string();
-    assert!(refused.contains("violates PodSecurity"), "{refused}");
-    Ok(())
+    let pod = serde_yaml::from_str(POD)?;
+    let dry_run = PostParams {
+        dry_run: true,
+        ..PostParams::default()
+    };
+    // Admission sees labels by a watch of its own.
+    eventually(SOON, "the refusal", || async {
+        let created = case.objects::<Pod>().create(&dry_run, &pod).await;
+        let refused = created.err().context("it is admitted")?.to_string();
+        anyhow::ensure!(refused.contains("violates PodSecurity"), "{refused}");
+        Ok(())
+    })
+    .await
 }
 
 async fn a_user_may_do_what_it_is_allowed(case: Case) -> anyhow::Result<()> {

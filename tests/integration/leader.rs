@@ -7,8 +7,8 @@ use libtest_mimic::Trial;
 use rhai_operator::clock;
 use serde_json::json;
 
-use crate::harness::{Case, Operator, Project, eventually, throughout, trials};
-use crate::widgets::{MAKE_MAP, SOON, Widgets};
+use crate::harness::{Case, Operator, Project, SOON, eventually, throughout, trials};
+use crate::widgets::{MAKE_MAP, Widgets};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -82,8 +82,8 @@ async fn a_standby_takes_over_from_a_killed_leader(case: Case) -> anyhow::Result
     let killed = clock::now();
     widgets.make("b", "two").await?;
     widgets.is_done("b").await?;
-    // The lease's 15 s, and at most one spread retry period of the standby.
-    assert!(clock::now() - killed < Duration::from_secs(22));
+    // The lease's 15 s, up to a spread retry period of the standby (4.4 s), and the run.
+    assert!(clock::now() - killed < Duration::from_secs(35));
     one_after_the_other(&case, mark, &leader, &standby).await
 }
 
@@ -97,7 +97,8 @@ async fn a_leader_that_ends_hands_over_at_once(case: Case) -> anyhow::Result<()>
     assert!(leader.terminate().await?.success());
     let ended = clock::now();
     leads(&case, &standby).await?;
-    assert!(clock::now() - ended < Duration::from_secs(8));
+    // Before a lease that nobody gave back would have ended.
+    assert!(clock::now() - ended < Duration::from_secs(13));
     widgets.make("a", "one").await?;
     widgets.is_done("a").await
 }
@@ -115,7 +116,7 @@ async fn a_leader_that_was_stopped_writes_nothing_when_it_continues(
     widgets.is_done("a").await?;
     leader.signal("STOP").await?;
     let standby = replica(&case, &project).await?;
-    eventually(Duration::from_secs(40), "the standby to lead", || async {
+    eventually(SOON, "the standby to lead", || async {
         let now = holder(&case).await?;
         anyhow::ensure!(now != first, "the stopped one holds it");
         Ok(())

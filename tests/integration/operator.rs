@@ -12,9 +12,9 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Case, Crd, Mark, Operator, Project, Requests, Target, eventually, throughout, trials,
+    Case, Crd, Mark, Operator, Project, Requests, SOON, Target, eventually, throughout, trials,
 };
-use crate::widgets::{MAKE_MAP, SOON, WATCHES, Widgets, comes_to_rest};
+use crate::widgets::{MAKE_MAP, WATCHES, Widgets, comes_to_rest};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -204,8 +204,8 @@ async fn what_a_run_read_triggers_its_reader_alone(case: Case) -> anyhow::Result
         .await?;
         let took = between(&case, mark, "secrets", "widgets").await?;
         ensure!(
-            took <= Duration::from_secs(1),
-            "a run within a second, not {took:?}"
+            took <= Duration::from_secs(10),
+            "a run within some seconds, not {took:?}"
         );
         anyhow::Ok(())
     };
@@ -410,9 +410,13 @@ async fn a_watch_that_is_removed_gives_its_finalizers_back(case: Case) -> anyhow
     })
     .await?;
     widgets.merge("a", json!({"spec": {"text": "two"}})).await?;
-    let (_, readiness) = operator.readiness().await?;
-    assert!(!readiness.contains("Widget"), "{readiness}");
-    assert!(readiness.contains("Gadget"), "{readiness}");
+    eventually(SOON, "the other kind to be served", || async {
+        let (_, readiness) = operator.readiness().await?;
+        anyhow::ensure!(!readiness.contains("Widget"), "{readiness}");
+        anyhow::ensure!(readiness.contains("Gadget"), "{readiness}");
+        Ok(())
+    })
+    .await?;
     throughout(Duration::from_secs(1), "the map to stay", || async {
         let text = widgets.text("a").await?;
         anyhow::ensure!(text == "one", "{text}");

@@ -1,17 +1,13 @@
 //! Pipelines on a real API server: what is tested on the embedded one too, and the operator as a process.
 
-use std::time::Duration;
-
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Crd, Operator, Project, eventually, trials};
+use crate::harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 use crate::steps;
-
-const SOON: Duration = Duration::from_secs(30);
 
 fn ground(case: &Case) -> steps::stage::Ground {
     steps::stage::Ground {
@@ -44,7 +40,7 @@ const STEPS: &str = "
     kind: ConfigMap
     metadata: {name: '${meta.name}'}
   ready: $.data.open
-  timeout: 5s
+  timeout: 15s
 - name: after
   apply:
     apiVersion: v1
@@ -73,7 +69,7 @@ async fn an_operator_resumes_what_waits_and_gives_up_in_time(case: Case) -> anyh
     // Nothing happens to the other one but that time passes.
     let message = until(&webs, "forgotten", "Failed").await?;
     assert!(message.starts_with("1 of 2, gate: "), "{message}");
-    assert!(message.contains("it is not ready after 5s"), "{message}");
+    assert!(message.contains("it is not ready after 15s"), "{message}");
     assert!(maps.get_opt("forgotten-after").await?.is_none());
     Ok(())
 }

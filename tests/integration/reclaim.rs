@@ -6,8 +6,10 @@ use kube::ResourceExt;
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use crate::harness::{Case, Crd, Mark, Operator, Project, Request, Requests, eventually, trials};
-use crate::widgets::{MAKE_MAP, SOON, WATCHES, Widgets};
+use crate::harness::{
+    Case, Crd, Mark, Operator, Project, Request, Requests, SOON, eventually, trials,
+};
+use crate::widgets::{MAKE_MAP, WATCHES, Widgets};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![

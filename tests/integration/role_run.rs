@@ -14,9 +14,7 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::harness::{Case, Crd, Operator, Project, eventually, trials};
-
-const SOON: Duration = Duration::from_secs(30);
+use crate::harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![

@@ -9,9 +9,8 @@ use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Crd, Operator, Project, eventually, throughout, trials};
+use crate::harness::{Case, Crd, Operator, Project, SOON, eventually, throughout, trials};
 
-const SOON: Duration = Duration::from_secs(30);
 /// Long enough for a run that should not happen to show itself.
 const WHILE: Duration = Duration::from_secs(2);
 

@@ -9,10 +9,7 @@ use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Crd, Operator, Project, eventually, throughout};
-
-/// Within this time everything happens that is to happen.
-pub(crate) const SOON: Duration = Duration::from_secs(30);
+use crate::harness::{Case, Crd, Operator, Project, SOON, eventually, throughout};
 
 /// Makes a ConfigMap with `spec.text`, and says so.
 pub(crate) const MAKE_MAP: &str = r#"

@@ -236,7 +236,7 @@ pub(crate) async fn until_is_asked_when_all_is_ready_and_all_of_it_has_to_hold(g
     );
     assert_eq!(waits(&report), ["gate"]);
     stage.set("gate", json!({"open": "yes"})).await;
-    let deadline = rhai_operator::clock::now() + Duration::from_secs(30);
+    let deadline = rhai_operator::clock::now() + Duration::from_mins(2);
     while waits(&stage.run().await) != ["elsewhere", "gate"] {
         assert!(rhai_operator::clock::now() < deadline);
     }

@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 /// How long a cluster may take for what it does by itself.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_mins(2);
 
 /// A cluster, and a namespace and an API group that nobody else uses.
 #[derive(Clone)]

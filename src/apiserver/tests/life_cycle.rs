@@ -106,7 +106,7 @@ async fn a_watcher_sees_every_change() {
         let mut events = watcher(api.clone(), config).boxed();
         let mut seen = Vec::new();
         while !seen.ends_with(&["done".to_owned()]) {
-            let event = tokio::time::timeout(Duration::from_secs(5), events.try_next());
+            let event = tokio::time::timeout(Duration::from_mins(2), events.try_next());
             let text = match event.await.unwrap().unwrap().unwrap() {
                 Event::Init => "init".to_owned(),
                 Event::InitApply(one) => format!("+{}", one.metadata.name.unwrap()),

@@ -115,7 +115,7 @@ fn job(program: Program) -> Job {
         state: Arc::new(()),
         limits: Limits::default(),
         cancel: CancellationToken::new(),
-        deadline: clock::now() + Duration::from_secs(10),
+        deadline: clock::now() + Duration::from_mins(10),
     }
 }
 

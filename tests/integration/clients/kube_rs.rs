@@ -20,8 +20,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::{Case, Crd, eventually};
-use crate::widgets::SOON;
+use crate::harness::{Case, Crd, SOON, eventually};
 
 const FINALIZER: &str = "things.test/cleanup";
 

@@ -5,8 +5,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use super::stage::{Example, SOON, built_in, resource};
-use crate::harness::{Case, eventually, trials};
+use super::stage::{Example, built_in, resource};
+use crate::harness::{Case, SOON, eventually, trials};
 
 pub(super) fn tests() -> Vec<Trial> {
     trials![

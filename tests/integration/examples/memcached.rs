@@ -7,8 +7,8 @@ use kube::api::{DeleteParams, ListParams};
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use super::stage::{Example, SOON, built_in, resource};
-use crate::harness::{Case, eventually, trials};
+use super::stage::{Example, built_in, resource};
+use crate::harness::{Case, SOON, eventually, trials};
 
 pub(super) fn tests() -> Vec<Trial> {
     trials![

@@ -6,8 +6,8 @@ use kube::{Api, ResourceExt};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use super::stage::{Example, SOON, built_in, resource};
-use crate::harness::{Case, eventually, trials};
+use super::stage::{Example, built_in, resource};
+use crate::harness::{Case, SOON, eventually, trials};
 
 const FINALIZER: &str = "myownshell.my-first-operator.jgato.io/finalizer";
 

@@ -6,8 +6,7 @@ use kube::api::ListParams;
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use super::stage::SOON;
-use crate::harness::{Case, Operator, eventually, trials};
+use crate::harness::{Case, Operator, SOON, eventually, trials};
 use crate::widgets::{MAKE_MAP, Widgets};
 
 pub(super) fn tests() -> Vec<Trial> {

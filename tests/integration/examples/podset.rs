@@ -6,8 +6,8 @@ use kube::{Api, ResourceExt};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use super::stage::{Example, SOON, built_in, is_owner_of, resource};
-use crate::harness::{Case, eventually, trials};
+use super::stage::{Example, built_in, is_owner_of, resource};
+use crate::harness::{Case, SOON, eventually, trials};
 
 pub(super) fn tests() -> Vec<Trial> {
     trials![

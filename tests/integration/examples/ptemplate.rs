@@ -1,6 +1,7 @@
 //! Ptemplate: a `DaemonSet`, and a child of a kind that somebody else installs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::events::v1::Event;
@@ -9,8 +10,8 @@ use kube::api::{ApiResource, ListParams, Patch, PatchParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use super::stage::{self, Example, SOON, built_in, resource};
-use crate::harness::{Case, eventually, trials};
+use super::stage::{self, Example, built_in, resource};
+use crate::harness::{Case, SOON, eventually, throughout, trials};
 
 const MODULES: &str = "tests/fixtures/modules.kmm.sigs.x-k8s.io.yaml";
 
@@ -94,8 +95,17 @@ async fn a_daemon_set_leads_to_runs_of_its_own_ptemplate_alone(case: Case) -> an
             .until_status(name, "its consumers", |status| status["consumers"] == all)
             .await?;
     }
-    ptemplates.is_idle("ptemplate-controller").await?;
-    let before = ptemplates.reasons("b")?;
+    let before = eventually(SOON, "the last run", || async {
+        let before = ptemplates.reasons("b")?;
+        throughout(Duration::from_secs(2), "no run", || async {
+            let now = ptemplates.reasons("b")?;
+            anyhow::ensure!(now == before, "{now:?}");
+            Ok(())
+        })
+        .await?;
+        anyhow::Ok(before)
+    })
+    .await?;
     let consumers = case.objects::<DaemonSet>();
     let image = |image: &str| json!({"spec": {"template": {"spec": {"containers": [{"name": "consumer", "image": image}]}}}});
     let edit = Patch::Strategic(image("edited"));

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
 use kube::api::{ApiResource, DeleteParams, DynamicObject};
@@ -13,11 +12,8 @@ use kube::{Api, Resource, ResourceExt};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::harness::{Case, Mark, OnEach, Operator, Project, Requests, Target, eventually};
+use crate::harness::{Case, Mark, OnEach, Operator, Project, Requests, SOON, Target, eventually};
 use crate::widgets::Widgets;
-
-/// All examples run at a time, and a change goes through the controllers of Kubernetes.
-pub(super) const SOON: Duration = Duration::from_mins(1);
 
 static SHARED: OnEach<OnceCell<Arc<Operator>>> = OnEach {
     real: OnceCell::const_new(),
@@ -184,17 +180,6 @@ impl Example {
                 of.ends_with(&object)
             })
             .collect())
-    }
-
-    /// Waits until no run of a controller is on its way: then all that ran are in the log.
-    pub(super) async fn is_idle(&self, controller: &str) -> anyhow::Result<()> {
-        let idle = format!(r#"active_workers{{controller="{controller}"}} 0"#);
-        eventually(SOON, "the end of all runs", || async {
-            let metrics = self.operator.metrics().await?;
-            anyhow::ensure!(metrics.contains(&idle), "{metrics}");
-            Ok(())
-        })
-        .await
     }
 
     /// How many runs there were, by what led to them.

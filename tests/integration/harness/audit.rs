@@ -10,7 +10,7 @@ use kube::Client;
 use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
-use super::wait::eventually;
+use super::wait::{SOON, eventually};
 
 /// The log of one cluster.
 pub(crate) struct Audit {
@@ -94,7 +94,7 @@ impl Audit {
         let request = http::Request::get(&ours).body(Vec::new())?;
         self.client.request_text(request).await?;
         let needle = format!("\"requestURI\":\"{ours}\"");
-        eventually(Duration::from_secs(10), "the audit log", || async {
+        eventually(SOON, "the audit log", || async {
             let text = self.read(mark).await?;
             let found = text.find(&needle).context("our own request is missing")?;
             let end = found + text[found..].find('\n').context("half a line")? + 1;

@@ -1,14 +1,13 @@
 //! A custom kind for a test: named in the test's own API group, established before it is used.
 
-use std::time::Duration;
-
 use anyhow::Context;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ApiResource, PostParams};
+use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use super::wait::eventually;
+use super::wait::{SOON, eventually};
 
 /// What a kind is to look like. By default: namespaced, with status, its content open-ended.
 #[derive(Clone, Debug)]
@@ -53,11 +52,12 @@ impl Crd {
 
     /// Makes the kind and waits until the API serves it.
     pub(super) async fn make(&self, client: Client, group: &str) -> anyhow::Result<()> {
-        let api = Api::<CustomResourceDefinition>::all(client);
+        let api = Api::<CustomResourceDefinition>::all(client.clone());
         let definition = serde_json::from_value(self.manifest(group))?;
         api.create(&PostParams::default(), &definition).await?;
         let name = format!("{}.{group}", self.plural());
-        eventually(Duration::from_secs(30), &name, || async {
+        let kind = GroupVersionKind::gvk(group, "v1", &self.kind);
+        eventually(SOON, &name, || async {
             let conditions = api
                 .get(&name)
                 .await?
@@ -68,6 +68,8 @@ impl Crd {
                 .iter()
                 .any(|condition| condition.type_ == "Established" && condition.status == "True");
             anyhow::ensure!(established, "{conditions:?}");
+            // Discovery follows by a queue of its own.
+            kube::discovery::pinned_kind(&client, &kind).await?;
             Ok(())
         })
         .await

@@ -41,7 +41,7 @@ pub(crate) use project::Project;
 pub(crate) use proxy::{Fault, Proxy, Rule};
 pub(crate) use run_folder::target;
 pub(crate) use user::User;
-pub(crate) use wait::{eventually, throughout};
+pub(crate) use wait::{SOON, eventually, throughout};
 
 /// More tests at a time than there are cores: they wait for controllers most of the time.
 const CONCURRENT_TESTS: usize = 6;

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::process::{Child, Command};
 
 use super::user::{self, User};
-use super::wait::eventually;
+use super::wait::{SOON, eventually};
 use super::{Case, Cluster, Project, Proxy};
 
 /// How an operator is to be started.
@@ -101,7 +101,7 @@ impl<'a> Start<'a> {
         let mut operator = self.spawn().await?;
         let what = "the operator to serve its health address";
         let id = operator.id;
-        eventually(Duration::from_secs(20), what, || {
+        eventually(SOON, what, || {
             let seen = operator.health_address();
             async move { seen.with_context(|| format!("process {id}")) }
         })
@@ -238,7 +238,7 @@ impl Operator {
 
     /// Waits until it says that it is ready.
     pub(crate) async fn ready(&self) -> anyhow::Result<()> {
-        eventually(Duration::from_secs(30), "a ready operator", || async {
+        eventually(SOON, "a ready operator", || async {
             let (status, body) = self.readiness().await?;
             anyhow::ensure!(status == 200, "{status} {body}");
             Ok(())

@@ -37,6 +37,8 @@ fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {
         remove_former();
+        // A process of the same number may have left its own.
+        remove();
         path()
     })
 }

@@ -9,6 +9,9 @@ use rhai_operator::clock;
 /// Between two looks. Short enough not to be what a test measures.
 const INTERVAL: Duration = Duration::from_millis(50);
 
+/// Within this time everything happens that is to happen, also on a slow machine with much else to do.
+pub(crate) const SOON: Duration = Duration::from_mins(2);
+
 /// Waits until `look` succeeds; on the deadline the error is what it said last.
 ///
 /// `look` says `Err` for "not yet", with what it saw: `anyhow::ensure!(ready == 3, "{ready} ready")`.
