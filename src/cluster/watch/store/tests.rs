@@ -89,6 +89,38 @@ fn an_event_after_the_answer_is_dropped() {
 }
 
 #[test]
+fn what_the_watch_has_shown_is_remembered_no_longer() {
+    let mut store = Store::default();
+    store.applied(&mk("a", 1, 1));
+    for version in 2..5 {
+        store.write_begins(&key("a"));
+        store.write_ends(&key("a"), &spec(), &ours(&mk("a", 1, version)));
+    }
+    store.applied(&mk("a", 1, 3));
+    let lags = |store: &Store| store.entry("n", "a").unwrap().unseen.is_some();
+    assert!(lags(&store), "the last write is still to be shown");
+    store.applied(&mk("a", 1, 4));
+    assert!(!lags(&store));
+}
+
+#[test]
+fn a_kind_that_goes_takes_its_objects_along_and_no_write_that_is_under_way() {
+    let mut store = Store::default();
+    store.applied(&mk("a", 1, 1));
+    store.write_begins(&key("b"));
+    let before = store.version();
+    let changes = store.clear();
+    let told: Vec<_> = changes.iter().map(versions).collect();
+    assert_eq!(told, [(Some("1"), None)]);
+    assert_eq!((store.len(), store.bytes()), (0, 0));
+    assert!(store.version() > before, "who has looked looks again");
+    assert!(store.applied(&mk("b", 2, 2)).is_none(), "it may be ours");
+    let ended = store.write_ends(&key("b"), &spec(), &ours(&mk("b", 2, 2)));
+    assert!(ended.is_empty());
+    assert!(store.get("n", "b").is_some());
+}
+
+#[test]
 fn a_foreign_change_that_our_write_overtook_is_told() {
     let mut store = Store::default();
     store.applied(&mk("a", 1, 1));
