@@ -37,7 +37,7 @@ impl Loader {
     }
 
     /// Logs what was found in a version of the project: its errors, and the warnings and notes that the
-    /// version before did not have.
+    /// version before did not have. Notes, of what is other than in the Ansible operator, are for `check`.
     pub(super) fn tell(&self, problems: &[Problem]) {
         let mut told = self.told.lock();
         for problem in problems {
@@ -45,7 +45,7 @@ impl Loader {
                 Severity::Error => tracing::error!("{problem}"),
                 _ if told.contains(problem) => {}
                 Severity::Warning => tracing::warn!("{problem}"),
-                Severity::Note => tracing::info!("{problem}"),
+                Severity::Note => tracing::debug!("{problem}"),
             }
         }
         *told = problems.to_vec();

@@ -134,7 +134,7 @@ pub async fn run_until(
     let connection = connect(&options, &project, &telemetry).await?;
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
-        server = connection.host,
+        server = Some(&*connection.host).filter(|host| !host.is_empty()),
         watches = project.watches.len(),
         roles = project.roles.names().count(),
         "starting"
