@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::BoolishValueParser;
 
 use super::Exit;
 use super::connection::Connection;
@@ -44,7 +45,16 @@ pub(super) struct Options {
     )]
     health_probe_bind_address: Endpoint,
     /// Let one of several replicas work while the others stand by.
-    #[arg(long, env = "RHAI_OPERATOR_LEADER_ELECT")]
+    #[arg(
+        long,
+        env = "RHAI_OPERATOR_LEADER_ELECT",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value = "false",
+        default_missing_value = "true",
+        value_parser = BoolishValueParser::new()
+    )]
     leader_elect: bool,
     /// Name of the lease that replicas compete for; operators side by side in a namespace differ in it.
     #[arg(
@@ -179,4 +189,31 @@ fn count(text: &str) -> Result<NonZeroUsize, &'static str> {
 
 fn duration(text: &str) -> Result<Duration, String> {
     model::duration::parse(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn leader_election_is_switched_as_flags_of_go_are() {
+        let parsed = |flags: &[&str]| {
+            let line = Line::try_parse_from([&["run"], flags].concat());
+            line.ok().map(|line| line.options.leader_elect)
+        };
+        assert_eq!(parsed(&[]), Some(false));
+        assert_eq!(parsed(&["--leader-elect"]), Some(true));
+        assert_eq!(parsed(&["--leader-elect=true"]), Some(true));
+        assert_eq!(parsed(&["--leader-elect=false"]), Some(false));
+        assert_eq!(parsed(&["--leader-elect=perhaps"]), None);
+        assert_eq!(parsed(&["--leader-elect", "false"]), None, "an argument");
+    }
 }
