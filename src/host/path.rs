@@ -78,8 +78,8 @@ mod functions {
     /// - `value`: the map or array to search.
     /// - `query`: begins with `$`, e.g. `$.status.conditions[?@.type == 'Ready'].status`.
     ///
-    /// Errors: `invalid` when the query is not JSONPath, or looks at the same values over and over: at
-    /// more than 100,000, and more than eight times as many as there are.
+    /// Errors: `invalid` when the query is not JSONPath, has more than 16 KiB, or looks at the same
+    /// values over and over, far more often than there are values.
     ///
     /// ```rhai
     /// let pods = [#{name: "a", ready: true}, #{name: "b", ready: false}];
@@ -172,6 +172,11 @@ pub(super) fn select(value: &Dynamic, query: &str, most: usize) -> Answer<Array>
     thread_local! {
         static QUERIES: Memo<json_path::Query> = Memo::new();
     }
+    let (length, longest) = (query.len(), json_path::LONGEST);
+    if length > longest {
+        let message = format!("a query has at most {longest} bytes, this one {length}");
+        return Err(invalid(message));
+    }
     let parsed = QUERIES
         .with(|known| known.get(query, json_path::Query::parse))
         .map_err(|error| invalid(not_a_query(query, &error.to_string())))?;
@@ -234,6 +239,14 @@ mod tests {
             (index("-3", 2), index("x", 2), index("", 2)),
             (None, None, None)
         );
+    }
+
+    #[test]
+    fn a_query_without_end_is_not_read() {
+        let query = format!("$[{}]", vec!["0"; json_path::LONGEST].join(","));
+        let message = select(&Dynamic::UNIT, &query, 1).unwrap_err().to_string();
+        let expected = "a query has at most 16384 bytes, this one 32770";
+        assert!(message.contains(expected), "{message}");
     }
 
     #[test]

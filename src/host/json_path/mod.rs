@@ -1,14 +1,15 @@
 //! JSONPath over a value, within bounds.
 //!
 //! Nothing interrupts a query: each `..` more finds a value again for each of its ancestors, a query in
-//! a filter is asked of every value, and the library keeps the path of all that it finds. So what it
-//! looks at and keeps is counted, in units of a value with 256 bytes of text; beyond what the value
-//! itself has, several times over, the library is shown no more.
+//! a filter is asked of every value, and the library keeps the path of all that it finds. So each look
+//! of the library at a value is counted, in units of a value with 256 bytes of text; one that looks far
+//! more often than there are values is ended by unwinding out of the library.
 
 mod patterns;
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
+use std::panic::{self, AssertUnwindSafe};
 
 use jsonpath_rust::parser::errors::JsonPathError;
 use jsonpath_rust::parser::model::JpQuery;
@@ -18,10 +19,12 @@ use serde_json::Value;
 
 use super::text;
 
+/// The longest query, in bytes: nothing interrupts the parser either.
+pub(super) const LONGEST: usize = 16 << 10;
 /// Units for any query.
 const AT_LEAST: usize = 100_000;
-/// Units for each that the value has.
-const FOR_EACH: usize = 8;
+/// Units for each that the value has: `$..[?@.port == 80]` needs a dozen.
+const FOR_EACH: usize = 32;
 /// Bytes of text in a unit.
 const UNIT: usize = 256;
 /// Units of comparing with a pattern that is known.
@@ -30,8 +33,8 @@ const MATCH: usize = 20;
 const PATTERN: usize = 10_000;
 
 thread_local! {
-    /// What the query of this thread may still spend; `None` once that was too little.
-    static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
+    /// What the query of this thread may still spend.
+    static LEFT: Cell<usize> = const { Cell::new(0) };
 }
 
 /// A query as it is evaluated here.
@@ -49,13 +52,26 @@ impl Query {
     /// The values that it finds, in order.
     pub(super) fn select<'v>(&self, value: &'v Value) -> Result<Vec<&'v Value>, Exhausted> {
         let all = weight(value).saturating_mul(FOR_EACH);
-        LEFT.set(Some(all.saturating_add(AT_LEAST)));
-        let root = Node::at(value, 0);
-        // It fails only where a query ends with what is no value, which the grammar does not have.
-        let found = js_path_process(&self.0, &root).unwrap_or_default();
-        LEFT.get().ok_or(Exhausted)?;
-        let found = found.into_iter();
-        Ok(found.filter_map(|one| one.val.borrowed()).collect())
+        LEFT.set(all.saturating_add(AT_LEAST));
+        let selected = panic::catch_unwind(AssertUnwindSafe(|| {
+            let root = Node::at(value, 0);
+            // It fails only where a query ends with what is no value, which the grammar does not have.
+            let found = js_path_process(&self.0, &root).unwrap_or_default();
+            let found = found.into_iter();
+            found.filter_map(|one| one.val.borrowed()).collect()
+        }));
+        selected.map_err(|payload| match payload.downcast::<Exhausted>() {
+            Ok(exhausted) => *exhausted,
+            Err(other) => panic::resume_unwind(other),
+        })
+    }
+}
+
+/// Counts; who has nothing left ends the query.
+fn spend(units: usize) {
+    match LEFT.get().checked_sub(units) {
+        Some(left) => LEFT.set(left),
+        None => panic::resume_unwind(Box::new(Exhausted)),
     }
 }
 
@@ -76,11 +92,6 @@ fn weight(value: &Value) -> usize {
 
 fn units(text: &str) -> usize {
     1 + text.len() / UNIT
-}
-
-fn spend(units: usize) -> Option<()> {
-    LEFT.set(LEFT.get()?.checked_sub(units));
-    LEFT.get().map(drop)
 }
 
 /// A value as the library sees it, or a literal of the query.
@@ -104,8 +115,11 @@ impl<'v> Node<'v> {
         Self::new(Cow::Borrowed(value), path)
     }
 
+    /// Made anew for each value that is compared with it.
     fn literal(value: impl Into<Value>) -> Self {
-        Self::new(Cow::Owned(value.into()), 0)
+        let value = value.into();
+        spend(weight(&value));
+        Self::new(Cow::Owned(value), 0)
     }
 
     fn new(value: Cow<'v, Value>, path: usize) -> Self {
@@ -142,43 +156,49 @@ impl<'v> Node<'v> {
         })
     }
 
+    /// One look, with what the library does for it: it copies the path.
+    fn look(&self) {
+        spend(1 + self.path / UNIT);
+    }
+
     /// All children, whose paths begin with this one's.
-    fn spread(&self) -> Option<&Children<'v>> {
+    fn spread(&self) -> &Children<'v> {
         let children = self.children();
-        let each = 1 + self.path / UNIT;
-        let keys = children
-            .keys
-            .iter()
-            .map(|key| key.len() / UNIT)
-            .sum::<usize>();
-        spend(1 + keys + children.nodes.len().saturating_mul(each))?;
-        Some(children)
+        let keys = children.keys.iter();
+        let each = children.nodes.len().saturating_mul(1 + self.path / UNIT);
+        spend(each.saturating_add(keys.map(|key| key.len() / UNIT).sum()));
+        children
     }
 }
 
 impl Queryable for Node<'_> {
     fn get(&self, key: &str) -> Option<&Self> {
-        self.value
-            .is_object()
-            .then(|| spend(units(key) + self.path / UNIT))??;
+        self.look();
+        if !self.value.is_object() {
+            return None;
+        }
+        spend(key.len() / UNIT);
         let Children { keys, nodes } = self.children();
         nodes.get(keys.binary_search(&key).ok()?)
     }
 
     fn as_array(&self) -> Option<&Vec<Self>> {
-        self.value.is_array().then(|| Some(&self.spread()?.nodes))?
+        self.look();
+        self.value.is_array().then(|| &self.spread().nodes)
     }
 
     fn as_object(&self) -> Option<Vec<(&str, &Self)>> {
+        self.look();
         self.value.is_object().then(|| {
-            let Children { keys, nodes } = self.spread()?;
-            Some(keys.iter().copied().zip(nodes).collect())
-        })?
+            let Children { keys, nodes } = self.spread();
+            keys.iter().copied().zip(nodes).collect()
+        })
     }
 
     fn as_str(&self) -> Option<&str> {
+        self.look();
         let text = self.value.as_str()?;
-        spend(units(text))?;
+        spend(text.len() / UNIT);
         Some(text)
     }
 
@@ -199,31 +219,30 @@ impl Queryable for Node<'_> {
     }
 
     fn extension_custom(name: &str, arguments: Vec<Cow<'_, Self>>) -> Self {
-        let answer = match (name, &*arguments) {
+        match (name, &*arguments) {
             ("match" | "search", [text, pattern]) => {
-                matches(text, pattern, name == "match").map(Value::from)
+                matches(text, pattern, name == "match").map_or_else(Self::null, Self::literal)
             }
-            _ => others(name, &arguments),
-        };
-        answer.map_or_else(Self::null, Self::literal)
+            _ => Self::literal(others(name, &arguments)),
+        }
     }
 }
 
 /// Whether a text is, or has, what the pattern describes; `None` of what is no text or no pattern.
 fn matches(text: &Node<'_>, pattern: &Node<'_>, whole: bool) -> Option<bool> {
     let is_known = pattern.borrowed().is_none();
-    spend(if is_known { MATCH } else { PATTERN })?;
+    spend(if is_known { MATCH } else { PATTERN });
     let pattern = of_i_regexp(pattern.as_str()?, whole);
     Some(text::regex(&pattern).ok()?.is_match(text.as_str()?))
 }
 
 /// What the library adds to the RFC: `in`, `nin`, `any_of`, `none_of`, `subset_of`.
-fn others(name: &str, arguments: &[Cow<'_, Node<'_>>]) -> Option<Value> {
+fn others(name: &str, arguments: &[Cow<'_, Node<'_>>]) -> Value {
     let weights = arguments.iter().map(|one| weight(&one.value));
     let pairs = weights.fold(1, usize::saturating_mul);
-    spend(pairs)?;
+    spend(pairs);
     let arguments = arguments.iter().map(|one| Cow::Borrowed(&*one.value));
-    Some(Value::extension_custom(name, arguments.collect()))
+    Value::extension_custom(name, arguments.collect())
 }
 
 /// The pattern of an I-Regexp (RFC 9485, section 5.3), whose `.` is neither `\n` nor `\r`.
@@ -257,7 +276,8 @@ fn of_i_regexp(pattern: &str, whole: bool) -> String {
 
 impl PartialEq for Node<'_> {
     fn eq(&self, other: &Self) -> bool {
-        spend(weight(&self.value)).is_some() && self.value == other.value
+        spend(weight(&self.value));
+        self.value == other.value
     }
 }
 
@@ -267,10 +287,9 @@ impl Default for Node<'_> {
     }
 }
 
-/// Made for each value that is compared with it.
 impl From<&str> for Node<'_> {
     fn from(text: &str) -> Self {
-        spend(units(text)).map_or_else(Self::null, |()| Self::literal(text))
+        Self::literal(text)
     }
 }
 
@@ -389,12 +408,14 @@ mod tests {
     fn a_query_that_looks_at_too_much_is_refused() {
         let nested = (0..60).fold(json!(1), |inner, _| json!({ "a": inner }));
         let list: Value = (0..2_000).collect();
-        let long = "k".repeat(100_000);
-        let keyed = json!({ &long: list });
+        let long = "k".repeat(10_000);
+        let keyed = json!({ "k".repeat(100_000): list });
         let texts = json!({"t": vec!["a".repeat(100_000); 50]});
         assert_eq!(found("$..*..*", &nested).unwrap().len(), 60 * 59 / 2);
         let several = format!("$..a{}", "['a','a']".repeat(20));
-        let literal = format!("$[?@ == '{long}']");
+        let names = format!("$[*][{}]", vec!["'a'"; 4_000].join(","));
+        let indices = format!("$[*][{}]", vec!["0"; 8_000].join(","));
+        let constants = format!("$[?{}]", vec!["1 == 1"; 1_500].join(" && "));
         let pattern = format!("$[?match('{long}', 'k*')]");
         let patterns: Value = (0..200).map(|n| format!("[a-z]{{{n}}}")).collect();
         for (query, value) in [
@@ -404,14 +425,17 @@ mod tests {
             ("$[?$[?@ > 1]]", &list),
             ("$[?count($[?@ > 1]) > 1]", &list),
             ("$.*[*]", &keyed),
-            (&literal, &list),
+            (&names, &list),
+            (&indices, &list),
+            (&constants, &list),
             (&pattern, &list),
             ("$.t[?count($.t[?search(@, 'b')]) > 1]", &texts),
             ("$[?search('a', @)]", &patterns),
             ("$[?in(@, $)]", &list),
         ] {
+            assert!(query.len() <= LONGEST);
             let short = &query[..query.len().min(40)];
-            assert_eq!(found(query, value), None, "{short}");
+            assert!(found(query, value).is_none(), "{short}");
         }
     }
 }
