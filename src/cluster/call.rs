@@ -132,7 +132,7 @@ impl Call {
     /// by the whole answer, and not by each step of the connection.
     async fn attempt(&self, transport: &Transport, until: Instant) -> Result<Answer, Error> {
         let exchange =
-            AbortOnDropHandle::new(tokio::spawn(exchange(transport.clone(), self.request())));
+            AbortOnDropHandle::new(tokio::spawn(exchange(transport.clone(), self.request()?)));
         let exchanged = match tokio::time::timeout_at(until, exchange).await {
             Ok(Ok(exchanged)) => exchanged,
             Ok(Err(stopped)) => Err(stopped.into()),
@@ -158,7 +158,7 @@ impl Call {
         settings: &Settings,
     ) -> Result<AnswerBody, Error> {
         let until = clock::now() + settings.attempt_timeout;
-        let answered = transport.clone().oneshot(self.request());
+        let answered = transport.clone().oneshot(self.request()?);
         let response: Response<AnswerBody> = match tokio::time::timeout_at(until, answered).await {
             Ok(Ok(response)) => response,
             Ok(Err(cause)) => return Err(Error::unreachable(&*cause, self.target.clone())),
@@ -187,18 +187,20 @@ impl Call {
         Error::local(ErrorKind::Timeout, "no answer in time", self.target.clone())
     }
 
-    fn request(&self) -> Request<Body> {
+    fn request(&self) -> Result<Request<Body>, Error> {
         let mut request = Request::new(Body::from(self.body.clone()));
         *request.method_mut() = self.method.clone();
-        // Names are checked before they get into a path; what is odd all the same, the server refuses.
-        *request.uri_mut() = self.uri.parse().unwrap_or_default();
+        *request.uri_mut() = self.uri.parse().map_err(|error| {
+            let message = format!("{:?} is no path: {error}", self.uri);
+            Error::local(ErrorKind::Invalid, message, self.target.clone())
+        })?;
         let headers = request.headers_mut();
         headers.insert(ACCEPT, http::HeaderValue::from_static(self.accept));
         if !self.content_type.is_empty() {
             let value = http::HeaderValue::from_static(self.content_type);
             headers.insert(CONTENT_TYPE, value);
         }
-        request
+        Ok(request)
     }
 }
 

@@ -18,6 +18,7 @@ use super::error::{Error, ErrorKind, Target};
 use super::schema::Fields;
 use super::{Settings, Transport};
 use crate::clock::{self, Instant};
+use crate::model::syntax::is_dns_label;
 use crate::model::{Gvk, ObjectRef};
 
 /// Absence is believed this long where nothing tells of new kinds (aggregated APIs, CRDs that we may
@@ -66,6 +67,22 @@ impl ApiKind {
             namespace: object.namespace.clone().filter(|_| self.namespaced),
             ..object.clone()
         }
+    }
+
+    /// Refuses what can be no namespace: in a path it could mean another object, or a whole collection.
+    /// `""` is for all.
+    pub(super) fn check_namespace(
+        &self,
+        namespace: &str,
+        target: impl FnOnce() -> Target,
+    ) -> Result<(), Error> {
+        if !self.namespaced || namespace.is_empty() || is_dns_label(namespace) {
+            return Ok(());
+        }
+        let message = format!(
+            "{namespace:?} is no namespace: expected at most 63 lower case letters, digits and dashes"
+        );
+        Err(Error::local(ErrorKind::Invalid, message, target()))
     }
 
     /// Path of its objects, in a namespace or in all.

@@ -32,7 +32,7 @@ const ROUNDS: usize = 4;
 pub struct Read {
     /// The object, `None` if it is absent.
     pub object: Option<Arc<Object>>,
-    /// Whether listeners hear of its next change.
+    /// Whether listeners hear of its next change, or none waits for it ([`Cluster::with_live_reads`]).
     pub subscribed: bool,
 }
 
@@ -63,7 +63,7 @@ impl Cluster {
             let object = self.get(&object).await?;
             return Ok(Read {
                 object,
-                subscribed: false,
+                subscribed: self.live_reads,
             });
         };
         for _ in 0..ROUNDS {
@@ -108,7 +108,7 @@ impl Cluster {
             let objects = self.list(query).await?;
             return Ok(ReadList {
                 objects,
-                subscribed: false,
+                subscribed: self.live_reads,
                 version: 0,
             });
         };
@@ -317,7 +317,7 @@ impl Cluster {
         single
     }
 
-    /// Asks the fence about a read that a cache may answer.
+    /// What is asked before a cache may answer: whether there can be such an object, and the fence.
     fn check_read(
         &self,
         kind: &ApiKind,
@@ -325,18 +325,19 @@ impl Cluster {
         namespace: &str,
         name: &str,
     ) -> Result<(), Error> {
+        let target = || Target {
+            verb,
+            resource: kind.resource(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        kind.check_namespace(namespace, target)?;
         let Some(fence) = &self.fence else {
             return Ok(());
         };
         let refusal = fence.refusal(&kind.gvk.group, &kind.plural, verb);
         refusal.map_or(Ok(()), |message| {
-            let target = Target {
-                verb,
-                resource: kind.resource(),
-                namespace: namespace.to_owned(),
-                name: name.to_owned(),
-            };
-            Err(Error::local(ErrorKind::Forbidden, message, target))
+            Err(Error::local(ErrorKind::Forbidden, message, target()))
         })
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
 use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -47,6 +48,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         dropped_fields_are_named,
         a_dry_run_writes_nothing,
         a_fence_holds_without_a_request,
+        what_can_be_no_namespace_gets_into_no_path,
         status_and_scale_are_written,
         an_absent_kind_is_told_from_an_absent_object,
         the_api_server_restarts_under_watches: real "it stops the API server and starts it again",
@@ -681,6 +683,43 @@ async fn a_fence_holds_without_a_request(case: Case) -> anyhow::Result<()> {
     assert_eq!(refused.kind, ErrorKind::Forbidden);
     assert!(refused.to_string().contains("may not delete"), "{refused}");
     assert!(cluster.read(&a).await?.object.is_some());
+    Ok(())
+}
+
+async fn what_can_be_no_namespace_gets_into_no_path(case: Case) -> anyhow::Result<()> {
+    let cluster = door(&case).await?;
+    let maps = Gvk::new("", "v1", "ConfigMap");
+    for namespace in ["a b", "../x", "a/b", "Team", "."] {
+        let a = ObjectRef::new(maps.clone(), Some(namespace), "a");
+        let query = ListQuery {
+            gvk: maps.clone(),
+            namespace: Some(namespace.into()),
+            labels: LabelSelector::default(),
+            fields: FieldSelector::default(),
+        };
+        let body = child("a", &json!({}));
+        for refused in [
+            cluster.read(&a).await.err(),
+            cluster.get(&a).await.err(),
+            cluster.read_list(&query).await.err(),
+            cluster.list(&query).await.err(),
+            cluster.apply(&a, body.clone(), &ours()).await.err(),
+            cluster
+                .create(&maps, Some(namespace), body, &ours())
+                .await
+                .err(),
+            cluster.delete(&a, &DeleteOptions::default()).await.err(),
+        ] {
+            let refused = refused.context("it was answered")?;
+            assert_eq!(refused.kind, ErrorKind::Invalid, "{refused}");
+            assert!(refused.message.contains("is no namespace"), "{refused}");
+        }
+    }
+    for name in [".", ".."] {
+        let refused = cluster.get(&object(&case, maps.clone(), name)).await;
+        let refused = refused.err().context("it was answered")?;
+        assert_eq!(refused.kind, ErrorKind::Invalid, "{refused}");
+    }
     Ok(())
 }
 

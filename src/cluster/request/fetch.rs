@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{ListQuery, parse, path, target};
 use crate::cluster::Cluster;
 use crate::cluster::call::Call;
-use crate::cluster::error::{Error, ErrorKind};
+use crate::cluster::error::{Error, ErrorKind, Target};
 use crate::cluster::watch::{Content, list_call, parse_page};
 use crate::model::{Object, ObjectRef};
 
@@ -38,11 +38,16 @@ impl Cluster {
         content: Content,
     ) -> Result<Vec<Arc<Object>>, Error> {
         let kind = self.served(&query.gvk).await?;
+        let namespace = query.namespace.as_deref();
+        kind.check_namespace(namespace.unwrap_or_default(), || Target {
+            verb: "list",
+            resource: kind.resource(),
+            ..Target::default()
+        })?;
         let parameters = [
             ("labelSelector", query.labels.to_string()),
             ("fieldSelector", query.fields.to_string()),
         ];
-        let namespace = query.namespace.as_deref();
         let mut objects = Vec::new();
         let mut page: Option<String> = None;
         loop {

@@ -207,6 +207,12 @@ fn path(kind: &ApiKind, object: &ObjectRef, subresource: Option<&str>) -> Result
         let target = target(kind, "address", object, subresource);
         return Err(Error::local(ErrorKind::Invalid, message, target));
     }
+    let target = || target(kind, "address", object, subresource);
+    kind.check_namespace(object.namespace_or_empty(), target)?;
+    if matches!(&*object.name, "." | "..") {
+        let message = format!("{:?} is no name", &*object.name);
+        return Err(Error::local(ErrorKind::Invalid, message, target()));
+    }
     let mut path = kind.path(object.namespace.as_deref());
     for segment in [Some(&*object.name), subresource].into_iter().flatten() {
         if !segment.is_empty() {
