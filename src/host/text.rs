@@ -12,7 +12,7 @@ use super::memo::Memo;
 use super::{Answer, invalid};
 
 /// What one compiled pattern may take, a tenth of the crate's default: a few hundred alternatives fit.
-const PATTERN_BYTES: usize = 1 << 20;
+pub(super) const PATTERN_BYTES: usize = 1 << 20;
 /// The engine takes no longer text, but looks when it is there.
 const MAX_TEXT: usize = 16 << 20;
 

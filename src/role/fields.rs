@@ -6,13 +6,13 @@
 use std::path::Path;
 
 use jsonpath_rust::parser::model::{Segment, Selector};
-use jsonpath_rust::parser::parse_json_path;
 use serde_json::Value;
 
 use super::pipeline::{Action, Loop, Place, Query, Step, Test, Tree};
 use super::{Entry, Role};
 use crate::model::Problem;
 use crate::model::findings::nearest;
+use crate::model::json_path;
 
 /// The variables that hold the custom resource, and where in it they begin.
 const VARIABLES: [(&str, &[&str]); 3] = [("spec", &["spec"]), ("status", &["status"]), ("cr", &[])];
@@ -91,7 +91,7 @@ impl Look<'_> {
     }
 
     fn query(&mut self, query: &Query) {
-        let Ok(parsed) = parse_json_path(&query.text) else {
+        let Ok(parsed) = json_path::parse(&query.text) else {
             return;
         };
         let names = parsed.segments.iter().map_while(|segment| match segment {

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use jsonpath_rust::parser::parse_json_path;
 use serde_json::Value;
 
 use super::compare::{Step, is_query};
 use crate::model::Gvk;
 use crate::model::findings::{Findings, Item, Keys};
+use crate::model::json_path;
 use crate::model::yaml::{Content, Node, Position};
 
 /// An object of a file.
@@ -199,7 +199,7 @@ fn queries(node: &Node, findings: &Findings) {
         Content::Map(entries) => {
             for (key, value) in entries {
                 if is_query(&key.name)
-                    && let Err(error) = parse_json_path(&key.name)
+                    && let Err(error) = json_path::parse(&key.name)
                 {
                     let message = format!("not a JSONPath query: {error}");
                     findings.error(key.position, message, "");

@@ -1,16 +1,16 @@
 //! Who compares with the patterns of a query.
 
-use jsonpath_rust::parser::errors::JsonPathError;
 use jsonpath_rust::parser::model::{
     Comparable, Comparison, Filter, FilterAtom, FnArg, JpQuery, Segment, Selector, Test,
     TestFunction,
 };
-use jsonpath_rust::parser::parse_json_path;
+
+use crate::model::json_path;
 
 /// A query in which `match` and `search` are custom functions: the library would compile their
 /// patterns for each value anew, and whatever that costs.
-pub(super) fn parse(text: &str) -> Result<JpQuery, JsonPathError> {
-    let mut query = parse_json_path(text)?;
+pub(super) fn parse(text: &str) -> Result<JpQuery, json_path::Error> {
+    let mut query = json_path::parse(text)?;
     query.segments.iter_mut().for_each(segment);
     Ok(query)
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use jsonpath_rust::parser::model::{JpQuery, Segment, Selector};
-use jsonpath_rust::parser::parse_json_path;
 
 use super::reading::{File, Mentioned, Reading, Scope};
 use super::scalar;
 use super::scope::{OBJECT, RESULTS};
 use super::tree::Query;
 use crate::model::findings::{Item, nearest};
+use crate::model::json_path;
 use crate::model::yaml::Position;
 
 impl Reading<'_> {
@@ -20,19 +20,18 @@ impl Reading<'_> {
             let (line, column) = scalar::places(file.text, item.position(), text).at(index);
             Position { line, column }
         };
-        let parsed = match parse_json_path(text) {
+        let parsed = match json_path::parse(text) {
             Ok(parsed) => parsed,
             Err(error) => {
-                let index = index_of(&error.to_string());
-                let rest: String = text.chars().skip(index).collect();
-                let message = format!("{text:?} is not JSONPath from {rest:?} on");
-                let is_assignment = rest.starts_with('=') && !rest.starts_with("==");
+                let message = format!("{text:?} is {error}");
+                let is_assignment = matches!(&error, json_path::Error::Syntax { rest, .. }
+                    if rest.starts_with('=') && !rest.starts_with("=="));
                 let hint = if is_assignment {
                     "JSONPath compares with =="
                 } else {
                     ""
                 };
-                item.error_at(place(index), &message, hint);
+                item.error_at(place(error.index()), &message, hint);
                 return None;
             }
         };
@@ -100,11 +99,4 @@ fn of_variable(query: &JpQuery, text: &str) -> Option<(Arc<str>, Arc<str>)> {
     // A `$` in a filter is the root, which would be another one then.
     let own_root = !rest.contains('$');
     own_root.then(|| (name.into(), format!("${rest}").into()))
-}
-
-/// The index of the character that the parser's message is about.
-fn index_of(error: &str) -> usize {
-    let mut lines = error.lines();
-    let column = lines.find_map(|line| line.split_once("--> 1:")?.1.trim().parse::<usize>().ok());
-    column.map_or(0, |column| column - 1)
 }

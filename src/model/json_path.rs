@@ -1,0 +1,119 @@
+//! JSONPath (RFC 9535) as it is written: what is read of it, and what would take too long to read.
+
+use jsonpath_rust::parser::model::JpQuery;
+use jsonpath_rust::parser::parse_json_path;
+
+/// The longest query, in bytes.
+const LONGEST: usize = 16 << 10;
+/// How deep brackets may be nested: the parser takes three times as long for each function within
+/// another, twice as long for each filter. `$[?count(@.a[?(@.b)]) > 1]` has four.
+const DEEPEST: usize = 10;
+
+/// Why a text is no query: what follows on `TEXT is`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// It goes wrong somewhere.
+    #[error("not JSONPath from {rest:?} on")]
+    Syntax {
+        /// The index of the character where it does, from 0.
+        index: usize,
+        /// The text from there on.
+        rest: String,
+    },
+    /// It would take too long to read.
+    #[error("no query that is read: it has more than {LONGEST} bytes")]
+    Long,
+    /// Likewise.
+    #[error("no query that is read: it nests brackets more than {DEEPEST} deep")]
+    Deep,
+}
+
+impl Error {
+    /// The index of the character that it is about, from 0.
+    pub fn index(&self) -> usize {
+        match self {
+            Self::Syntax { index, .. } => *index,
+            Self::Long | Self::Deep => 0,
+        }
+    }
+}
+
+/// A query, read in a time that is bounded: nothing interrupts the parser.
+///
+/// # Errors
+/// The text is not JSONPath, has more than 16 KiB, or nests brackets more than ten deep.
+pub fn parse(text: &str) -> Result<JpQuery, Error> {
+    if text.len() > LONGEST {
+        return Err(Error::Long);
+    }
+    if depth(text) > DEEPEST {
+        return Err(Error::Deep);
+    }
+    parse_json_path(text).map_err(|error| {
+        let index = index_of(&error.to_string());
+        let rest = text.chars().skip(index).collect();
+        Error::Syntax { index, rest }
+    })
+}
+
+/// The index of the character that the parser's message is about.
+fn index_of(error: &str) -> usize {
+    let mut lines = error.lines();
+    let column = lines.find_map(|line| line.split_once("--> 1:")?.1.trim().parse::<usize>().ok());
+    column.map_or(0, |column| column - 1)
+}
+
+/// How deep round and square brackets are nested, those in texts left out.
+fn depth(query: &str) -> usize {
+    let (mut open, mut deepest) = (0_usize, 0);
+    let mut quote = None;
+    let mut characters = query.chars();
+    while let Some(character) = characters.next() {
+        match (quote, character) {
+            (Some(_), '\\') => drop(characters.next()),
+            (Some(quoted), _) if quoted == character => quote = None,
+            (None, '\'' | '"') => quote = Some(character),
+            (None, '(' | '[') => {
+                open += 1;
+                deepest = deepest.max(open);
+            }
+            (None, ')' | ']') => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_are_counted_where_they_are_brackets() {
+        for (query, expected) in [
+            ("$.a.b", 0),
+            ("$['a'][0][?(@.b)]", 2),
+            ("$[?count(@.a[?(@.b)]) > 1]", 4),
+            (r#"$['((\'(']["[[\"["][?@ == '(']"#, 1),
+        ] {
+            assert_eq!(depth(query), expected, "{query}");
+            assert!(parse(query).is_ok(), "{query}");
+        }
+    }
+
+    #[test]
+    fn what_the_parser_would_take_long_for_is_refused() {
+        let within = |inner: &str, times, open: &str, close: &str| {
+            format!("$[?{}{inner}{}]", open.repeat(times), close.repeat(times))
+        };
+        for query in [
+            within("@ == 1", 40, "length(", ")"),
+            within("@.a", 40, "count(@[?", "])"),
+            within("@.a", 40, "!(", ")"),
+        ] {
+            assert_eq!(parse(&query), Err(Error::Deep), "{query}");
+        }
+        let long = format!("$[{}]", vec!["0"; LONGEST].join(","));
+        assert_eq!(parse(&long), Err(Error::Long));
+    }
+}
