@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, Value, context};
 
+use super::reads;
 use crate::role::template_operators::{ADD, CONCAT, MULTIPLY};
 
 /// One value, in bytes; what one rendering may write, too: ten times the largest set of objects that we
@@ -17,9 +18,9 @@ pub(super) const MAX_VALUE: usize = 16 << 20;
 /// All that one rendering makes: a text that grows line by line to 400 KiB is made five thousand times.
 const MAX_MADE: usize = 1 << 30;
 /// Deeper than any object of Kubernetes.
-const MAX_DEPTH: usize = 100;
+pub(super) const MAX_DEPTH: usize = 100;
 /// Of an item of a list or map, beside what is in it.
-const ITEM: usize = 24;
+pub(super) const ITEM: usize = 24;
 
 thread_local! {
     /// Bytes that the rendering on this thread has made.
@@ -28,10 +29,11 @@ thread_local! {
     static WRITTEN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Begins a rendering on this thread.
-pub(super) fn begin() {
+/// Begins a rendering on this thread that may read so many values.
+pub(super) fn begin(most: u64) {
     MADE.set(0);
     WRITTEN.set(0);
+    reads::begin(most);
 }
 
 /// Counts a value that is about to be written. The bound on a rendering's output does not see what goes
@@ -80,7 +82,7 @@ fn add_weight(value: &Value, depth: usize, weight: &mut usize) {
     match value.kind() {
         _ if depth > MAX_DEPTH => *weight = usize::MAX / 2,
         ValueKind::Bytes => *weight += value.len().unwrap_or_default(),
-        ValueKind::Seq => {
+        ValueKind::Seq | ValueKind::Iterable => {
             for item in items() {
                 add_weight(&item, depth + 1, weight);
                 if *weight > MAX_VALUE {
@@ -99,11 +101,6 @@ fn add_weight(value: &Value, depth: usize, weight: &mut usize) {
                 }
             }
         }
-        // Looking at the items might be what makes them.
-        ValueKind::Iterable => {
-            let count = value.len().unwrap_or_default();
-            *weight = weight.saturating_add(count.saturating_mul(ITEM));
-        }
         _ => {}
     }
 }
@@ -113,6 +110,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_function(CONCAT, |left: Value, right: Value| {
         defined(&left, &right)?;
         make(weight(&left).saturating_add(weight(&right)))?;
+        reads::read(reads::whole(&left).saturating_add(reads::whole(&right)))?;
         Ok::<_, Error>(format!("{left}{right}"))
     });
     environment.add_function(ADD, |left: Value, right: Value| {
@@ -126,7 +124,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
             _ => 0,
         };
         make(count(&left).saturating_add(count(&right)))?;
-        operate("left + right", &left, &right)
+        reads::settled(operate("left + right", &left, &right)?)
     });
     environment.add_function(MULTIPLY, |left: Value, right: Value| {
         defined(&left, &right)?;
@@ -142,7 +140,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
             }
         };
         make(times(&left, &right).max(times(&right, &left)))?;
-        operate("left * right", &left, &right)
+        reads::settled(operate("left * right", &left, &right)?)
     });
     for name in COPYING {
         bound(environment, name, |_| 0);
@@ -157,6 +155,12 @@ pub(super) fn add(environment: &mut Environment<'_>) {
             number(arguments.get(1)).saturating_mul(ITEM)
         });
     }
+    for name in reads::READING {
+        environment.add_filter(name, move |arguments: Rest<ValueOrKwargs>| {
+            filter(name, &arguments.into_values())
+        });
+    }
+    reads::add_to(environment);
 }
 
 /// Filters whose results are about as large as what they are given.
@@ -201,7 +205,7 @@ pub(super) const COPYING: [&str; 37] = [
 ];
 
 /// Operators and filters as they are without bounds.
-static PLAIN: LazyLock<Environment<'static>> = LazyLock::new(|| {
+pub(super) static PLAIN: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     super::configure_plainly(&mut environment);
     environment
@@ -231,8 +235,15 @@ fn bound(environment: &mut Environment<'_>, name: &'static str, more: fn(&[Value
         let arguments = arguments.into_values();
         let given = arguments.iter().map(weight).fold(0, usize::saturating_add);
         make(given.saturating_add(more(&arguments)))?;
-        PLAIN.empty_state().apply_filter(name, &arguments)
+        filter(name, &arguments)
     });
+}
+
+/// Calls a filter after what it reads is counted.
+fn filter(name: &str, arguments: &[Value]) -> Result<Value, Error> {
+    reads::filter(name, arguments)?;
+    let made = PLAIN.empty_state().apply_filter(name, arguments)?;
+    reads::settled_by(name, made)
 }
 
 fn length(value: Option<&Value>) -> usize {

@@ -15,7 +15,7 @@ use sha1::Sha1;
 use sha2::{Sha256, Sha512};
 
 use super::super::{crypto, encoding, text};
-use super::bounds;
+use super::{bounds, reads};
 use crate::model::yaml;
 
 type Filtered<T> = Result<T, Error>;
@@ -162,6 +162,7 @@ fn nindent(text: &str, width: usize) -> String {
 
 /// Python's `\1` and `\g<name>` in the replacement; a dollar is a dollar.
 fn regex_replace(text: String, pattern: &str, replacement: Option<String>) -> Filtered<String> {
+    reads::read_pattern(pattern)?;
     let regex = text::regex(pattern).map_err(|error| refuse(text::why(&error)))?;
     let replacement = replacement.unwrap_or_default();
     bounds::make(text::replaced_length(&regex, &text, &replacement, '\\'))?;
@@ -173,6 +174,7 @@ fn regex_replace(text: String, pattern: &str, replacement: Option<String>) -> Fi
 
 /// What a pattern finds first, or none.
 fn regex_search(text: String, pattern: &str) -> Filtered<Option<String>> {
+    reads::read_pattern(pattern)?;
     let regex = text::regex(pattern).map_err(|error| refuse(text::why(&error)))?;
     Ok(regex.find(&text).map(|found| found.as_str().to_owned()))
 }

@@ -1,6 +1,6 @@
 //! Python's methods on texts and maps, as far as roles use them in templates.
 
-use super::bounds;
+use super::{bounds, reads};
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State, Value};
 
@@ -11,6 +11,17 @@ pub(super) fn call(
     method: &str,
     arguments: &[Value],
 ) -> Result<Value, Error> {
+    let given = arguments
+        .iter()
+        .map(reads::whole)
+        .fold(0, u64::saturating_add);
+    // One key of a map is found without a look at the others.
+    let read = match (method, value.kind()) {
+        ("get", ValueKind::Map) => 1,
+        (_, ValueKind::Map) => reads::flat(value),
+        _ => reads::whole(value).saturating_mul(reads::MAKING),
+    };
+    reads::read(read.saturating_add(given))?;
     match (value.as_str(), value.kind()) {
         (Some(text), _) => of_text(text, method, arguments),
         (None, ValueKind::Map) => of_map(value, method, arguments),
@@ -33,11 +44,18 @@ fn of_text(text: &str, method: &str, arguments: &[Value]) -> Result<Value, Error
             }
             .into()
         }
-        "split" => match from_args(arguments)? {
-            (Some(separator),) => text.split::<&str>(separator).map(Value::from).collect(),
-            (None,) => text.split_whitespace().map(Value::from).collect(),
-        },
-        "splitlines" => text.lines().map(Value::from).collect(),
+        "split" => {
+            let (separator,): (Option<&str>,) = from_args(arguments)?;
+            bounds::make(reads::parts(text, separator).saturating_mul(bounds::ITEM))?;
+            match separator {
+                Some(separator) => text.split(separator).map(Value::from).collect(),
+                None => text.split_whitespace().map(Value::from).collect(),
+            }
+        }
+        "splitlines" => {
+            bounds::make(reads::parts(text, Some("\n")).saturating_mul(bounds::ITEM))?;
+            text.lines().map(Value::from).collect()
+        }
         "replace" => {
             let (old, new): (&str, &str) = from_args(arguments)?;
             let most = (text.len() / old.len().max(1) + 1).saturating_mul(new.len());

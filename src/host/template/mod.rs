@@ -6,6 +6,7 @@ mod bounds;
 mod filters;
 mod functions;
 mod methods;
+mod reads;
 
 use std::io;
 
@@ -66,8 +67,18 @@ pub fn render(
     name: &str,
     scope: &Value,
 ) -> Result<String, HostError> {
+    render_within(reads::MAX_READ, environment, name, scope)
+}
+
+/// Renders a template that may read so many values.
+fn render_within(
+    most: u64,
+    environment: &Environment<'_>,
+    name: &str,
+    scope: &Value,
+) -> Result<String, HostError> {
     let mut output = Bounded(Vec::new());
-    bounds::begin();
+    bounds::begin(most);
     environment
         .get_template(name)
         .and_then(|template| {

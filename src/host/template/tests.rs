@@ -3,6 +3,7 @@
 use minijinja::value::Serde;
 use serde_json::json;
 
+use super::reads::MAX_READ;
 use super::*;
 use crate::role::template_names::{FILTERS, TESTS};
 use crate::role::template_operators::as_calls;
@@ -295,6 +296,10 @@ fn no_value_grows_without_bound() {
         "{{ '%*d' | format(99999999, 1) }}",
         "{{ ports | batch(99999999, 0) }}",
         "{{ ports | slice(99999999) }}",
+        "{{ ('x' * 9999999) | list }}",
+        "{{ ('x ' * 999999) | split }}",
+        "{{ ('x\\n' * 999999) | lines }}",
+        "{{ ('x,' * 999999).split(',') }}",
     ] {
         assert_eq!(error(grows), value, "{grows}");
     }
@@ -315,6 +320,210 @@ fn not_without_bound_many_values_are_made() {
     );
 }
 
+/// Renders over a list, texts and a map of a thousand items, within so many values read.
+fn of_large(most: u64, template: &str) -> Result<String, HostError> {
+    let names = || (0..1000).map(|n| format!("name-{n}"));
+    let scope = json!({
+        "l": (0..1000).collect::<Vec<_>>(),
+        "k": (0..1000).collect::<Vec<_>>(),
+        "t": "a b\n".repeat(25_000),
+        "u": "a b\n".repeat(25_000),
+        "words": names().collect::<Vec<_>>(),
+        "m": names().map(|name| (name, 1)).collect::<std::collections::BTreeMap<_, _>>(),
+        "maps": names().map(|name| json!({"key": name, "value": 1})).collect::<Vec<_>>(),
+    });
+    let mut environment = Environment::new();
+    configure(&mut environment);
+    as_calls(template, environment.syntax())
+        .and_then(|template| environment.add_template_owned("t.yaml", template))
+        .map_err(|error| explain("t.yaml", &error))?;
+    render_within(most, &environment, "t.yaml", &Serde(scope).into())
+}
+
+/// Each reads about a thousand values, or a text.
+const READS: &[&str] = &[
+    "range(1000) | sum",
+    "l | sum",
+    "maps | sum(attribute='value')",
+    "t | length",
+    "t | count",
+    "1001 in l",
+    "'z' in t",
+    "l in words",
+    "1001 not in l",
+    "0 < 1 not in l",
+    "l == k",
+    "k != l",
+    "l < k",
+    "t == u",
+    "m == m",
+    "l is eq(k)",
+    "t is eq(u)",
+    "l is ge(k)",
+    "1001 is in(l)",
+    "t is lower",
+    "t is startingwith(u)",
+    "t is iterable",
+    "l | list",
+    "l | unique",
+    "l | sort",
+    "maps | sort(attribute='key')",
+    "l | min",
+    "l | max",
+    "l | reverse",
+    "l | batch(10)",
+    "l | slice(10)",
+    "maps | groupby('value')",
+    "m | dictsort",
+    "m | items",
+    "m | dict2items",
+    "maps | items2dict",
+    "m | combine(m)",
+    "l | zip(k)",
+    "l | chain(k)",
+    "m | chain(m)",
+    "l | join(',')",
+    "l | string",
+    "t | replace('z', '')",
+    "t | regex_replace('z', '')",
+    "t | regex_search('z')",
+    "l | tojson",
+    "l | to_json",
+    "l | to_nice_json",
+    "l | to_yaml",
+    "l | pprint",
+    "t | upper",
+    "t | trim",
+    "t | capitalize",
+    "t | indent(2)",
+    "t | nindent(2)",
+    "t | quote",
+    "t | split",
+    "t | lines",
+    "t | hash",
+    "t | b64encode",
+    "t | escape",
+    "'%s' | format(t)",
+    "l | mandatory",
+    "l | ternary(1, 2)",
+    "l | bool",
+    "words | select('in', [])",
+    "maps | selectattr('value')",
+    "maps | rejectattr('value', 'eq', 1)",
+    "words | reject('eq', '')",
+    "words | map('upper')",
+    "maps | map(attribute='key')",
+    "[t] | map(attribute='99999')",
+    "[t] | map('length')",
+    "words | map('replace', *['a', 'b'])",
+    "(([[1]] * 1000) | sum(start=[]))",
+    "words | sum(start='')",
+    "t[:50000] | list",
+    "t[:9999] | sort",
+    "t.upper()",
+    "t.split()",
+    "t.startswith(u)",
+    "t.replace('z', '')",
+    "m.keys()",
+    "m.values()",
+    "m.items()",
+    "loop.changed(l)",
+    "loop.cycle(*l)",
+    "dict(m)",
+    "dict(**m)",
+    "namespace(m)",
+    "t[99999]",
+    "t[i + 99999]",
+    "t.99999",
+    "range(1000)[i]",
+    "t[1:]",
+    "l[::-1]",
+    "l[1:]",
+    "m[t]",
+    "t ~ ''",
+    "l ~ ''",
+    "l + k",
+    "l * 2",
+    "t | attr(99999)",
+    "(t | first) ~ (t | length)",
+];
+
+#[test]
+fn not_without_bound_much_is_read() {
+    for reads in READS {
+        let template =
+            format!("\n{{% for i in range(200) %}}{{% set x = {reads} %}}{{% endfor %}}");
+        let error = of_large(20_000, &template).unwrap_err();
+        let expected = "templates/t.yaml:2: more than 20000000 values read";
+        assert_eq!(error.message, expected, "{reads}");
+        let once = format!("{{% for i in [1] %}}{{% set x = {reads} %}}{{% endfor %}}");
+        of_large(MAX_READ, &once).unwrap_or_else(|error| panic!("{reads}: {error}"));
+    }
+    for statement in [
+        "{% for c in t %}{% break %}{% endfor %}",
+        "{% filter upper %}{{ t }}{% endfilter %}",
+        "{% set x | upper %}{{ t }}{% endset %}",
+        "{% if 1001 in l %}{% endif %}",
+        "{% include words ignore missing %}",
+        "{{ 'a' if l == k }}",
+        "{% set x = i | string | regex_search('x' ~ i) %}",
+    ] {
+        let template = format!("{{% for i in range(200) %}}{statement}{{% endfor %}}");
+        let error = of_large(20_000, &template).unwrap_err();
+        let expected = "templates/t.yaml:1: more than 20000000 values read";
+        assert_eq!(error.message, expected, "{statement}");
+    }
+}
+
+#[test]
+fn what_is_not_read_is_not_counted() {
+    for cheap in [
+        "l | length",
+        "m | length",
+        "l | first",
+        "l | last",
+        "l | default([])",
+        "l is defined",
+        "l is sequence",
+        "'name-1' in m",
+        "m['name-1']",
+        "m.get('name-1')",
+        "l[i]",
+        "l[-1]",
+        "1 if l else 2",
+        "[1, 2] | sum",
+        "[{'a': 1}] | sum(attribute='a')",
+    ] {
+        let template = format!("{{% for i in range(1000) %}}{{% set x = {cheap} %}}{{% endfor %}}");
+        of_large(20_000, &template).unwrap_or_else(|error| panic!("{cheap}: {error}"));
+    }
+}
+
+#[test]
+fn an_honest_large_template_is_rendered() {
+    let template = "{% set known = words | map('upper') | sort | unique | list %}\
+        {% for i in range(10000) %}{{ 'Name-' ~ i | lower | upper | title | trim | replace('-', '_') | quote \
+        | b64encode | b64decode | default('x') | string | length | int | float | round | abs | string \
+        | regex_replace('[.].*', '') | to_json | hash | first }}\n{% endfor %}";
+    let text = of_large(MAX_READ, template).unwrap();
+    assert_eq!(text.lines().count(), 10_000);
+}
+
+const UNDEFINED_OPERANDS: [&str; 12] = [
+    "{{ nothing ~ 1 }}",
+    "{{ 1 + nothing }}",
+    "{{ nothing * 2 }}",
+    "{{ nothing == 1 }}",
+    "{{ 1 == nothing }}",
+    "{{ 1 in nothing }}",
+    "{{ nothing in ports }}",
+    "{{ nothing[1:] }}",
+    "{{ nothing[name] }}",
+    "{{ nothing | sum }}",
+    "{{ nothing | map('upper') }}",
+    "{{ nothing | selectattr('x') }}",
+];
+
 #[test]
 fn operators_do_what_they_do() {
     for (template, expected) in [
@@ -332,6 +541,26 @@ fn operators_do_what_they_do() {
             "80,443,1,",
         ),
         ("{{ (ports + [443]) | unique | length }}", "2"),
+        (
+            "{{ 80 in ports }} {{ 1 not in ports }} {{ 'app' in labels }} {{ 0 < 1 < 2 > 3 }}",
+            "True True True False",
+        ),
+        (
+            "{{ ports[::-1] }} {{ name[1:] }} {{ ports[-1] }} {{ (1, 2, 3)[:2] }} {{ ports.1 }}",
+            "[443, 80] eb 443 (1, 2) 443",
+        ),
+        (
+            "{{ ports | reverse }} {{ ports | chain([1]) }} {{ labels | chain({'a': 1}) | to_json }}",
+            r#"[443, 80] [80, 443, 1] {"a":1,"app":"web","tier":"front"}"#,
+        ),
+        (
+            "{{ ports | zip([1, 2]) }} {{ labels | items | length }} {{ dict(labels, a=1) | length }}",
+            "[(80, 1), (443, 2)] 2 3",
+        ),
+        (
+            "{{ ports | select('in', [80]) | list }} {{ items | map(attribute='key') | join }}",
+            "[80] ab",
+        ),
     ] {
         assert_eq!(ok(template), expected, "{template}");
     }
@@ -339,11 +568,7 @@ fn operators_do_what_they_do() {
         error("{{ 1 + 'a' }}"),
         "templates/t.yaml:1: tried to use + operator on unsupported types number and string"
     );
-    for use_of_it in [
-        "{{ nothing ~ 1 }}",
-        "{{ 1 + nothing }}",
-        "{{ nothing * 2 }}",
-    ] {
+    for use_of_it in UNDEFINED_OPERANDS {
         assert_eq!(
             error(use_of_it),
             "templates/t.yaml:1: `nothing` is undefined"
