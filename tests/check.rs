@@ -58,8 +58,23 @@ fn a_folder_without_a_project_is_an_error() {
 #[test]
 fn fields_that_the_crd_does_not_have_are_told() {
     golden("fields", &check(&project("fields"), &[]));
-    let output = check(&project("fields"), &["--deploy-dir", "nowhere"]);
+    let output = check(&project("fields"), &["--deploy-dir", "roles"]);
     assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+}
+
+#[test]
+fn what_is_wrong_with_crds_is_told_beside_the_rest() {
+    golden("crds", &check(&project("crds"), &[]));
+}
+
+#[test]
+fn a_folder_that_is_named_has_to_be_there() {
+    for absent in ["nowhere", "watches.yaml"] {
+        let output = check(&project("good"), &["--deploy-dir", absent]);
+        assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
+        let error = format!("error: --deploy-dir: there is no folder {absent}\n");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), error);
+    }
 }
 
 #[test]
@@ -99,6 +114,15 @@ fn the_json_document_has_the_same_findings() {
             );
         }
     }
+}
+
+#[test]
+fn what_is_wrong_with_a_whole_file_has_no_line_in_the_json_document() {
+    let output = check(&project("empty"), &["-o", "json"]);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let problem = document["problems"][0].as_object().unwrap();
+    let keys: Vec<_> = problem.keys().collect();
+    assert_eq!(keys, ["file", "message", "severity"], "{document:#}");
 }
 
 #[test]

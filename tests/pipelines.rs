@@ -249,7 +249,7 @@ fn run_examples(page: &str) {
             "{page}:{line}: {}\n{script}",
             again["outcome"]
         );
-        // A workload may be ready in time or not, and a script does nothing after what it waits for.
+        // A script does nothing after what it waits for.
         let both = [&report, &again];
         if both
             .iter()

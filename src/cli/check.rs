@@ -2,19 +2,21 @@
 //!
 //! The findings are the data of this command and go to stdout; the summary goes to stderr.
 
+use std::error::Error;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::output::Output;
-use super::project::Project;
+use super::project::{Project, folder};
 use super::{Exit, install};
+use crate::model::findings::Findings;
 use crate::model::problem::Severity;
-use crate::model::{Gvk, Problem, yaml};
+use crate::model::yaml::Node;
+use crate::model::{Gvk, Problem};
 use crate::role::{self, Toolchain};
 use crate::watches::Environment;
 
@@ -23,14 +25,10 @@ use crate::watches::Environment;
 pub(super) struct Options {
     #[command(flatten)]
     project: Project,
-    /// Folder whose `crds` tell which fields the custom resources have.
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "RHAI_OPERATOR_DEPLOY_DIR",
-        default_value = "./deploy"
-    )]
-    deploy_dir: PathBuf,
+    /// Folder whose `crds` tell which fields the custom resources have; without it ./deploy, if there is
+    /// one.
+    #[arg(long, value_name = "DIR", env = "RHAI_OPERATOR_DEPLOY_DIR")]
+    deploy_dir: Option<PathBuf>,
     /// How the findings are written.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
@@ -49,15 +47,19 @@ impl Options {
             allow_env: _,
             allow_http: _,
         } = project;
+        let deploy_dir = folder(deploy_dir.as_deref(), "--deploy-dir", "./deploy")?;
+        let crds = Crds::read(&deploy_dir.join("crds"));
         let environment = Environment::of_process();
         let loaded = role::Project::load(&watches_file, &roles_dir, &environment, toolchain);
-        let problems = match loaded {
+        let (mut problems, fields) = match loaded {
             Ok(project) => {
-                let fields = fields(&project, &roles_dir, &deploy_dir)?;
-                project.notes.into_iter().chain(fields).collect()
+                let fields = fields(&project, &roles_dir, &crds.documents);
+                (project.notes, fields)
             }
-            Err(problems) => problems,
+            Err(problems) => (problems, Vec::new()),
         };
+        problems.extend(crds.problems);
+        problems.extend(fields);
         let exit = if problems.iter().any(Problem::is_error) {
             Exit::Failed
         } else {
@@ -80,19 +82,44 @@ impl Options {
     }
 }
 
-/// The fields that roles use and that the CRDs of the deploy folder do not have.
-fn fields(
-    project: &role::Project,
-    roles_dir: &Path,
-    deploy_dir: &Path,
-) -> anyhow::Result<Vec<Problem>> {
-    let mut crds = Vec::new();
-    for file in install::manifests(&deploy_dir.join("crds"))? {
-        let text = fs::read_to_string(&file);
-        let text = text.with_context(|| format!("cannot read {}", file.display()))?;
-        let documents = yaml::parse_all(&text);
-        crds.extend(documents.with_context(|| format!("{} is no YAML", file.display()))?);
+/// What the files of a folder for CRDs hold, as far as they can be read.
+#[derive(Default)]
+struct Crds {
+    documents: Vec<Value>,
+    /// Why the rest cannot.
+    problems: Vec<Problem>,
+}
+
+impl Crds {
+    fn read(folder: &Path) -> Self {
+        let mut crds = Self::default();
+        match install::manifests(folder) {
+            Ok(files) => files.iter().for_each(|file| crds.file(file)),
+            Err(error) => crds.unreadable(folder, error.root_cause()),
+        }
+        crds
     }
+
+    fn file(&mut self, file: &Path) {
+        match fs::read_to_string(file) {
+            Ok(text) => {
+                let findings = Findings::new(file);
+                let documents = findings.parse_all(&text);
+                self.documents.extend(documents.iter().map(Node::to_value));
+                self.problems.extend(findings.into_problems());
+            }
+            Err(error) => self.unreadable(file, &error),
+        }
+    }
+
+    fn unreadable(&mut self, path: &Path, error: &dyn Error) {
+        let message = format!("cannot be read: {error}");
+        self.problems.push(Problem::error(path, 0, 0, message));
+    }
+}
+
+/// The fields that roles use and that the CRDs do not have.
+fn fields(project: &role::Project, roles_dir: &Path, crds: &[Value]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for watch in &project.watches {
         let schema = crds.iter().find_map(|crd| schema(crd, &watch.gvk));
@@ -106,7 +133,7 @@ fn fields(
             }
         }
     }
-    Ok(problems)
+    problems
 }
 
 /// The schema that a CRD has for a kind.

@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use clap::Args;
 
-use super::Exit;
+use super::{Exit, tell};
 use crate::role::{self, Entry, Toolchain, pipeline};
 
 /// Which pipeline of which role.
@@ -34,14 +35,15 @@ impl Options {
             roles_dir,
         } = self;
         if !roles_dir.join(&name).is_dir() {
-            anyhow::bail!("there is no role {name} in {}", roles_dir.display());
+            let names = role::role_names(&roles_dir);
+            let names = names.with_context(|| format!("cannot read {}", roles_dir.display()))?;
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            return Err(role::NoSuchRole::new(&name, &names, &roles_dir).into());
         }
         let loaded = match role::load(&roles_dir.join(&name), &name, toolchain) {
             Ok(loaded) => loaded,
             Err(problems) => {
-                for problem in problems {
-                    writeln!(io::stderr(), "{problem}")?;
-                }
+                tell(&problems)?;
                 return Ok(Exit::Failed);
             }
         };

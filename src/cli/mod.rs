@@ -15,6 +15,7 @@ mod project;
 mod role_run;
 mod run;
 mod test;
+mod typed;
 mod version;
 
 use std::io::{self, Write};
@@ -22,6 +23,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::model::Problem;
+use crate::model::problem::Severity;
 use crate::role::Toolchain;
 
 /// A Kubernetes operator runtime: custom resources are reconciled by roles written in Rhai.
@@ -132,6 +135,20 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 fn report(error: &anyhow::Error) -> Exit {
     let _ = writeln!(io::stderr(), "error: {}", told(error));
     Exit::Failed
+}
+
+/// Prints what is wrong with a project to stderr; what is only worth knowing is for `check`.
+fn tell(problems: &[Problem]) -> io::Result<()> {
+    let mut stderr = io::stderr().lock();
+    let wrong = |problem: &&Problem| problem.severity != Severity::Note;
+    let mut problems = problems.iter().filter(wrong);
+    problems.try_for_each(|problem| writeln!(stderr, "{problem}"))
+}
+
+/// Says that the arguments make no sense together.
+fn usage(message: &str) -> io::Result<Exit> {
+    writeln!(io::stderr(), "error: {message}")?;
+    Ok(Exit::Usage)
 }
 
 /// An error and its causes; some errors tell theirs already.

@@ -6,6 +6,7 @@
 
 mod choice;
 mod document;
+mod kind;
 mod resource;
 mod show;
 mod steps;
@@ -25,7 +26,8 @@ use super::connection::Connection;
 use super::logging::{Logging, Unasked};
 use super::output::Output;
 use super::project::{Manifests, Project};
-use super::{Exit, install};
+use super::typed::Typed;
+use super::{Exit, install, tell, usage};
 use crate::apiserver::{self, ApiServer, User};
 use crate::clock::{self, Clock};
 use crate::cluster::connect::{self, Source, connect};
@@ -38,9 +40,18 @@ use crate::watches::{Environment, Watch};
 /// Events are a courtesy: a server that does not take them in this time does not hold the command up.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// As shells tell of a process that SIGINT has ended.
+const INTERRUPTED: i32 = 130;
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 the role waits for something, \
+                          4 a plan has changes.";
+
 /// Which role to run, for which custom resource.
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(super) struct Options {
+    #[command(flatten)]
+    typed: Typed,
     /// Name of the role.
     role: String,
     /// The custom resource: a YAML or JSON file (- for stdin), or KIND/NAME in the cluster.
@@ -86,16 +97,22 @@ enum Against {
     Embedded,
 }
 
+impl Against {
+    /// What it is called, for people.
+    fn place(self) -> &'static str {
+        match self {
+            Self::Cluster => "the cluster",
+            Self::Embedded => "the API server in this process",
+        }
+    }
+}
+
 impl Options {
     pub(super) fn run(self, toolchain: Toolchain) -> anyhow::Result<Exit> {
         self.logging.init(Unasked::NoRuns)?;
         self.project.check_flags()?;
-        if self.against == Against::Cluster && !self.input.is_empty() {
-            writeln!(
-                io::stderr(),
-                "error: --input needs --against embedded: a cluster holds what it holds"
-            )?;
-            return Ok(Exit::Usage);
+        if let Some(error) = self.contradiction() {
+            return Ok(usage(error)?);
         }
         let wanted = Wanted::read(self.cr.clone())?;
         let environment = Environment::of_process();
@@ -108,22 +125,37 @@ impl Options {
         let project = match project {
             Ok(project) => project,
             Err(problems) => {
-                for problem in problems {
-                    writeln!(io::stderr(), "{problem}")?;
-                }
+                tell(&problems)?;
                 return Ok(Exit::Failed);
             }
         };
         let Some(role) = project.roles.get(&self.role) else {
             let names: Vec<&str> = project.roles.names().collect();
-            return Err(choice::unknown("the project", "role", &self.role, &names));
+            return Err(role::NoSuchRole::new(&self.role, &names, roles_dir).into());
         };
         let selection = self.choice.of(role)?;
         let runtime = super::runtime(super::cpus())?;
         let pool = Arc::new(Pool::new(toolchain.engine, 1, runtime.handle().clone()));
         let (report, known) = runtime.block_on(self.once(&project, wanted, pool, selection))?;
+        self.choice.check(&report, &self.role)?;
         self.show(&report, known)?;
         Ok(exit(&report, self.plan))
+    }
+
+    /// Why flags make no sense together, if they do not.
+    fn contradiction(&self) -> Option<&'static str> {
+        match self.against {
+            Against::Cluster if !self.input.is_empty() => {
+                Some("--input needs --against embedded: a cluster holds what it holds")
+            }
+            Against::Embedded if self.typed.has("kubeconfig") => Some(
+                "--kubeconfig needs --against cluster: the embedded API server is in this process",
+            ),
+            Against::Embedded if self.typed.has("context") => Some(
+                "--context needs --against cluster: the embedded API server is in this process",
+            ),
+            _ => None,
+        }
     }
 
     /// Runs the role; what came of it, and whether the cluster holds the custom resource.
@@ -142,12 +174,18 @@ impl Options {
             default_namespace: &namespace,
             set: &self.set,
             is_made: self.against == Against::Embedded,
+            place: self.against.place(),
             watches: &project.watches,
             source_of_kinds: &self.source_of_kinds()?,
         };
-        let Found { mut cr, mut live } = resource::find(&cluster, wanted, &selected).await?;
+        let Found {
+            mut cr,
+            mut live,
+            origin,
+        } = resource::find(&cluster, wanted, &selected).await?;
         if self.against == Against::Embedded && !live {
-            cr = Arc::unwrap_or_clone(install::apply(&cluster, &cr.value()).await?);
+            let applied = install::apply(&cluster, &cr.value()).await;
+            cr = Arc::unwrap_or_clone(applied.context(origin)?);
             live = true;
         }
         if !live {
@@ -157,6 +195,12 @@ impl Options {
                 "{object} is not in the cluster: what is made gets no owner"
             )?;
         }
+        // The controllers in this process have done their work when a write is answered; caches hear
+        // of it later.
+        let cluster = match self.against {
+            Against::Embedded => cluster.with_live_reads(),
+            Against::Cluster => cluster,
+        };
         let mut context = Context::new(cluster, pool, Clock::system());
         context.allow_env.clone_from(&self.project.allow_env);
         context.selection = selection;
@@ -245,12 +289,20 @@ fn watch_for(watches: &[Arc<Watch>], role: &str, gvk: &crate::model::Gvk) -> Arc
     Arc::new(watch)
 }
 
+#[expect(
+    clippy::exit,
+    reason = "who asks for it a second time wants no orderly end"
+)]
 fn cancelled_by_ctrl_c() -> CancellationToken {
     let cancel = CancellationToken::new();
     let token = cancel.clone();
     tokio::spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
             token.cancel();
+        }
+        // Whoever asks twice does not wait for what the run is in the middle of.
+        if tokio::signal::ctrl_c().await.is_ok() {
+            std::process::exit(INTERRUPTED);
         }
     });
     cancel

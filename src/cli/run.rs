@@ -1,6 +1,5 @@
 //! `rhai-operator run`: the operator as a process.
 
-use std::io::Write;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use super::Exit;
 use super::connection::Connection;
 use super::logging::{Logging, Unasked};
 use super::project::Project;
+use super::typed::Typed;
 use crate::clock::Clock;
 use crate::role::Toolchain;
 use crate::server::{Address, MalformedAddress};
@@ -21,6 +21,8 @@ use crate::{model, operator};
 /// Everything that can be said to the operator from outside; each flag has an environment variable.
 #[derive(Debug, Args)]
 pub(super) struct Options {
+    #[command(flatten)]
+    typed: Typed,
     #[command(flatten)]
     project: Project,
     #[command(flatten)]
@@ -94,7 +96,16 @@ pub(super) struct Options {
 impl Options {
     pub(super) fn run(self, toolchain: Toolchain) -> anyhow::Result<Exit> {
         self.project.check_flags()?;
+        if let Some(namespaces) = &self.watch_namespace
+            && self.typed.has("watch_namespace")
+            && let Some(name) = no_namespace(namespaces)
+        {
+            return Ok(super::usage(&format!(
+                "--watch-namespace: expected names of namespaces, as in team-a,team-b, found {name:?}"
+            ))?);
+        }
         let Self {
+            typed: _,
             project:
                 Project {
                     watches_file,
@@ -149,10 +160,7 @@ pub(super) fn ended(result: Result<(), operator::Error>) -> anyhow::Result<Exit>
     let Err(operator::Error::Project(problems)) = result else {
         return Ok(result.map(|()| Exit::Done)?);
     };
-    let mut stderr = std::io::stderr().lock();
-    for problem in problems {
-        writeln!(stderr, "{problem}")?;
-    }
+    super::tell(&problems)?;
     Ok(Exit::Failed)
 }
 
@@ -180,6 +188,12 @@ fn name(text: &str) -> Result<String, &'static str> {
     } else {
         Err("expected lower case letters, digits, dashes and dots, as in my-operator")
     }
+}
+
+/// The first of some names that no namespace can have.
+fn no_namespace(names: &str) -> Option<&str> {
+    let mut names = names.split(',').map(str::trim);
+    names.find(|name| !name.is_empty() && !model::syntax::is_dns_label(name))
 }
 
 fn count(text: &str) -> Result<NonZeroUsize, &'static str> {

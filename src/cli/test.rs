@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 
-use super::Exit;
 use super::logging::{Logging, Unasked};
 use super::output::Output;
 use super::project::{Project, folder};
+use super::{Exit, tell};
 use crate::cluster::connect::{self, Source, connect};
 use crate::role::Toolchain;
 use crate::scenario::{Ground, Place, Report, Subject, Suite};
@@ -91,10 +91,7 @@ impl Options {
         let suite = match Suite::load(&place, subject, ground) {
             Ok(suite) => suite,
             Err(problems) => {
-                let mut stderr = io::stderr().lock();
-                for problem in problems {
-                    writeln!(stderr, "{problem}")?;
-                }
+                tell(&problems)?;
                 return Ok(Exit::Failed);
             }
         };

@@ -23,14 +23,22 @@ pub struct Problem {
     /// The file as the user names it.
     pub file: PathBuf,
     /// Line from 1; 0 when the whole file is meant.
+    #[serde(skip_serializing_if = "is_whole")]
     pub line: usize,
     /// Column from 1, in characters; 0 when the whole line is meant.
+    #[serde(skip_serializing_if = "is_whole")]
     pub column: usize,
     /// What is wrong and what was expected: lower case, no period.
     pub message: String,
     /// How to mend it, e.g. the nearest valid key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+}
+
+/// Whether a line or a column names no place.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_whole(place: &usize) -> bool {
+    *place == 0
 }
 
 impl Problem {

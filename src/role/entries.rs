@@ -34,7 +34,7 @@ impl<'a> Entries<'a> {
     /// `main` and `finalize`.
     pub(super) fn load(mut self) -> (Option<Entry>, Option<Entry>) {
         let main = self.entry("main");
-        if main.is_none() && !self.is_there("main") {
+        if main.is_none() && !self.is_there("main") && !self.is_unreadable("main") {
             let file = self.source.folder.path.join("tasks/main.rhai");
             let problem = Problem::error(file, 0, 0, "the role has no such script");
             let hint = "it is what runs for each custom resource; or write tasks/main.yaml, a list of steps";
@@ -51,6 +51,14 @@ impl<'a> Entries<'a> {
             .map(|ending| format!("tasks/{name}.{ending}"))
             .into_iter();
         paths.any(|path| self.source.folder.get(&path).is_some())
+    }
+
+    /// Whether it may be there but could not be read, which has been told.
+    fn is_unreadable(&self, name: &str) -> bool {
+        let tasks = self.source.folder.path.join("tasks");
+        let entry = tasks.join(name);
+        let mut errors = self.problems.iter().filter(|problem| problem.is_error());
+        errors.any(|error| error.file == tasks || error.file.with_extension("") == entry)
     }
 
     fn entry(&mut self, name: &str) -> Option<Entry> {

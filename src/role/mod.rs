@@ -33,7 +33,7 @@ pub use inputs::{Violation, violations};
 pub use load::load;
 pub use permissions::{ApiRule, Permissions};
 pub use pipeline::Pipeline;
-pub use project::Project;
+pub use project::{NoSuchRole, Project, role_names};
 pub use snake_case::{snake_case, snake_case_keys};
 pub use variables::variables;
 

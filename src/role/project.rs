@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -80,6 +81,48 @@ impl Project {
     }
 }
 
+/// The roles of a roles folder, by name; those that are broken too.
+pub fn role_names(roles_dir: &Path) -> io::Result<Vec<String>> {
+    let entries = fs::read_dir(roles_dir)?.flatten();
+    let mut names: Vec<_> = entries
+        .filter(|entry| entry.path().is_dir())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// A role that there is not, among those that there are.
+#[derive(Debug, thiserror::Error)]
+#[error("{}\n  hint: {hint}", no_role(name))]
+pub struct NoSuchRole {
+    name: String,
+    hint: String,
+}
+
+impl NoSuchRole {
+    /// The one of a name that is in none of the `known` roles of the folder.
+    pub fn new(name: &str, known: &[&str], roles_dir: &Path) -> Self {
+        Self {
+            name: name.to_owned(),
+            hint: meant_role(name, known, &roles_dir.join(name)),
+        }
+    }
+}
+
+fn no_role(name: &str) -> String {
+    format!("there is no role {name:?}")
+}
+
+/// What may be meant by a role that there is not.
+fn meant_role(name: &str, known: &[&str], folder: &Path) -> String {
+    match nearest(name, known) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => format!("it would be the folder {}", folder.display()),
+    }
+}
+
 struct Loading<'a> {
     watches_file: &'a Path,
     roles_dir: &'a Path,
@@ -94,8 +137,8 @@ struct Loading<'a> {
 impl Loading<'_> {
     /// Loads every folder of the roles folder: any of them may be included by another role.
     fn roles_folder(&mut self) {
-        let entries = match fs::read_dir(self.roles_dir) {
-            Ok(entries) => entries,
+        let names = match role_names(self.roles_dir) {
+            Ok(names) => names,
             Err(error) => {
                 let message = format!("cannot be read: {error}");
                 self.problems
@@ -103,13 +146,6 @@ impl Loading<'_> {
                 return;
             }
         };
-        let mut names: Vec<_> = entries
-            .flatten()
-            .filter(|entry| entry.path().is_dir())
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter(|name| !name.starts_with('.'))
-            .collect();
-        names.sort();
         for name in names {
             self.role(&name, &self.roles_dir.join(&name), &name);
         }
@@ -165,12 +201,8 @@ impl Loading<'_> {
             }
             // What errors of a run call the file begins with the name of the role.
             let file = place.file.split_once('/').map_or("", |(_, path)| path);
-            let problem = Problem::error(
-                folder.join(file),
-                place.line,
-                place.column,
-                format!("there is no role {name:?}"),
-            );
+            let problem =
+                Problem::error(folder.join(file), place.line, place.column, no_role(&name));
             let hint = self.hint(&name, &self.roles_dir.join(&*name));
             self.problems.push(problem.hint(hint));
         }
@@ -179,10 +211,7 @@ impl Loading<'_> {
     /// What may be meant by a role that there is not.
     fn hint(&self, name: &str, folder: &Path) -> String {
         let names: Vec<_> = self.roles.keys().map(AsRef::as_ref).collect();
-        match nearest(name, &names) {
-            Some(near) => format!("did you mean {near:?}?"),
-            None => format!("it would be the folder {}", folder.display()),
-        }
+        meant_role(name, &names, folder)
     }
 
     /// A name is a folder of the roles folder; with a slash it may also be the path of one elsewhere.
@@ -198,7 +227,7 @@ impl Loading<'_> {
             self.role(reference, &folder, name);
             return;
         }
-        let problem = self.problem(position, format!("there is no role {reference:?}"));
+        let problem = self.problem(position, no_role(reference));
         let hint = self.hint(name.unwrap_or(reference), &folder);
         self.problems.push(problem.hint(hint));
     }

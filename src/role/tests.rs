@@ -178,6 +178,20 @@ fn a_link_that_leaves_the_role_is_refused_and_one_inside_is_followed() {
 }
 
 #[test]
+fn what_cannot_be_read_is_not_said_to_be_absent() {
+    let outside = mk_folder(&[MAIN, ("main.rhai", "1")]);
+    let refused = "error: is a link that leads out of the role";
+    let folder = mk_folder(&[("files/a", "1")]);
+    symlink(outside.path().join("tasks"), folder.path().join("tasks")).unwrap();
+    assert_eq!(errors(&folder), [format!("tasks: {refused}")]);
+
+    let folder = mk_folder(&[("tasks/other.rhai", "1")]);
+    let main = folder.path().join("tasks/main.rhai");
+    symlink(outside.path().join("main.rhai"), main).unwrap();
+    assert_eq!(errors(&folder), [format!("tasks/main.rhai: {refused}")]);
+}
+
+#[test]
 fn a_digest_changes_with_any_file_that_counts() {
     let folder = mk_folder(&[MAIN, ("files/a", "1"), ("README.md", "1")]);
     let digest = || load_role(&folder).unwrap().role.digest;

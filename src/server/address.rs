@@ -36,7 +36,8 @@ impl Address {
         Ok(Some(Self { host, port }))
     }
 
-    pub(super) async fn listen(&self) -> io::Result<TcpListener> {
+    /// Listens there.
+    pub async fn listen(&self) -> io::Result<TcpListener> {
         match &self.host {
             Some(host) => TcpListener::bind((&**host, self.port)).await,
             // `::` takes IPv4 too, where the kernel has IPv6 at all.

@@ -16,7 +16,7 @@ use crate::model::syntax::{
 const NO_PLAYBOOK: (&str, &str, &str) = (
     "playbook",
     "playbooks are not run here",
-    "name a role whose tasks/main.rhai does the work: role: <folder below the roles folder>",
+    "name a role whose tasks/main.yaml or tasks/main.rhai does the work: role: <folder below the roles folder>",
 );
 
 pub(super) const ENTRY: Keys = Keys {

@@ -1,9 +1,7 @@
 //! The kubeconfig of the embedded API server: what kubectl needs to reach it.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -12,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use rand::distr::{Alphanumeric, SampleString};
 use serde_json::json;
 
+use super::private_file;
 use crate::model::yaml;
 
 /// Characters of a token that is made up: about 190 bits.
@@ -69,15 +68,7 @@ impl Kubeconfig<'_> {
     /// Writes the file, readable by its owner alone.
     pub(super) fn write(&self, named: Option<&Path>) -> anyhow::Result<Written> {
         let file = named.map_or_else(|| self.temporary(), Path::to_owned);
-        // Made before: who waits for the file should not find it empty.
-        let text = self.text();
-        let written = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&file)
-            .and_then(|mut out| out.write_all(text.as_bytes()));
+        let written = private_file::write(&file, self.text().as_bytes());
         written.with_context(|| format!("cannot write the kubeconfig {}", file.display()))?;
         Ok(Written {
             file,

@@ -6,13 +6,13 @@
 
 mod kubeconfig;
 mod manifests;
+mod private_file;
 mod screen;
 mod state;
 mod view;
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,6 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::kubeconfig::Kubeconfig;
@@ -34,6 +33,7 @@ use crate::clock::{self, Clock};
 use crate::cluster::connect::{self, Source, connect};
 use crate::operator;
 use crate::role::Toolchain;
+use crate::server::Address;
 use crate::watches::Environment;
 
 /// Runs of one kind at a time; there is nobody else to leave room for.
@@ -53,8 +53,8 @@ pub(super) struct Options {
     #[command(flatten)]
     manifests: project::Manifests,
     /// Where the API is served; port 0 takes a free one.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
-    address: SocketAddr,
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = address)]
+    address: Address,
     /// Where the kubeconfig is written; without it, a file in the folder for temporary files.
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
@@ -82,6 +82,12 @@ pub(super) struct Options {
     api_only: bool,
     #[command(flatten)]
     logging: Logging,
+}
+
+/// Where to listen; there is always an API to serve, so that 0 alone means nothing.
+fn address(text: &str) -> Result<Address, &'static str> {
+    let address = Address::parse(text).ok().flatten();
+    address.ok_or("expected HOST:PORT or :PORT, as in 127.0.0.1:8443")
 }
 
 impl Options {
@@ -121,9 +127,8 @@ impl Options {
             Some(file) => !state::load(&server, file)?,
             None => true,
         };
-        let listener = TcpListener::bind(self.address)
-            .await
-            .with_context(|| format!("cannot listen on {}", self.address))?;
+        let listener = self.address.listen().await;
+        let listener = listener.with_context(|| format!("cannot listen on {}", self.address))?;
         let token = self.admin_token.clone().unwrap_or_else(kubeconfig::token);
         server.add_token(&token, User::admin());
         let listening = server.serve_tls(listener, self.trust()?)?;
@@ -214,6 +219,20 @@ impl Options {
                 () = &mut following => {}
                 () = clock::sleep(FRAME) => view.draw()?,
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_api_is_served_where_other_servers_can_be() {
+        for text in [":8443", "localhost:0", "127.0.0.1:0"] {
+            assert_eq!(super::address(text).unwrap().to_string(), text);
+        }
+        for text in ["0", "8443", "localhost"] {
+            let error = super::address(text).unwrap_err();
+            assert!(error.starts_with("expected HOST:PORT"), "{error}");
         }
     }
 }

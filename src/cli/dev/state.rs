@@ -1,11 +1,12 @@
 //! The state of the embedded API server in a file, from one session to the next.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 
+use super::private_file;
 use crate::apiserver::ApiServer;
 
 /// Loads the objects of a file; `false` if there is none yet. A file that could not be saved to is an
@@ -15,13 +16,7 @@ pub(super) fn load(server: &ApiServer, file: &Path) -> anyhow::Result<bool> {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         text => Some(text.with_context(|| format!("cannot read the state {}", file.display()))?),
     };
-    let new = beside(file);
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(&new)
-        .and_then(|_| fs::remove_file(&new))
-        .with_context(|| unsaved(file))?;
+    private_file::try_out(file).with_context(|| unsaved(file))?;
     let Some(text) = text else {
         return Ok(false);
     };
@@ -36,21 +31,12 @@ pub(super) fn load(server: &ApiServer, file: &Path) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Saves the objects; the file is whole or as it was before.
+/// Saves the objects, Secrets among them.
 pub(super) fn save(server: &ApiServer, file: &Path) -> anyhow::Result<()> {
-    let new = beside(file);
-    fs::write(&new, server.save().to_string())
-        .and_then(|()| fs::rename(&new, file))
-        .with_context(|| unsaved(file))
+    let state = server.save().to_string();
+    private_file::write(file, state.as_bytes()).with_context(|| unsaved(file))
 }
 
 fn unsaved(file: &Path) -> String {
     format!("cannot save the state to {}", file.display())
-}
-
-/// The file that becomes the state when it is whole.
-fn beside(file: &Path) -> PathBuf {
-    let mut new = file.as_os_str().to_owned();
-    new.push(".new");
-    new.into()
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 
-use crate::model::findings;
-use crate::reconcile::Selection;
+use crate::model::{Outcome, findings};
+use crate::reconcile::{Report, Selection, State, Step};
 use crate::role::{Entry, Role};
 
 /// The flags.
@@ -14,11 +15,16 @@ use crate::role::{Entry, Role};
 pub(super) struct Choice {
     /// Do only the steps of a pipeline that have one of these tags; nothing is pruned then, and no
     /// condition is written.
-    #[arg(long, value_name = "TAG", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "TAG",
+        value_delimiter = ',',
+        value_parser = NonEmptyStringValueParser::new()
+    )]
     tags: Vec<String>,
     /// Begin a pipeline at this step, in the order of the file; nothing is pruned then, and no condition
     /// is written.
-    #[arg(long, value_name = "STEP")]
+    #[arg(long, value_name = "STEP", value_parser = NonEmptyStringValueParser::new())]
     start_at: Option<String>,
 }
 
@@ -59,6 +65,31 @@ impl Choice {
             known(role, "step", name, &names)?;
         }
         Ok(selection)
+    }
+
+    /// An error where a run did no step because none is meant: each flag may fit, and both not together.
+    pub(super) fn check(&self, report: &Report, role: &str) -> anyhow::Result<()> {
+        let is_done = report.outcome == Outcome::Done && !report.steps.is_empty();
+        if !is_done || report.steps.iter().any(was_meant) {
+            return Ok(());
+        }
+        let start = self
+            .start_at
+            .iter()
+            .map(|step| format!("--start-at {step}"));
+        let tags = Some(self.tags.join(",")).filter(|tags| !tags.is_empty());
+        let flags = start.chain(tags.map(|tags| format!("--tags {tags}")));
+        let flags = flags.collect::<Vec<_>>().join(" with ");
+        bail!("role {role}: {flags} selects no step, so nothing was done")
+    }
+}
+
+/// Whether a step, or one in it, was one of those to do.
+fn was_meant(step: &Step) -> bool {
+    if step.steps.is_empty() {
+        step.state != State::Unselected
+    } else {
+        step.steps.iter().any(was_meant)
     }
 }
 

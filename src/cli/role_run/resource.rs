@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
+use super::kind;
 use crate::cluster::request::WriteOptions;
 use crate::cluster::{ApiKind, Cluster, ErrorKind};
 use crate::model::syntax::is_dns_subdomain;
@@ -51,6 +52,8 @@ impl FromStr for Source {
 pub(super) enum Wanted {
     /// What a file says.
     Typed {
+        /// The file, for messages.
+        file: String,
         /// Its group, version and kind.
         gvk: Gvk,
         /// Its name.
@@ -78,6 +81,7 @@ impl Wanted {
 
     fn typed(file: &str) -> anyhow::Result<Self> {
         let value = read(file)?;
+        let file = shown(file);
         let text = |pointer: &str| {
             let text = value.pointer(pointer).and_then(Value::as_str);
             let text = text.filter(|text| !text.is_empty());
@@ -85,7 +89,13 @@ impl Wanted {
         };
         let gvk = Gvk::from_api_version(text("/apiVersion")?, text("/kind")?);
         let name = text("/metadata/name")?.to_owned();
-        Ok(Self::Typed { gvk, name, value })
+        let file = file.to_owned();
+        Ok(Self::Typed {
+            file,
+            gvk,
+            name,
+            value,
+        })
     }
 }
 
@@ -100,6 +110,8 @@ pub(super) struct Selection<'a> {
     pub(super) set: &'a [Set],
     /// Whether one that the cluster does not hold is made there, with all that this brings.
     pub(super) is_made: bool,
+    /// What the cluster is called, for people.
+    pub(super) place: &'a str,
     /// What a kind's name means first.
     pub(super) watches: &'a [Arc<Watch>],
     /// What to do where a kind is missing, for people.
@@ -113,6 +125,8 @@ pub(super) struct Found {
     pub(super) cr: Object,
     /// Whether the cluster holds it.
     pub(super) live: bool,
+    /// Whose mistakes those in it are, for people: the file, or what the cluster holds, and --set.
+    pub(super) origin: String,
 }
 
 /// What no run can have other than its custom resource has it.
@@ -172,25 +186,40 @@ pub(super) async fn find(
     selection: &Selection<'_>,
 ) -> anyhow::Result<Found> {
     let typed = matches!(wanted, Wanted::Typed { .. }) || !selection.set.is_empty();
-    let (kind, mut value, live) = match wanted {
-        Wanted::Typed { gvk, name, value } => {
-            from_file(cluster, selection, gvk, &name, value).await?
+    let (mut origin, (kind, mut value, live)) = match wanted {
+        Wanted::Typed {
+            file,
+            gvk,
+            name,
+            value,
+        } => {
+            let found = from_file(cluster, selection, gvk, &name, value).await;
+            (file.clone(), found.context(file)?)
         }
-        Wanted::Named { kind, name } => from_cluster(cluster, selection, &kind, &name).await?,
+        Wanted::Named { kind, name } => (
+            format!("{kind}/{name}"),
+            from_cluster(cluster, selection, &kind, &name).await?,
+        ),
     };
+    if !selection.set.is_empty() {
+        origin.push_str(" with --set");
+    }
     for set in selection.set {
         set.apply(&mut value);
     }
     if typed && (live.is_some() || !selection.is_made) {
-        take_defaults(cluster, &kind, &mut value).await?;
+        let taken = take_defaults(cluster, &kind, &mut value).await;
+        taken.with_context(|| origin.clone())?;
     }
-    let mut cr = Object::from_value(&kind.gvk, &value).context("this is no custom resource")?;
+    let cr = Object::from_value(&kind.gvk, &value);
+    let mut cr = cr.with_context(|| format!("{origin}: this is no custom resource"))?;
     if let Some(live) = &live {
         cr.managed.clone_from(&live.managed);
     }
     Ok(Found {
         cr,
         live: live.is_some(),
+        origin,
     })
 }
 
@@ -203,12 +232,7 @@ async fn from_file(
     name: &str,
     mut value: Value,
 ) -> anyhow::Result<Parts> {
-    let Some(kind) = cluster.kind(&gvk).await? else {
-        bail!(
-            "the cluster has no kind {gvk}\n  hint: {}",
-            selection.source_of_kinds
-        );
-    };
+    let kind = kind::of_gvk(cluster, selection, &gvk).await?;
     let given = value["metadata"]["namespace"].as_str();
     let namespace = namespace(&kind, selection, given)?.map(str::to_owned);
     let live = cluster
@@ -229,12 +253,16 @@ async fn from_cluster(
     word: &str,
     name: &str,
 ) -> anyhow::Result<Parts> {
-    let kind = kind_of_word(cluster, selection, word).await?;
+    let kind = kind::of_word(cluster, selection, word).await?;
     let namespace = namespace(&kind, selection, None)?;
     let object = ObjectRef::new(kind.gvk.clone(), namespace, name);
     match cluster.get(&object).await? {
         Some(live) => Ok((kind, live.value(), Some(live))),
-        None => bail!("{object} is not in the cluster"),
+        None if selection.is_made => bail!(
+            "{object} is not in {}\n  hint: name its file with --cr, or one that has it with --input",
+            selection.place
+        ),
+        None => bail!("{object} is not in {}", selection.place),
     }
 }
 
@@ -243,6 +271,11 @@ fn is_file(cr: &str) -> bool {
         .extension()
         .and_then(|extension| extension.to_str());
     cr == "-" || matches!(extension, Some("yaml" | "yml" | "json")) || Path::new(cr).is_file()
+}
+
+/// What messages call a file.
+fn shown(file: &str) -> &str {
+    if file == "-" { "stdin" } else { file }
 }
 
 fn read(file: &str) -> anyhow::Result<Value> {
@@ -254,6 +287,7 @@ fn read(file: &str) -> anyhow::Result<Value> {
     } else {
         text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
     }
+    let file = shown(file);
     let value = yaml::parse(&text).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
     if !value.is_object() {
         bail!("{file}: expected one object");
@@ -337,43 +371,6 @@ fn take_over(value: &mut Value, live: &Value) {
     }
 }
 
-/// The kind of a word: kind, plural, or either with its group (`memcacheds.cache.example.com`).
-async fn kind_of_word(
-    cluster: &Cluster,
-    selection: &Selection<'_>,
-    word: &str,
-) -> anyhow::Result<Arc<ApiKind>> {
-    let named = |watch: &&Arc<Watch>| names(&watch.gvk, None, word);
-    for watch in selection.watches.iter().filter(named) {
-        if let Some(kind) = cluster.kind(&watch.gvk).await? {
-            return Ok(kind);
-        }
-    }
-    let kinds = cluster.kinds().await?;
-    let named = |kind: &&Arc<ApiKind>| names(&kind.gvk, Some(&kind.plural), word);
-    let kinds: Vec<_> = kinds.iter().filter(named).collect();
-    match kinds.as_slice() {
-        [kind] => Ok(Arc::clone(kind)),
-        [] => bail!(
-            "the cluster has no kind {word}\n  hint: {}",
-            selection.source_of_kinds
-        ),
-        several => {
-            let names: Vec<String> = several.iter().map(|kind| kind.resource()).collect();
-            bail!("{word} is ambiguous: {}", names.join(", "))
-        }
-    }
-}
-
-fn names(gvk: &Gvk, plural: Option<&str>, word: &str) -> bool {
-    let (name, group) = word
-        .split_once('.')
-        .map_or((word, None), |(n, g)| (n, Some(g)));
-    let same_name = name.eq_ignore_ascii_case(&gvk.kind)
-        || plural.is_some_and(|plural| name.eq_ignore_ascii_case(plural));
-    same_name && group.is_none_or(|group| group == &*gvk.group)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -448,19 +445,5 @@ mod tests {
             "spec": {"size": 2}, "status": {"nodes": []},
         });
         assert_eq!(value, expected);
-    }
-
-    #[test]
-    fn a_kind_is_named_by_kind_plural_or_with_its_group() {
-        let gvk = Gvk::new("cache.example.com", "v1", "Memcached");
-        for word in [
-            "Memcached",
-            "memcached",
-            "memcacheds",
-            "memcacheds.cache.example.com",
-        ] {
-            assert!(names(&gvk, Some("memcacheds"), word), "{word}");
-        }
-        assert!(!names(&gvk, Some("memcacheds"), "memcached.example.com"));
     }
 }

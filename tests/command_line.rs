@@ -1,0 +1,230 @@
+//! What commands say of arguments that are wrong, and with which exit code.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that panics is a test that fails"
+)]
+
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+const CRD: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: sites.web.example.com}
+spec:
+  group: web.example.com
+  scope: Namespaced
+  names: {kind: Site, plural: sites, singular: site}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {title: {type: string}}}}
+";
+
+const STEPS: &str = "
+- name: one
+  tags: [a]
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}
+- name: two
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: two}}
+";
+
+/// A project with the role `site`.
+fn project() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let cr = |kind: &str, field: &str| {
+        format!(
+            "{{apiVersion: web.example.com/v1, kind: {kind}, metadata: {{name: shop}}, spec: {{{field}: x}}}}"
+        )
+    };
+    let watch = "- {group: web.example.com, version: v1, kind: Site, role: site}\n";
+    for (file, text) in [
+        ("watches.yaml", watch),
+        ("roles/site/tasks/main.yaml", STEPS),
+        ("deploy/crds/site.yaml", CRD),
+        ("site.yaml", &cr("Site", "title")),
+        ("kind.yaml", &cr("Sitee", "title")),
+        ("field.yaml", &cr("Site", "titel")),
+    ] {
+        write(folder.path(), file, text);
+    }
+    folder
+}
+
+fn write(folder: &Path, file: &str, text: &str) {
+    let file = folder.join(file);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(file, text).unwrap();
+}
+
+fn command(folder: &Path, line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rhai-operator"));
+    command
+        .env_clear()
+        .current_dir(folder)
+        .args(line.split(' '));
+    command.env("RHAI_OPERATOR_LOG_LEVEL", "error");
+    command
+}
+
+/// Runs a command to its end; exit code, stdout and stderr.
+fn end(mut command: Command) -> (Option<i32>, String, String) {
+    let output = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+    (output.status.code(), stdout, stderr)
+}
+
+fn run(folder: &Path, line: &str) -> (Option<i32>, String, String) {
+    end(command(folder, line))
+}
+
+#[test]
+fn a_role_that_there_is_not_is_told_in_one_wording() {
+    let project = project();
+    let unknown = "error: there is no role \"sit\"\n  hint: did you mean \"site\"?\n";
+    for line in [
+        "role run sit --cr site.yaml --against embedded",
+        "role convert sit",
+    ] {
+        let (code, _, stderr) = run(project.path(), line);
+        assert_eq!((code, &*stderr), (Some(1), unknown), "{line}");
+    }
+    write(
+        project.path(),
+        "watches.yaml",
+        "- {version: v1, kind: A, role: sit}\n",
+    );
+    let (_, stdout, _) = run(project.path(), "check");
+    assert!(stdout.contains(unknown), "{stdout}");
+    let (_, _, stderr) = run(project.path(), "role convert other");
+    assert!(
+        stderr.contains("hint: it would be the folder ./roles/other"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_run_names_the_file_of_a_custom_resource_that_does_not_fit() {
+    let project = project();
+    for (cr, parts) in [
+        (
+            "kind.yaml",
+            [
+                "error: kind.yaml: the API server in this process has no kind web.example.com/v1 Sitee\n",
+                "hint: did you mean web.example.com/v1 Site?",
+            ],
+        ),
+        ("field.yaml", ["error: field.yaml: ", "titel"]),
+        (
+            "site.yaml --set spec.size=1",
+            ["error: site.yaml with --set: ", "size"],
+        ),
+        (
+            "Sitee/shop",
+            [
+                "error: the API server in this process has no kind Sitee\n",
+                "hint: did you mean Site?",
+            ],
+        ),
+        (
+            "Site/shop",
+            [
+                "default/shop is not in the API server in this process\n",
+                "hint: name its file with --cr, or one that has it with --input",
+            ],
+        ),
+    ] {
+        let line = format!("role run site --against embedded --cr {cr}");
+        let (code, _, stderr) = run(project.path(), &line);
+        assert_eq!(code, Some(1), "{line}: {stderr}");
+        for part in parts {
+            assert!(stderr.contains(part), "{line}: {stderr}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_cannot_load_the_project_tells_what_is_wrong_and_no_more() {
+    let project = project();
+    write(
+        project.path(),
+        "roles/site/tasks/main.yaml",
+        "- nothing: 1\n",
+    );
+    let (code, _, stderr) = run(
+        project.path(),
+        "role run site --cr site.yaml --against embedded",
+    );
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("main.yaml:1:3: error: "), "{stderr}");
+    assert!(!stderr.contains("note: "), "{stderr}");
+    assert!(run(project.path(), "check").1.contains("note: "));
+}
+
+#[test]
+fn a_cluster_is_named_for_a_run_on_a_cluster_alone() {
+    let project = project();
+    let line = "role run site --cr site.yaml --against embedded";
+    for flag in ["--kubeconfig", "--context"] {
+        let (code, _, stderr) = run(project.path(), &format!("{line} {flag} none"));
+        assert_eq!(code, Some(2), "{stderr}");
+        let error = format!("error: {flag} needs --against cluster");
+        assert!(stderr.starts_with(&error), "{stderr}");
+    }
+    // The environment is set for every command.
+    let mut command = command(project.path(), line);
+    command.env("RHAI_OPERATOR_CONTEXT", "none");
+    command.env("RHAI_OPERATOR_KUBECONFIG", "none");
+    let (code, stdout, stderr) = end(command);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+}
+
+#[test]
+fn steps_to_run_are_some_steps() {
+    let project = project();
+    let line = "role run site --cr site.yaml --against embedded";
+    let (code, stdout, stderr) = run(project.path(), &format!("{line} --start-at two --tags a"));
+    assert_eq!((code, &*stdout), (Some(1), ""), "{stderr}");
+    let error =
+        "error: role site: --start-at two with --tags a selects no step, so nothing was done\n";
+    assert_eq!(stderr, error);
+    for flag in ["--tags=", "--tags=a,", "--start-at="] {
+        let (code, _, stderr) = run(project.path(), &format!("{line} {flag}"));
+        assert_eq!(code, Some(2), "{flag}: {stderr}");
+    }
+    let (code, ..) = run(project.path(), &format!("{line} --start-at one --tags a"));
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn a_namespace_is_told_as_wrong_where_it_was_named() {
+    let project = project();
+    let (code, _, stderr) = run(project.path(), "run --watch-namespace a,Bad_NS");
+    assert_eq!(code, Some(2), "{stderr}");
+    let error = "error: --watch-namespace: expected names of namespaces, as in team-a,team-b, found \"Bad_NS\"\n";
+    assert_eq!(stderr, error);
+    let mut command = command(project.path(), "run");
+    command.env("WATCH_NAMESPACE", "Bad_NS");
+    let (code, _, stderr) = end(command);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(
+        stderr.contains("hint: mend the environment variable"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn the_exit_codes_of_a_run_are_in_its_help() {
+    let (code, stdout, _) = run(Path::new("."), "role run --help");
+    assert_eq!(code, Some(0));
+    assert!(stdout.contains("3 the role waits"), "{stdout}");
+}
