@@ -14,7 +14,7 @@ use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Error, ErrorKind};
 
-use self::places::{leftmost, nesting};
+use self::places::{leftmost, nesting, plain};
 
 /// `left ~ right`
 pub const CONCAT: &str = "__concat";
@@ -27,7 +27,8 @@ pub const MULTIPLY: &str = "__multiply";
 pub const READ: &str = "__read";
 /// A value that something is looked for in.
 pub const SEARCHED: &str = "__searched";
-/// A value whose items are gone through, or counted to get at one.
+/// A value whose items are gone through, or counted to get at one; and the bytes of plain text that each
+/// brings.
 pub const ITERATED: &str = "__iterated";
 /// A value that a part is taken of.
 pub const SLICED: &str = "__sliced";
@@ -40,6 +41,10 @@ pub const LIST: &str = "__list";
 const OWN: [&str; 9] = [
     CONCAT, ADD, MULTIPLY, READ, SEARCHED, ITERATED, SLICED, NAMED, LIST,
 ];
+
+/// Bytes of plain text in a loop that are worth counting: what is caught in a variable is bounded by
+/// nothing else.
+const PLAIN: usize = 256;
 
 /// An index that costs nothing to count to.
 const SMALL: u64 = 255;
@@ -330,7 +335,11 @@ impl Rewriting<'_> {
             ];
             self.insert(start, 0, format!(" {ITERATED}("));
             self.expression(&it.iter);
-            self.insert(end, 0, ")".to_owned());
+            let close = match plain(&it.body) {
+                0..PLAIN => ")".to_owned(),
+                bytes => format!(", {bytes})"),
+            };
+            self.insert(end, 0, close);
         }
     }
 
@@ -523,6 +532,23 @@ mod tests {
     fn what_is_read_is_named() {
         for (text, expected) in NAMED_READS {
             assert_eq!(calls(text).replace("  ", " "), *expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn plain_text_of_a_loop_is_counted_where_there_is_much() {
+        let plain = "p".repeat(PLAIN);
+        let text = format!(
+            "{{% for a in b %}}{{% if c %}}{plain}{{% else %}}{{{{ d }}}}{{% endif %}}\
+             {{% for e in f if g %}}p{{% for h in i %}}{plain}p{{% endfor %}}{{% endfor %}}{{% endfor %}}"
+        );
+        let called = calls(&text).replace("  ", " ");
+        for expected in [
+            "{% for a in __iterated( b , 256)%}",
+            "{% for e in __iterated( f )if g %}",
+            "{% for h in __iterated( i , 257)%}",
+        ] {
+            assert!(called.contains(expected), "{called}");
         }
     }
 

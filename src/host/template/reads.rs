@@ -382,7 +382,6 @@ pub(super) fn add_to(environment: &mut Environment<'_>) {
     for (name, reads) in [
         (READ, whole as fn(&Value) -> u64),
         (SEARCHED, searched),
-        (ITERATED, place),
         (SLICED, flat),
         (NAMED, |names| whole(names).saturating_mul(PARSING)),
     ] {
@@ -391,6 +390,12 @@ pub(super) fn add_to(environment: &mut Environment<'_>) {
             Ok::<_, Error>(value)
         });
     }
+    environment.add_function(ITERATED, |value: Value, plain: Option<usize>| {
+        read(place(&value))?;
+        let rounds = items(&value).min(MAX_READ) as usize;
+        bounds::make(rounds.saturating_mul(plain.unwrap_or_default()))?;
+        Ok::<_, Error>(value)
+    });
     environment.add_function(LIST, settled);
 }
 

@@ -476,6 +476,21 @@ fn not_without_bound_much_is_read() {
 }
 
 #[test]
+fn plain_text_that_is_caught_is_counted() {
+    let rounds = |count: usize, body: &str| {
+        let plain = "x".repeat(20_000);
+        format!(
+            "{{% set y %}}{{% for i in range({count}) %}}{plain}{body}{{% endfor %}}{{% endset %}}"
+        )
+    };
+    let error = of_large(MAX_READ, &rounds(90_000, "")).unwrap_err();
+    let expected = "templates/t.yaml:1: a value of more than 16 MiB";
+    assert_eq!(error.message, expected);
+    let within = "{% for j in l %}a line of a manifest, and another one{% endfor %}";
+    of_large(MAX_READ, &rounds(50, within)).unwrap();
+}
+
+#[test]
 fn what_is_not_read_is_not_counted() {
     for cheap in [
         "l | length",

@@ -1,6 +1,6 @@
 //! Where what the tree says is in the text: spans of the tree do not begin where an expression does.
 
-use minijinja::machinery::ast::{Expr, UnaryOpKind};
+use minijinja::machinery::ast::{Expr, Stmt, UnaryOpKind};
 use minijinja::machinery::{Span, Token};
 
 use super::Rewriting;
@@ -169,4 +169,19 @@ pub(super) fn leftmost(expression: &Expr<'_>) -> u32 {
             .map_or_else(|| it.span().start_offset, leftmost),
         Expr::Var(_) | Expr::Const(_) => expression.span().start_offset,
     }
+}
+
+/// Bytes of plain text that a round of a loop writes, those of loops within left out.
+pub(super) fn plain(body: &[Stmt<'_>]) -> usize {
+    let of = |statement: &Stmt<'_>| match statement {
+        Stmt::EmitRaw(it) => it.raw.len(),
+        Stmt::IfCond(it) => plain(&it.true_body).max(plain(&it.false_body)),
+        Stmt::WithBlock(it) => plain(&it.body),
+        Stmt::SetBlock(it) => plain(&it.body),
+        Stmt::AutoEscape(it) => plain(&it.body),
+        Stmt::FilterBlock(it) => plain(&it.body),
+        Stmt::Block(it) => plain(&it.body),
+        _ => 0,
+    };
+    body.iter().map(of).sum()
 }
