@@ -252,6 +252,14 @@ mod tests {
     }
 
     #[test]
+    fn of_a_long_query_a_message_shows_the_begin() {
+        let query = "é".repeat(10_000);
+        let message = select(&Dynamic::UNIT, &query, 1).unwrap_err().to_string();
+        assert!(message.contains(&"é".repeat(SHOWN)), "{message}");
+        assert!(message.chars().count() < 4 * SHOWN, "{message}");
+    }
+
+    #[test]
     fn kubectls_dialect_is_told_of_the_dollar() {
         let message = select(&Dynamic::UNIT, ".status", 1)
             .unwrap_err()
