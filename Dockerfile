@@ -10,6 +10,7 @@ FROM docker.io/library/rust:1.95-alpine AS build
 RUN apk add --no-cache musl-dev make
 WORKDIR /build
 COPY Cargo.toml Cargo.lock ./
+COPY crates crates
 COPY src src
 # Cargo wants to see every target of the manifest.
 COPY tests tests

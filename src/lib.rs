@@ -35,3 +35,8 @@ pub mod script;
 pub mod server;
 pub mod telemetry;
 pub mod watches;
+
+// Here and not in the binary: tests and benchmarks count as the operator does.
+#[global_allocator]
+static ALLOCATOR: allocation_meter::Metered<mimalloc::MiMalloc> =
+    allocation_meter::Metered::new(mimalloc::MiMalloc);
