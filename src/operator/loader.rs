@@ -1,7 +1,7 @@
 //! The project on disk: loaded at start, and again whenever its files change.
 //!
-//! A folder that is moved away or a link that is swapped takes its watch along, so that the files are
-//! watched anew after each change.
+//! A project that cannot be loaded, a missing folder included, is reported, and the last good one serves
+//! on. Following the files never ends.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -73,27 +73,18 @@ impl Loader {
     }
 
     /// Watches the files, from now on.
-    pub(super) fn watch(&self) -> Option<FileWatch> {
+    pub(super) fn watch(&self) -> FileWatch {
         FileWatch::start(&self.watches_file, &self.roles_dir)
-            .inspect_err(|error| {
-                tracing::warn!(%error, "changes of files are seen after a restart only");
-            })
-            .ok()
     }
 
     /// Hands over each version that is right and newer than what was there when the watch began; does
     /// not end.
-    pub(super) async fn follow<F>(
-        &self,
-        mut watch: Option<FileWatch>,
-        serve: impl Fn(Arc<Project>) -> F,
-    ) where
+    pub(super) async fn follow<F>(&self, mut watch: FileWatch, serve: impl Fn(Arc<Project>) -> F)
+    where
         F: Future<Output = ()>,
     {
-        while let Some(current) = watch {
-            current.changed().await;
-            // Before the files are read, so that no change falls in between.
-            watch = self.watch();
+        loop {
+            watch.changed().await;
             match self.load().await {
                 Ok(project) => {
                     tracing::info!(watches = project.watches.len(), "project loaded anew");
@@ -106,7 +97,6 @@ impl Loader {
                 }
             }
         }
-        std::future::pending::<()>().await;
     }
 }
 
@@ -181,6 +171,30 @@ mod tests {
         assert_eq!(kinds, ["B", "B", "C"]);
         fs::write(&script, "let x = ;").unwrap();
         assert!(loader.load().await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_project_that_was_missing_at_a_reload_is_served_once_it_is_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let loader = mk_loader(folder.path());
+        let away = folder.path().join("away");
+        for part in [&loader.roles_dir, &loader.watches_file] {
+            let (sender, mut projects) = tokio::sync::mpsc::unbounded_channel();
+            let mut watch = loader.watch();
+            fs::rename(part, &away).unwrap();
+            // The reload that finds nothing.
+            watch.changed().await;
+            assert!(loader.load().await.is_err());
+            let following = loader.follow(watch, |project| {
+                sender.send(project).unwrap();
+                std::future::ready(())
+            });
+            fs::rename(&away, part).unwrap();
+            tokio::select! {
+                project = projects.recv() => assert_eq!(project.unwrap().watches.len(), 1),
+                () = following => unreachable!("does not end"),
+            }
+        }
     }
 
     #[tokio::test]

@@ -1,11 +1,18 @@
 //! Notices that the files of a project may have changed.
 //!
-//! Watched are the folders, not the files: an editor replaces a file, and a mounted `ConfigMap` changes by
-//! a symbolic link beside it (`..data`) that is moved to a new folder. What changed is not told: the
-//! reader loads all anew and compares digests. What lies beside watches.yaml and is no part of the
-//! project is no change: it may be the log that the operator itself writes to.
+//! Two mechanisms work together. Events of the operating system report a change at once; they follow
+//! folders, because an editor replaces a file, and a mounted `ConfigMap` changes by a symbolic link beside
+//! it (`..data`). Events get lost: a folder that is missing cannot be watched, a folder that is replaced
+//! takes its watch along, a queue overflows, a system runs out of watches. So the names, sizes and times of
+//! all files are compared every few seconds, too, and a watch on the files never ends.
+//!
+//! A file beside watches.yaml that is no part of the project is no change: it may be the log that the
+//! operator itself writes.
 
 use std::ffi::OsString;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,24 +20,124 @@ use std::time::Duration;
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
+use twox_hash::XxHash3_64;
 
 use crate::clock;
 
 /// Writers of several files pause less than this between them.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// A watch on the files of a project; it ends when dropped.
+/// Time between two comparisons of the files; one takes about a microsecond per file.
+const CHECK: Duration = Duration::from_secs(5);
+
+/// Bounds of a comparison, for folders that contain themselves by a link.
+const MOST_FILES: usize = 20_000;
+const MOST_LEVELS: usize = 16;
+
+/// A watch on the files of a project; it ends when dropped, and not before.
 #[derive(Debug)]
 pub struct FileWatch {
-    changed: Arc<Notify>,
-    _watcher: RecommendedWatcher,
+    files: Files,
+    notified: Arc<Notify>,
+    /// `None` while the system reports no events.
+    events: Option<RecommendedWatcher>,
+    /// The fingerprint of the files when the last change was reported.
+    known: u64,
 }
 
 impl FileWatch {
-    /// Watches a watches.yaml and a roles folder.
-    pub fn start(watches_file: &Path, roles_dir: &Path) -> notify::Result<Self> {
-        let changed = Arc::new(Notify::new());
-        let notify = Arc::clone(&changed);
+    /// Starts to watch a watches.yaml and a roles folder, which may both be missing.
+    pub fn start(watches_file: &Path, roles_dir: &Path) -> Self {
+        let files = Files {
+            watches_file: watches_file.to_owned(),
+            roles_dir: roles_dir.to_owned(),
+        };
+        let notified = Arc::default();
+        let events = files.events(&notified);
+        if let Err(error) = &events {
+            report_lost(error);
+        }
+        Self {
+            events: events.ok(),
+            known: files.fingerprint(),
+            notified,
+            files,
+        }
+    }
+
+    /// Waits until a file may have changed since the last call, and then until none changes for a
+    /// moment.
+    pub async fn changed(&mut self) {
+        loop {
+            tokio::select! {
+                () = self.notified.notified() => break,
+                () = clock::sleep(CHECK) => if self.check() { break },
+            }
+        }
+        loop {
+            tokio::select! {
+                () = self.notified.notified() => {}
+                () = clock::sleep(QUIET) => break,
+            }
+        }
+        // Before the caller reads the files, so that no change falls in between. Watched anew each
+        // time: the folders may be others now.
+        self.watch_anew();
+        self.known = self.files.fingerprint();
+    }
+
+    /// Returns whether a file changed without an event.
+    fn check(&mut self) -> bool {
+        if self.events.is_none() {
+            self.watch_anew();
+        }
+        self.files.fingerprint() != self.known
+    }
+
+    fn watch_anew(&mut self) {
+        match self.files.events(&self.notified) {
+            Ok(events) => {
+                if self.events.replace(events).is_none() {
+                    tracing::debug!("the system reports changes of files again");
+                }
+            }
+            Err(error) => {
+                if self.events.take().is_some() {
+                    report_lost(&error);
+                }
+            }
+        }
+    }
+}
+
+/// A folder that is missing is for its reader to report.
+fn report_lost(error: &notify::Error) {
+    let is_missing = match &error.kind {
+        notify::ErrorKind::PathNotFound => true,
+        notify::ErrorKind::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
+    };
+    if is_missing {
+        return;
+    }
+    tracing::warn!(%error, "cannot watch the files: comparing them every {CHECK:?}");
+}
+
+/// The files that are watched.
+#[derive(Debug)]
+struct Files {
+    watches_file: PathBuf,
+    roles_dir: PathBuf,
+}
+
+impl Files {
+    /// Asks the system for events.
+    fn events(&self, notified: &Arc<Notify>) -> notify::Result<RecommendedWatcher> {
+        let Self {
+            watches_file,
+            roles_dir,
+        } = self;
+        let notified = Arc::clone(notified);
         let beside = Beside::of(watches_file, roles_dir);
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             // An error means that events may be lost.
@@ -38,7 +145,7 @@ impl FileWatch {
                 .as_ref()
                 .map_or(true, |event| is_change(event) && !beside.is_all_of(event))
             {
-                notify.notify_one();
+                notified.notify_one();
             }
         })?;
         for file in [watches_file, roles_dir] {
@@ -46,19 +153,52 @@ impl FileWatch {
         }
         // Last: watches.yaml may lie in the roles folder, which then must stay watched in depth.
         watcher.watch(roles_dir, RecursiveMode::Recursive)?;
-        Ok(Self {
-            changed,
-            _watcher: watcher,
-        })
+        Ok(watcher)
     }
 
-    /// Waits until something changed since the last call, and then until nothing does for a moment.
-    pub async fn changed(&self) {
-        self.changed.notified().await;
-        loop {
-            tokio::select! {
-                () = self.changed.notified() => {}
-                () = clock::sleep(QUIET) => return,
+    /// Hashes names, sizes and times of all files, links followed.
+    fn fingerprint(&self) -> u64 {
+        let mut walk = Walk {
+            hasher: XxHash3_64::new(),
+            left: MOST_FILES,
+        };
+        walk.file(&self.watches_file, 0);
+        walk.file(&self.roles_dir, MOST_LEVELS);
+        walk.hasher.finish()
+    }
+}
+
+struct Walk {
+    hasher: XxHash3_64,
+    left: usize,
+}
+
+impl Walk {
+    /// Takes in a file, or a folder down to `levels` below it.
+    fn file(&mut self, path: &Path, levels: usize) {
+        self.left = self.left.saturating_sub(1);
+        path.hash(&mut self.hasher);
+        let Ok(metadata) = fs::metadata(path) else {
+            return;
+        };
+        let inode = (metadata.dev(), metadata.ino());
+        let modified = (metadata.mtime(), metadata.mtime_nsec());
+        if !metadata.is_dir() {
+            (inode, modified, metadata.len()).hash(&mut self.hasher);
+        } else if levels > 0 {
+            inode.hash(&mut self.hasher);
+            self.folder(path, levels - 1);
+        }
+    }
+
+    fn folder(&mut self, path: &Path, levels: usize) {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        names.retain(|name| !name.as_encoded_bytes().starts_with(b"."));
+        names.sort();
+        for name in names {
+            if self.left > 0 {
+                self.file(&path.join(name), levels);
             }
         }
     }
@@ -120,7 +260,68 @@ fn folder_of(file: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
+
+    /// A watch that gets no events, as where the system has none left to give.
+    fn without_events(root: &Path) -> FileWatch {
+        let mut watch = FileWatch::start(&root.join("watches.yaml"), &root.join("roles"));
+        watch.events = None;
+        watch.notified = Arc::default();
+        watch
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_without_an_event_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, roles) = (folder.path(), folder.path().join("roles"));
+        fs::create_dir_all(roles.join("web/tasks")).unwrap();
+        let changes: [&dyn Fn(); 5] = [
+            &|| fs::write(root.join("watches.yaml"), "[]").unwrap(),
+            &|| fs::write(roles.join("web/tasks/main.rhai"), "1").unwrap(),
+            &|| fs::rename(&roles, root.join("former")).unwrap(),
+            &|| symlink("former", &roles).unwrap(),
+            &|| fs::remove_dir_all(root.join("former")).unwrap(),
+        ];
+        for change in changes {
+            let mut watch = without_events(root);
+            let started = clock::now();
+            change();
+            watch.changed().await;
+            assert!(started.elapsed() >= CHECK, "found by a comparison");
+            assert_eq!(watch.known, watch.files.fingerprint());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn events_come_again_once_the_folder_is_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let mut watch = FileWatch::start(&root.join("watches.yaml"), &root.join("roles"));
+        assert!(watch.events.is_none(), "there is no folder to watch");
+        fs::create_dir(root.join("roles")).unwrap();
+        watch.changed().await;
+        assert!(watch.events.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn files_that_stay_are_no_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let roles = folder.path().join("roles");
+        fs::create_dir_all(&roles).unwrap();
+        symlink(".", roles.join("itself")).unwrap();
+        let mut watch = without_events(folder.path());
+        let changed = tokio::time::timeout(CHECK * 10, watch.changed()).await;
+        assert!(changed.is_err());
+    }
+
+    #[test]
+    fn lost_events_are_a_change() {
+        let overflow = Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
+        let beside = Beside::of(Path::new("watches.yaml"), Path::new("roles"));
+        assert!(is_change(&overflow) && !beside.is_all_of(&overflow));
+    }
 
     #[test]
     fn what_lies_beside_the_project_is_no_change() {

@@ -328,7 +328,7 @@ fn a_finalize_script_without_a_finalizer_is_a_warning() {
 }
 
 /// Waits for a change; the runner's own time limit is the deadline.
-async fn changes(watch: &FileWatch, change: impl FnOnce()) {
+async fn changes(watch: &mut FileWatch, change: impl FnOnce()) {
     change();
     watch.changed().await;
 }
@@ -337,17 +337,17 @@ async fn changes(watch: &FileWatch, change: impl FnOnce()) {
 async fn an_edited_a_new_and_a_removed_file_are_noticed() {
     let folder = mk_folder(&[("watches.yaml", "[]"), ("roles/web/tasks/main.rhai", "1")]);
     let root = folder.path();
-    let watch = FileWatch::start(&root.join("watches.yaml"), &root.join("roles")).unwrap();
-    changes(&watch, || write(root, &[("watches.yaml", "[ ]")])).await;
-    changes(&watch, || {
+    let mut watch = FileWatch::start(&root.join("watches.yaml"), &root.join("roles"));
+    changes(&mut watch, || write(root, &[("watches.yaml", "[ ]")])).await;
+    changes(&mut watch, || {
         write(root, &[("roles/web/tasks/main.rhai", "2")]);
     })
     .await;
-    changes(&watch, || {
+    changes(&mut watch, || {
         write(root, &[("roles/new/tasks/main.rhai", "2")]);
     })
     .await;
-    changes(&watch, || {
+    changes(&mut watch, || {
         fs::remove_dir_all(root.join("roles/web")).unwrap();
     })
     .await;
@@ -367,21 +367,21 @@ async fn the_log_beside_the_project_is_no_change() {
         root.join("roles"),
         root.join("log"),
     );
-    let watch = FileWatch::start(&file, &roles).unwrap();
+    let mut watch = FileWatch::start(&file, &roles);
     // To this one the log is watches.yaml: when it has seen the change, the other might have, too.
-    let marker = FileWatch::start(&log, &roles).unwrap();
-    changes(&marker, || write(&root, &[("log", "started")])).await;
+    let mut marker = FileWatch::start(&log, &roles);
+    changes(&mut marker, || write(&root, &[("log", "started")])).await;
     assert!(futures::FutureExt::now_or_never(watch.changed()).is_none());
-    changes(&watch, || write(&root, &[("watches.yaml", "[ ]")])).await;
+    changes(&mut watch, || write(&root, &[("watches.yaml", "[ ]")])).await;
 }
 
 #[tokio::test]
 async fn watches_may_lie_among_the_roles() {
     let folder = mk_folder(&[("watches.yaml", "[]"), ("web/tasks/main.rhai", "1")]);
     let root = folder.path();
-    let watch = FileWatch::start(&root.join("watches.yaml"), root).unwrap();
-    changes(&watch, || write(root, &[("web/tasks/main.rhai", "2")])).await;
-    changes(&watch, || write(root, &[("watches.yaml", "[ ]")])).await;
+    let mut watch = FileWatch::start(&root.join("watches.yaml"), root);
+    changes(&mut watch, || write(root, &[("web/tasks/main.rhai", "2")])).await;
+    changes(&mut watch, || write(root, &[("watches.yaml", "[ ]")])).await;
 }
 
 #[tokio::test]
@@ -395,8 +395,8 @@ async fn the_swap_of_a_mounted_config_map_is_noticed() {
     symlink("..1", mount.join("..data")).unwrap();
     symlink("..data/watches.yaml", mount.join("watches.yaml")).unwrap();
     let file = mount.join("watches.yaml");
-    let watch = FileWatch::start(&file, &folder.path().join("roles")).unwrap();
-    changes(&watch, || {
+    let mut watch = FileWatch::start(&file, &folder.path().join("roles"));
+    changes(&mut watch, || {
         symlink("..2", mount.join("..data_tmp")).unwrap();
         fs::rename(mount.join("..data_tmp"), mount.join("..data")).unwrap();
     })
@@ -408,9 +408,9 @@ async fn the_swap_of_a_mounted_config_map_is_noticed() {
 async fn reading_is_no_change() {
     let folder = mk_folder(&[("watches.yaml", "[]"), ("roles/web/tasks/main.rhai", "1")]);
     let root = folder.path();
-    let watch = FileWatch::start(&root.join("watches.yaml"), &root.join("roles")).unwrap();
+    let mut watch = FileWatch::start(&root.join("watches.yaml"), &root.join("roles"));
     load_project(&folder).unwrap();
     // What is written after the reading is the first change that is seen.
     assert!(futures::FutureExt::now_or_never(watch.changed()).is_none());
-    changes(&watch, || write(root, &[("watches.yaml", "[ ]")])).await;
+    changes(&mut watch, || write(root, &[("watches.yaml", "[ ]")])).await;
 }

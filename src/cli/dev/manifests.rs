@@ -44,19 +44,12 @@ impl Manifests {
 
     /// Applies what changes from now on; does not end.
     pub(super) async fn follow(mut self, cluster: &Cluster) {
-        while self.folder.is_dir() {
-            let watch = match FileWatch::start(&self.folder, &self.folder) {
-                Ok(watch) => watch,
-                Err(error) => {
-                    tracing::warn!(%error, "changes of manifests are seen after a restart only");
-                    break;
-                }
-            };
-            // What changed before there was a watch.
+        let mut watch = FileWatch::start(&self.folder, &self.folder);
+        loop {
+            // First, what changed before there was a watch.
             self.renew(cluster).await;
             watch.changed().await;
         }
-        std::future::pending::<()>().await;
     }
 
     async fn renew(&mut self, cluster: &Cluster) {
