@@ -26,10 +26,6 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-/// As in the product's binary.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Requests of one round, and how many of them are under way at once.
 const ROUND: usize = 200;
 const AT_ONCE: usize = 8;

@@ -118,10 +118,6 @@ fn pipeline() -> String {
     steps.chain([status]).collect()
 }
 
-/// As in the product's binary.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() {
     divan::main();
 }
