@@ -1,10 +1,15 @@
 //! The process's own HTTP servers: metrics, health, readiness.
 //!
-//! Each has its own address. A server runs until it is told to stop and then answers what it has begun.
+//! Each has its own address. A server runs until it is told to stop, and then finishes within a second
+//! what it has begun. [`serve`] holds the bounds on clients.
 
 mod address;
+mod connections;
 mod health;
 mod metrics;
+mod serve;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::net::SocketAddr;
@@ -57,9 +62,7 @@ impl Server {
     }
 
     /// Answers until `shutdown`.
-    pub async fn run(self, shutdown: CancellationToken) -> io::Result<()> {
-        axum::serve(self.listener, self.router)
-            .with_graceful_shutdown(shutdown.cancelled_owned())
-            .await
+    pub async fn run(self, shutdown: CancellationToken) {
+        serve::serve(self.listener, self.router, shutdown).await;
     }
 }

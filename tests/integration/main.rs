@@ -24,6 +24,7 @@ mod leader;
 mod misbehaving;
 mod operator;
 mod pipelines;
+mod ports;
 mod reclaim;
 mod role_run;
 mod scale;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         misbehaving::tests(),
         operator::tests(),
         pipelines::tests(),
+        ports::tests(),
         reclaim::tests(),
         role_run::tests(),
         scale::tests(),

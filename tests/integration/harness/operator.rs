@@ -27,6 +27,7 @@ pub(crate) struct Start<'a> {
     user: Option<User>,
     proxy: Option<&'a Proxy>,
     program: PathBuf,
+    files: Option<usize>,
     flags: Vec<OsString>,
     environment: Vec<(String, String)>,
 }
@@ -58,6 +59,7 @@ impl Operator {
             user: None,
             proxy: None,
             program: env!("CARGO_BIN_EXE_rhai-operator").into(),
+            files: None,
             flags: Vec::new(),
             environment: Vec::new(),
         }
@@ -82,6 +84,12 @@ impl<'a> Start<'a> {
     pub(crate) fn with_functions_of_tests(mut self) -> anyhow::Result<Self> {
         self.program = std::env::current_exe()?;
         Ok(self.variable(AS_OPERATOR, "true"))
+    }
+
+    /// Has so many files open at most.
+    pub(crate) fn files(mut self, limit: usize) -> Self {
+        self.files = Some(limit);
+        self
     }
 
     /// Further arguments of `run`.
@@ -118,6 +126,7 @@ impl<'a> Start<'a> {
             user,
             proxy,
             program,
+            files,
             flags,
             environment,
         } = self;
@@ -131,7 +140,7 @@ impl<'a> Start<'a> {
         };
         let log = case.path(&format!("{}.log", case.unique("operator")));
         let output = File::create(&log)?;
-        let child = Command::new(program)
+        let child = command(program, files)
             .arg("run")
             .arg("--watches-file")
             .arg(project.watches_file())
@@ -166,6 +175,19 @@ impl<'a> Start<'a> {
             cluster: case.cluster.clone(),
         })
     }
+}
+
+/// Runs a program with so many open files at most.
+fn command(program: PathBuf, files: Option<usize>) -> Command {
+    let Some(limit) = files else {
+        return Command::new(program);
+    };
+    let mut shell = Command::new("sh");
+    shell
+        .arg("-c")
+        .arg(format!(r#"ulimit -n {limit} && exec "$0" "$@""#))
+        .arg(program);
+    shell
 }
 
 /// A new user who may do everything: each operator's requests can be told apart.
