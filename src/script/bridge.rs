@@ -24,6 +24,7 @@ pub fn block_on<T>(
     if !run.count_host_call() {
         return Err(run.stop(Stop::Limit(Limit::HostCalls), Some(Place::of(cx))));
     }
+    checkpoint()?;
     let answer = run.runtime.block_on(async {
         tokio::select! {
             biased;
@@ -95,10 +96,22 @@ pub fn variable(name: &str) -> Option<Dynamic> {
     current::variable(name)
 }
 
-/// Counts a value that native code keeps while its program is at work among what the run holds: an error
-/// that ends the run, where that is too much.
-pub fn hold(value: &Dynamic) -> Result<(), Box<EvalAltResult>> {
-    current::hold(value)
+/// Returns an error that ends the run of this thread, uncatchably, where the run is cancelled, past its
+/// deadline, or has allocated more than it may. Without a run on this thread, all is well.
+///
+/// Native code that takes more than some milliseconds, or that allocates in a loop, calls this between
+/// two steps of its work.
+pub fn checkpoint() -> Result<(), Box<EvalAltResult>> {
+    let Some(run) = current::run() else {
+        return Ok(());
+    };
+    if run.stopped().is_some() {
+        return Err(current::over());
+    }
+    match current::interruption(&run) {
+        Some(why) => Err(run.stop(why, run.last_call())),
+        None => Ok(()),
+    }
 }
 
 /// Runs a program's entry on this thread, within the current run.

@@ -11,11 +11,12 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use allocation_meter::Measurement;
 use rhai::{Dynamic, Engine, EvalAltResult, EvalContext, Map, Module, Position, Shared};
 
 use super::engine::Engine as Shell;
 use super::limits::{Limit, MAX_INCLUDES};
-use super::memory::{self, Meter};
+use super::nesting;
 use super::program::Program;
 use super::run::{Run, Stop, Variables};
 
@@ -24,6 +25,10 @@ const STRIDE: u64 = 256;
 
 /// Operations that a stopped run may go on for, to meet a variable: enough for any expression.
 const GRACE: u64 = 64;
+
+/// Bytes that a run stopped by its memory may allocate more on the way there: one text of the largest
+/// size.
+const GRACE_BYTES: isize = 16 << 20;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -39,6 +44,8 @@ thread_local! {
     static OPERATIONS: Cell<u64> = const { Cell::new(0) };
     static NEXT_LOOK: Cell<u64> = const { Cell::new(u64::MAX) };
     static PHASE: Cell<Phase> = const { Cell::new(Phase::Running) };
+    /// The count of the thread's bytes that a run must not exceed.
+    static MEMORY_END: Cell<isize> = const { Cell::new(isize::MAX) };
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
@@ -55,7 +62,7 @@ struct Running {
     program: Arc<Program>,
     variables: Vec<(&'static str, Served)>,
     modules: Vec<(String, Shared<Module>)>,
-    memory: Meter,
+    nesting: nesting::Watch,
 }
 
 /// A variable as it is handed out: shared, so that reading one field of a large map copies that field
@@ -130,22 +137,8 @@ impl Running {
             program,
             variables,
             modules: Vec::new(),
-            memory: Meter::default(),
+            nesting: nesting::Watch::default(),
         }
-    }
-}
-
-impl Current {
-    /// An error that ends the run, where its programs hold more than they may.
-    fn check_memory(&self) -> Result<(), Box<EvalAltResult>> {
-        let frames = self.frames.iter();
-        let held = frames
-            .map(|frame| frame.memory.total())
-            .fold(0, usize::saturating_add);
-        if held > self.run.limits.memory {
-            return Err(self.run.stop(Stop::Limit(Limit::Memory), None));
-        }
-        Ok(())
     }
 }
 
@@ -157,7 +150,10 @@ impl Running {
 }
 
 /// Takes the thread for a run; free again when dropped.
-pub(super) struct Entered;
+pub(super) struct Entered {
+    /// The bytes that the thread allocates from here on are the run's.
+    _memory: Measurement,
+}
 
 /// Begins a run on this thread.
 pub(super) fn enter(
@@ -169,6 +165,9 @@ pub(super) fn enter(
     OPERATIONS.set(0);
     NEXT_LOOK.set(0);
     PHASE.set(Phase::Running);
+    let memory = Measurement::start();
+    let limit = isize::try_from(run.limits.memory).unwrap_or(isize::MAX);
+    MEMORY_END.set(allocation_meter::live().saturating_add(limit));
     let seen = vec![program.clone()];
     let frames = vec![Running::new(program, variables)];
     CURRENT.set(Some(Current {
@@ -177,11 +176,12 @@ pub(super) fn enter(
         frames,
         seen,
     }));
-    Entered
+    Entered { _memory: memory }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
+        MEMORY_END.set(isize::MAX);
         // Taken out first: dropping a script's values must not find the cell borrowed.
         let current = CURRENT.take();
         drop(current);
@@ -265,18 +265,6 @@ pub(super) fn variable(name: &str) -> Option<Dynamic> {
     .flatten()
 }
 
-/// Weighs a value that native code keeps while the program is at work.
-pub(super) fn hold(value: &Dynamic) -> Result<(), Box<EvalAltResult>> {
-    let weight = memory::estimate(value);
-    with(|current| {
-        if let Some(frame) = current.frames.last_mut() {
-            frame.memory.hold(weight);
-        }
-        current.check_memory()
-    })
-    .unwrap_or(Ok(()))
-}
-
 /// Runs `body` with another program's variables and modules; none when programs nest too deeply.
 pub(super) fn within<T>(
     program: &Arc<Program>,
@@ -334,7 +322,7 @@ pub(super) fn hook(engine: &mut Engine) {
 fn on_operation() -> Option<Dynamic> {
     let operations = OPERATIONS.get() + 1;
     OPERATIONS.set(operations);
-    if operations < NEXT_LOOK.get() {
+    if operations < NEXT_LOOK.get() && !is_memory_exceeded() {
         return None;
     }
     look(operations)
@@ -350,20 +338,34 @@ fn look(operations: u64) -> Option<Dynamic> {
     let why = if operations > limit {
         Some(Stop::Limit(Limit::Operations))
     } else {
-        run.interrupted()
+        interruption(&run)
     };
     if let Some(why) = why {
         run.mark_stopped(why, None);
         PHASE.set(Phase::Stopping);
         NEXT_LOOK.set(operations + GRACE);
+        MEMORY_END.set(allocation_meter::peak().saturating_add(GRACE_BYTES));
     } else {
         NEXT_LOOK.set((operations + STRIDE).min(limit + 1));
     }
     None
 }
 
-/// Serves the run's variables, and looks after what only shows here: the depth of calls and the memory
-/// that local variables hold.
+/// Returns whether the run held more than it may at any moment, the time within native calls included.
+pub(super) fn is_memory_exceeded() -> bool {
+    allocation_meter::peak() > MEMORY_END.get()
+}
+
+/// Why the run of this thread must end now, if it must.
+pub(super) fn interruption(run: &Run) -> Option<Stop> {
+    if is_memory_exceeded() {
+        return Some(Stop::Limit(Limit::Memory));
+    }
+    run.interrupted()
+}
+
+/// Serves the run's variables, and looks after what only shows here: the depth of calls and how deeply
+/// local variables are nested.
 fn on_variable(
     name: &str,
     index: usize,
@@ -390,9 +392,9 @@ fn on_variable(
         if local.is_shared() && local.tag() == CAPTURED {
             return Ok(frame.serve(name, level));
         }
-        if frame.memory.is_due(local, OPERATIONS.get()) {
-            frame.memory.weigh(level, context.scope(), OPERATIONS.get());
-            current.check_memory()?;
+        let exceeded = (frame.nesting).is_exceeded(local, context.scope(), OPERATIONS.get());
+        if exceeded {
+            return Err(current.run.stop(Stop::Limit(Limit::Nesting), None));
         }
         Ok(None)
     })

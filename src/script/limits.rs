@@ -44,7 +44,7 @@ pub struct Limits {
     /// Operations of the engine (an expression evaluated, a statement run, a function called). The
     /// default takes some seconds; a role needs thousands.
     pub operations: u64,
-    /// Bytes that the variables of the run may hold, by estimate.
+    /// Bytes that the run may hold at a time: all that its thread allocates, in native calls too.
     pub memory: usize,
     /// Calls within calls; at most 64.
     pub depth: usize,
@@ -71,6 +71,8 @@ pub enum Limit {
     /// [`Limits::memory`], or the largest value: 16 MiB of text, 100,000 elements of arrays, 400,000
     /// entries of maps.
     Memory,
+    /// Levels of arrays and maps within one another; 1,000 for all runs.
+    Nesting,
     /// [`Limits::depth`], or programs that include one another.
     Depth,
     /// [`Limits::host_calls`].
@@ -83,6 +85,7 @@ impl Limit {
         match self {
             Self::Operations => "operations",
             Self::Memory => "memory",
+            Self::Nesting => "nesting",
             Self::Depth => "depth",
             Self::HostCalls => "host_calls",
         }

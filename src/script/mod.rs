@@ -26,10 +26,10 @@ mod error;
 mod excerpts;
 mod fragment;
 mod limits;
-mod memory;
 mod mentions;
 mod modules;
 mod names;
+mod nesting;
 mod panics;
 mod part;
 mod pool;
@@ -42,13 +42,15 @@ mod tests;
 pub mod value;
 mod worker;
 
-pub use bridge::{block_on, end, evaluate, hold, include, put_variable, set_variable, variable};
+pub use bridge::{
+    block_on, checkpoint, end, evaluate, include, put_variable, set_variable, variable,
+};
 pub use engine::Engine;
 pub use error::{Error, Frame, HostError, Kind};
 pub use fragment::{Excerpt, Form, Fragment, Places};
 pub use limits::{Limit, Limits};
 pub use mentions::{Mention, Property};
-pub use part::{Failure, Native, at, attempt, check};
+pub use part::{Failure, Native, at, attempt};
 pub use pool::{Job, Pool};
 pub use program::Program;
 pub use run::{Run, Variables};

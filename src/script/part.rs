@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rhai::{Dynamic, EvalAltResult, NativeCallContext, Position};
 
 use super::current;
-use super::error::{Error, Place, report};
+use super::error::{Error, report};
 use super::run::{Run, Stop};
 
 /// What a program without an entry of its own runs: code of the host.
@@ -41,15 +41,6 @@ pub fn attempt<T>(
     run.go_on();
     current::go_on();
     Ok(Err(Failure { error, thrown }))
-}
-
-/// Whether the run must end, for native code that neither waits nor evaluates.
-pub fn check(cx: &NativeCallContext) -> Result<(), Box<EvalAltResult>> {
-    let run = Run::of(cx)?;
-    match run.interrupted() {
-        Some(why) => Err(run.stop(why, Some(Place::of(cx)))),
-        None => Ok(()),
-    }
 }
 
 /// Calls host functions as from a place of a file, which errors then name: within `name`.

@@ -10,6 +10,7 @@ mod values;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rhai::plugin::export_module;
 use rhai::{Dynamic, EvalAltResult, NativeCallContext};
 use tokio::runtime::Handle;
@@ -58,6 +59,20 @@ mod host {
         Err(HostError::new("invalid", "a name is needed").into())
     }
 
+    /// Keeps a text for the rest of the run.
+    #[rhai_fn(volatile, return_raw)]
+    pub(crate) fn collect(cx: NativeCallContext, text: &str) -> Answer<()> {
+        let state = Run::of(&cx)?.state::<State>().ok_or("no state")?;
+        state.collected.lock().push(text.to_owned());
+        Ok(())
+    }
+
+    /// Holds this many bytes until it returns.
+    #[rhai_fn(volatile)]
+    pub(crate) fn borrow(bytes: i64) {
+        drop(Vec::<u8>::with_capacity(usize::try_from(bytes).unwrap()));
+    }
+
     #[rhai_fn(volatile)]
     pub(crate) fn crash() {
         panic!("the host is broken")
@@ -84,6 +99,8 @@ mod host {
 struct State {
     /// Told by `hang`.
     hanging: tokio::sync::Notify,
+    /// What `collect` was given.
+    collected: Mutex<Vec<String>>,
     /// What `include_role` runs.
     included: Option<Arc<Program>>,
 }

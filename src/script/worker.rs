@@ -11,7 +11,7 @@ use super::limits::Limit;
 use super::part::Native;
 use super::program::Program;
 use super::run::{Run, Stop, Variables};
-use super::{bridge, current, memory, panics};
+use super::{bridge, current, nesting, panics};
 
 /// Runs a program to its end, whatever that is.
 pub(super) fn run(
@@ -51,7 +51,12 @@ pub(super) fn run(
         Ok(value) => {
             let value = value.flatten();
             // What is nested without bounds must not leave this thread: only here is the stack large.
-            if memory::estimate(&value) > run.limits.memory {
+            if nesting::is_too_deep(&value) {
+                run.mark_stopped(Stop::Limit(Limit::Nesting), None);
+                return Err(failed(None));
+            }
+            // What the last call allocated, no operation looked at.
+            if current::is_memory_exceeded() {
                 run.mark_stopped(Stop::Limit(Limit::Memory), None);
                 return Err(failed(None));
             }

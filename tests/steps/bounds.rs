@@ -209,7 +209,10 @@ pub(crate) async fn what_a_run_may_use_up_is_bounded(ground: Ground) {
     stage.rewrite(&[(MAIN, GREEDY)]);
     stage.limits().memory = 1 << 20;
     let why = stage.fails().await;
-    assert!(why.contains("its variables hold more than 1 MiB"), "{why}");
+    assert!(
+        why.contains("the run holds more than 1 MiB of memory"),
+        "{why}"
+    );
     stage.limits().memory = 64 << 20;
     stage.done().await;
 }

@@ -10,7 +10,7 @@ use super::super::{Answer, path};
 use super::action::Made;
 use super::value;
 use super::verdict::{Failure, Stand, Wait, ending};
-use super::walk::{Walk, hold, state};
+use super::walk::{Walk, state};
 use crate::clock::{self, Instant};
 use crate::role::pipeline::{Step, scope};
 use crate::script;
@@ -61,12 +61,11 @@ impl Walk<'_> {
         let outer = script::variable(scope::ITEM).unwrap_or_default();
         let (mut results, mut waits, mut failures) = (Array::new(), Vec::new(), Vec::new());
         for (index, item) in items.into_iter().enumerate() {
-            script::check(cx)?;
+            script::checkpoint()?;
             script::set_variable(scope::ITEM, item);
             self.session.open.lock().set_item(Some(index));
             match self.contain(cx, step, |cx| self.once(cx, step))? {
                 Stand::Done(result) => {
-                    hold(step, &result)?;
                     results.push(result);
                 }
                 Stand::Waiting(more) => waits.extend(more.into_iter().map(|wait| Wait {

@@ -10,7 +10,7 @@ use super::super::session::Session;
 use super::super::steps::{Selection, State};
 use super::step::Opened;
 use super::verdict::{Stand, Verdict, position};
-use crate::role::pipeline::{Action, Step, order, scope};
+use crate::role::pipeline::{Step, order, scope};
 use crate::script;
 
 /// A pipeline that is being run.
@@ -90,7 +90,7 @@ impl<'a> Walk<'a> {
         stands: &[Option<Stand>],
         is_chosen: bool,
     ) -> Answer<Stand> {
-        script::check(cx)?;
+        script::checkpoint()?;
         let step = &steps[index];
         let opened = Opened::new(self.session, step);
         let stand = match blockers(step, stands) {
@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
             self.keep_marks(&opened.path(), &stand, stands);
         }
         if let Stand::Done(result) = &stand {
-            self.register(step, result)?;
+            self.register(step, result);
         }
         opened.close(steps, index, &stand);
         Ok(stand)
@@ -128,16 +128,12 @@ impl<'a> Walk<'a> {
     }
 
     /// Makes a result known.
-    fn register(&self, step: &Step, result: &Dynamic) -> Answer<()> {
+    fn register(&self, step: &Step, result: &Dynamic) {
         let Some(name) = &step.register else {
-            return Ok(());
+            return;
         };
-        if step.repeat.is_none() {
-            hold(step, result)?;
-        }
         let hidden = script::put_variable(scope::RESULTS, name, Some(result.clone()));
         self.own.borrow_mut().push((Arc::clone(name), hidden));
-        Ok(())
     }
 
     /// Does a list with names of its own: what its steps made is given back and then out of sight.
@@ -147,14 +143,6 @@ impl<'a> Walk<'a> {
         let made = self.results();
         self.own.replace(own);
         Ok((answer, made))
-    }
-}
-
-/// Weighs what is kept of a step; what steps within it made was weighed when they made it.
-pub(super) fn hold(step: &Step, result: &Dynamic) -> Answer<()> {
-    match step.action {
-        Action::Block(_) | Action::Include(_) => Ok(()),
-        _ => script::hold(result),
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Error, Frame, Kind, Place};
 use crate::script::engine::Engine;
 use crate::script::fragment::numbers;
 use crate::script::limits::{Limit, MAX_VARIABLES};
-use crate::script::memory;
+use crate::script::nesting::{self, MAX_NESTING};
 use crate::script::program::Program;
 use crate::script::run::{Run, Stop, Stopped};
 use crate::script::value;
@@ -176,7 +176,14 @@ fn stopped(run: &Run, why: Stop) -> Said {
                     Some("does a loop never end?"),
                 ),
                 Limit::Memory => (
-                    format!("its variables hold more than {} MiB", limits.memory >> 20),
+                    format!(
+                        "the run holds more than {} MiB of memory",
+                        limits.memory >> 20
+                    ),
+                    None,
+                ),
+                Limit::Nesting => (
+                    format!("a value is nested more than {MAX_NESTING} levels deep"),
                     None,
                 ),
                 Limit::Depth => (
@@ -244,8 +251,8 @@ fn too_large(engine: &Engine, what: &str) -> String {
 /// What a script threw, or a host function that it did not catch.
 fn thrown_value(run: &Run, thrown: &Dynamic) -> Said {
     // What is nested without bounds must not leave the thread of the run: only there is the stack large.
-    if memory::estimate(thrown) > run.limits.memory {
-        return stopped(run, Stop::Limit(Limit::Memory));
+    if nesting::is_too_deep(thrown) {
+        return stopped(run, Stop::Limit(Limit::Nesting));
     }
     let own_message = thrown.as_map_ref().ok().and_then(|map| {
         let message = map.get("message")?;

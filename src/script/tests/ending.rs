@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 use super::{Error, Limits, Pool, State, compile, engine, failure, job};
 use crate::clock;
-use crate::script::{Kind, Limit};
+use crate::script::{Kind, Limit, Run, checkpoint};
 
 /// Runs that never end by themselves.
 const ENDLESS: [&str; 13] = [
@@ -282,6 +282,10 @@ async fn many_variables_together_are_bounded() {
         "let a = []; a.pad(5000, #{ a: 1 }); let b = a; let c = a; let n = 0; loop { n += a.len() }",
         // By calls within calls.
         "fn f(n) { let a = []; a.pad(1000, #{ a: 1 }); let n = 0; while n < 5000 { n += 1; a[0]; } f(n) } f(0)",
+        // By texts alone.
+        "fn f(n) { let text = \"\"; text.pad(100000, \"x\"); let own = text + n; f(n + 1) } f(0)",
+        // By what host functions collect.
+        "let text = \"\"; text.pad(1000, \"x\"); loop { collect(text + 1) }",
         // By what closures hold.
         "let a = []; a.pad(9900, #{ a: 1 }); let f = || a.len(); let n = []; loop { n.len(); f.call(); }",
     ] {
@@ -290,7 +294,7 @@ async fn many_variables_together_are_bounded() {
             matches!(error.kind, Kind::Limit(Limit::Memory)),
             "{script}: {error}"
         );
-        assert_eq!(error.message, "its variables hold more than 1 MiB");
+        assert_eq!(error.message, "the run holds more than 1 MiB of memory");
     }
 }
 
@@ -303,10 +307,82 @@ async fn nesting_without_end_is_stopped_before_it_overflows_the_stack() {
     ] {
         let error = failure(script).await;
         assert!(
+            matches!(error.kind, Kind::Limit(Limit::Nesting)),
+            "{script}: {error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn memory_that_a_run_gives_back_does_not_count() {
+    let limits = Limits {
+        memory: 4 << 20,
+        ..Limits::default()
+    };
+    let script =
+        "let n = 0; while n < 1000 { let text = \"\"; text.pad(100000, \"x\"); n += 1; } n";
+    let engine = engine();
+    let program = compile(&engine, &[("tasks/main.rhai", script)]);
+    let pool = Pool::new(engine, 1, Handle::current());
+    for _ in 0..3 {
+        let mut job = job(&program);
+        job.limits = limits;
+        assert_eq!(pool.run(job).await.unwrap().as_int(), Ok(1000));
+    }
+}
+
+#[tokio::test]
+async fn memory_held_for_a_moment_within_a_native_call_counts() {
+    let limits = Limits {
+        memory: 1 << 20,
+        ..Limits::default()
+    };
+    for script in ["borrow(2000000)", "try { borrow(2000000) } catch { }; 1"] {
+        let error = with_limits(script, limits).await;
+        assert!(
             matches!(error.kind, Kind::Limit(Limit::Memory)),
             "{script}: {error}"
         );
     }
+}
+
+/// Runs native code that brings about a reason to stop and then works on, past checkpoints.
+async fn at_a_checkpoint(cause: impl Fn(&Run) + Send + Sync + 'static) -> Kind {
+    let engine = engine();
+    let program = compile(&engine, &[("tasks/main.rhai", "1")]);
+    let mut job = job(&program);
+    job.limits.memory = 1 << 20;
+    job.native = Some(Arc::new(move |cx| {
+        checkpoint()?;
+        cause(&*Run::of(cx)?);
+        checkpoint()?;
+        unreachable!("the run must have ended")
+    }));
+    let pool = Pool::new(engine, 1, Handle::current());
+    pool.run(job).await.unwrap_err().kind
+}
+
+#[tokio::test]
+async fn a_checkpoint_ends_native_code() {
+    let kind = at_a_checkpoint(|run| run.cancel.cancel()).await;
+    assert!(matches!(kind, Kind::Cancelled), "{kind:?}");
+    let kind = at_a_checkpoint(|_| drop(Vec::<u8>::with_capacity(1 << 21))).await;
+    assert!(matches!(kind, Kind::Limit(Limit::Memory)), "{kind:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_checkpoint_ends_native_code_past_its_deadline() {
+    let kind = at_a_checkpoint(|run| {
+        let late = run.deadline() + Duration::from_secs(1);
+        run.runtime.block_on(clock::sleep_until(late));
+    })
+    .await;
+    assert!(matches!(kind, Kind::Deadline), "{kind:?}");
+}
+
+#[test]
+fn a_checkpoint_outside_a_run_is_passed() {
+    checkpoint().unwrap();
 }
 
 #[tokio::test]
