@@ -7,7 +7,7 @@
 //! | layer | modules |
 //! |---|---|
 //! | 0 | `model`, `clock`, `backoff` |
-//! | 1 | `telemetry`, `watches`, `script`, `apiserver` |
+//! | 1 | `telemetry`, `watches`, `script` |
 //! | 2 | `cluster`, `role`, `server` |
 //! | 3 | `apply`, `lease` |
 //! | 4 | `host` |
@@ -17,11 +17,9 @@
 //! | 8 | `scenario` |
 //! | 9 | `cli` |
 
-pub mod apiserver;
 pub mod apply;
 pub mod backoff;
 pub mod cli;
-pub mod clock;
 pub mod cluster;
 pub mod controller;
 pub mod host;
@@ -35,6 +33,8 @@ pub mod script;
 pub mod server;
 pub mod telemetry;
 pub mod watches;
+
+pub use clock;
 
 // Here and not in the binary: tests and benchmarks count as the operator does.
 #[global_allocator]

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command as AsyncCommand};
 
-use rhai_operator::apiserver::{self, ApiServer, User};
+use embedded_apiserver::{self as apiserver, ApiServer, User};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_rhai-operator");
 const SOON: Duration = Duration::from_mins(3);

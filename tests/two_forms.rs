@@ -15,6 +15,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use embedded_apiserver::simulation::{Control, Target};
+use embedded_apiserver::{self as apiserver, ApiServer, User};
 use http_body_util::BodyExt;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
@@ -22,8 +24,6 @@ use kube::api::{
 use kube::client::Body;
 use kube::{Api, Client};
 use parking_lot::Mutex;
-use rhai_operator::apiserver::simulation::{Control, Target};
-use rhai_operator::apiserver::{self, ApiServer, User};
 use rhai_operator::clock::Clock;
 use rhai_operator::cluster::connect::{self, Source, connect};
 use rhai_operator::model::{Gvk, Object, Reason, yaml};

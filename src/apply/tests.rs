@@ -17,12 +17,12 @@ use super::{
     Action, Applied, Desired, Error, Memory, Options, Owner, Ownership, apply, cleanup, create,
     finalizer, inventory, place, prune,
 };
-use crate::apiserver::{self, ApiServer, User};
 use crate::cluster::connect::{self, Source, connect};
 use crate::cluster::request::Deleted;
 use crate::cluster::{Cluster, Transport};
 use crate::model::annotations::{CLEANUP_FINALIZER, OWNER_LABEL};
 use crate::model::{Gvk, Object, ObjectRef};
+use embedded_apiserver::{self as apiserver, ApiServer, User};
 
 /// A server with a custom resource: a ConfigMap, for the server owns by any kind alike.
 struct World {

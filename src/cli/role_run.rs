@@ -28,7 +28,6 @@ use super::output::Output;
 use super::project::{Manifests, Project};
 use super::typed::Typed;
 use super::{Exit, install, tell, usage};
-use crate::apiserver::{self, ApiServer, User};
 use crate::clock::{self, Clock};
 use crate::cluster::connect::{self, Source, connect};
 use crate::model::{Outcome, Reason};
@@ -36,6 +35,7 @@ use crate::reconcile::{self, Context, Input, Mode, Report, Selection};
 use crate::role::{self, Roles, Toolchain};
 use crate::script::Pool;
 use crate::watches::{Environment, Watch};
+use embedded_apiserver::{self as apiserver, ApiServer, User};
 
 /// Events are a courtesy: a server that does not take them in this time does not hold the command up.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);

@@ -19,7 +19,8 @@ pub mod reason;
 pub mod redact;
 pub mod selector;
 pub mod syntax;
-pub mod yaml;
+
+pub use positioned_yaml as yaml;
 
 pub use condition::Condition;
 pub use gvk::Gvk;

@@ -24,14 +24,13 @@ use super::documents::Manifest;
 use super::failure::Failure;
 use super::verify;
 use super::world::World;
-use crate::apiserver::simulation::{self, Control, Target};
 use crate::clock;
 use crate::cluster::request::{PatchKind, WriteOptions};
 use crate::host;
 use crate::model::findings::list_of;
-use crate::model::selector::LabelSelector;
 use crate::model::{Gvk, Object, ObjectRef, duration};
 use crate::script::{self, HostError, Run, value};
+use embedded_apiserver::simulation::{self, Control, Target};
 
 /// Constants in the scope of every script.
 pub(super) const VARIABLES: [&str; 4] = ["embedded", "namespace", "scenario", "vars"];
@@ -311,22 +310,18 @@ fn target_of(world: &World, target: Map) -> Answer<Target> {
     let value = json(&target.into())?;
     let metadata = value.get("metadata").unwrap_or(&value);
     let text = |value: &Value, key: &str| value[key].as_str().map(str::to_owned);
-    // Of an object its name says all.
-    let labels = value.get("labels").map_or_else(
-        || Ok(LabelSelector::default()),
-        |labels| match labels {
-            Value::String(labels) => labels.parse(),
-            labels => LabelSelector::from_value(labels),
-        },
-    );
-    let labels = labels.map_err(|error| refused(Failure::new(format!("labels: {error}"))))?;
     let namespace = text(metadata, "namespace").unwrap_or_else(|| world.namespace.clone());
-    Ok(Target {
-        kind: text(&value, "kind"),
-        namespace: Some(namespace),
-        name: text(metadata, "name"),
-        labels,
-    })
+    let mut target = Target::default();
+    target.kind = text(&value, "kind");
+    target.namespace = Some(namespace);
+    target.name = text(metadata, "name");
+    // `labels` beside `metadata` would be an object's: its name selects it already.
+    let Some(labels) = value.get("labels") else {
+        return Ok(target);
+    };
+    target
+        .with_labels(labels)
+        .map_err(|error| refused(Failure::new(format!("labels: {error}"))))
 }
 
 /// Registers `print` for a type. The engine wants a text back, which it would write to stdout.

@@ -14,10 +14,10 @@ use tokio::task::JoinHandle;
 use super::failure::Failure;
 use super::requests::Requests;
 use super::runs::Runs;
-use crate::apiserver::simulation::Control;
-use crate::apiserver::{self, ApiServer, User};
 use crate::clock::{self, Clock, Stopwatch};
 use crate::cluster::connect::{self, Source, connect};
+use embedded_apiserver::simulation::Control;
+use embedded_apiserver::{self as apiserver, ApiServer, User};
 
 /// Where scenarios run.
 #[derive(Clone, Debug)]

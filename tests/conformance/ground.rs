@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ::http::{Request, Response};
 use anyhow::Context;
+use embedded_apiserver::{ApiServer, Listening, Options, User};
 use kube::client::{Body, Client};
 use kube::config::{AuthInfo, Config, KubeConfigOptions, Kubeconfig};
-use rhai_operator::apiserver::{ApiServer, Listening, Options, User, http};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
@@ -70,7 +70,7 @@ impl Ground {
                 config.default_retry = false;
                 // kubectl sends no credentials without TLS.
                 let trusting = TcpListener::bind("127.0.0.1:0").await?;
-                let trusting = http::serve(&server.client(User::admin()), trusting, None)?;
+                let trusting = server.serve_as(User::admin(), trusting)?;
                 tokio::spawn(server.drive());
                 let ground = Self {
                     client: Client::try_from(config)?,

@@ -1,10 +1,9 @@
 //! A sequence of requests to a server of its own, and what must hold of every answer.
 
 use bytes::Bytes;
+use embedded_apiserver::{ApiServer, Body, Options, Service, User};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use rhai_operator::apiserver::http::Body;
-use rhai_operator::apiserver::{ApiServer, Options, Service, User};
 use serde_json::Value;
 use tower::Service as _;
 

@@ -25,7 +25,7 @@ fn too_long(sources: &[Source]) -> Vec<String> {
 
 #[test]
 fn every_file_opens_with_its_purpose() {
-    assert_eq!(without_head(&source::all()), [""; 0]);
+    assert_eq!(without_head(&source::of_workspace()), [""; 0]);
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_file_without_its_purpose_is_found() {
 
 #[test]
 fn no_file_is_too_long() {
-    assert_eq!(too_long(&source::all()), [""; 0]);
+    assert_eq!(too_long(&source::of_workspace()), [""; 0]);
 }
 
 #[test]

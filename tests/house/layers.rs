@@ -111,7 +111,7 @@ fn violations(layers: &Layers, sources: &[Source]) -> Vec<String> {
 
 #[test]
 fn imports_point_down() {
-    let sources = source::all();
+    let sources = source::of_operator();
     let lib = sources.iter().find(|source| source.path == "lib.rs");
     let layers = layers(&lib.expect("a lib.rs").text);
     assert!(

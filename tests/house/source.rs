@@ -1,9 +1,9 @@
-//! The files under `src/`, as text.
+//! The source files of the workspace, as text.
 
 use std::fs;
 use std::path::Path;
 
-/// One file: its path under `src/` and what is in it.
+/// One file: its path and its text. The path is relative to `src/`, or to `crates/` in another crate.
 pub(crate) struct Source {
     pub(crate) path: String,
     pub(crate) text: String,
@@ -41,9 +41,20 @@ impl Source {
     }
 }
 
-/// All of them, in order of their paths.
-pub(crate) fn all() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+/// Reads the files of the operator, in the order of their paths.
+pub(crate) fn of_operator() -> Vec<Source> {
+    below("src")
+}
+
+/// Reads the files of every crate, those of the operator first.
+pub(crate) fn of_workspace() -> Vec<Source> {
+    let mut sources = of_operator();
+    sources.extend(below("crates"));
+    sources
+}
+
+fn below(folder: &str) -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut sources = Vec::new();
     collect(&root, &root, &mut sources);
     sources.sort_by(|a, b| a.path.cmp(&b.path));

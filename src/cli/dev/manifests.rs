@@ -112,9 +112,9 @@ fn annotate(object: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apiserver::{self, ApiServer, User};
     use crate::cluster::connect::{self, Source};
     use crate::model::{Gvk, ObjectRef};
+    use embedded_apiserver::{self as apiserver, ApiServer, User};
 
     async fn cluster() -> Cluster {
         let server = ApiServer::new(apiserver::Options::default());

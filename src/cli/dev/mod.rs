@@ -28,13 +28,13 @@ use self::view::View;
 use super::Exit;
 use super::logging::{Logging, Unasked};
 use super::project::{self, Project};
-use crate::apiserver::{self, ApiServer, Trust, User, audit};
 use crate::clock::{self, Clock};
 use crate::cluster::connect::{self, Source, connect};
 use crate::operator;
 use crate::role::Toolchain;
 use crate::server::Address;
 use crate::watches::Environment;
+use embedded_apiserver::{self as apiserver, ApiServer, AuditLog, Trust, User};
 
 /// Runs of one kind at a time; there is nobody else to leave room for.
 const CONCURRENCY: usize = 8;
@@ -156,13 +156,13 @@ impl Options {
     }
 
     /// Where requests are told.
-    fn audit_log(&self) -> anyhow::Result<Option<audit::Log>> {
+    fn audit_log(&self) -> anyhow::Result<Option<AuditLog>> {
         let Some(file) = &self.audit_log_path else {
             return Ok(None);
         };
         let opened = OpenOptions::new().append(true).create(true).open(file);
         let opened = opened.with_context(|| format!("cannot write to {}", file.display()))?;
-        Ok(Some(audit::Log::new(opened)))
+        Ok(Some(AuditLog::new(opened)))
     }
 
     /// In whom users' certificates are trusted.

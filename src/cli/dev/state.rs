@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::private_file;
-use crate::apiserver::ApiServer;
+use embedded_apiserver::ApiServer;
 
 /// Loads the objects of a file; `false` if there is none yet. A file that could not be saved to is an
 /// error here, and not when there is something to lose.

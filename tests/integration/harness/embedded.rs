@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use rhai_operator::apiserver::simulation::{Control, Target};
-use rhai_operator::apiserver::{ApiServer, Listening, Options, Trust, User, audit};
+use embedded_apiserver::simulation::{Control, Target};
+use embedded_apiserver::{ApiServer, AuditLog, Listening, Options, Trust, User};
 use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::task::AbortHandle;
@@ -34,7 +34,7 @@ pub(super) async fn start(folder: &Path) -> anyhow::Result<(Embedded, PathBuf)> 
     simulation.delay(Target::default(), START);
     let server = ApiServer::new(Options {
         simulation,
-        audit: Some(audit::Log::new(File::create(folder.join("audit.log"))?)),
+        audit: Some(AuditLog::new(File::create(folder.join("audit.log"))?)),
         ..Options::default()
     });
     server.add_token("admin-token", User::admin());

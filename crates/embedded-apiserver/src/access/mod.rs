@@ -1,0 +1,146 @@
+//! Who may do what: roles, reviews of access, and what protects roles from those who write them.
+//!
+//! <https://kubernetes.io/docs/reference/access-authn-authz/rbac/>
+
+pub(crate) mod aggregation;
+pub(crate) mod bootstrap;
+pub(crate) mod escalation;
+pub(crate) mod rbac;
+pub(crate) mod review;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::error::ApiError;
+use crate::registry::{Transaction, User};
+use crate::store::{Key, Store};
+
+/// The API group of roles.
+pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// What a request wants to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Attributes {
+    /// `get`, `list`, `create`…; for a path the method in small letters.
+    pub verb: String,
+    /// The API group, empty for the core.
+    pub group: String,
+    /// `pods`
+    pub resource: String,
+    /// `log`; empty for the resource itself.
+    pub subresource: String,
+    /// Empty for cluster-scoped resources and for all namespaces.
+    pub namespace: String,
+    /// Empty for collections.
+    pub name: String,
+    /// A path that is no resource's, instead of all that.
+    pub path: Option<String>,
+}
+
+/// Where roles and bindings are.
+pub(crate) trait Rules {
+    /// One object; `resource` is an id such as `roles.rbac.authorization.k8s.io`.
+    fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>>;
+
+    /// The objects of a namespace, or of all.
+    fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>>;
+}
+
+impl Rules for Store {
+    fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
+        let table = self.table(resource)?;
+        table.get(&Key::new(namespace, name)).map(Arc::clone)
+    }
+
+    fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+        let Some(table) = self.table(resource) else {
+            return Vec::new();
+        };
+        let objects = table.list(namespace);
+        objects.map(|(_, object)| Arc::clone(object)).collect()
+    }
+}
+
+impl Rules for Transaction<'_> {
+    fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
+        Rules::get(&*self.store, resource, namespace, name)
+    }
+
+    fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+        Rules::list(&*self.store, resource, namespace)
+    }
+}
+
+impl Attributes {
+    /// `pods/log`, `pods`
+    fn qualified_resource(&self) -> String {
+        if self.subresource.is_empty() {
+            self.resource.clone()
+        } else {
+            format!("{}/{}", self.resource, self.subresource)
+        }
+    }
+}
+
+/// Lets a request pass, or refuses it with 403.
+pub(crate) fn authorize(
+    user: &User,
+    attributes: &Attributes,
+    rules: &dyn Rules,
+) -> Result<(), ApiError> {
+    let decision = rbac::decide(user, attributes, rules);
+    if decision.allowed {
+        return Ok(());
+    }
+    Err(forbidden(user, attributes, &decision.reason))
+}
+
+/// 403 as the real server words it.
+pub(crate) fn forbidden(user: &User, attributes: &Attributes, reason: &str) -> ApiError {
+    let Attributes {
+        verb,
+        group,
+        resource,
+        namespace,
+        name,
+        path,
+        ..
+    } = attributes;
+    let why = if reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {reason}")
+    };
+    let who = &user.name;
+    if let Some(path) = path {
+        let message = format!("forbidden: User {who:?} cannot {verb} path {path:?}{why}");
+        let mut error = ApiError::new(403, Some("Forbidden"), message);
+        error.details = Some(serde_json::Map::new());
+        return error;
+    }
+    let id = if group.is_empty() {
+        resource.clone()
+    } else {
+        format!("{resource}.{group}")
+    };
+    let about = if name.is_empty() {
+        id
+    } else {
+        format!("{id} {name:?}")
+    };
+    let place = if namespace.is_empty() {
+        "at the cluster scope".to_owned()
+    } else {
+        format!("in the namespace {namespace:?}")
+    };
+    let what = attributes.qualified_resource();
+    let message = format!(
+        "{about} is forbidden: User {who:?} cannot {verb} resource {what:?} in API group {group:?} \
+         {place}{why}"
+    );
+    ApiError::new(403, Some("Forbidden"), message).about(group, resource, name)
+}

@@ -1,0 +1,64 @@
+//! The annotation of client-side apply: what `kubectl` takes over from it without a conflict.
+
+use serde_json::Value;
+
+use super::{compare::Comparison, fields::fields, set::Set, validate::validate};
+use crate::go;
+use crate::schema::Schema;
+
+const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// The one manager for whom this is done.
+pub(super) const MANAGER: &str = "kubectl";
+/// What all annotations of an object may take together.
+const MOST_BYTES: usize = 256 * 1024;
+
+fn annotation(object: &Value) -> Option<&str> {
+    let text = object["metadata"]["annotations"][ANNOTATION].as_str()?;
+    (!text.is_empty()).then_some(text)
+}
+
+/// The fields that were applied last and have not been changed since.
+pub(super) fn taken_over(schema: &Schema, live: &Value, api_version: &str) -> Option<Set> {
+    let last: Value = serde_json::from_str(annotation(live)?).ok()?;
+    let root = schema.root();
+    if last["apiVersion"] != api_version
+        || validate(root, live, false).is_err()
+        || validate(root, &last, false).is_err()
+    {
+        return None;
+    }
+    let changed = Comparison::of(root, &last, live);
+    let applied = fields(root, &last);
+    Some(
+        applied
+            .difference(&changed.modified)
+            .difference(&changed.added)
+            .difference(&changed.removed),
+    )
+}
+
+/// Keeps the annotation, where an object has it, as what was applied now.
+pub(super) fn renew(object: &mut Value, applied: &Value) {
+    if annotation(object).is_none() {
+        return;
+    }
+    let mut applied = applied.clone();
+    if let Some(Value::Object(annotations)) = applied.pointer_mut("/metadata/annotations") {
+        annotations.remove(ANNOTATION);
+        if annotations.is_empty()
+            && let Some(Value::Object(metadata)) = applied.get_mut("metadata")
+        {
+            metadata.remove("annotations");
+        }
+    }
+    let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") else {
+        return;
+    };
+    annotations.insert(ANNOTATION.to_owned(), (go::json(&applied) + "\n").into());
+    let sizes = annotations
+        .iter()
+        .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len));
+    if sizes.sum::<usize>() > MOST_BYTES {
+        annotations.remove(ANNOTATION);
+    }
+}

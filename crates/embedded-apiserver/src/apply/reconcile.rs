@@ -1,0 +1,68 @@
+//! Field sets that were written before a type became atomic: its owner owns the whole of it.
+//!
+//! The other way round nothing is done, as in structured-merge-diff's `ReconcileFieldSetWithSchema`.
+
+use super::{
+    element::Element,
+    set::{Node, Set},
+};
+use crate::schema::{
+    Type,
+    node::{Map, Relation},
+};
+
+/// The set as the type has it now.
+pub(super) fn reconcile(place: Type<'_>, set: Set) -> Set {
+    let mut walk = Walk::default();
+    walk.below(place, &set);
+    if walk.became_atomic.is_empty() {
+        return set;
+    }
+    set.without(&walk.became_atomic).union(&walk.became_atomic)
+}
+
+#[derive(Default)]
+struct Walk {
+    path: Vec<Element>,
+    became_atomic: Set,
+}
+
+impl Walk {
+    fn below(&mut self, place: Type<'_>, set: &Set) {
+        for (element, node) in set.iter() {
+            let child = match element {
+                Element::Field(name) => place.child(name),
+                _ => place.node().list.as_ref().map(|list| place.at(list.items)),
+            };
+            if let Some(child) = child {
+                self.path.push(element.clone());
+                self.node(child, node);
+                self.path.pop();
+            }
+        }
+    }
+
+    fn node(&mut self, place: Type<'_>, node: &Node) {
+        let parts = place.node();
+        let is_leaf = node.member && node.below.is_empty();
+        match (&parts.map, &parts.list) {
+            (Some(map), _) if takes_anything(map) => {}
+            (Some(map), _) if map.atomic => {
+                if !is_leaf && !node.below.is_empty() {
+                    self.became_atomic.insert(&self.path);
+                }
+            }
+            (None, Some(list)) if parts.scalar.is_none() && list.relation == Relation::Atomic => {
+                if !is_leaf {
+                    self.became_atomic.insert(&self.path);
+                }
+            }
+            _ => self.below(place, &node.below),
+        }
+    }
+}
+
+/// A map without fields of its own whose values may be anything: its type says nothing of atoms.
+fn takes_anything(map: &Map) -> bool {
+    map.fields.is_empty() && map.free && !map.atomic
+}

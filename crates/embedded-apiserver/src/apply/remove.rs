@@ -1,0 +1,67 @@
+//! An object without some of its fields and items: structured-merge-diff's `RemoveItems`.
+
+use serde_json::{Map as Object, Value};
+
+use super::{
+    element::Element,
+    set::{Node, Set},
+    shape::{Shape, item_key},
+};
+use crate::schema::{
+    Type,
+    node::{List, Map, Relation},
+};
+
+/// The value without the paths of a set; null where nothing is left.
+pub(super) fn remove(place: Option<Type<'_>>, value: &Value, gone: &Set) -> Value {
+    let shape = place.and_then(|place| Some((place, Shape::of(place, Some(value))?)));
+    match shape {
+        Some((place, Shape::Map(map))) if !map.atomic => from_map(place, map, value, gone),
+        Some((place, Shape::List(list))) if list.relation != Relation::Atomic => {
+            from_list(place, list, value, gone)
+        }
+        Some((_, Shape::Scalar(_))) => value.clone(),
+        // What is one value goes with anything in it.
+        _ => Value::Null,
+    }
+}
+
+/// What is left of a child: nothing, all of it, or a part.
+fn child(node: Option<&Node>, place: Option<Type<'_>>, value: &Value) -> Option<Value> {
+    match node {
+        Some(node) if node.member => None,
+        Some(node) if !node.below.is_empty() => Some(remove(place, value, &node.below)),
+        _ => Some(value.clone()),
+    }
+}
+
+fn from_map(place: Type<'_>, map: &Map, value: &Value, gone: &Set) -> Value {
+    let mut left = Object::new();
+    for (name, field) in value.as_object().into_iter().flatten() {
+        let type_of_child = map.child(name).map(|id| place.at(id));
+        let node = gone.get(&Element::field(name));
+        if let Some(value) = child(node, type_of_child, field) {
+            left.insert(name.clone(), value);
+        }
+    }
+    if left.is_empty() {
+        return Value::Null;
+    }
+    Value::Object(left)
+}
+
+fn from_list(place: Type<'_>, list: &List, value: &Value, gone: &Set) -> Value {
+    let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    let left: Vec<Value> = items
+        .iter()
+        .filter_map(|item| {
+            let key = item_key(place, list, item).ok();
+            let node = key.as_ref().and_then(|key| gone.get(key));
+            child(node, Some(place.at(list.items)), item)
+        })
+        .collect();
+    if left.is_empty() {
+        return Value::Null;
+    }
+    Value::Array(left)
+}

@@ -1,0 +1,187 @@
+//! What a trip through the server's Go types makes of a built-in object.
+//!
+//! Unknown fields, nulls and empty optional fields go; structs that Go always writes appear
+//! (`resources: {}`); quantities and times are written the one way. A value of the wrong type is
+//! left as it is: the schema's check names it.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::quantity;
+use crate::fields::{self, Field, Omit, Shape, Type};
+
+/// What is done to a struct before its fields are looked at: its type's name, and the struct.
+pub(super) type Visit<'a> = &'a dyn Fn(&str, &mut Map<String, Value>);
+
+/// Rewrites an object of a built-in kind as the server would answer it.
+pub(crate) fn canonical(group: &str, version: &str, kind: &str, object: &mut Value) {
+    walk(group, version, kind, object, &|_, _| {});
+}
+
+/// As [`canonical`], with something done to each struct on the way, parents first.
+pub(super) fn walk(group: &str, version: &str, kind: &str, object: &mut Value, visit: Visit) {
+    let api_version = api_version(group, version);
+    let Some(found) = fields::types().of_kind(&api_version, kind) else {
+        return;
+    };
+    if let Value::Object(map) = object {
+        let mut given = std::mem::take(map);
+        *map = message(found, &mut given, visit).0;
+    }
+}
+
+/// `group/version`, or the version alone for the core group.
+pub(super) fn api_version(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    }
+}
+
+/// A struct's JSON, and whether Go would call it zero.
+fn message(
+    found: &Type,
+    given: &mut Map<String, Value>,
+    visit: Visit,
+) -> (Map<String, Value>, bool) {
+    visit(found.name, given);
+    let mut written = Map::new();
+    let mut all_zero = true;
+    for field in &found.fields {
+        if field.name.is_empty() {
+            let (inlined, zero) = inlined(field, given, visit);
+            written.extend(inlined);
+            all_zero &= zero;
+            continue;
+        }
+        let (value, zero) = canonical_value(&field.shape, given.remove(field.name), visit);
+        all_zero &= zero;
+        if !is_omitted(field, zero) {
+            written.insert(field.name.to_owned(), value);
+        }
+    }
+    (written, all_zero)
+}
+
+fn inlined(
+    field: &Field,
+    given: &mut Map<String, Value>,
+    visit: Visit,
+) -> (Map<String, Value>, bool) {
+    match &field.shape {
+        Shape::Message(at) => message(fields::types().at(*at), given, visit),
+        _ => (Map::new(), true),
+    }
+}
+
+fn is_omitted(field: &Field, zero: bool) -> bool {
+    match field.omit {
+        Omit::Never => false,
+        Omit::Zero => zero,
+        Omit::Empty => zero && !is_struct(&field.shape),
+    }
+}
+
+/// Whether Go has a struct there, which is never empty.
+fn is_struct(shape: &Shape) -> bool {
+    matches!(
+        shape,
+        Shape::Message(_)
+            | Shape::Time
+            | Shape::MicroTime
+            | Shape::Duration
+            | Shape::Quantity
+            | Shape::IntOrString
+    )
+}
+
+/// A field's JSON, and whether Go would call it zero.
+fn canonical_value(shape: &Shape, value: Option<Value>, visit: Visit) -> (Value, bool) {
+    let value = value.unwrap_or(Value::Null);
+    match shape {
+        Shape::Pointer(inner) => match value {
+            Value::Null => (Value::Null, true),
+            value => (canonical_value(inner, Some(value), visit).0, false),
+        },
+        Shape::Message(at) => match value {
+            Value::Object(mut map) => {
+                let (map, zero) = message(fields::types().at(*at), &mut map, visit);
+                (Value::Object(map), zero)
+            }
+            Value::Null => canonical_value(shape, Some(json!({})), visit),
+            other => (other, false),
+        },
+        Shape::List(inner) => match value {
+            Value::Array(items) if items.is_empty() => (Value::Null, true),
+            Value::Array(items) => {
+                let item = |one| canonical_value(inner, Some(one), visit).0;
+                (items.into_iter().map(item).collect(), false)
+            }
+            other => unknown(other),
+        },
+        Shape::Map(inner) => match value {
+            Value::Object(map) if map.is_empty() => (Value::Null, true),
+            Value::Object(map) => {
+                let entry = |(key, one)| match **inner {
+                    // The only maps of quantities are lists of resources, which know no micros.
+                    Shape::Quantity => (key, quantity_of(one, quantity::canonical_milli)),
+                    _ => (key, canonical_value(inner, Some(one), visit).0),
+                };
+                (map.into_iter().map(entry).collect(), false)
+            }
+            other => unknown(other),
+        },
+        scalar => canonical_scalar(scalar, value),
+    }
+}
+
+/// A null is nil; what is of another type stays for the check to name.
+fn unknown(value: Value) -> (Value, bool) {
+    let zero = value.is_null();
+    (value, zero)
+}
+
+fn canonical_scalar(shape: &Shape, value: Value) -> (Value, bool) {
+    let zero = match shape {
+        Shape::String | Shape::Duration | Shape::Bytes => json!(""),
+        Shape::Bool => json!(false),
+        Shape::Int | Shape::Float | Shape::IntOrString => json!(0),
+        Shape::Quantity => json!("0"),
+        _ => Value::Null,
+    };
+    let value = match (shape, value) {
+        (_, Value::Null) => zero.clone(),
+        (Shape::Quantity, value) => quantity_of(value, quantity::canonical),
+        (Shape::Bytes, Value::String(text)) => bytes(text),
+        (Shape::Time, Value::String(text)) => time(text, "%Y-%m-%dT%H:%M:%SZ"),
+        (Shape::MicroTime, Value::String(text)) => time(text, "%Y-%m-%dT%H:%M:%S%.6fZ"),
+        (_, other) => other,
+    };
+    let is_zero = value == zero;
+    (value, is_zero)
+}
+
+/// Base64 without the line ends that Go's reader skips.
+fn bytes(text: String) -> Value {
+    if text.contains(['\r', '\n']) {
+        return text.replace(['\r', '\n'], "").into();
+    }
+    text.into()
+}
+
+fn quantity_of(value: Value, canonical: fn(&str) -> Option<String>) -> Value {
+    let text = match &value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return value,
+    };
+    canonical(&text).map_or(value, Value::String)
+}
+
+fn time(text: String, format: &str) -> Value {
+    match text.parse::<Timestamp>() {
+        Ok(time) => Value::String(time.strftime(format).to_string()),
+        Err(_) => Value::String(text),
+    }
+}

@@ -1,0 +1,74 @@
+//! Defaults of built-in kinds, as the API server sets them before it validates.
+//!
+//! Set type by type on a walk through the object, parents first: a container is a container in
+//! whatever kind it stands. What has the same default always is in a table; the rest is in one
+//! function per type.
+
+mod apps;
+mod autoscaling;
+mod constants;
+mod core;
+mod pod;
+mod secret;
+mod service;
+
+use serde_json::{Map, Value, json};
+
+use super::canonical;
+
+/// Sets the defaults of an object of a built-in kind; also makes it [`canonical`](super::canonical).
+pub(crate) fn defaults(group: &str, version: &str, kind: &str, object: &mut Value) {
+    canonical::canonical(group, version, kind, object);
+    canonical::walk(group, version, kind, object, &set);
+}
+
+fn set(name: &str, map: &mut Map<String, Value>) {
+    for (_, field, value) in constants::of(name) {
+        absent(map, field, || value.json());
+    }
+    match name {
+        "core/v1.Pod" => pod::pod(map),
+        "core/v1.PodSpec" => pod::service_account(map),
+        "core/v1.Volume" => pod::volume(map),
+        "core/v1.ImageVolumeSource" => pod::pull_policy(map, "pullPolicy", "reference"),
+        "core/v1.Container" | "core/v1.EphemeralContainerCommon" => {
+            pod::pull_policy(map, "imagePullPolicy", "image");
+        }
+        "core/v1.Secret" => secret::merge_string_data(map),
+        "core/v1.Service" => service::service(map),
+        "core/v1.Namespace" => core::namespace(map),
+        "core/v1.NodeStatus" => core::node_status(map),
+        "core/v1.LimitRangeItem" => core::limit_range_item(map),
+        "core/v1.ReplicationController" => core::replication_controller(map),
+        "apps/v1.DeploymentStrategy" => apps::deployment_strategy(map),
+        "apps/v1.DaemonSetUpdateStrategy" => apps::daemon_set_strategy(map),
+        "apps/v1.StatefulSetUpdateStrategy" => apps::stateful_set_strategy(map),
+        "batch/v1.Job" => apps::job(map),
+        "networking/v1.NetworkPolicySpec" => core::network_policy(map),
+        "autoscaling/v2.HorizontalPodAutoscalerSpec" => autoscaling::spec(map),
+        "autoscaling/v1.HorizontalPodAutoscalerSpec" => autoscaling::spec_v1(map),
+        "storage/v1.CSIDriverSpec" => absent(map, "volumeLifecycleModes", || json!(["Persistent"])),
+        "apps/v1.StatefulSetSpec" => apps::claim_templates(map),
+        "rbac/v1.RoleRef" => core::role_ref(map),
+        "rbac/v1.Subject" => core::subject(map),
+        _ => {}
+    }
+}
+
+/// Sets a field that is not there.
+fn absent(map: &mut Map<String, Value>, field: &str, value: impl FnOnce() -> Value) {
+    if map.get(field).is_none_or(Value::is_null) {
+        map.insert(field.to_owned(), value());
+    }
+}
+
+/// A struct within a struct, made where it is not there.
+fn within<'a>(map: &'a mut Map<String, Value>, field: &str) -> Option<&'a mut Map<String, Value>> {
+    absent(map, field, || json!({}));
+    map.get_mut(field)?.as_object_mut()
+}
+
+/// A text field; empty if it is not there.
+fn text<'a>(map: &'a Map<String, Value>, field: &str) -> &'a str {
+    map.get(field).and_then(Value::as_str).unwrap_or_default()
+}

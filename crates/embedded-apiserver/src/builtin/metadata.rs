@@ -1,0 +1,280 @@
+//! Checks of metadata: names by their kind's rule, labels, annotations, owners, finalizers.
+//!
+//! Of built-in and custom resources alike. `resourceVersion` is the registry's to check.
+
+use serde_json::{Map, Value, json};
+
+use super::names;
+use super::path::{items, text};
+use crate::error::{FieldError, FieldErrorKind};
+use crate::go;
+
+/// All annotations of an object together.
+const ANNOTATION_BYTES: usize = 256 * 1024;
+
+/// What the names of a kind's objects must look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NameRule {
+    /// An RFC 1123 subdomain.
+    Subdomain,
+    /// An RFC 1123 label.
+    Label,
+    /// Whatever may stand between two slashes of a path.
+    Path,
+}
+
+impl NameRule {
+    /// Why a name, or with `prefix` a `generateName`, is none.
+    fn reasons(self, name: &str, prefix: bool) -> Vec<String> {
+        // What ends in a dash is good as the beginning of a name.
+        let masked = match name.strip_suffix('-') {
+            Some(rest) if prefix && !rest.is_empty() => format!("{rest}a"),
+            _ => name.to_owned(),
+        };
+        match self {
+            Self::Subdomain => names::subdomain(&masked),
+            Self::Label => names::label(&masked),
+            Self::Path => names::path_segment(name, prefix),
+        }
+    }
+}
+
+/// The rule for the names of a built-in kind.
+pub(crate) fn name_rule(group: &str, kind: &str) -> NameRule {
+    match (group, kind) {
+        ("", "Namespace" | "Service") | ("apps", "StatefulSet") => NameRule::Label,
+        ("", "Event")
+        | ("policy", "PodDisruptionBudget")
+        | ("apiregistration.k8s.io" | "rbac.authorization.k8s.io", _) => NameRule::Path,
+        _ => NameRule::Subdomain,
+    }
+}
+
+/// Checks an object's metadata: on create, or where `old` is given as its successor.
+pub(crate) fn validate(
+    object: &Value,
+    old: Option<&Value>,
+    namespaced: bool,
+    rule: NameRule,
+) -> Vec<FieldError> {
+    let metadata = &object["metadata"];
+    let mut errors = match old {
+        None => validate_name(metadata, namespaced, rule),
+        Some(old) => validate_immutable(metadata, &old["metadata"]),
+    };
+    errors.extend(validate_labels(&metadata["labels"], "metadata.labels"));
+    errors.extend(validate_annotations(
+        &metadata["annotations"],
+        "metadata.annotations",
+    ));
+    errors.extend(validate_owners(&metadata["ownerReferences"]));
+    if old.is_none() {
+        errors.extend(validate_finalizers(metadata));
+    }
+    errors
+}
+
+fn validate_name(metadata: &Value, namespaced: bool, rule: NameRule) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let generate = text(metadata, &["generateName"]);
+    if !generate.is_empty() {
+        let reasons = rule.reasons(generate, true);
+        errors.extend(invalid_each("metadata.generateName", generate, reasons));
+    }
+    let name = text(metadata, &["name"]);
+    if name.is_empty() {
+        let detail = "name or generateName is required";
+        errors.push(FieldError::required("metadata.name", detail));
+    } else {
+        errors.extend(invalid_each(
+            "metadata.name",
+            name,
+            rule.reasons(name, false),
+        ));
+    }
+    let namespace = text(metadata, &["namespace"]);
+    match (namespaced, namespace.is_empty()) {
+        (true, true) => errors.push(FieldError::required("metadata.namespace", "")),
+        (true, false) => {
+            let reasons = names::label(namespace);
+            errors.extend(invalid_each("metadata.namespace", namespace, reasons));
+        }
+        (false, true) => {}
+        (false, false) => {
+            let detail = "not allowed on this type";
+            errors.push(FieldError::forbidden("metadata.namespace", detail));
+        }
+    }
+    errors
+}
+
+/// What an update may not change.
+const IMMUTABLE: [&str; 6] = [
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
+
+fn validate_immutable(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if !old["deletionTimestamp"].is_null() {
+        let is_new = |one: &&Value| !items(&old["finalizers"]).contains(one);
+        let mut extra: Vec<String> = items(&new["finalizers"])
+            .iter()
+            .filter(is_new)
+            .map(Value::to_string)
+            .collect();
+        extra.sort();
+        if !extra.is_empty() {
+            let detail = format!(
+                "no new finalizers can be added if the object is being deleted, found new \
+                 finalizers []string{{{}}}",
+                extra.join(", ")
+            );
+            errors.push(FieldError::forbidden("metadata.finalizers", detail));
+        }
+    }
+    for field in IMMUTABLE {
+        if new[field] != old[field] {
+            let path = format!("metadata.{field}");
+            errors.push(immutable(path, new[field].clone()));
+        }
+    }
+    errors
+}
+
+/// `field is immutable`
+pub(crate) fn immutable(path: impl Into<String>, value: Value) -> FieldError {
+    FieldError::invalid(path, value, "field is immutable")
+}
+
+/// One error for each reason.
+pub(crate) fn invalid_each<'a>(
+    path: &'a str,
+    value: &'a str,
+    reasons: Vec<String>,
+) -> impl Iterator<Item = FieldError> + 'a {
+    let error = move |reason| FieldError::invalid(path, value, reason);
+    reasons.into_iter().map(error)
+}
+
+fn entries(map: &Value) -> impl Iterator<Item = (&String, &str)> {
+    let map = map.as_object().into_iter().flat_map(Map::iter);
+    map.map(|(key, value)| (key, value.as_str().unwrap_or_default()))
+}
+
+/// Labels, whose errors all stand at the map.
+pub(crate) fn validate_labels(labels: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (key, value) in entries(labels) {
+        errors.extend(invalid_each(path, key, names::qualified(key)));
+        errors.extend(invalid_each(path, value, names::label_value(value)));
+    }
+    errors
+}
+
+/// Annotations, whose errors all stand at the map.
+pub(crate) fn validate_annotations(annotations: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut size = 0;
+    for (key, value) in entries(annotations) {
+        let reasons = names::qualified(&key.to_lowercase());
+        errors.extend(invalid_each(path, key, reasons));
+        size += key.len() + value.len();
+    }
+    if size > ANNOTATION_BYTES {
+        let detail = format!("may not be more than {ANNOTATION_BYTES} bytes");
+        errors.push(FieldError::new(FieldErrorKind::TooLong, path, "", detail));
+    }
+    errors
+}
+
+fn validate_owners(owners: &Value) -> Vec<FieldError> {
+    let path = "metadata.ownerReferences";
+    let mut errors = Vec::new();
+    let mut controller: Option<String> = None;
+    for owner in items(owners) {
+        errors.extend(validate_owner(owner, path));
+        if owner["controller"] != json!(true) {
+            continue;
+        }
+        let this = format!("{}/{}", text(owner, &["kind"]), text(owner, &["name"]));
+        match &controller {
+            None => controller = Some(this),
+            Some(first) => {
+                let detail = format!(
+                    "Only one reference can have Controller set to true. Found \"true\" in \
+                     references for {first} and {this}"
+                );
+                errors.push(FieldError::shown(
+                    FieldErrorKind::Invalid,
+                    path,
+                    &go::owners(owners),
+                    &detail,
+                ));
+            }
+        }
+    }
+    errors
+}
+
+fn validate_owner(owner: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let api_version = text(owner, &["apiVersion"]);
+    // What cannot be read has no version.
+    let version = match api_version.split_once('/') {
+        Some((_, version)) if version.contains('/') => "",
+        Some((_, version)) => version,
+        None => api_version,
+    };
+    for (field, detail, value) in [
+        ("apiVersion", "version must not be empty", version),
+        ("kind", "must not be empty", text(owner, &["kind"])),
+        ("name", "must not be empty", text(owner, &["name"])),
+        ("uid", "must not be empty", text(owner, &["uid"])),
+    ] {
+        if value.is_empty() {
+            let path = format!("{path}.{field}");
+            errors.push(FieldError::invalid(path, text(owner, &[field]), detail));
+        }
+    }
+    if api_version == "v1" && text(owner, &["kind"]) == "Event" {
+        let detail = "/v1, Kind=Event is disallowed from being an owner";
+        errors.push(FieldError::invalid(path, owner.clone(), detail));
+    }
+    errors
+}
+
+fn validate_finalizers(metadata: &Value) -> Vec<FieldError> {
+    let path = "metadata.finalizers";
+    let finalizers = items(&metadata["finalizers"]);
+    let mut errors = Vec::new();
+    for finalizer in finalizers.iter().filter_map(Value::as_str) {
+        errors.extend(invalid_each(path, finalizer, names::qualified(finalizer)));
+    }
+    let has = |name: &str| finalizers.iter().any(|one| one == name);
+    if has("orphan") && has("foregroundDeletion") {
+        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
+        errors.push(FieldError::invalid(
+            path,
+            metadata["finalizers"].clone(),
+            detail,
+        ));
+    }
+    errors
+}
+
+/// Finalizers of built-in kinds, which must have a domain unless they are Kubernetes' own.
+pub(crate) fn validate_kube_finalizers(finalizers: &Value, path: &str) -> Vec<FieldError> {
+    let names = items(finalizers).iter().filter_map(Value::as_str);
+    let standard = |name: &str| matches!(name, "kubernetes" | "orphan" | "foregroundDeletion");
+    let wrong = |(_, name): &(usize, &str)| !name.contains('/') && !standard(name);
+    let error = |(at, name)| {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        FieldError::invalid(format!("{path}[{at}]"), name, detail)
+    };
+    names.enumerate().filter(wrong).map(error).collect()
+}

@@ -1,0 +1,17 @@
+//! The names that DNS allows; several reasons against one are joined by commas.
+
+use crate::builtin::names;
+
+/// What is wrong with a DNS-1035 label.
+pub(super) fn label_1035(text: &str) -> Option<String> {
+    joined(&names::label_1035(text))
+}
+
+/// What is wrong with a DNS-1123 subdomain.
+pub(super) fn subdomain(text: &str) -> Option<String> {
+    joined(&names::subdomain(text))
+}
+
+fn joined(reasons: &[String]) -> Option<String> {
+    (!reasons.is_empty()).then(|| reasons.join(","))
+}

@@ -1,0 +1,186 @@
+//! How large the values of a schema can be in one request: what the costs of rules are estimated from.
+//!
+//! As `SchemaDeclType` of the real server has it. The sizes are those of the JSON in a request of the
+//! greatest length, in bytes or items.
+
+use std::collections::BTreeMap;
+
+use super::values::escape;
+use crate::crd::structural::{Additional, Structural};
+
+/// Bytes of the largest request.
+const REQUEST: u64 = 3 << 20;
+/// Bytes of the shortest JSON of a string, a duration, a date, a time.
+const STRING: u64 = 2;
+const DURATION: u64 = 3;
+const DATE: u64 = 12;
+const TIME: u64 = 21;
+/// Bytes of the longest of those that are no free text.
+const LONGEST_DURATION: u64 = 32;
+const LONGEST_TIME: u64 = 32;
+
+/// A type as the estimate tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Bool,
+    /// Numbers.
+    Number,
+    String,
+    Bytes,
+    /// Durations and times.
+    Time,
+    List,
+    Map,
+    Object,
+    Optional,
+    /// Quantities, addresses, versions: compared at once.
+    Opaque,
+    /// Anything.
+    Dyn,
+}
+
+/// What is known of the values at a place.
+#[derive(Debug)]
+pub(in crate::crd) struct Bounds {
+    pub(super) kind: Kind,
+    /// Characters, items or entries at the most; 0 of what has none.
+    pub(super) most: u64,
+    /// Bytes of the shortest JSON.
+    least: u64,
+    pub(super) element: Option<Box<Self>>,
+    pub(super) fields: BTreeMap<String, Self>,
+}
+
+impl Bounds {
+    /// The bounds of a schema; none where rules do not see its values.
+    pub(in crate::crd) fn of(schema: &Structural, is_resource: bool) -> Option<Self> {
+        if schema.int_or_string {
+            let most = match schema.checks.max_length {
+                Some(length) => natural(length).saturating_mul(4),
+                None => REQUEST - STRING,
+            };
+            return Some(Self::simple(Kind::Dyn, most, 1));
+        }
+        if is_resource {
+            return Some(Self::object(schema, true));
+        }
+        match schema.kind.as_deref()? {
+            "array" => {
+                let items = schema.items.as_deref()?;
+                let items = Self::of(items, items.embedded)?;
+                let most = match schema.checks.max_items {
+                    Some(most) => natural(most),
+                    None => (REQUEST - 2) / (items.least + 1),
+                };
+                Some(Self::collection(Kind::List, items, most))
+            }
+            "object" => match &schema.additional {
+                Additional::Schema(values) => {
+                    let values = Self::of(values, values.embedded)?;
+                    let most = match schema.checks.max_properties {
+                        Some(most) => natural(most),
+                        // The shortest key with its quotes, a colon and a comma.
+                        None => (REQUEST - 2) / (values.least + 6),
+                    };
+                    Some(Self::collection(Kind::Map, values, most))
+                }
+                _ => Some(Self::object(schema, false)),
+            },
+            "string" => Some(Self::string(schema)),
+            "boolean" => Some(Self::simple(Kind::Bool, 0, 4)),
+            "number" | "integer" => Some(Self::simple(Kind::Number, 0, 1)),
+            _ => None,
+        }
+    }
+
+    /// How often what matches can stand in a request at the most.
+    pub(in crate::crd) fn repeated(&self) -> u64 {
+        REQUEST / (self.least + 1)
+    }
+
+    fn simple(kind: Kind, most: u64, least: u64) -> Self {
+        Self {
+            kind,
+            most,
+            least,
+            element: None,
+            fields: BTreeMap::new(),
+        }
+    }
+
+    fn collection(kind: Kind, element: Self, most: u64) -> Self {
+        Self {
+            element: Some(Box::new(element)),
+            ..Self::simple(kind, most, 2)
+        }
+    }
+
+    /// A key of a map.
+    pub(super) fn key() -> Self {
+        Self::simple(Kind::String, 0, STRING)
+    }
+
+    fn free_text() -> Self {
+        Self::simple(Kind::String, REQUEST - STRING, STRING)
+    }
+
+    fn object(schema: &Structural, is_resource: bool) -> Self {
+        let mut object = Self::simple(Kind::Object, 0, 2);
+        for (name, property) in &schema.properties {
+            let Some(bounds) = Self::of(property, property.embedded) else {
+                continue;
+            };
+            if schema.checks.required.contains(name) && property.default.is_none() {
+                object.least += length(name) + bounds.least + 4;
+            }
+            object.fields.insert(escape(name), bounds);
+        }
+        if is_resource && !schema.describes_resource() {
+            let mut metadata = Self::simple(Kind::Object, 0, 2);
+            for name in ["name", "generateName"] {
+                metadata.fields.insert(name.to_owned(), Self::free_text());
+            }
+            object.fields.insert("metadata".to_owned(), metadata);
+            for name in ["apiVersion", "kind"] {
+                object.fields.insert(name.to_owned(), Self::free_text());
+            }
+        }
+        object
+    }
+
+    fn string(schema: &Structural) -> Self {
+        let format = schema.checks.format.as_ref().map(|(name, _)| name.as_str());
+        let max_length = schema.checks.max_length.map(natural);
+        let free = REQUEST - STRING;
+        match format {
+            Some("byte") => Self::simple(Kind::Bytes, max_length.unwrap_or(free), STRING),
+            Some("duration") => Self::simple(Kind::Time, LONGEST_DURATION, DURATION),
+            Some("date") => Self::simple(Kind::Time, DATE, DATE),
+            Some("date-time") => Self::simple(Kind::Time, LONGEST_TIME, TIME),
+            _ => {
+                let texts = schema
+                    .checks
+                    .values
+                    .iter()
+                    .filter_map(|value| value.as_str());
+                let longest = texts.map(length).max();
+                let most = match max_length {
+                    // A character may take four bytes.
+                    Some(most) => most.saturating_mul(4),
+                    None if schema.checks.values.is_empty() => free,
+                    None => longest.unwrap_or(0),
+                };
+                Self::simple(Kind::String, most, STRING)
+            }
+        }
+    }
+}
+
+/// A negative limit is none that a value could keep to.
+fn natural(limit: i64) -> u64 {
+    u64::try_from(limit).unwrap_or(0)
+}
+
+fn length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}

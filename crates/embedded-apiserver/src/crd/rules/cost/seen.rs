@@ -1,0 +1,229 @@
+//! What an estimate knows of a value: its type, its place in the object, its size.
+
+use crate::crd::rules::bounds::{Bounds, Kind};
+
+/// Of a character that is looked at.
+pub(super) const CHARACTER: f64 = 0.1;
+
+/// A size between two numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    pub(super) least: u64,
+    pub(super) most: u64,
+}
+
+impl Size {
+    pub(super) const UNKNOWN: Self = Self {
+        least: 0,
+        most: u64::MAX,
+    };
+
+    pub(super) const fn exactly(size: u64) -> Self {
+        Self {
+            least: size,
+            most: size,
+        }
+    }
+
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
+            least: self.least.saturating_add(other.least),
+            most: self.most.saturating_add(other.most),
+        }
+    }
+
+    pub(super) fn times(self, other: Self) -> Self {
+        Self {
+            least: self.least.saturating_mul(other.least),
+            most: self.most.saturating_mul(other.most),
+        }
+    }
+
+    pub(super) fn or(self, other: Self) -> Self {
+        Self {
+            least: self.least.min(other.least),
+            most: self.most.max(other.most),
+        }
+    }
+}
+
+/// The cost of so many units, rounded up.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "the estimate is made in floats, and a cast to an integer ends at its bounds"
+)]
+pub(super) fn by_factor(units: u64, factor: f64) -> u64 {
+    (units as f64 * factor).ceil() as u64
+}
+
+/// Where in the object a value stands, in so far as its size is read there.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place<'a> {
+    /// It is a result.
+    None,
+    /// There, but nothing is known of it.
+    Unknown,
+    At(&'a Bounds),
+}
+
+/// What is known of the values of an expression.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Type<'a> {
+    pub(super) kind: Kind,
+    /// What they hold, or of an optional what it may be; none where only the kind is known.
+    pub(super) bounds: Option<&'a Bounds>,
+    /// Of a list that a rule has made: its items; of an optional: what it may be.
+    pub(super) items: Kind,
+    pub(super) item_bounds: Option<&'a Bounds>,
+}
+
+impl<'a> Type<'a> {
+    pub(super) const fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            bounds: None,
+            items: Kind::Dyn,
+            item_bounds: None,
+        }
+    }
+
+    pub(super) fn at(bounds: &'a Bounds) -> Self {
+        Self {
+            bounds: Some(bounds),
+            ..Self::of(bounds.kind)
+        }
+    }
+
+    /// A list or an optional of values of a type.
+    pub(super) fn holding(kind: Kind, items: Self) -> Self {
+        Self {
+            items: items.kind,
+            item_bounds: items.bounds,
+            ..Self::of(kind)
+        }
+    }
+
+    /// Of the items of a list or the values of a map.
+    pub(super) fn element(self) -> Self {
+        match self.bounds.and_then(|bounds| bounds.element.as_deref()) {
+            Some(element) => Self::at(element),
+            None => self.held(),
+        }
+    }
+
+    /// What a list or an optional holds that a rule has made.
+    pub(super) fn held(self) -> Self {
+        match self.item_bounds {
+            Some(bounds) => Self::at(bounds),
+            None => Self::of(self.items),
+        }
+    }
+
+    pub(super) fn field(self, name: &str) -> Self {
+        let Some(bounds) = self.bounds else {
+            return Self::of(Kind::Dyn);
+        };
+        match bounds.fields.get(name) {
+            Some(field) => Self::at(field),
+            None if bounds.kind == Kind::Map => self.element(),
+            None => Self::of(Kind::Dyn),
+        }
+    }
+
+    pub(super) fn is_scalar(self) -> bool {
+        let scalar = |kind| matches!(kind, Kind::Bool | Kind::Number | Kind::Time);
+        scalar(self.kind) || self.kind == Kind::Optional && scalar(self.held().kind)
+    }
+}
+
+/// What an expression comes to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen<'a> {
+    pub(super) cost: u64,
+    pub(super) of: Type<'a>,
+    pub(super) place: Place<'a>,
+    pub(super) size: Option<Size>,
+    /// Of the items of a list, or the values of a map, that the rule has made.
+    pub(super) entry: Option<Size>,
+}
+
+impl<'a> Seen<'a> {
+    /// A result of a type.
+    pub(super) fn result(cost: u64, of: Type<'a>) -> Self {
+        Self {
+            cost,
+            of,
+            place: Place::None,
+            size: of.is_scalar().then_some(Size::exactly(1)),
+            entry: None,
+        }
+    }
+
+    /// A value that stands in the object.
+    pub(super) fn placed(cost: u64, of: Type<'a>, place: Place<'a>) -> Self {
+        let size = match place {
+            Place::At(bounds) => Some(Size {
+                least: 0,
+                most: bounds.most,
+            }),
+            _ => None,
+        };
+        let result = Self::result(cost, of);
+        Self {
+            place,
+            size: size.or(result.size),
+            ..result
+        }
+    }
+
+    pub(super) fn sized(self, size: Size) -> Self {
+        Self {
+            size: Some(size),
+            ..self
+        }
+    }
+
+    pub(super) fn size(&self) -> Size {
+        self.size.unwrap_or(Size::UNKNOWN)
+    }
+}
+
+/// What an optional may be, or what is no optional.
+pub(super) fn present<'a>(value: &Seen<'a>) -> Type<'a> {
+    if value.of.kind == Kind::Optional {
+        value.of.held()
+    } else {
+        value.of
+    }
+}
+
+pub(super) fn sum(all: &[Seen<'_>]) -> u64 {
+    all.iter().fold(0, |sum, one| sum.saturating_add(one.cost))
+}
+
+pub(super) fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+pub(super) fn union(one: Option<Size>, other: Option<Size>) -> Option<Size> {
+    one.zip(other).map(|(one, other)| one.or(other))
+}
+
+/// The kind of two operands that have the same.
+pub(super) fn known(one: &Seen<'_>, other: &Seen<'_>) -> Kind {
+    if one.of.kind == Kind::Dyn {
+        other.of.kind
+    } else {
+        one.of.kind
+    }
+}
+
+pub(super) fn compared(one: &Seen<'_>, other: &Seen<'_>) -> u64 {
+    by_factor(one.size().most.min(other.size().most), CHARACTER)
+}
+
+pub(super) fn traversed(text: &Seen<'_>) -> u64 {
+    by_factor(text.size().most, CHARACTER)
+}

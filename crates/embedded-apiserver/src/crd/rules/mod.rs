@@ -1,0 +1,425 @@
+//! `x-kubernetes-validations`: rules in the Common Expression Language.
+//!
+//! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules>
+//! Expressions are parsed and run by kube-cel; which values they see, when they are run and how
+//! failures are told is here. Not there: of types only the usual slips are found before a rule runs, what
+//! a rule costs is estimated and not counted, and lists are compared in order whatever their type.
+
+mod bounds;
+mod checker;
+mod cost;
+mod field_path;
+mod program;
+mod types;
+mod values;
+
+use std::collections::BTreeMap;
+
+use kube_cel::cel;
+use serde_json::{Map, Value};
+
+use super::correlation::{Correlation, same_item};
+use super::structural::{Additional, ListType, Structural, flag, text};
+use super::verdict::Verdict;
+use crate::error::{FieldError, FieldErrorKind};
+pub(super) use bounds::Bounds;
+pub(super) use checker::Wanted;
+use field_path::normalized;
+pub(super) use field_path::{Found, find as find_field};
+use program::Program;
+
+/// What is found out of an expression that compiles.
+#[derive(Clone, Copy)]
+pub(super) struct Checked {
+    /// Whether it speaks of the state before.
+    pub(super) uses_old: bool,
+    /// What it costs at the most.
+    pub(super) cost: u64,
+}
+
+/// What an expression is over, and what it must come to.
+#[derive(Clone, Copy)]
+pub(super) struct Over<'a> {
+    pub(super) schema: &'a Structural,
+    /// None where rules do not see the values.
+    pub(super) bounds: Option<&'a Bounds>,
+    pub(super) is_resource: bool,
+    pub(super) optional_old: bool,
+}
+
+/// Compiles an expression to see whether it does.
+pub(super) fn check(source: &str, over: Over<'_>, wanted: Wanted) -> Result<Checked, String> {
+    let program = Program::compile(source)?;
+    program.check(source, over.schema, over.is_resource, wanted)?;
+    Ok(Checked {
+        uses_old: program.uses_old(),
+        cost: over
+            .bounds
+            .map_or(0, |bounds| program.cost(bounds, over.optional_old)),
+    })
+}
+
+/// The compiled rules of a schema.
+#[derive(Debug)]
+pub(super) struct Rules(Node);
+
+/// The rules of one schema, and of those below it that have any.
+#[derive(Debug, Default)]
+struct Node {
+    rules: Vec<Rule>,
+    is_resource: bool,
+    all_of: Vec<Self>,
+    items: Option<Box<Self>>,
+    properties: BTreeMap<String, Self>,
+    additional: Option<Box<Self>>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    program: Result<Program, String>,
+    /// Trimmed, as messages show it.
+    text: String,
+    message: Option<String>,
+    message_program: Option<Program>,
+    reason: Option<String>,
+    field_path: Option<String>,
+    uses_old: bool,
+    old_is_optional: bool,
+}
+
+/// What is tolerated on an update: failures where nothing changed.
+#[derive(Clone, Copy, Default)]
+struct Ratchet<'a> {
+    current: Option<Correlation<'a>>,
+    parent: Option<Correlation<'a>>,
+}
+
+impl<'a> Ratchet<'a> {
+    fn forgives(self) -> bool {
+        self.current
+            .or(self.parent)
+            .is_some_and(Correlation::is_unchanged)
+    }
+
+    fn below(self, step: impl FnOnce(Correlation<'a>) -> Option<Correlation<'a>>) -> Self {
+        match self.current {
+            None => self,
+            Some(current) => Self {
+                current: step(current),
+                parent: Some(current),
+            },
+        }
+    }
+
+    fn key(self, key: &str) -> Self {
+        let is_root = self.current.is_some() && self.parent.is_none();
+        if is_root && matches!(key, "apiVersion" | "kind") {
+            return Self::default();
+        }
+        self.below(|current| current.key(key))
+    }
+}
+
+impl Rules {
+    /// Compiles the rules of a resource's schema; none where it has none.
+    pub(super) fn compile(schema: &Structural) -> Option<Self> {
+        schema
+            .has_rules()
+            .then(|| Self(Node::compile(schema, schema, true)))
+    }
+
+    /// Compiles the rules of a schema that is not a resource's, such as that of a default.
+    pub(super) fn of_value(schema: &Structural) -> Option<Self> {
+        let compile = || Self(Node::compile(schema, schema, schema.embedded));
+        schema.has_rules().then(compile)
+    }
+
+    /// Runs the rules of an object; `path` is where it stands, empty for a resource.
+    pub(super) fn run(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        schema: &Structural,
+        path: &str,
+        verdict: &mut Verdict,
+    ) {
+        let ratchet = Ratchet {
+            current: old.map(|old| Correlation::new(object, old, schema)),
+            parent: None,
+        };
+        self.0
+            .run(Run { schema, path }, object, old, ratchet, verdict);
+    }
+}
+
+/// Where a node is run.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    schema: &'a Structural,
+    path: &'a str,
+}
+
+impl Node {
+    /// `rules` says what to check, `schema` what the values are: they differ below `allOf`.
+    fn compile(rules: &Structural, schema: &Structural, is_resource: bool) -> Self {
+        let property = |(key, below): (&String, &Structural)| {
+            let of = schema.properties.get(key).filter(|_| below.has_rules())?;
+            Some((key.clone(), Self::compile(below, of, of.embedded)))
+        };
+        let child = |rules: Option<&Structural>, schema: Option<&Structural>| {
+            let (rules, schema) = (rules.filter(|it| it.has_rules())?, schema?);
+            Some(Box::new(Self::compile(rules, schema, schema.embedded)))
+        };
+        let all_of = rules.checks.all_of.iter().filter(|it| it.has_rules());
+        Self {
+            rules: rules
+                .rules
+                .iter()
+                .map(|rule| Rule::compile(rule, schema))
+                .collect(),
+            is_resource,
+            all_of: all_of
+                .map(|rules| Self::compile(rules, schema, is_resource))
+                .collect(),
+            items: child(rules.items.as_deref(), schema.items.as_deref()),
+            properties: rules.properties.iter().filter_map(property).collect(),
+            additional: child(additional(rules), additional(schema)),
+        }
+    }
+
+    fn run(
+        &self,
+        at: Run<'_>,
+        value: &Value,
+        old: Option<&Value>,
+        ratchet: Ratchet<'_>,
+        verdict: &mut Verdict,
+    ) {
+        if value.is_null() {
+            return;
+        }
+        if !self.rules.is_empty() {
+            self.run_rules(
+                at,
+                value,
+                old.filter(|old| !old.is_null()),
+                ratchet,
+                verdict,
+            );
+        }
+        for node in &self.all_of {
+            let ratchet = Ratchet {
+                current: None,
+                parent: ratchet.parent,
+            };
+            node.run(at, value, old, ratchet, verdict);
+        }
+        match value {
+            Value::Object(fields) => self.run_fields(at, fields, old, ratchet, verdict),
+            Value::Array(items) => self.run_items(at, items, old, ratchet, verdict),
+            _ => {}
+        }
+    }
+
+    fn run_fields(
+        &self,
+        at: Run<'_>,
+        fields: &Map<String, Value>,
+        old: Option<&Value>,
+        ratchet: Ratchet<'_>,
+        verdict: &mut Verdict,
+    ) {
+        let Run { schema, path } = at;
+        let old = |key: &str| old.and_then(|old| old.get(key));
+        for (key, value) in fields {
+            let mut run = |node: Option<&Self>, schema, path: &dyn Fn() -> String| {
+                if let (Some(node), Some(schema)) = (node, schema) {
+                    let path = &path();
+                    let at = Run { schema, path };
+                    node.run(at, value, old(key), ratchet.key(key), verdict);
+                }
+            };
+            let at_key = || format!("{path}[{key}]");
+            run(self.additional.as_deref(), additional(schema), &at_key);
+            let property = schema.properties.get(key);
+            run(self.properties.get(key), property, &|| join(path, key));
+        }
+    }
+
+    fn run_items(
+        &self,
+        at: Run<'_>,
+        items: &[Value],
+        old: Option<&Value>,
+        ratchet: Ratchet<'_>,
+        verdict: &mut Verdict,
+    ) {
+        let (Some(node), Some(schema)) = (&self.items, at.schema.items.as_deref()) else {
+            return;
+        };
+        let correlates = at.schema.list_type == ListType::Map;
+        for (index, item) in items.iter().enumerate() {
+            let old = old
+                .filter(|_| correlates)
+                .and_then(|old| same_item(at.schema, old, item));
+            let path = &format!("{}[{index}]", at.path);
+            let ratchet = ratchet.below(|current| current.index(index));
+            node.run(Run { schema, path }, item, old, ratchet, verdict);
+        }
+    }
+
+    fn run_rules(
+        &self,
+        at: Run<'_>,
+        value: &Value,
+        old: Option<&Value>,
+        ratchet: Ratchet<'_>,
+        verdict: &mut Verdict,
+    ) {
+        let convert = |value: &Value| values::convert(value, at.schema, self.is_resource);
+        let new = convert(value);
+        let uses_old = self.rules.iter().any(|rule| rule.uses_old);
+        let old = old.filter(|_| uses_old).map(convert);
+        let values = Operands {
+            new: &new,
+            old: old.as_ref(),
+        };
+        for rule in &self.rules {
+            rule.run(at, value, values, ratchet, verdict);
+        }
+    }
+}
+
+/// `self` and `oldSelf`.
+#[derive(Clone, Copy)]
+struct Operands<'a> {
+    new: &'a cel::Value,
+    old: Option<&'a cel::Value>,
+}
+
+impl Rule {
+    fn compile(rule: &Value, schema: &Structural) -> Self {
+        let source = text(rule, "rule").unwrap_or_default();
+        let program = Program::compile(&source);
+        let message = text(rule, "messageExpression");
+        Self {
+            uses_old: program.as_ref().is_ok_and(Program::uses_old),
+            program,
+            text: source.trim().to_owned(),
+            message: text(rule, "message").map(|it| it.trim().to_owned()),
+            message_program: message.and_then(|source| Program::compile(&source).ok()),
+            reason: text(rule, "reason"),
+            field_path: text(rule, "fieldPath").and_then(|path| normalized(&path, schema)),
+            old_is_optional: flag(rule, "optionalOldSelf"),
+        }
+    }
+
+    /// The rule as messages name it.
+    fn name(&self) -> &str {
+        self.message.as_deref().unwrap_or(&self.text)
+    }
+
+    fn run(
+        &self,
+        at: Run<'_>,
+        value: &Value,
+        values: Operands<'_>,
+        ratchet: Ratchet<'_>,
+        verdict: &mut Verdict,
+    ) {
+        if self.uses_old && values.old.is_none() && !self.old_is_optional {
+            return;
+        }
+        let old = self.old(values.old);
+        let why = match self
+            .program
+            .as_ref()
+            .map(|it| it.run(values.new, old.as_ref()))
+        {
+            Ok(Ok(cel::Value::Bool(true))) => return,
+            Ok(Ok(cel::Value::Bool(false))) => {
+                let error = self.failure(at, value, values.new, old.as_ref());
+                if !self.uses_old && ratchet.forgives() {
+                    verdict.warnings.push(error.to_string());
+                } else {
+                    verdict.errors.push(error);
+                }
+                return;
+            }
+            Err(why) => format!("rule compile error: {why}"),
+            Ok(Ok(_)) => "rule compile error: must evaluate to a bool".to_owned(),
+            Ok(Err(why)) if why == "no such overload" => format!(
+                "'{why}': call arguments did not match a supported operator, function or macro \
+                 signature for rule: {}",
+                self.name()
+            ),
+            Ok(Err(why)) => format!("{why} evaluating rule: {}", self.name()),
+        };
+        let path = if at.path.is_empty() { "<nil>" } else { at.path };
+        let kind = at.schema.kind.as_deref().unwrap_or_default();
+        verdict.errors.push(FieldError::invalid(path, kind, why));
+    }
+
+    fn old(&self, old: Option<&cel::Value>) -> Option<cel::Value> {
+        if self.old_is_optional {
+            return Some(values::optional(old.cloned()));
+        }
+        old.cloned()
+    }
+
+    fn failure(
+        &self,
+        at: Run<'_>,
+        value: &Value,
+        new: &cel::Value,
+        old: Option<&cel::Value>,
+    ) -> FieldError {
+        let path = match &self.field_path {
+            Some(below) => join(at.path, below),
+            None if at.path.is_empty() => "<nil>".to_owned(),
+            None => at.path.to_owned(),
+        };
+        let said = self
+            .message_program
+            .as_ref()
+            .and_then(|it| it.message(new, old));
+        let detail = said.unwrap_or_else(|| match &self.message {
+            Some(message) => message.clone(),
+            None => format!("failed rule: {}", self.text),
+        });
+        let scalar = !matches!(at.schema.kind.as_deref(), Some("object" | "array"));
+        let value = scalar.then(|| value.clone());
+        let kind = match self.reason.as_deref() {
+            Some("FieldValueForbidden") => return FieldError::forbidden(path, detail),
+            Some("FieldValueRequired") => return FieldError::required(path, detail),
+            Some("FieldValueDuplicate") => FieldErrorKind::Duplicate,
+            _ => FieldErrorKind::Invalid,
+        };
+        let detail = if kind == FieldErrorKind::Duplicate {
+            String::new()
+        } else {
+            detail
+        };
+        FieldError {
+            kind,
+            path,
+            value,
+            detail,
+        }
+    }
+}
+
+fn join(path: &str, below: &str) -> String {
+    if path.is_empty() {
+        below.to_owned()
+    } else {
+        format!("{path}.{below}")
+    }
+}
+
+fn additional(schema: &Structural) -> Option<&Structural> {
+    match &schema.additional {
+        Additional::Schema(schema) => Some(schema),
+        _ => None,
+    }
+}

@@ -1,0 +1,353 @@
+//! Value validation: does a value fit a schema, and if not, in which words is it refused.
+//!
+//! Texts and their order of precedence are those of go-openapi as the server uses it, quirks
+//! included: of several failing checks of one string only the first is told, and of `anyOf` the
+//! failures of the alternative that got furthest (`matches`).
+
+mod number;
+mod outcome;
+mod path;
+
+use serde_json::{Map, Value};
+
+use super::correlation::Correlation;
+use super::format::Format;
+use super::structural::{Additional, Checks, Structural};
+use super::text;
+use crate::error::FieldError;
+use outcome::{Failure, Outcome};
+use path::Path;
+
+/// The errors of a value. `root` stands before every path: the status subresource's is `status`.
+/// With an old value, what did not change is not held against an update (KEP-4008).
+pub(super) fn errors(
+    value: &Value,
+    old: Option<&Value>,
+    schema: &Structural,
+    root: &str,
+) -> Vec<FieldError> {
+    let correlation = old.map(|old| Correlation::new(value, old, schema));
+    let outcome = ratchet(value, schema, &Path::Root, correlation);
+    outcome
+        .failures
+        .into_iter()
+        .map(|it| it.error(root))
+        .collect()
+}
+
+/// Checks a value; failures of one that did not change are forgiven.
+fn ratchet(
+    value: &Value,
+    schema: &Structural,
+    path: &Path<'_>,
+    correlation: Option<Correlation<'_>>,
+) -> Outcome {
+    let mut outcome = check(value, schema, path, correlation);
+    if !outcome.is_valid() && correlation.is_some_and(Correlation::is_unchanged) {
+        outcome.failures.clear();
+    }
+    outcome
+}
+
+fn check(
+    value: &Value,
+    schema: &Structural,
+    path: &Path<'_>,
+    correlation: Option<Correlation<'_>>,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    let checks = &schema.checks;
+    if value.is_null() {
+        if !schema.types().is_empty() && !schema.nullable {
+            outcome.add(Failure::wrong_type(path, &schema.types().join(","), "null"));
+        }
+        enumeration(value, checks, path, &mut outcome);
+        return outcome;
+    }
+    if !schema.types().is_empty() || checks.format.is_some() {
+        outcome.merge(kind(value, schema, path));
+        outcome.matches += 1;
+    }
+    if has_junctors(checks) {
+        outcome.merge(junctors(value, checks, path, correlation));
+    }
+    outcome.matches += 2;
+    match value {
+        Value::String(text) => {
+            strings(text, checks, path, &mut outcome);
+            outcome.matches += 1 + usize::from(checks.format.is_some());
+        }
+        Value::Number(number) => {
+            outcome.merge(number::check(number, schema, path));
+            outcome.matches += 1;
+        }
+        Value::Array(items) => {
+            outcome.merge(array(items, schema, path, correlation));
+            outcome.matches += 1;
+        }
+        _ => {}
+    }
+    enumeration(value, checks, path, &mut outcome);
+    outcome.matches += 1;
+    if let Value::Object(fields) = value {
+        outcome.merge(object(fields, schema, path, correlation));
+        outcome.matches += 1;
+    }
+    outcome.matches += 1;
+    outcome
+}
+
+/// The type, and the format in so far as it implies one.
+fn kind(value: &Value, schema: &Structural, path: &Path<'_>) -> Outcome {
+    let types = schema.types();
+    let actual = text::type_of(value);
+    let numeric = types.contains(&"number") || types.contains(&"integer");
+    let fits = types.contains(&actual)
+        || (actual == "number" && types.contains(&"integer") && number::is_integral(value))
+        || (actual == "integer" && types.contains(&"number"));
+    let is_text = matches!(value, Value::String(_) | Value::Array(_));
+    if let Some((format, _)) = &schema.checks.format {
+        let format_of_value = match actual {
+            "integer" => "int64",
+            "number" => "float64",
+            _ => "",
+        };
+        if !is_text && !fits && format != format_of_value {
+            return Failure::wrong_type(path, format, format_of_value).into();
+        }
+        if !numeric && is_text {
+            return Outcome::matched(1);
+        }
+    }
+    if fits {
+        Outcome::matched(1)
+    } else {
+        Failure::wrong_type(path, &types.join(","), actual).into()
+    }
+}
+
+fn strings(value: &str, checks: &Checks, path: &Path<'_>, outcome: &mut Outcome) {
+    if let Some(failure) = string(value, checks, path) {
+        outcome.add(failure);
+    }
+    if let Some((name, Format::Text(is))) = &checks.format
+        && !is(value)
+    {
+        outcome.add(Failure::wrong_type(path, name, value));
+    }
+}
+
+/// The first check that fails.
+fn string(value: &str, checks: &Checks, path: &Path<'_>) -> Option<Failure> {
+    let length = || i64::try_from(value.chars().count()).unwrap_or(i64::MAX);
+    if let Some(most) = checks.max_length
+        && length() > most
+    {
+        return Some(Failure::too_long(path, most));
+    }
+    if let Some(least) = checks.min_length
+        && length() < least
+    {
+        let why = format!("should be at least {least} chars long");
+        return Some(Failure::invalid(path, value, &why));
+    }
+    let pattern = checks.pattern.as_ref()?;
+    let matches = pattern
+        .regex
+        .as_ref()
+        .is_some_and(|regex| regex.is_match(value));
+    (!matches).then(|| Failure::invalid(path, value, &format!("should match '{}'", pattern.text)))
+}
+
+fn enumeration(value: &Value, checks: &Checks, path: &Path<'_>, outcome: &mut Outcome) {
+    if !checks.values.is_empty() && !checks.values.iter().any(|one| number::same(value, one)) {
+        outcome.add(Failure::not_supported(path, value, &checks.values));
+    }
+}
+
+fn array(
+    items: &[Value],
+    schema: &Structural,
+    path: &Path<'_>,
+    correlation: Option<Correlation<'_>>,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    if let Some(schema) = &schema.items {
+        for (index, item) in items.iter().enumerate() {
+            let path = Path::Index(path, index);
+            let below = correlation.and_then(|it| it.index(index));
+            outcome.merge(ratchet(item, schema, &path, below));
+        }
+    }
+    let checks = &schema.checks;
+    let bounds = (checks.min_items, checks.max_items);
+    size(items.len(), bounds, "items", path, &mut outcome);
+    if checks.unique_items && (1..items.len()).any(|at| items[..at].contains(&items[at])) {
+        outcome.add(Failure::invalid(path, "", "shouldn't contain duplicates"));
+    }
+    outcome.matches += 1;
+    outcome
+}
+
+fn object(
+    fields: &Map<String, Value>,
+    schema: &Structural,
+    path: &Path<'_>,
+    correlation: Option<Correlation<'_>>,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    let checks = &schema.checks;
+    let bounds = (checks.min_properties, checks.max_properties);
+    size(fields.len(), bounds, "properties", path, &mut outcome);
+    for (key, value) in fields {
+        let (below, path) = match (schema.properties.get(key), &schema.additional) {
+            (Some(property), _) => (property, Path::Property(path, key)),
+            (None, Additional::Schema(schema)) => (schema.as_ref(), Path::Key(path, key)),
+            (None, Additional::Allowed(false)) => {
+                outcome.add(Failure::forbidden_property(path, key));
+                continue;
+            }
+            (None, _) => continue,
+        };
+        // Both versions of an object say the same apiVersion and kind, so a change would not show.
+        let of_type = matches!(path, Path::Property(Path::Root, "apiVersion" | "kind"));
+        let old = correlation.filter(|_| !of_type).and_then(|it| it.key(key));
+        outcome.merge(ratchet(value, below, &path, old));
+    }
+    for key in &checks.required {
+        if !fields.contains_key(key) {
+            outcome.add(Failure::required(&Path::Key(path, key)));
+        }
+    }
+    outcome
+}
+
+/// Whether there are as many as there must be.
+fn size(
+    size: usize,
+    (least, most): (Option<i64>, Option<i64>),
+    unit: &str,
+    path: &Path<'_>,
+    outcome: &mut Outcome,
+) {
+    let size = i64::try_from(size).unwrap_or(i64::MAX);
+    if let Some(least) = least.filter(|least| size < *least) {
+        let why = format!("should have at least {least} {unit}");
+        outcome.add(Failure::invalid(path, size, &why));
+    }
+    if let Some(most) = most.filter(|most| size > *most) {
+        outcome.add(Failure::too_many(path, size, most));
+    }
+}
+
+fn has_junctors(checks: &Checks) -> bool {
+    !checks.all_of.is_empty()
+        || !checks.any_of.is_empty()
+        || !checks.one_of.is_empty()
+        || checks.not.is_some()
+}
+
+fn junctors(
+    value: &Value,
+    checks: &Checks,
+    path: &Path<'_>,
+    correlation: Option<Correlation<'_>>,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    let run = |schema: &Structural| check(value, schema, path, correlation);
+    any_of(&checks.any_of, path, run, &mut outcome);
+    one_of(&checks.one_of, path, run, &mut outcome);
+    all_of(&checks.all_of, path, run, &mut outcome);
+    if let Some(not) = &checks.not
+        && run(not).is_valid()
+    {
+        outcome.add(Failure::composite(
+            path,
+            "must not validate the schema (not)",
+        ));
+    }
+    outcome
+}
+
+/// Keeps the alternative that got further.
+fn further(best: &mut Option<Outcome>, one: Outcome) {
+    if best.as_ref().is_none_or(|best| one.matches > best.matches) {
+        *best = Some(one);
+    }
+}
+
+fn any_of(
+    schemas: &[Structural],
+    path: &Path<'_>,
+    run: impl Fn(&Structural) -> Outcome,
+    outcome: &mut Outcome,
+) {
+    let mut best: Option<Outcome> = None;
+    for schema in schemas {
+        let one = run(schema);
+        if one.is_valid() {
+            outcome.merge(one);
+            return;
+        }
+        further(&mut best, one);
+    }
+    if let Some(best) = best {
+        outcome.add(Failure::composite(
+            path,
+            "must validate at least one schema (anyOf)",
+        ));
+        outcome.merge(best);
+    }
+}
+
+fn one_of(
+    schemas: &[Structural],
+    path: &Path<'_>,
+    run: impl Fn(&Structural) -> Outcome,
+    outcome: &mut Outcome,
+) {
+    if schemas.is_empty() {
+        return;
+    }
+    let (mut valid, mut best, mut first) = (0, None::<Outcome>, None);
+    for schema in schemas {
+        let one = run(schema);
+        if one.is_valid() {
+            valid += 1;
+            best = None;
+            first.get_or_insert(one);
+        } else if valid == 0 {
+            further(&mut best, one);
+        }
+    }
+    if valid == 1 {
+        outcome.merge(first.unwrap_or_default());
+        return;
+    }
+    let found = match valid {
+        0 => "Found none valid".to_owned(),
+        several => format!("Found {several} valid alternatives"),
+    };
+    let why = format!("must validate one and only one schema (oneOf). {found}");
+    outcome.add(Failure::composite(path, &why));
+    outcome.merge(best.unwrap_or_default());
+}
+
+fn all_of(
+    schemas: &[Structural],
+    path: &Path<'_>,
+    run: impl Fn(&Structural) -> Outcome,
+    outcome: &mut Outcome,
+) {
+    let mut valid = 0;
+    for schema in schemas {
+        let one = run(schema);
+        valid += usize::from(one.is_valid());
+        outcome.merge(one);
+    }
+    if valid != schemas.len() {
+        let none = if valid == 0 { ". None validated" } else { "" };
+        let why = format!("must validate all the schemas (allOf){none}");
+        outcome.add(Failure::composite(path, &why));
+    }
+}

@@ -1,0 +1,128 @@
+//! Who sends a request: by token, by certificate, or nobody in particular.
+//!
+//! <https://kubernetes.io/docs/reference/access-authn-authz/authentication/>
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use parking_lot::RwLock;
+
+use crate::error::ApiError;
+use crate::registry::User;
+
+/// What becomes of requests without credentials.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Anonymous {
+    /// They are `system:anonymous`'s.
+    #[default]
+    Unauthenticated,
+    /// They are the administrator's: for a server that only its user can reach.
+    Administrator,
+}
+
+/// What a connection says of who sends the requests that come over it.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Sender {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// It is somebody: by a certificate, or because nobody else has it.
+    User(Arc<User>),
+    /// It is somebody who cannot prove it: their certificate is not to be trusted.
+    Distrusted,
+}
+
+/// The users by their tokens.
+#[derive(Debug, Default)]
+pub struct Users {
+    anonymous: Anonymous,
+    tokens: RwLock<HashMap<String, User>>,
+}
+
+impl Users {
+    /// No users yet.
+    pub fn new(anonymous: Anonymous) -> Self {
+        Self {
+            anonymous,
+            tokens: RwLock::default(),
+        }
+    }
+
+    /// A bearer token is a user's from now on.
+    pub fn insert(&self, token: &str, user: User) {
+        self.tokens.write().insert(token.to_owned(), user);
+    }
+
+    /// Whose a token is.
+    pub(super) fn owner(&self, token: &str) -> Option<User> {
+        self.tokens.read().get(token).cloned()
+    }
+
+    /// Who sends a request with these headers over a connection. A token that is known makes up for a
+    /// certificate that is not trusted, and for nothing else.
+    pub(super) fn authenticated(
+        &self,
+        sender: &Sender,
+        headers: &HeaderMap,
+    ) -> Result<User, ApiError> {
+        if let Sender::User(user) = sender {
+            return Ok(User::clone(user));
+        }
+        let header = headers
+            .get(AUTHORIZATION)
+            .and_then(|value| value.to_str().ok());
+        if header.is_none() && matches!(sender, Sender::Unknown) {
+            return Ok(self.nobody());
+        }
+        let token = header
+            .and_then(|header| header.split_once(' '))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map(|(_, token)| token.trim());
+        let known = token.and_then(|token| self.tokens.read().get(token).cloned());
+        known.ok_or_else(|| ApiError::new(401, Some("Unauthorized"), "Unauthorized"))
+    }
+
+    fn nobody(&self) -> User {
+        match self.anonymous {
+            Anonymous::Administrator => User::admin(),
+            Anonymous::Unauthenticated => User {
+                name: "system:anonymous".to_owned(),
+                groups: vec!["system:unauthenticated".to_owned()],
+                ..User::default()
+            },
+        }
+    }
+}
+
+/// The user that a request acts as, if it says so.
+pub(super) fn impersonated(user: User, headers: &HeaderMap) -> User {
+    let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let Some(name) = value("impersonate-user") else {
+        return user;
+    };
+    let groups = headers.get_all("impersonate-group").iter();
+    let mut groups: Vec<String> = groups
+        .filter_map(|value| value.to_str().ok())
+        .map(str::to_owned)
+        .collect();
+    let account = name.strip_prefix("system:serviceaccount:");
+    if let (true, Some((namespace, _))) = (
+        groups.is_empty(),
+        account.and_then(|rest| rest.split_once(':')),
+    ) {
+        groups.push("system:serviceaccounts".to_owned());
+        groups.push(format!("system:serviceaccounts:{namespace}"));
+    }
+    let authenticated = "system:authenticated".to_owned();
+    if name != "system:anonymous" && !groups.contains(&authenticated) {
+        groups.push(authenticated);
+    }
+    User {
+        name: name.to_owned(),
+        uid: value("impersonate-uid").unwrap_or_default().to_owned(),
+        groups,
+        ..User::default()
+    }
+}

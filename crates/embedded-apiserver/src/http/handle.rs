@@ -1,0 +1,297 @@
+//! From a request to its answer: what is asked, of which resource, in which form.
+
+use std::sync::Arc;
+
+use http::{Method, Response};
+
+use super::negotiate::{self, Form};
+use super::path::{Path, Target};
+use super::respond::{self, Body};
+use super::show::Show;
+use super::{Exchange, authorize, health, openapi, stream, verbs};
+use crate::discovery;
+use crate::error::ApiError;
+use crate::registry::{self, Answer, Call, Watch, WriteOptions, scale};
+use crate::select::Selection;
+
+/// An answer and the texts of its warnings.
+pub(super) type Handled = (Response<Body>, Vec<String>);
+
+/// Answers a request.
+pub(super) fn handle(cx: &Exchange<'_>) -> Handled {
+    let target = Target::parse(&cx.incoming.path);
+    if let Err(error) = authorize::check(cx, &target) {
+        return (respond::forbidden(&error), Vec::new());
+    }
+    match target {
+        Target::Discovery(document) => (discovered(cx, &document), Vec::new()),
+        Target::Other(path) => (other(cx, &path), Vec::new()),
+        Target::Resource(path) => resource(cx, &path),
+    }
+}
+
+/// `404 page not found`, as Go's router says it.
+fn no_page() -> Response<Body> {
+    respond::text(404, "404 page not found\n")
+}
+
+fn other(cx: &Exchange<'_>, path: &str) -> Response<Body> {
+    if path == "version" && cx.incoming.method != Method::GET {
+        return respond::error(&not_allowed(), None);
+    }
+    if let Some(answer) = health::answer(path, cx.incoming.query.first("verbose").is_some()) {
+        return answer;
+    }
+    if let Some(answer) = openapi::answer(cx, path) {
+        return answer;
+    }
+    if path.is_empty() {
+        let paths = cx.registry.read(|_, catalogue| discovery::paths(catalogue));
+        return respond::json(200, &paths);
+    }
+    no_page()
+}
+
+fn discovered(cx: &Exchange<'_>, document: &super::path::Discovery) -> Response<Body> {
+    use super::path::Discovery;
+    if !matches!(cx.incoming.method, Method::GET | Method::HEAD) {
+        return respond::error(&not_allowed(), None);
+    }
+    let aggregated = negotiate::wants_aggregated(&negotiate::accept(&cx.incoming.headers));
+    cx.registry.read(|_, catalogue| match document {
+        Discovery::Core | Discovery::Groups if aggregated => {
+            let core = *document == Discovery::Core;
+            super::respond::tagged(
+                &cx.incoming.headers,
+                discovery::AGGREGATED,
+                &discovery::aggregated(catalogue, core),
+            )
+        }
+        Discovery::Core => respond::json(200, &discovery::core_versions()),
+        Discovery::Groups => respond::json(200, &discovery::groups(catalogue)),
+        Discovery::Group(name) => match discovery::group(catalogue, name) {
+            Some(group) => respond::json(200, &group),
+            None => no_page(),
+        },
+        Discovery::Version(group, version) => {
+            let builtin = catalogue.builtin_groups().iter();
+            match discovery::resources(catalogue, group, version) {
+                Some(list) => respond::json(200, &list),
+                None if builtin.map(|one| &one.name).any(|name| name == group) => {
+                    respond::error(&no_resource(), None)
+                }
+                None => no_page(),
+            }
+        }
+    })
+}
+
+fn resource(cx: &Exchange<'_>, path: &Path) -> Handled {
+    let call = match call(cx, path) {
+        Ok(Some(call)) => call,
+        Ok(None) => return (no_page(), Vec::new()),
+        Err(error) => return (respond::error(&error, None), Vec::new()),
+    };
+    let form = match Form::of(
+        &cx.incoming.headers,
+        &cx.incoming.query,
+        call.resource.is_custom(),
+    ) {
+        Ok(form) => form,
+        Err(error) => return (respond::error(&error, None), Vec::new()),
+    };
+    let deprecation = call.served().deprecation.clone();
+    cx.warnings.borrow_mut().extend(deprecation);
+    let (response, more) = verb(cx, path, &call, form)
+        .unwrap_or_else(|error| (respond::error(&error, Some(form)), Vec::new()));
+    let mut warnings = cx.warnings.take();
+    warnings.extend(more);
+    (response, warnings)
+}
+
+/// The call of a path; none where nothing of the kind is served.
+fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<Call>, ApiError> {
+    let found = cx.registry.read(|_, catalogue| {
+        let resource = catalogue.lookup(&path.group, &path.version, &path.plural);
+        let builtin = catalogue
+            .builtin_groups()
+            .iter()
+            .any(|group| group.name == path.group);
+        (resource.map(Arc::clone), builtin)
+    });
+    let (Some(resource), _) = found else {
+        return if found.1 {
+            Err(no_resource())
+        } else {
+            Ok(None)
+        };
+    };
+    let writes = matches!(cx.incoming.method, Method::POST | Method::DELETE);
+    let everywhere = resource.namespaced && path.namespace.is_empty();
+    if everywhere && (!path.name.is_empty() || resource.is_custom() && writes) {
+        return if resource.is_custom() {
+            Ok(None)
+        } else {
+            Err(no_resource())
+        };
+    }
+    if !resource.namespaced && !path.namespace.is_empty() {
+        return if resource.is_custom() {
+            Ok(None)
+        } else {
+            Err(no_resource())
+        };
+    }
+    let call = Call {
+        resource,
+        version: path.version.as_str().into(),
+        namespace: path.namespace.clone(),
+        name: path.name.clone(),
+        subresource: path.subresource.clone(),
+        user: cx.incoming.user.clone(),
+        options: WriteOptions::default(),
+    };
+    if !call.subresource.is_empty() && call.served().subresource(&call.subresource).is_none() {
+        return Err(if call.resource.is_custom() {
+            call.not_found(&call.name)
+        } else {
+            no_resource()
+        });
+    }
+    Ok(Some(call))
+}
+
+/// 404 of a resource that a built-in group does not have.
+fn no_resource() -> ApiError {
+    let message = "the server could not find the requested resource";
+    ApiError::new(404, Some("NotFound"), message).with_empty_details()
+}
+
+pub(super) fn not_allowed() -> ApiError {
+    let message = "the server does not allow this method on the requested resource";
+    ApiError::new(405, Some("MethodNotAllowed"), message).with_empty_details()
+}
+
+/// 405 of a verb that a custom resource does not have.
+fn not_supported(call: &Call, verb: &str) -> ApiError {
+    let (group, plural) = (&*call.resource.group, &*call.resource.plural);
+    let id = call.resource.id();
+    let message = format!("{verb} is not supported on resources of kind \"{id}\"");
+    ApiError::new(405, Some("MethodNotAllowed"), message).about(group, plural, "")
+}
+
+pub(super) fn not_implemented() -> ApiError {
+    let message = "the server does not implement this operation";
+    ApiError::new(501, Some("NotImplemented"), message)
+}
+
+/// What only the agent of a node could answer.
+const OF_CONTAINERS: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
+
+/// 501 of what would reach into a container, 404 where there is not even a Pod.
+fn of_containers(cx: &Exchange<'_>, call: &Call) -> ApiError {
+    let verb = match cx.incoming.method {
+        Method::GET | Method::HEAD => "get",
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        _ => "delete",
+    };
+    let found = require(call, verb).and_then(|()| {
+        let whole = Call {
+            subresource: String::new(),
+            ..call.clone()
+        };
+        cx.registry.read(|store, _| registry::get(store, &whole))
+    });
+    let (plural, part) = (&call.resource.plural, &call.subresource);
+    found.err().unwrap_or_else(|| {
+        let message = format!("{plural}/{part} is not served: there are no containers here");
+        ApiError::new(501, Some("NotImplemented"), message)
+    })
+}
+
+fn verb(cx: &Exchange<'_>, path: &Path, call: &Call, form: Form) -> Result<Handled, ApiError> {
+    if OF_CONTAINERS.contains(&&*call.subresource) && !call.resource.is_custom() {
+        return Err(of_containers(cx, call));
+    }
+    let collection = call.name.is_empty();
+    let watch = path.watch || cx.incoming.query.flag("watch") == Some(true);
+    match cx.incoming.method {
+        Method::GET | Method::HEAD if (collection && watch) || path.watch => {
+            require(call, "watch")?;
+            begin_watch(cx, call, form)
+        }
+        Method::GET | Method::HEAD if collection => {
+            require(call, "list")?;
+            let options = cx.incoming.query.list(call)?;
+            let list = cx
+                .registry
+                .read(|store, _| registry::list(store, call, &options))?;
+            let show = Show::new(form, call, cx.registry.now());
+            Ok((respond::object(200, form, &show.list(&list)), Vec::new()))
+        }
+        Method::GET | Method::HEAD => {
+            require(call, "get")?;
+            require_revision(cx)?;
+            let answer = cx.registry.read(|store, _| match &*call.subresource {
+                "scale" => scale::get(store, call),
+                "" | "status" => registry::get(store, call),
+                _ => registry::get(store, call).and_then(|_| Err(not_implemented())),
+            })?;
+            Ok(answered(cx, call, form, answer))
+        }
+        Method::POST => verbs::create(cx, call, form),
+        Method::PUT => verbs::update(cx, call, form),
+        Method::PATCH => verbs::patch(cx, call, form),
+        Method::DELETE => verbs::delete(cx, call, form),
+        _ if call.resource.is_custom() => Err(not_supported(call, "")),
+        _ => Err(not_allowed()),
+    }
+}
+
+/// An object is read as it is now: not as it will be, and not at what is no revision.
+fn require_revision(cx: &Exchange<'_>) -> Result<(), ApiError> {
+    let asked = cx.incoming.query.revision().map_err(|error| ApiError {
+        code: 500,
+        reason: None,
+        ..error
+    })?;
+    let newest = cx.registry.read(|store, _| store.revision());
+    match asked.filter(|asked| *asked > newest) {
+        Some(asked) => Err(registry::too_large(asked, newest)),
+        None => Ok(()),
+    }
+}
+
+/// Whether the resource, or the subresource that is meant, knows the verb.
+pub(super) fn require(call: &Call, verb: &str) -> Result<(), ApiError> {
+    let version = call.served();
+    let verbs = match version.subresource(&call.subresource) {
+        Some(subresource) => &subresource.verbs,
+        None => &version.verbs,
+    };
+    if verbs.iter().any(|one| one == verb) {
+        Ok(())
+    } else if call.resource.is_custom() {
+        Err(not_supported(call, verb))
+    } else {
+        Err(not_allowed())
+    }
+}
+
+pub(super) fn answered(cx: &Exchange<'_>, call: &Call, form: Form, answer: Answer) -> Handled {
+    let show = Show::new(form, call, cx.registry.now());
+    let response = respond::object(answer.code, form, &show.object(&answer.object));
+    (response, answer.warnings)
+}
+
+fn begin_watch(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
+    let mut options = cx.incoming.query.watch(call)?;
+    if !call.name.is_empty() {
+        options.selection = Selection::of_name(&call.name);
+    }
+    let show = Show::new(form, call, cx.registry.now());
+    let watch = Watch::open(cx.registry, call.clone(), options);
+    Ok((stream::response(watch, show), Vec::new()))
+}

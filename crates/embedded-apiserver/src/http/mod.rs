@@ -1,0 +1,201 @@
+//! The API over HTTP: one service for sockets and for clients in the same process.
+
+pub(crate) mod audit;
+mod authenticate;
+mod authorize;
+mod certificates;
+mod deletion;
+mod handle;
+mod health;
+mod negotiate;
+mod openapi;
+mod path;
+mod query;
+mod respond;
+mod serve;
+mod show;
+mod stream;
+mod subresource;
+mod trust;
+mod verbs;
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+
+pub use authenticate::Anonymous;
+pub(crate) use authenticate::Users;
+pub(crate) use certificates::Authority;
+pub use respond::Body;
+pub use serve::Listening;
+pub(crate) use serve::{serve, serve_tls};
+pub use trust::Trust;
+
+use authenticate::Sender;
+
+use super::error::ApiError;
+use super::registry::{Registry, User};
+
+/// The largest body that is read: <https://github.com/kubernetes/kubernetes/pull/73805>
+const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// The API as a [`tower::Service`]. Clones are handles of one server.
+#[derive(Clone, Debug)]
+pub struct Service {
+    registry: Arc<Registry>,
+    users: Arc<Users>,
+    audit: Option<Arc<audit::Log>>,
+    /// What the connection says of who sends the requests.
+    sender: Sender,
+}
+
+/// A request whose body is read.
+struct Incoming {
+    method: Method,
+    path: String,
+    query: query::Query,
+    headers: http::HeaderMap,
+    body: Bytes,
+    user: User,
+}
+
+/// A request and what it is answered from.
+struct Exchange<'a> {
+    registry: &'a Arc<Registry>,
+    users: &'a Users,
+    incoming: &'a Incoming,
+    /// Told whether the request succeeds or not.
+    warnings: RefCell<Vec<String>>,
+}
+
+impl Service {
+    /// Of the objects and the users; requests are told to a log.
+    pub fn new(registry: Arc<Registry>, users: Arc<Users>, audit: Option<Arc<audit::Log>>) -> Self {
+        Self {
+            registry,
+            users,
+            audit,
+            sender: Sender::default(),
+        }
+    }
+
+    /// The same for requests that are all of one user, whatever they say.
+    #[must_use]
+    pub fn for_user(&self, user: User) -> Self {
+        self.over(Sender::User(Arc::new(user)))
+    }
+
+    /// The same for requests over a connection.
+    fn over(&self, sender: Sender) -> Self {
+        Self {
+            sender,
+            ..self.clone()
+        }
+    }
+
+    /// Who sends a request, or whom they act as, if they may.
+    fn identify(&self, headers: &http::HeaderMap) -> Result<User, ApiError> {
+        let user = self.users.authenticated(&self.sender, headers)?;
+        if authorize::impersonates(headers) {
+            let registry = &self.registry;
+            registry.read(|store, _| authorize::impersonation(&user, headers, store))?;
+        }
+        Ok(authenticate::impersonated(user, headers))
+    }
+
+    /// Who sends it, and what.
+    async fn complete<B>(&self, incoming: &mut Incoming, body: B) -> Result<(), ApiError>
+    where
+        B: http_body::Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        incoming.user = self.identify(&incoming.headers)?;
+        incoming.body = collected(body).await?;
+        Ok(())
+    }
+
+    async fn answer<B>(self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let received = self.registry.now();
+        let (parts, body) = request.into_parts();
+        let mut incoming = Incoming {
+            method: parts.method,
+            path: parts.uri.path().to_owned(),
+            query: query::Query::parse(parts.uri.query().unwrap_or_default()),
+            headers: parts.headers,
+            body: Bytes::new(),
+            user: User::default(),
+        };
+        let (mut response, warnings) = match self.complete(&mut incoming, body).await {
+            Ok(()) => handle::handle(&Exchange {
+                registry: &self.registry,
+                users: &self.users,
+                incoming: &incoming,
+                warnings: RefCell::default(),
+            }),
+            Err(error) => (respond::error(&error, None), Vec::new()),
+        };
+        respond::finish(&mut response, &warnings);
+        if let Some(log) = &self.audit {
+            let user = self.users.authenticated(&self.sender, &incoming.headers);
+            log.answered(&audit::Answered {
+                incoming: &incoming,
+                uri: &parts.uri,
+                user: user.as_ref().ok(),
+                response: &response,
+                received,
+                now: self.registry.now(),
+            });
+        }
+        if incoming.method == Method::HEAD {
+            *response.body_mut() = http_body_util::Empty::new().boxed_unsync();
+        }
+        response
+    }
+}
+
+/// The whole body.
+async fn collected<B>(body: B) -> Result<Bytes, ApiError>
+where
+    B: http_body::Body,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(why) if why.is::<LengthLimitError>() => {
+            let message = format!("Request entity too large: limit is {BODY_LIMIT}");
+            Err(ApiError::new(413, Some("RequestEntityTooLarge"), message))
+        }
+        Err(why) => Err(ApiError::bad_request(why.to_string())),
+    }
+}
+
+impl<B> tower::Service<Request<B>> for Service
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.answer(request).await) })
+    }
+}

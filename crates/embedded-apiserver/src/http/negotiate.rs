@@ -1,0 +1,231 @@
+//! In which form an answer is wanted, and in which one a body comes.
+//!
+//! <https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources>
+
+use http::HeaderMap;
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+
+use super::query::Query;
+use crate::error::ApiError;
+use crate::go;
+use crate::registry::{Media, PatchType};
+
+/// What the real server reads and writes: of protobuf, this one reads the built-in kinds.
+const FORMS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Form {
+    pub(super) yaml: bool,
+    pub(super) pretty: bool,
+    pub(super) shape: Shape,
+}
+
+/// What is shown of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// All.
+    Object,
+    /// A row of a table with this much of the object.
+    Table(Include),
+    /// `PartialObjectMetadata`
+    Metadata,
+}
+
+/// `includeObject`: what of its object a row of a table holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Include {
+    None,
+    Metadata,
+    Object,
+}
+
+/// One entry of an Accept header.
+struct Range<'a> {
+    media: &'a str,
+    parameters: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Range<'a> {
+    fn parse(text: &'a str) -> Self {
+        let mut parts = text.split(';').map(str::trim);
+        Self {
+            media: parts.next().unwrap_or_default(),
+            parameters: parts.filter_map(|part| part.split_once('=')).collect(),
+        }
+    }
+
+    fn parameter(&self, name: &str) -> Option<&'a str> {
+        let found = self.parameters.iter().find(|(key, _)| *key == name);
+        found.map(|(_, value)| *value)
+    }
+
+    /// As it is wanted, from 0 to 1.
+    fn weight(&self) -> f64 {
+        let weight = self.parameter("q").and_then(|q| q.parse().ok());
+        weight.unwrap_or(1.0)
+    }
+}
+
+/// The entries of an Accept header, the most wanted first.
+fn ranges(accept: &str) -> Vec<Range<'_>> {
+    let mut ranges: Vec<Range<'_>> = accept.split(',').map(Range::parse).collect();
+    ranges.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
+    ranges
+}
+
+pub(super) fn accept(headers: &HeaderMap) -> String {
+    let values = headers.get_all(ACCEPT).iter();
+    let values: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
+    values.join(",")
+}
+
+/// Whether aggregated discovery is wanted.
+pub(super) fn wants_aggregated(accept: &str) -> bool {
+    ranges(accept).iter().any(|range| {
+        range.media == "application/json"
+            && range.parameter("g") == Some("apidiscovery.k8s.io")
+            && range.parameter("v") == Some("v2")
+            && range.parameter("as") == Some("APIGroupDiscoveryList")
+    })
+}
+
+impl Form {
+    /// The form that the headers and the query ask for. A list may be shown as a table.
+    pub(super) fn of(headers: &HeaderMap, query: &Query, custom: bool) -> Result<Self, ApiError> {
+        let accept = accept(headers);
+        let plain = Self {
+            yaml: false,
+            pretty: is_pretty(headers, query),
+            shape: Shape::Object,
+        };
+        if accept.trim().is_empty() {
+            return Ok(plain);
+        }
+        for range in ranges(&accept) {
+            let yaml = match range.media {
+                "*/*" | "application/json" => false,
+                "application/*" if custom => false,
+                "application/yaml" => true,
+                _ => continue,
+            };
+            let Some(shape) = shape(&range, query)? else {
+                continue;
+            };
+            return Ok(Self {
+                yaml,
+                shape,
+                ..plain
+            });
+        }
+        let has_form = ranges(&accept)
+            .iter()
+            .any(|range| matches!(range.media, "*/*" | "application/json" | "application/yaml"));
+        // Of built-in kinds, Go's router refuses before the API server does.
+        let message = if custom || has_form {
+            format!("only the following media types are accepted: {FORMS}")
+        } else {
+            format!("406: Not Acceptable\n\nAvailable representations: {FORMS}")
+        };
+        Err(ApiError::new(406, Some("NotAcceptable"), message))
+    }
+
+    /// The media type of the answer.
+    pub(super) fn content_type(self) -> &'static str {
+        if self.yaml {
+            "application/yaml"
+        } else {
+            "application/json"
+        }
+    }
+}
+
+/// What a range wants to be shown; none if we have nothing of the kind.
+fn shape(range: &Range<'_>, query: &Query) -> Result<Option<Shape>, ApiError> {
+    let meta = range.parameter("g") == Some("meta.k8s.io");
+    let version = matches!(range.parameter("v"), Some("v1" | "v1beta1"));
+    Ok(match range.parameter("as") {
+        None => Some(Shape::Object),
+        Some("Table") if meta && version => Some(Shape::Table(include(query)?)),
+        Some("PartialObjectMetadata" | "PartialObjectMetadataList") if meta && version => {
+            Some(Shape::Metadata)
+        }
+        Some(_) => None,
+    })
+}
+
+fn include(query: &Query) -> Result<Include, ApiError> {
+    match query.get("includeObject") {
+        "" | "Metadata" => Ok(Include::Metadata),
+        "None" => Ok(Include::None),
+        "Object" => Ok(Include::Object),
+        other => Err(ApiError::bad_request(format!(
+            "Unable to convert to Table as requested: includeObject: Invalid value: {}: must be \
+             'Metadata', 'Object', 'None', or empty",
+            go::quote(other)
+        ))),
+    }
+}
+
+/// Browsers and curl are read by people.
+fn is_pretty(headers: &HeaderMap, query: &Query) -> bool {
+    let agent = headers
+        .get(USER_AGENT)
+        .and_then(|agent| agent.to_str().ok());
+    let read = |agent: &str| {
+        let heads = ["curl", "Wget", "Mozilla/5.0"];
+        heads.iter().any(|head| agent.starts_with(head))
+    };
+    query
+        .flag("pretty")
+        .unwrap_or_else(|| agent.is_some_and(read))
+}
+
+/// The media type of a body, without its parameters.
+fn content_type(headers: &HeaderMap) -> &str {
+    let value = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let head = value.and_then(|value| value.split(';').next());
+    head.unwrap_or_default().trim()
+}
+
+/// How the body of a create or an update is written.
+pub(super) fn body_media(headers: &HeaderMap, custom: bool) -> Result<Media, ApiError> {
+    match content_type(headers) {
+        "" | "application/json" => Ok(Media::Json),
+        "application/yaml" => Ok(Media::Yaml),
+        "application/vnd.kubernetes.protobuf" if !custom => Ok(Media::Protobuf),
+        _ => Err(unsupported(FORMS)),
+    }
+}
+
+/// How a patch is written.
+pub(super) fn patch_type(headers: &HeaderMap, custom: bool) -> Result<PatchType, ApiError> {
+    match content_type(headers) {
+        "application/json-patch+json" => Ok(PatchType::Json),
+        "application/merge-patch+json" => Ok(PatchType::Merge),
+        "application/apply-patch+yaml" => Ok(PatchType::Apply),
+        "application/strategic-merge-patch+json" if !custom => Ok(PatchType::Strategic),
+        _ => {
+            if !custom {
+                let message = "415: Unsupported Media Type";
+                let error = ApiError::new(415, Some("UnsupportedMediaType"), message);
+                return Err(error.with_empty_details());
+            }
+            Err(unsupported(
+                "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            ))
+        }
+    }
+}
+
+fn unsupported(accepted: &str) -> ApiError {
+    ApiError::new(
+        415,
+        Some("UnsupportedMediaType"),
+        format!(
+            "the body of the request was in an unknown format - accepted media types include: {accepted}"
+        ),
+    )
+}

@@ -1,0 +1,146 @@
+//! Answers as they go over the wire.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WARNING, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderName, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use serde_json::Value;
+
+use super::negotiate::Form;
+use crate::error::ApiError;
+
+/// The body of every answer; it cannot fail.
+pub type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// By which the audit log names a request.
+pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
+/// Bytes of a media type.
+pub(super) fn bytes(code: u16, content_type: &str, body: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Full::new(body.into()).boxed_unsync());
+    *response.status_mut() =
+        StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if let Ok(value) = HeaderValue::from_str(content_type) {
+        response.headers_mut().insert(CONTENT_TYPE, value);
+    }
+    response
+}
+
+/// A text such as `ok` or `404 page not found`.
+pub(super) fn text(code: u16, text: impl Into<String>) -> Response<Body> {
+    let mut response = plain(code, text);
+    let nosniff = HeaderValue::from_static("nosniff");
+    response
+        .headers_mut()
+        .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
+    response
+}
+
+/// The same without a word on sniffing.
+pub(super) fn plain(code: u16, text: impl Into<String>) -> Response<Body> {
+    bytes(code, "text/plain; charset=utf-8", text.into())
+}
+
+/// A JSON document as discovery and health have it: not negotiated.
+pub(super) fn json(code: u16, value: &Value) -> Response<Body> {
+    bytes(code, "application/json", value.to_string())
+}
+
+/// An object in the form that was asked for.
+pub(super) fn object(code: u16, form: Form, value: &Value) -> Response<Body> {
+    bytes(code, form.content_type(), written(form, value))
+}
+
+/// A refusal of who may not, which says of itself that it is no page.
+pub(super) fn forbidden(why: &ApiError) -> Response<Body> {
+    let mut response = error(why, None);
+    let nosniff = HeaderValue::from_static("nosniff");
+    let headers = response.headers_mut();
+    headers.insert(X_CONTENT_TYPE_OPTIONS, nosniff);
+    response
+}
+
+/// A refusal.
+pub(super) fn error(error: &ApiError, form: Option<Form>) -> Response<Body> {
+    let form = form.unwrap_or(Form {
+        yaml: false,
+        pretty: false,
+        shape: super::negotiate::Shape::Object,
+    });
+    let mut response = object(error.code, form, &error.status());
+    let retry = error
+        .details
+        .as_ref()
+        .and_then(|d| d.get("retryAfterSeconds"));
+    if let Some(seconds) = retry.and_then(Value::as_i64) {
+        let headers = response.headers_mut();
+        headers.insert(http::header::RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+/// The headers of every answer.
+pub(super) fn finish(response: &mut Response<Body>, warnings: &[String]) {
+    let headers = response.headers_mut();
+    if !headers.contains_key(CACHE_CONTROL) {
+        let value = HeaderValue::from_static("no-cache, private");
+        headers.insert(CACHE_CONTROL, value);
+    }
+    let id = format!("{:032x}", rand::random::<u128>());
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        headers.insert(AUDIT_ID, id);
+    }
+    for text in warnings {
+        // RFC 7234, section 5.5: 299 is a persistent warning of no agent in particular.
+        let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{escaped}\"")) {
+            headers.append(WARNING, value);
+        }
+    }
+}
+
+fn written(form: Form, value: &Value) -> Vec<u8> {
+    if form.yaml {
+        return serde_yaml::to_string(value)
+            .unwrap_or_default()
+            .into_bytes();
+    }
+    let written = if form.pretty {
+        serde_json::to_vec_pretty(value)
+    } else {
+        serde_json::to_vec(value)
+    };
+    let mut written = written.unwrap_or_default();
+    written.push(b'\n');
+    written
+}
+
+/// A document with an `ETag`: 304 for those who have it.
+pub(super) fn tagged(
+    headers: &http::HeaderMap,
+    content_type: &str,
+    value: &Value,
+) -> Response<Body> {
+    use http::header::{ETAG, IF_NONE_MATCH, VARY};
+    let text = value.to_string();
+    let tag = format!(
+        "\"{:032X}\"",
+        twox_hash::XxHash3_128::oneshot(text.as_bytes())
+    );
+    let known = headers.get(IF_NONE_MATCH).and_then(|tag| tag.to_str().ok());
+    let mut response = if known == Some(&*tag) {
+        bytes(304, content_type, Bytes::new())
+    } else {
+        bytes(200, content_type, text)
+    };
+    let headers = response.headers_mut();
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(ETAG, tag);
+    }
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
+    response
+}

@@ -1,0 +1,111 @@
+//! The service on a socket: HTTP/1.1 and HTTP/2, plain or with TLS.
+
+use std::net::SocketAddr;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+use tokio_rustls::TlsAcceptor;
+
+use super::Service;
+use super::certificates::Authority;
+use super::trust::Trust;
+
+/// A server on a socket, for as long as this value lives.
+#[derive(Debug)]
+pub struct Listening {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The certificate, in PEM, of the authority behind its own; none where there is no TLS.
+    pub authority: Option<String>,
+    accepting: AbortHandle,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+/// What TLS needs: the acceptor, and whom a client's certificate stands for.
+#[derive(Clone)]
+pub(crate) struct Tls {
+    pub(super) acceptor: TlsAcceptor,
+    pub(super) trust: Option<Trust>,
+}
+
+/// Serves connections of a listener until the value is dropped.
+pub(crate) fn serve(
+    service: &Service,
+    listener: TcpListener,
+    tls: Option<Tls>,
+) -> std::io::Result<Listening> {
+    let address = listener.local_addr()?;
+    let service = service.clone();
+    let accepting = tokio::spawn(async move {
+        // Dropped with the task: connections end with the server.
+        let mut connections = tokio::task::JoinSet::new();
+        loop {
+            let Ok((stream, _)) = listener.accept().await else {
+                continue;
+            };
+            // An answer is one write; it is not to wait for another.
+            let _ = stream.set_nodelay(true);
+            let (service, tls) = (service.clone(), tls.clone());
+            connections.spawn(async move {
+                match tls {
+                    None => connection(service, stream).await,
+                    Some(tls) => secured(service, tls, stream).await,
+                }
+            });
+            while connections.try_join_next().is_some() {}
+        }
+    });
+    Ok(Listening {
+        address,
+        authority: None,
+        accepting: accepting.abort_handle(),
+    })
+}
+
+/// The same with TLS, with a certificate by an authority; users may have certificates by others.
+pub(crate) fn serve_tls(
+    service: &Service,
+    listener: TcpListener,
+    authority: &Authority,
+    trust: Option<Trust>,
+) -> std::io::Result<Listening> {
+    let tls = authority.issue(listener.local_addr()?, trust)?;
+    let mut listening = serve(service, listener, Some(tls))?;
+    listening.authority = Some(authority.pem());
+    Ok(listening)
+}
+
+async fn secured(service: Service, tls: Tls, stream: tokio::net::TcpStream) {
+    let Ok(stream) = tls.acceptor.accept(stream).await else {
+        return;
+    };
+    let (_, session) = stream.get_ref();
+    let certificates = session.peer_certificates().unwrap_or_default();
+    let service = match &tls.trust {
+        Some(trust) => service.over(trust.sender(certificates, service.registry.now())),
+        None => service,
+    };
+    connection(service, stream).await;
+}
+
+async fn connection<S>(service: Service, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let answer = service_fn(move |request| tower::Service::call(&mut service.clone(), request));
+    let served = auto::Builder::new(TokioExecutor::new())
+        .serve_connection_with_upgrades(TokioIo::new(stream), answer)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(error, "a connection ended");
+    }
+}

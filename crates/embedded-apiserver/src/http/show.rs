@@ -1,0 +1,155 @@
+//! What an answer shows of objects: all, their metadata, or rows of a table.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::negotiate::{Form, Include, Shape};
+use crate::crd::Heading;
+use crate::registry::{Call, ListAnswer};
+use crate::table::Table;
+
+/// How the objects of one call are shown.
+pub(super) struct Show {
+    pub(super) form: Form,
+    pub(super) call: Call,
+    pub(super) now: Timestamp,
+    /// Of a watch: the columns are told once.
+    pub(super) told_columns: bool,
+}
+
+impl Show {
+    pub(super) fn new(form: Form, call: &Call, now: Timestamp) -> Self {
+        Self {
+            form,
+            call: call.clone(),
+            now,
+            told_columns: false,
+        }
+    }
+
+    /// One object of an answer.
+    pub(super) fn object<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
+        // A Status is never shown as anything else.
+        if object["kind"] == "Status" {
+            return Cow::Borrowed(object);
+        }
+        match self.form.shape {
+            Shape::Object => Cow::Borrowed(object),
+            Shape::Metadata => Cow::Owned(partial(object)),
+            Shape::Table(include) => {
+                let items = [Arc::new(object.clone())];
+                let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
+                Cow::Owned(self.table(&items, &metadata, include, true))
+            }
+        }
+    }
+
+    /// A list.
+    pub(super) fn list(&self, list: &ListAnswer) -> Value {
+        let mut metadata = json!({"resourceVersion": list.revision.to_string()});
+        // The lists of custom resources show it even if it is empty.
+        let shows_empty = self.call.resource.is_custom() && self.form.shape == Shape::Object;
+        if !list.continue_token.is_empty() || shows_empty {
+            metadata["continue"] = list.continue_token.as_str().into();
+        }
+        if let Some(remaining) = list.remaining {
+            metadata["remainingItemCount"] = remaining.into();
+        }
+        match self.form.shape {
+            Shape::Table(include) => self.table(&list.items, &metadata, include, true),
+            Shape::Metadata => {
+                let items: Vec<Value> = list.items.iter().map(|one| partial(one)).collect();
+                json!({
+                    "kind": "PartialObjectMetadataList",
+                    "apiVersion": "meta.k8s.io/v1",
+                    "metadata": metadata,
+                    "items": items,
+                })
+            }
+            Shape::Object => json!({
+                "kind": &*self.call.resource.list_kind,
+                "apiVersion": self.call.api_version(),
+                "metadata": metadata,
+                "items": list.items.iter().map(|one| self.item(one)).collect::<Vec<_>>(),
+            }),
+        }
+    }
+
+    /// The items of built-in lists do not say what they are.
+    fn item(&self, object: &Value) -> Value {
+        let mut object = object.clone();
+        if !self.call.resource.is_custom()
+            && let Some(map) = object.as_object_mut()
+        {
+            map.remove("kind");
+            map.remove("apiVersion");
+        }
+        object
+    }
+
+    /// The object of a watch event.
+    pub(super) fn event(&mut self, object: &Arc<Value>) -> Value {
+        let Shape::Table(include) = self.form.shape else {
+            return self.object(object).into_owned();
+        };
+        let first = !std::mem::replace(&mut self.told_columns, true);
+        let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
+        self.table(&[Arc::clone(object)], &metadata, include, first)
+    }
+
+    /// The object of a bookmark.
+    pub(super) fn bookmark(&self, revision: u64, initial_end: bool) -> Value {
+        let mut metadata = json!({"resourceVersion": revision.to_string()});
+        if initial_end {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let (kind, api_version) = match self.form.shape {
+            Shape::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned()),
+            _ => (&*self.call.resource.kind, self.call.api_version()),
+        };
+        json!({"kind": kind, "apiVersion": api_version, "metadata": metadata})
+    }
+
+    fn table(
+        &self,
+        items: &[Arc<Value>],
+        metadata: &Value,
+        include: Include,
+        with_columns: bool,
+    ) -> Value {
+        let table = Table::of(&self.call.resource, self.call.served());
+        let rows: Vec<Value> = items
+            .iter()
+            .map(|object| {
+                let mut row = Map::new();
+                row.insert("cells".to_owned(), table.cells(object, self.now).into());
+                let shown = match include {
+                    Include::None => None,
+                    Include::Metadata => Some(partial(object)),
+                    Include::Object => Some((**object).clone()),
+                };
+                row.insert("object".to_owned(), shown.unwrap_or_default());
+                Value::Object(row)
+            })
+            .collect();
+        let columns: Vec<Value> = table.columns().iter().map(Heading::definition).collect();
+        json!({
+            "kind": "Table",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": metadata,
+            "columnDefinitions": if with_columns { columns.into() } else { Value::Null },
+            "rows": rows,
+        })
+    }
+}
+
+fn partial(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object["metadata"],
+    })
+}

@@ -1,0 +1,62 @@
+//! A watch as a body: one JSON document per line.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use futures::stream;
+use http::Response;
+use http_body::Frame;
+use http_body_util::{BodyExt as _, StreamBody};
+use serde_json::{Value, json};
+
+use super::negotiate::Form;
+use super::respond::{self, Body};
+use super::show::Show;
+use crate::registry::{Sent, Watch};
+
+/// Answers with what a watch sends until it is over.
+pub(super) fn response(watch: Watch, show: Show) -> Response<Body> {
+    let content_type = if show.form.yaml {
+        "application/yaml;stream=watch"
+    } else {
+        "application/json"
+    };
+    let stream = stream::unfold((watch, show), |(mut watch, mut show)| async move {
+        let sent = watch.next().await?;
+        let mut lines = Vec::new();
+        for one in sent {
+            write(&mut lines, &mut show, one);
+        }
+        let frame: Result<Frame<Bytes>, Infallible> = Ok(Frame::data(lines.into()));
+        Some((frame, (watch, show)))
+    });
+    let mut response = respond::bytes(200, content_type, Bytes::new());
+    *response.body_mut() = StreamBody::new(stream).boxed_unsync();
+    response
+}
+
+fn write(lines: &mut Vec<u8>, show: &mut Show, sent: Sent) {
+    let form = show.form;
+    let (kind, object) = match sent {
+        Sent::Object(change, object) => (change.text(), show.event(&object)),
+        Sent::Bookmark(revision, initial_end) => ("BOOKMARK", show.bookmark(revision, initial_end)),
+        Sent::Failed(error) => ("ERROR", error.status()),
+    };
+    // The type goes first: a reader may decide by it before it has read the object.
+    if form.yaml {
+        let event = json!({"type": kind, "object": object});
+        let text = serde_yaml::to_string(&event).unwrap_or_default();
+        lines.extend_from_slice(text.as_bytes());
+        lines.extend_from_slice(b"---\n");
+        return;
+    }
+    lines.extend_from_slice(b"{\"type\":\"");
+    lines.extend_from_slice(kind.as_bytes());
+    lines.extend_from_slice(b"\",\"object\":");
+    lines.extend(encoded(form, &object));
+    lines.extend_from_slice(b"}\n");
+}
+
+fn encoded(_form: Form, object: &Value) -> Vec<u8> {
+    serde_json::to_vec(object).unwrap_or_default()
+}

@@ -1,0 +1,59 @@
+//! What is created and not stored: bindings, evictions, tokens, reviews.
+
+use serde_json::Value;
+
+use super::handle::not_implemented;
+use super::{Exchange, deletion};
+use crate::access::review;
+use crate::error::ApiError;
+use crate::registry::{self, Answer, Call};
+
+/// Answers a POST of a decoded object to a path that stores nothing.
+pub(super) fn create(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<Answer, ApiError> {
+    match (&**call.resource.id(), &*call.subresource) {
+        ("pods", "binding") | ("bindings", "") => {
+            cx.registry.write(|tx| registry::bind(tx, call, &object))
+        }
+        ("pods", "eviction") => {
+            let named = object["metadata"]["name"].as_str().unwrap_or_default();
+            if !named.is_empty() && named != call.name {
+                let why = "name in URL does not match name in Eviction object";
+                return Err(ApiError::bad_request(why));
+            }
+            let (options, dry_run) = deletion::of_body(cx.incoming, &object["deleteOptions"])?;
+            let mut call = call.clone();
+            call.options.dry_run |= dry_run;
+            cx.registry.write(|tx| registry::evict(tx, &call, &options))
+        }
+        ("serviceaccounts", "token") => {
+            let object = registry::owned(call, object, cx.registry.now());
+            let issued = cx.registry.write(|tx| registry::issue(tx, call, object));
+            let (answer, token, user) = issued?;
+            cx.users.insert(&token, user);
+            Ok(answer)
+        }
+        ("serviceaccounts" | "pods", _) => Err(not_implemented()),
+        _ => reviewed(cx, call, object),
+    }
+}
+
+/// Answers a question about access.
+fn reviewed(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<Answer, ApiError> {
+    if !review::is_review(&call.resource.kind) {
+        return Err(not_implemented());
+    }
+    let object = registry::owned(call, object, cx.registry.now());
+    let now = cx.registry.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let tokens = |token: &str| cx.users.owner(token);
+    let answer = cx.registry.read(|store, _| {
+        let context = review::Context {
+            user: &call.user,
+            namespace: &call.namespace,
+            now: &now,
+            rules: store,
+            tokens: &tokens,
+        };
+        review::answer(object, &context)
+    })?;
+    Ok(Answer::with_code(201, answer))
+}

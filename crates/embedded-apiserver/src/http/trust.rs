@@ -1,0 +1,137 @@
+//! Whom a client's certificate stands for: its common name is the user, its organisations the groups.
+//!
+//! Any certificate is taken by the handshake, which has its owner prove that they hold its key. One
+//! that no trusted authority has signed, or whose time is over, ends no connection: its requests are
+//! answered with 401, unless they bring a token.
+//!
+//! <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates>
+
+use std::fmt::Write as _;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+use tokio_rustls::rustls::client::danger::HandshakeSignatureValid;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use tokio_rustls::rustls::{
+    DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme,
+};
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+use super::authenticate::Sender;
+use crate::registry::User;
+
+/// The authorities whose certificates are users.
+#[derive(Debug, Clone)]
+pub struct Trust(Arc<dyn ClientCertVerifier>);
+
+impl Trust {
+    /// In the authorities of a PEM file, as `--client-ca-file` of the real server names them.
+    pub fn in_authorities(pem: &[u8]) -> io::Result<Self> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let certificate = certificate.map_err(io::Error::other)?;
+            roots.add(certificate).map_err(io::Error::other)?;
+        }
+        if roots.is_empty() {
+            return Err(io::Error::other("no certificate in PEM"));
+        }
+        let provider = Arc::new(ring::default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+        Ok(Self(verifier.build().map_err(io::Error::other)?))
+    }
+
+    /// What a handshake asks of a client.
+    pub(super) fn asking(&self) -> Arc<dyn ClientCertVerifier> {
+        Arc::new(Asking(Arc::clone(&self.0)))
+    }
+
+    /// Who has come with a certificate, its intermediate ones behind it.
+    pub(super) fn sender(&self, certificates: &[CertificateDer<'_>], now: Timestamp) -> Sender {
+        let Some((certificate, intermediates)) = certificates.split_first() else {
+            return Sender::Unknown;
+        };
+        let now = Duration::from_secs(now.as_second().unsigned_abs());
+        let now = UnixTime::since_unix_epoch(now);
+        let verified = self.0.verify_client_cert(certificate, intermediates, now);
+        match (verified, X509Certificate::from_der(certificate)) {
+            (Ok(_), Ok((_, parsed))) => {
+                user(certificate, &parsed).map_or(Sender::Unknown, |user| Sender::User(user.into()))
+            }
+            _ => Sender::Distrusted,
+        }
+    }
+}
+
+/// The user of a certificate that is trusted; none where it has no common name.
+fn user(der: &[u8], certificate: &X509Certificate<'_>) -> Option<User> {
+    let subject = certificate.subject();
+    let name = subject.iter_common_name().last()?.as_str().ok()?;
+    let organisations = subject.iter_organization();
+    let groups = organisations.filter_map(|value| value.as_str().ok());
+    let groups = groups.chain(["system:authenticated"]);
+    let mut credential = "X509SHA256=".to_owned();
+    for byte in Sha256::digest(der) {
+        // Writing to a string cannot fail.
+        let _ = write!(credential, "{byte:02x}");
+    }
+    (!name.is_empty()).then(|| User {
+        name: name.to_owned(),
+        groups: groups.map(str::to_owned).collect(),
+        extra: [(User::CREDENTIAL.to_owned(), vec![credential])].into(),
+        ..User::default()
+    })
+}
+
+/// Asks for a certificate and takes any whose owner has its key.
+#[derive(Debug)]
+struct Asking(Arc<dyn ClientCertVerifier>);
+
+impl ClientCertVerifier for Asking {
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.0.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0
+            .verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0
+            .verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}

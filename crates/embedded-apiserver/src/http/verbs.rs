@@ -1,0 +1,134 @@
+//! The verbs that write: create, update, patch, delete.
+
+use super::handle::{Handled, answered, not_allowed, not_implemented, require};
+use super::negotiate::{self, Form};
+use super::show::Show;
+use super::{Exchange, authorize, deletion, respond, subresource};
+use crate::error::{ApiError, FieldError};
+use crate::registry::{self, Call, PatchType, scale};
+
+/// What deletes a Job and does not say what becomes of its Pods is told so.
+const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+
+fn with_options(cx: &Exchange<'_>, call: &Call, kind: &str) -> Result<Call, ApiError> {
+    let agent = cx.incoming.headers.get(http::header::USER_AGENT);
+    let agent = agent
+        .and_then(|agent| agent.to_str().ok())
+        .unwrap_or_default();
+    Ok(Call {
+        options: cx.incoming.query.write(kind, agent)?,
+        ..call.clone()
+    })
+}
+
+pub(super) fn create(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
+    if !call.name.is_empty() && call.subresource.is_empty() {
+        return Err(not_allowed());
+    }
+    if call.resource.namespaced && call.namespace.is_empty() {
+        return Err(not_allowed());
+    }
+    require(call, "create")?;
+    let call = with_options(cx, call, "CreateOptions")?;
+    let media = negotiate::body_media(&cx.incoming.headers, call.resource.is_custom())?;
+    let decoded = registry::decode(&call, media, &cx.incoming.body)?;
+    cx.warnings.borrow_mut().extend(decoded.warnings);
+    if !call.subresource.is_empty() || !call.resource.is_stored() {
+        let answer = subresource::create(cx, &call, decoded.object)?;
+        return Ok(answered(cx, &call, form, answer));
+    }
+    let answer = cx
+        .registry
+        .write(|tx| registry::create(tx, &call, decoded.object))?;
+    Ok(answered(cx, &call, form, answer))
+}
+
+/// A collection is neither replaced nor patched.
+fn require_name(call: &Call) -> Result<(), ApiError> {
+    match &*call.name {
+        "" if call.resource.is_custom() => Err(ApiError::bad_request("name must be provided")),
+        "" => Err(not_allowed()),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn update(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
+    require_name(call)?;
+    require(call, "update")?;
+    let call = with_options(cx, call, "UpdateOptions")?;
+    if call.resource.strategy.create_on_update {
+        authorize::creation(cx, &call)?;
+    }
+    let media = negotiate::body_media(&cx.incoming.headers, call.resource.is_custom())?;
+    let decoded = registry::decode(&call, media, &cx.incoming.body)?;
+    cx.warnings.borrow_mut().extend(decoded.warnings);
+    let answer = cx.registry.write(|tx| match &*call.subresource {
+        "scale" => scale::update(tx, &call, &decoded.object),
+        "" | "status" | "finalize" | "approval" => registry::update(tx, &call, decoded.object),
+        _ => Err(not_implemented()),
+    })?;
+    Ok(answered(cx, &call, form, answer))
+}
+
+pub(super) fn patch(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
+    require_name(call)?;
+    require(call, "patch")?;
+    let kind = negotiate::patch_type(&cx.incoming.headers, call.resource.is_custom())?;
+    let call = with_options(cx, call, "PatchOptions")?;
+    if kind == PatchType::Apply && cx.incoming.query.get("fieldManager").is_empty() {
+        let text = "is required for apply patch";
+        let error = FieldError::required("fieldManager", text);
+        return Err(ApiError::invalid(
+            "meta.k8s.io",
+            "PatchOptions",
+            "",
+            &[error],
+        ));
+    }
+    if kind != PatchType::Apply && cx.incoming.query.first("force").is_some() {
+        let text = "may not be specified for non-apply patch";
+        let error = FieldError::forbidden("force", text);
+        return Err(ApiError::invalid(
+            "meta.k8s.io",
+            "PatchOptions",
+            "",
+            &[error],
+        ));
+    }
+    if kind == PatchType::Apply {
+        authorize::creation(cx, &call)?;
+    }
+    let body = &cx.incoming.body;
+    let answer = cx.registry.write(|tx| match &*call.subresource {
+        "scale" => scale::patch(tx, &call, kind, body),
+        "" | "status" | "approval" => registry::patch(tx, &call, kind, body),
+        _ => Err(not_implemented()),
+    })?;
+    Ok(answered(cx, &call, form, answer))
+}
+
+pub(super) fn delete(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
+    let (options, dry_run) = deletion::options(cx.incoming)?;
+    let mut call = call.clone();
+    call.options.dry_run = dry_run;
+    if call.name.is_empty() {
+        require(&call, "deletecollection")?;
+        if call.resource.namespaced && call.namespace.is_empty() {
+            return Err(not_allowed());
+        }
+        let which = cx.incoming.query.list(&call)?;
+        let deleted = cx
+            .registry
+            .write(|tx| registry::delete_collection(tx, &call, &which, &options))?;
+        let show = Show::new(form, &call, cx.registry.now());
+        return Ok((respond::object(200, form, &show.list(&deleted)), Vec::new()));
+    }
+    require(&call, "delete")?;
+    if &**call.resource.id() == "jobs.batch" && options.propagation.is_none() {
+        cx.warnings.borrow_mut().push(ORPHANED_PODS.to_owned());
+    }
+    let answer = cx
+        .registry
+        .write(|tx| registry::delete(tx, &call, &options))?;
+    Ok(answered(cx, &call, form, answer))
+}

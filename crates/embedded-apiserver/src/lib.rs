@@ -1,0 +1,219 @@
+//! The embedded Kubernetes API: an API server that is a value.
+//!
+//! Objects are `serde_json::Value`, kept in memory in one store with one revision counter. What a
+//! controller manager does beside an API server (garbage collection, namespaces, workloads that
+//! become ready) runs in the drain loop of each commit, so that a test that has settled has settled.
+//! Imports `model` and `clock` only: a bug must not sit on both sides of a test.
+//!
+//! # Layout
+//!
+//! | module | what |
+//! |---|---|
+//! | `store` | the objects, their revisions, their past |
+//! | `resource` | what is served: groups, versions, kinds |
+//! | `select` | label and field selectors |
+//! | `schema` | types: of built-in kinds from a data file, of custom resources from their schemas |
+//! | `patch`, `apply` | what a patch makes of an object, and who owns which field of it |
+//! | `openapi` | the documents that describe all of it |
+//! | `registry` | the rules: what a write does, and what follows from it |
+//! | `garbage`, `namespace`, `simulation` | controllers that run after each write |
+//! | `state` | all objects as a document |
+//! | `table`, `discovery` | views of both |
+//! | `http` | requests and answers, over sockets and in process |
+
+mod access;
+mod apply;
+mod bootstrap;
+mod builtin;
+mod crd;
+mod discovery;
+mod error;
+mod fields;
+mod garbage;
+mod go;
+mod http;
+mod namespace;
+mod openapi;
+mod patch;
+mod protobuf;
+mod registry;
+mod resource;
+mod schema;
+mod select;
+pub mod simulation;
+mod state;
+mod store;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+
+pub use self::http::audit::Log as AuditLog;
+pub use self::http::{Anonymous, Body, Listening, Service, Trust};
+pub use self::registry::User;
+pub use self::state::Malformed as InvalidState;
+
+use self::access::aggregation::Aggregator;
+use self::garbage::Collector;
+use self::http::{Authority, Users};
+use self::namespace::Namespaces;
+use self::registry::{Controller, Registry};
+use self::simulation::Simulation;
+pub use clock::Clock;
+
+/// How many events of each resource are remembered: a watch that has fallen further behind begins
+/// anew. The real server's watch cache holds between 100 and 102,400.
+const HISTORY: usize = 4096;
+
+/// The version of Kubernetes whose behaviour this is.
+const VERSION: &str = "v1.36.3";
+
+/// What an [`ApiServer`] is made of.
+pub struct Options {
+    /// Its time.
+    pub clock: Clock,
+    /// What becomes of requests without credentials.
+    pub anonymous: Anonymous,
+    /// How many events of each resource are remembered.
+    pub history: usize,
+    /// Holds, delays and fails what the simulation of workloads does.
+    pub simulation: simulation::Control,
+    /// Told of each answered request.
+    pub audit: Option<AuditLog>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            clock: Clock::system(),
+            anonymous: Anonymous::default(),
+            history: HISTORY,
+            simulation: simulation::Control::new(),
+            audit: None,
+        }
+    }
+}
+
+/// A Kubernetes API server in this process. Clones are handles of one server.
+///
+/// # Guarantees
+///
+/// Every write is followed, before it is answered, by all that controllers do because of it; what
+/// they do later (a Pod that becomes ready after a second) is done by [`ApiServer::drive`], or by
+/// [`ApiServer::settle`] once the clock has advanced.
+#[derive(Clone, Debug)]
+pub struct ApiServer {
+    registry: Arc<Registry>,
+    users: Arc<Users>,
+    /// None where the machine gives no random numbers.
+    authority: Option<Arc<Authority>>,
+    audit: Option<Arc<AuditLog>>,
+}
+
+impl ApiServer {
+    /// A server with the objects that every cluster has.
+    pub fn new(options: Options) -> Self {
+        let Options {
+            clock,
+            anonymous,
+            history,
+            simulation,
+            audit,
+        } = options;
+        let authority = Authority::new().ok().map(Arc::new);
+        let root_ca = authority.as_deref().map(Authority::pem);
+        let controllers: Vec<Box<dyn Controller>> = vec![
+            Box::new(Aggregator),
+            Box::new(Collector::new()),
+            Box::new(Namespaces::new(root_ca.unwrap_or_default())),
+            Box::new(Simulation::new(simulation)),
+        ];
+        let server = Self {
+            registry: Arc::new(Registry::new(clock, history, controllers)),
+            users: Arc::new(Users::new(anonymous)),
+            authority,
+            audit: audit.map(Arc::new),
+        };
+        server.registry.write(bootstrap::create);
+        server.registry.forget_history();
+        server
+    }
+
+    /// The service for a client in this process, as a user of its own: what
+    /// `kube::Client::new` takes.
+    pub fn client(&self, user: User) -> Service {
+        self.service().for_user(user)
+    }
+
+    /// The service for requests that say who sends them.
+    pub fn service(&self) -> Service {
+        let audit = self.audit.as_ref().map(Arc::clone);
+        Service::new(Arc::clone(&self.registry), Arc::clone(&self.users), audit)
+    }
+
+    /// Serves plain HTTP on a listener until the value is dropped.
+    pub fn serve(&self, listener: TcpListener) -> io::Result<Listening> {
+        http::serve(&self.service(), listener, None)
+    }
+
+    /// Serves plain HTTP on a listener until the value is dropped, to one user whatever requests say.
+    pub fn serve_as(&self, user: User, listener: TcpListener) -> io::Result<Listening> {
+        http::serve(&self.client(user), listener, None)
+    }
+
+    /// Serves HTTPS on a listener until the value is dropped, with a certificate by an authority of its
+    /// own, which [`Listening::authority`] names. Clients' certificates are users where there is
+    /// somebody to trust in them.
+    pub fn serve_tls(&self, listener: TcpListener, trust: Option<Trust>) -> io::Result<Listening> {
+        let authority = self.authority.as_deref();
+        let authority = authority.ok_or_else(|| io::Error::other("no random numbers"))?;
+        http::serve_tls(&self.service(), listener, authority, trust)
+    }
+
+    /// All objects, and the revision, as one document.
+    pub fn save(&self) -> serde_json::Value {
+        state::save(&self.registry)
+    }
+
+    /// Puts the objects of a saved document back, over those of their names.
+    pub fn load(&self, saved: serde_json::Value) -> Result<(), InvalidState> {
+        state::load(&self.registry, saved)
+    }
+
+    /// A bearer token is a user's from now on.
+    pub fn add_token(&self, token: &str, user: User) {
+        self.users.insert(token, user);
+    }
+
+    /// Runs all that is due now. Afterwards no controller has anything to do until the clock
+    /// advances.
+    pub fn settle(&self) {
+        self.registry.settle();
+    }
+
+    /// Runs what controllers do later, when its time comes. Never ends.
+    pub async fn drive(self) {
+        loop {
+            let now = self.registry.now();
+            let wait = match self.registry.next_due() {
+                Some(due) if due <= now => {
+                    self.settle();
+                    Duration::ZERO
+                }
+                Some(due) => due.duration_since(now).unsigned_abs(),
+                // Woken when there is something.
+                None => Duration::from_hours(1),
+            };
+            tokio::select! {
+                () = clock::sleep(wait) => {}
+                () = self.registry.rescheduled() => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What is left in a namespace that ends, and what is said of it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::builtin::path::{items, text};
+use crate::registry::{Propagation, Transaction};
+
+/// What is left.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    /// `configmaps.` → how many
+    resources: BTreeMap<String, usize>,
+    /// Finalizers → on how many objects
+    finalizers: BTreeMap<String, usize>,
+}
+
+/// Deletes everything that is not on its way already.
+pub(super) fn delete(tx: &mut Transaction<'_>, namespace: &str) {
+    for resource in tx.resources() {
+        if !resource.namespaced {
+            continue;
+        }
+        for object in tx.list(resource.id(), Some(namespace)) {
+            if object["metadata"]["deletionTimestamp"].is_string() {
+                continue;
+            }
+            let name = text(&object, &["metadata", "name"]);
+            let policy = Some(Propagation::Background);
+            if let Err(error) = tx.delete(resource.id(), namespace, name, policy) {
+                tracing::debug!(%error, resource = %resource.id(), name, "not deleted");
+            }
+        }
+    }
+}
+
+impl Content {
+    /// Of a namespace.
+    pub(super) fn of(tx: &Transaction<'_>, namespace: &str) -> Self {
+        let mut content = Self::default();
+        for resource in tx.resources() {
+            if !resource.namespaced {
+                continue;
+            }
+            for object in tx.list(resource.id(), Some(namespace)) {
+                let name = format!("{}.{}", resource.plural, resource.group);
+                *content.resources.entry(name).or_default() += 1;
+                for finalizer in items(&object["metadata"]["finalizers"]) {
+                    let finalizer = finalizer.as_str().unwrap_or_default().to_owned();
+                    *content.finalizers.entry(finalizer).or_default() += 1;
+                }
+            }
+        }
+        content
+    }
+
+    /// Whether nothing is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.resources.is_empty()
+    }
+
+    /// Writes the conditions into a namespace's status.
+    pub(super) fn report(&self, status: &mut Value, now: &str) {
+        for (kind, reason, message) in [
+            (
+                "NamespaceDeletionDiscoveryFailure",
+                "ResourcesDiscovered",
+                "All resources successfully discovered",
+            ),
+            (
+                "NamespaceDeletionGroupVersionParsingFailure",
+                "ParsedGroupVersions",
+                "All legacy kube types successfully parsed",
+            ),
+            (
+                "NamespaceDeletionContentFailure",
+                "ContentDeleted",
+                "All content successfully deleted, may be waiting on finalization",
+            ),
+        ] {
+            set(status, kind, false, reason, message, now);
+        }
+        let resources = self.resources.iter();
+        let resources =
+            resources.map(|(name, count)| format!("{name} has {count} resource instances"));
+        let resources: Vec<String> = resources.collect();
+        let (reason, message) = if resources.is_empty() {
+            (
+                "ContentRemoved",
+                "All content successfully removed".to_owned(),
+            )
+        } else {
+            let list = resources.join(", ");
+            (
+                "SomeResourcesRemain",
+                format!("Some resources are remaining: {list}"),
+            )
+        };
+        let kind = "NamespaceContentRemaining";
+        set(status, kind, !resources.is_empty(), reason, &message, now);
+        let finalizers = self.finalizers.iter();
+        let finalizers =
+            finalizers.map(|(name, count)| format!("{name} in {count} resource instances"));
+        let finalizers: Vec<String> = finalizers.collect();
+        let (reason, message) = if finalizers.is_empty() {
+            (
+                "ContentHasNoFinalizers",
+                "All content-preserving finalizers finished".to_owned(),
+            )
+        } else {
+            let list = finalizers.join(", ");
+            let text = "Some content in the namespace has finalizers remaining";
+            ("SomeFinalizersRemain", format!("{text}: {list}"))
+        };
+        let kind = "NamespaceFinalizersRemaining";
+        set(status, kind, !finalizers.is_empty(), reason, &message, now);
+    }
+}
+
+/// Sets a condition; its time changes with its status only.
+fn set(status: &mut Value, kind: &str, holds: bool, reason: &str, message: &str, now: &str) {
+    let holds = if holds { "True" } else { "False" };
+    let mut condition = json!({
+        "type": kind,
+        "status": holds,
+        "lastTransitionTime": now,
+        "reason": reason,
+        "message": message,
+    });
+    if !status["conditions"].is_array() {
+        status["conditions"] = json!([]);
+    }
+    let Value::Array(conditions) = &mut status["conditions"] else {
+        return;
+    };
+    match conditions.iter_mut().find(|one| one["type"] == kind) {
+        Some(found) => {
+            if found["status"] == holds {
+                condition["lastTransitionTime"] = found["lastTransitionTime"].clone();
+            }
+            *found = condition;
+        }
+        None => conditions.push(condition),
+    }
+}

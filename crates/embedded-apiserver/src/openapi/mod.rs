@@ -1,0 +1,192 @@
+//! OpenAPI documents: v3 by group and version, as kubectl reads them to validate, patch and explain.
+//!
+//! The documents of built-in kinds are the real server's; those of custom resources are made in their
+//! image. <https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-interface-definition>
+
+mod custom;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fmt::Write,
+    sync::{Arc, LazyLock},
+};
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha512};
+
+use super::VERSION;
+use super::schema::builtin::unpack;
+
+pub(crate) use custom::Custom;
+
+static FILE: &[u8] = include_bytes!("../schema/openapi.json.gz");
+
+/// `/openapi/v2` as protobuf: a document without paths. Clients that have v3 ask for no more.
+pub(crate) const V2: &[u8] = b"\n\x032.0\x12\x09\n\x04mini\x12\x011B\0";
+
+/// `/openapi/v2` as JSON: the same.
+pub(crate) fn v2() -> Value {
+    json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": VERSION}, "paths": {}})
+}
+
+/// The paths of the built-in documents. The file itself is not kept: its documents are, once asked for.
+static PATHS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let file = unpack(FILE);
+    let documents = file["documents"].as_object();
+    documents.into_iter().flat_map(Map::keys).cloned().collect()
+});
+
+/// The built-in documents that were asked for.
+static DOCUMENTS: LazyLock<Mutex<HashMap<String, Arc<str>>>> = LazyLock::new(Mutex::default);
+
+/// `/openapi/v3`: each document with the hash of what it says.
+pub(crate) fn index(custom: &[Custom<'_>]) -> Value {
+    let url = |path: &str, hash: &str| json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}")});
+    let mut paths = Map::new();
+    for path in &*PATHS {
+        paths.insert(path.clone(), url(path, &builtin_hash(path)));
+    }
+    let versions: BTreeMap<String, Vec<&Custom<'_>>> = custom.iter().fold(
+        BTreeMap::new(),
+        |mut versions: BTreeMap<String, Vec<&Custom<'_>>>, one| {
+            versions.entry(one.path()).or_default().push(one);
+            versions
+        },
+    );
+    for (path, kinds) in versions {
+        let value = url(&path, &custom::hash(&kinds));
+        paths.insert(path, value);
+    }
+    json!({ "paths": paths })
+}
+
+/// The hash of a document: of a custom resource's, it changes with what is declared.
+pub(crate) fn hash(path: &str, custom: &[Custom<'_>]) -> Option<String> {
+    if PATHS.contains(path) {
+        return Some(builtin_hash(path));
+    }
+    let kinds: Vec<&Custom<'_>> = custom.iter().filter(|one| one.path() == path).collect();
+    (!kinds.is_empty()).then(|| custom::hash(&kinds))
+}
+
+/// The text of `/openapi/v3/<path>`, with a path such as `apis/apps/v1`.
+pub(crate) fn document(path: &str, custom: &[Custom<'_>]) -> Option<Arc<str>> {
+    if !PATHS.contains(path) {
+        let kinds: Vec<&Custom<'_>> = custom.iter().filter(|one| one.path() == path).collect();
+        return (!kinds.is_empty()).then(|| custom::document(&unpack(FILE), &kinds).into());
+    }
+    if let Some(document) = DOCUMENTS.lock().get(path) {
+        return Some(Arc::clone(document));
+    }
+    let document: Arc<str> = builtin(&unpack(FILE), path).to_string().into();
+    DOCUMENTS
+        .lock()
+        .insert(path.to_owned(), Arc::clone(&document));
+    Some(document)
+}
+
+/// The built-in documents never change, so that any constant is their hash.
+fn builtin_hash(path: &str) -> String {
+    hex(Sha512::digest(format!("{VERSION} {path}")).as_slice())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02X}");
+        text
+    })
+}
+
+fn builtin(file: &Map<String, Value>, path: &str) -> Value {
+    let document = &file["documents"][path];
+    let paths = document["paths"].as_object();
+    let paths: Map<String, Value> = paths
+        .into_iter()
+        .flatten()
+        .map(|(path, item)| (path.clone(), expanded(file, item)))
+        .collect();
+    let names = document["schemas"].as_array();
+    let names = names.into_iter().flatten().filter_map(Value::as_str);
+    let mut schemas: Map<String, Value> = names
+        .map(|name| (name.to_owned(), file["schemas"][name].clone()))
+        .collect();
+    for kind in ["DeleteOptions", "WatchEvent"] {
+        let name = format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}");
+        if let Some(schema) = schemas.get_mut(&name) {
+            schema["x-kubernetes-group-version-kind"] = shared_kinds(path, kind);
+        }
+    }
+    whole(paths, schemas)
+}
+
+/// The kinds of a definition that every group has: of the core group, and of the document's.
+fn shared_kinds(path: &str, kind: &str) -> Value {
+    let mut kinds = vec![json!({"group": "", "kind": kind, "version": "v1"})];
+    if let Some((group, version)) = path
+        .strip_prefix("apis/")
+        .and_then(|path| path.split_once('/'))
+    {
+        kinds.push(json!({"group": group, "kind": kind, "version": version}));
+    }
+    kinds.into()
+}
+
+fn whole(paths: Map<String, Value>, schemas: Map<String, Value>) -> Value {
+    let mut document = json!({
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "1.36"},
+        "paths": {},
+        "components": {
+            "securitySchemes": {"BearerToken": {
+                "type": "apiKey",
+                "description": "Bearer Token authentication",
+                "name": "authorization",
+                "in": "header",
+            }},
+        },
+    });
+    document["paths"] = Value::Object(paths);
+    if !schemas.is_empty() {
+        document["components"]["schemas"] = Value::Object(schemas);
+    }
+    document
+}
+
+/// A path's operations with their parameters, bodies and responses in the place of numbers.
+fn expanded(file: &Map<String, Value>, item: &Value) -> Value {
+    let part = |number: &Value| {
+        let place = number
+            .as_u64()
+            .and_then(|place| usize::try_from(place).ok());
+        place.map_or(Value::Null, |place| file["parts"][place].clone())
+    };
+    let list = |numbers: &Value| -> Value {
+        let numbers = numbers.as_array();
+        numbers.into_iter().flatten().map(part).collect()
+    };
+    let mut expanded = item.clone();
+    for (key, value) in expanded.as_object_mut().into_iter().flatten() {
+        if key == "parameters" {
+            *value = list(value);
+            continue;
+        }
+        for (key, field) in value.as_object_mut().into_iter().flatten() {
+            match key.as_str() {
+                "parameters" => *field = list(field),
+                "requestBody" => *field = part(field),
+                "responses" => {
+                    for response in field.as_object_mut().into_iter().flat_map(Map::values_mut) {
+                        *response = part(response);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    expanded
+}
+
+#[cfg(test)]
+mod tests;

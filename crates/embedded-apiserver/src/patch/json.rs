@@ -1,0 +1,185 @@
+//! RFC 6902: a list of operations, as evanphx/json-patch does them for the real server.
+
+use serde_json::{Map, Value, json};
+
+use crate::{error::ApiError, go};
+
+/// As the real server's `maxJSONPatchOperations`.
+const MOST_OPERATIONS: usize = 10_000;
+
+/// Applies the operations of a JSON patch.
+///
+/// Beyond the RFC: `test` against null passes where nothing is, `replace` adds, and `-1` is the last
+/// item of a list.
+pub(crate) fn json(live: &Value, patch: &Value) -> Result<Value, ApiError> {
+    let Value::Array(operations) = patch else {
+        return Err(ApiError::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
+            go::json_kind(patch)
+        )));
+    };
+    if operations.len() > MOST_OPERATIONS {
+        let message = format!(
+            "Request entity too large: The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {}",
+            operations.len()
+        );
+        return Err(ApiError::new(413, Some("RequestEntityTooLarge"), message));
+    }
+    check_types(operations)?;
+    let mut patched = live.clone();
+    for operation in operations {
+        apply(&mut patched, operation).ok_or_else(rejected)?;
+    }
+    Ok(patched)
+}
+
+/// That each operation is an object with texts where texts belong.
+fn check_types(operations: &[Value]) -> Result<(), ApiError> {
+    let refuse = |found: &Value, into: &str, wanted: &str| {
+        let kind = go::json_kind(found);
+        ApiError::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {kind} into Go {into} of type {wanted}"
+        ))
+    };
+    for operation in operations {
+        let Value::Object(fields) = operation else {
+            return Err(refuse(operation, "value", "handlers.jsonPatchOp"));
+        };
+        for name in ["op", "from", "path"] {
+            match fields.get(name) {
+                None | Some(Value::Null | Value::String(_)) => {}
+                Some(other) => {
+                    let field = format!("struct field jsonPatchOp.{name}");
+                    return Err(refuse(other, &field, "string"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The fields that no operation has: `json patch unknown field "[0].foo"`.
+pub(crate) fn unknown_fields(patch: &Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    for (index, operation) in patch.as_array().into_iter().flatten().enumerate() {
+        for name in operation.as_object().into_iter().flat_map(Map::keys) {
+            if !matches!(name.as_str(), "op" | "path" | "from" | "value") {
+                unknown.push(format!("json patch unknown field \"[{index}].{name}\""));
+            }
+        }
+    }
+    unknown
+}
+
+/// One operation; none where it cannot be done.
+fn apply(object: &mut Value, operation: &Value) -> Option<()> {
+    let text = |name: &str| operation.get(name).and_then(Value::as_str);
+    let value = || operation.get("value").cloned().unwrap_or_default();
+    let path = text("path")?;
+    match text("op")? {
+        "add" => add(object, path, value()),
+        "remove" => remove(object, path).map(drop),
+        "replace" => replace(object, path, value()),
+        "move" => {
+            let value = remove(object, text("from")?)?;
+            add(object, path, value)
+        }
+        "copy" => {
+            let value = get(object, text("from")?)?.clone();
+            add(object, path, value)
+        }
+        "test" => {
+            let found = get(object, path)?;
+            (*found == value()).then_some(())
+        }
+        _ => None,
+    }
+}
+
+/// A path's parent and last step, unescaped. The whole object has no parent.
+fn split(path: &str) -> Option<(&str, String)> {
+    let (parent, last) = path.rsplit_once('/')?;
+    Some((parent, last.replace("~1", "/").replace("~0", "~")))
+}
+
+/// A place in a list; negative ones count from behind.
+fn index(step: &str, length: usize) -> Option<usize> {
+    let place = match step.strip_prefix('-') {
+        Some(back) => length.checked_sub(back.parse().ok()?)?,
+        None => step.parse().ok()?,
+    };
+    (place < length).then_some(place)
+}
+
+/// The value at a path: none without a parent, null where a map has no such key.
+fn get<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    let (parent, last) = split(path)?;
+    match object.pointer(&counted(object, parent))? {
+        Value::Object(fields) => Some(fields.get(&last).unwrap_or(&Value::Null)),
+        Value::Array(items) => items.get(index(&last, items.len())?),
+        _ => None,
+    }
+}
+
+fn add(object: &mut Value, path: &str, value: Value) -> Option<()> {
+    let (parent, last) = split(path)?;
+    match object.pointer_mut(&counted(object, parent))? {
+        Value::Object(fields) => {
+            fields.insert(last, value);
+        }
+        Value::Array(items) if last == "-" => items.push(value),
+        Value::Array(items) => items.insert(index(&last, items.len() + 1)?, value),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn remove(object: &mut Value, path: &str) -> Option<Value> {
+    let (parent, last) = split(path)?;
+    match object.pointer_mut(&counted(object, parent))? {
+        Value::Object(fields) => fields.remove(&last),
+        Value::Array(items) => Some(items.remove(index(&last, items.len())?)),
+        _ => None,
+    }
+}
+
+fn replace(object: &mut Value, path: &str, value: Value) -> Option<()> {
+    let (parent, last) = split(path)?;
+    match object.pointer_mut(&counted(object, parent))? {
+        Value::Object(fields) => {
+            fields.insert(last, value);
+        }
+        Value::Array(items) => {
+            let place = index(&last, items.len())?;
+            items[place] = value;
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// The path with places counted from the end of a list as places from its beginning.
+fn counted(object: &Value, path: &str) -> String {
+    let mut counted = String::with_capacity(path.len());
+    for step in path.split('/').skip(1) {
+        let list = object.pointer(&counted).and_then(Value::as_array);
+        let place = list.and_then(|items| index(step, items.len()));
+        counted.push('/');
+        match place {
+            Some(place) => counted.push_str(&place.to_string()),
+            None => counted.push_str(step),
+        }
+    }
+    counted
+}
+
+/// What the real server says of any operation that cannot be done.
+pub(super) fn rejected() -> ApiError {
+    let mut error = ApiError::new(
+        422,
+        Some("Invalid"),
+        "the server rejected our request due to an error in our request",
+    );
+    error.details = json!({}).as_object().cloned();
+    error
+}

@@ -1,0 +1,189 @@
+//! Request bodies in Kubernetes' protobuf, as kubectl's typed commands send them.
+//!
+//! Decodes only: the server answers JSON, which every client takes. A body is `k8s\0` and a
+//! `runtime.Unknown` that names the kind, whose message follows the Go type's protobuf numbers.
+//! <https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding>
+
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::error::ApiError;
+use super::fields::{self, Field, Shape, Type};
+use wire::{Malformed, Record, records};
+
+/// What a body begins with.
+const MAGIC: &[u8] = b"k8s\0";
+
+/// Decodes a body into the object that its JSON would be.
+pub(crate) fn decode(body: &[u8]) -> Result<Value, ApiError> {
+    let malformed = |_| ApiError::bad_request("couldn't decode the protobuf body: malformed data");
+    let envelope = body.strip_prefix(MAGIC).ok_or_else(|| {
+        ApiError::bad_request("provided data does not appear to be a protobuf message")
+    })?;
+    let (api_version, kind, raw) = unknown(envelope).map_err(malformed)?;
+    let types = fields::types();
+    let found = types.of_kind(&api_version, &kind).or_else(|| {
+        // Each group has its own DeleteOptions, all alike.
+        (kind == "DeleteOptions").then(|| types.of_kind("v1", "DeleteOptions"))?
+    });
+    let Some(found) = found else {
+        let message =
+            format!("no protobuf of {api_version}, Kind={kind} is understood here: send JSON");
+        return Err(ApiError::new(415, Some("UnsupportedMediaType"), message));
+    };
+    let mut object = message(found, raw).map_err(malformed)?;
+    object.insert("apiVersion".to_owned(), json!(api_version));
+    object.insert("kind".to_owned(), json!(kind));
+    Ok(Value::Object(object))
+}
+
+/// Version, kind and message of a `runtime.Unknown`.
+fn unknown(envelope: &[u8]) -> Result<(String, String, &[u8]), Malformed> {
+    let (mut api_version, mut kind, mut raw) = (String::new(), String::new(), &[][..]);
+    for record in records(envelope) {
+        match record? {
+            (1, Record::Bytes(meta)) => {
+                for record in records(meta) {
+                    match record? {
+                        (1, Record::Bytes(bytes)) => api_version = text(bytes)?,
+                        (2, Record::Bytes(bytes)) => kind = text(bytes)?,
+                        _ => {}
+                    }
+                }
+            }
+            (2, Record::Bytes(bytes)) => raw = bytes,
+            _ => {}
+        }
+    }
+    Ok((api_version, kind, raw))
+}
+
+fn text(bytes: &[u8]) -> Result<String, Malformed> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| Malformed)
+}
+
+fn message(found: &Type, bytes: &[u8]) -> Result<Map<String, Value>, Malformed> {
+    let mut object = Map::new();
+    for record in records(bytes) {
+        let (number, record) = record?;
+        let field = found.fields.iter().find(|field| field.number == number);
+        if let Some(field) = field {
+            read(&mut object, field, record)?;
+        }
+    }
+    Ok(object)
+}
+
+fn read(object: &mut Map<String, Value>, field: &Field, record: Record) -> Result<(), Malformed> {
+    if field.name.is_empty() {
+        if let Value::Object(inner) = value(&field.shape, record)? {
+            object.extend(inner);
+        }
+        return Ok(());
+    }
+    match &field.shape {
+        Shape::List(inner) => {
+            let list = object.entry(field.name).or_insert_with(|| json!([]));
+            if let Value::Array(list) = list {
+                list.extend(repeated(inner, record)?);
+            }
+        }
+        Shape::Map(inner) => {
+            let (key, one) = entry(inner, record)?;
+            let map = object.entry(field.name).or_insert_with(|| json!({}));
+            if let Value::Object(map) = map {
+                map.insert(key, one);
+            }
+        }
+        shape => {
+            object.insert(field.name.to_owned(), value(shape, record)?);
+        }
+    }
+    Ok(())
+}
+
+/// One item, or several numbers in one record.
+fn repeated(shape: &Shape, record: Record) -> Result<Vec<Value>, Malformed> {
+    match (shape, record) {
+        (Shape::Int, Record::Bytes(packed)) => wire::varints(packed)
+            .map(|number| number.map(|number| json!(number.cast_signed())))
+            .collect(),
+        (shape, record) => Ok(vec![value(shape, record)?]),
+    }
+}
+
+fn entry(shape: &Shape, record: Record) -> Result<(String, Value), Malformed> {
+    let Record::Bytes(bytes) = record else {
+        return Err(Malformed);
+    };
+    let (mut key, mut one) = (String::new(), None);
+    for record in records(bytes) {
+        match record? {
+            (1, Record::Bytes(bytes)) => key = text(bytes)?,
+            (2, record) => one = Some(value(shape, record)?),
+            _ => {}
+        }
+    }
+    let one = match one {
+        Some(one) => one,
+        None => value(shape, Record::Bytes(&[]))?,
+    };
+    Ok((key, one))
+}
+
+fn value(shape: &Shape, record: Record) -> Result<Value, Malformed> {
+    match (shape, record) {
+        (Shape::Pointer(inner), record) => value(inner, record),
+        (Shape::Bool, Record::Number(number)) => Ok(json!(number != 0)),
+        (Shape::Int, Record::Number(number)) => Ok(json!(number.cast_signed())),
+        (Shape::Float, Record::Fixed(bits)) => Ok(json!(f64::from_bits(bits))),
+        (Shape::String, Record::Bytes(bytes)) => Ok(json!(text(bytes)?)),
+        (Shape::Bytes, Record::Bytes(bytes)) => Ok(json!(STANDARD.encode(bytes))),
+        (Shape::Message(at), Record::Bytes(bytes)) => {
+            let found = fields::types().at(*at);
+            Ok(Value::Object(message(found, bytes)?))
+        }
+        (shape, Record::Bytes(bytes)) => special(shape, bytes),
+        _ => Err(Malformed),
+    }
+}
+
+/// Types whose JSON is not that of their message.
+fn special(shape: &Shape, bytes: &[u8]) -> Result<Value, Malformed> {
+    let (mut first, mut second, mut texts) = (0_i64, 0_i64, Vec::new());
+    for record in records(bytes) {
+        match record? {
+            (1, Record::Number(number)) => first = number.cast_signed(),
+            (2, Record::Number(number)) => second = number.cast_signed(),
+            (_, Record::Bytes(bytes)) => texts.push(text(bytes)?),
+            _ => {}
+        }
+    }
+    let last = texts.last().cloned().unwrap_or_default();
+    match shape {
+        Shape::Time | Shape::MicroTime if first == 0 && second == 0 => Ok(Value::Null),
+        Shape::Time => time(first, 0, "%Y-%m-%dT%H:%M:%SZ"),
+        Shape::MicroTime => time(first, second, "%Y-%m-%dT%H:%M:%S%.6fZ"),
+        Shape::Duration => Ok(json!(format!("{first}ns"))),
+        Shape::Quantity if last.is_empty() => Ok(json!("0")),
+        Shape::IntOrString if first == 0 => Ok(json!(second)),
+        Shape::Quantity | Shape::IntOrString => Ok(json!(last)),
+        Shape::Items => Ok(json!(texts)),
+        Shape::Raw if last.is_empty() => Ok(Value::Null),
+        Shape::Raw => serde_json::from_str(&last).map_err(|_| Malformed),
+        _ => Err(Malformed),
+    }
+}
+
+fn time(seconds: i64, nanoseconds: i64, format: &str) -> Result<Value, Malformed> {
+    let nanoseconds = i32::try_from(nanoseconds).map_err(|_| Malformed)?;
+    let time = Timestamp::new(seconds, nanoseconds).map_err(|_| Malformed)?;
+    Ok(json!(time.strftime(format).to_string()))
+}

@@ -1,0 +1,88 @@
+//! What may be written where: namespaces that exist and live.
+//!
+//! <https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#namespacelifecycle>
+
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::{Transaction, metadata};
+use crate::access;
+use crate::error::ApiError;
+
+/// Namespaces that the system cannot do without.
+const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
+
+/// An object is created only in a namespace that exists and is not on its way out.
+pub(super) fn create(tx: &Transaction<'_>, call: &Call, name: &str) -> Result<(), ApiError> {
+    if !call.resource.namespaced {
+        return Ok(());
+    }
+    let namespace = &call.namespace;
+    let Some(live) = tx.get("namespaces", "", namespace) else {
+        return Err(ApiError::not_found("", "namespaces", namespace));
+    };
+    if !metadata::is_terminating(&live) || is_review(call) {
+        return Ok(());
+    }
+    Err(terminating(call, namespace, name))
+}
+
+/// A write to what exists needs the namespace, too.
+pub(super) fn update(tx: &Transaction<'_>, call: &Call) -> Result<(), ApiError> {
+    let namespace = &call.namespace;
+    if call.resource.namespaced && tx.get("namespaces", "", namespace).is_none() {
+        return Err(ApiError::not_found("", "namespaces", namespace));
+    }
+    Ok(())
+}
+
+/// Nobody grants by a role or a binding what they may not do themselves.
+pub(super) fn escalation(
+    tx: &Transaction<'_>,
+    call: &Call,
+    object: &Value,
+    live: Option<&Value>,
+) -> Result<(), ApiError> {
+    let same = |field: &str| live.is_some_and(|live| live[field] == object[field]);
+    let grants_nothing_new = same("rules") && same("roleRef") && same("subjects");
+    if &*call.resource.group != access::GROUP || grants_nothing_new {
+        return Ok(());
+    }
+    access::escalation::check(&call.resource.kind, object, &call.user, tx)
+}
+
+/// Some namespaces cannot be deleted.
+pub(super) fn delete(call: &Call) -> Result<(), ApiError> {
+    if &**call.resource.id() != "namespaces" || !IMMORTAL.contains(&&*call.name) {
+        return Ok(());
+    }
+    Err(forbidden(
+        call,
+        &call.name,
+        "this namespace may not be deleted",
+    ))
+}
+
+/// 403 with the name of the object and a reason.
+pub(super) fn forbidden(call: &Call, name: &str, why: &str) -> ApiError {
+    let (group, plural) = (&*call.resource.group, &*call.resource.plural);
+    let id = call.resource.id();
+    let message = format!("{id} {name:?} is forbidden: {why}");
+    ApiError::new(403, Some("Forbidden"), message).about(group, plural, name)
+}
+
+fn is_review(call: &Call) -> bool {
+    call.resource.plural.ends_with("reviews")
+}
+
+fn terminating(call: &Call, namespace: &str, name: &str) -> ApiError {
+    let why = format!(
+        "unable to create new content in namespace {namespace} because it is being terminated"
+    );
+    let cause = json!({
+        "reason": "NamespaceTerminating",
+        "message": format!("namespace {namespace} is being terminated"),
+        "field": "metadata.namespace",
+    });
+    forbidden(call, name, &why).with_detail("causes", Value::Array(vec![cause]))
+}

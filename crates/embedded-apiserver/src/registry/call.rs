@@ -1,0 +1,133 @@
+//! What a request asks of the registry, and what it answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::error::ApiError;
+use crate::resource::{Resource, Version};
+
+/// Who asks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct User {
+    /// `system:admin`
+    pub name: String,
+    /// May be empty.
+    pub uid: String,
+    /// `system:masters`, `system:authenticated`, ...
+    pub groups: Vec<String>,
+    /// What else is known, such as which credential it was.
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    /// What [`User::extra`] calls the credential: <https://kep.k8s.io/4193>
+    pub const CREDENTIAL: &str = "authentication.kubernetes.io/credential-id";
+
+    /// One who may do everything.
+    pub fn admin() -> Self {
+        Self {
+            name: "system:admin".to_owned(),
+            groups: vec![
+                "system:masters".to_owned(),
+                "system:authenticated".to_owned(),
+            ],
+            ..Self::default()
+        }
+    }
+}
+
+/// Where a request points, and how it is to be done.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    /// The resource.
+    pub resource: Arc<Resource>,
+    /// The version that the request speaks.
+    pub version: Box<str>,
+    /// Empty for cluster-scoped resources and for all namespaces.
+    pub namespace: String,
+    /// Empty for collections.
+    pub name: String,
+    /// Empty for the object itself.
+    pub subresource: String,
+    /// Who asks.
+    pub user: User,
+    /// How to write.
+    pub options: WriteOptions,
+}
+
+/// The options that writes have in common.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct WriteOptions {
+    /// Whether everything is done but the write.
+    pub dry_run: bool,
+    /// The field manager: the query's, or the head of the user agent.
+    pub manager: String,
+    /// What to do with unknown and duplicate fields.
+    pub validation: FieldValidation,
+    /// Whether an apply takes fields from other managers.
+    pub force: bool,
+}
+
+/// `fieldValidation`: <https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation>
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    /// Dropped in silence.
+    Ignore,
+    /// Dropped with a warning.
+    #[default]
+    Warn,
+    /// Refused.
+    Strict,
+}
+
+/// An object as an answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    /// The HTTP status code.
+    pub code: u16,
+    /// The object in the version of the request, or a Status.
+    pub object: Arc<Value>,
+    /// Texts of `Warning` headers.
+    pub warnings: Vec<String>,
+}
+
+impl Answer {
+    /// 200
+    pub(crate) fn ok(object: impl Into<Arc<Value>>) -> Self {
+        Self::with_code(200, object)
+    }
+
+    /// Any code.
+    pub(crate) fn with_code(code: u16, object: impl Into<Arc<Value>>) -> Self {
+        Self {
+            code,
+            object: object.into(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Call {
+    /// What the resource says of the version.
+    pub(crate) fn served(&self) -> &Version {
+        let version = self.resource.served(&self.version);
+        version.unwrap_or_else(|| self.resource.storage_version())
+    }
+
+    /// `apps/v1`
+    pub(crate) fn api_version(&self) -> String {
+        self.resource.api_version(&self.version)
+    }
+
+    /// 404 of an object of this resource.
+    pub(crate) fn not_found(&self, name: &str) -> ApiError {
+        ApiError::not_found(&self.resource.group, &self.resource.plural, name)
+    }
+
+    /// 409 with a reason, of an object of this resource.
+    pub(crate) fn conflict(&self, name: &str, why: &str) -> ApiError {
+        ApiError::conflict(&self.resource.group, &self.resource.plural, name, why)
+    }
+}

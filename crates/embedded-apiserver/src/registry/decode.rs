@@ -1,0 +1,171 @@
+//! From the bytes of a request to an object: syntax, identity, unknown fields.
+
+use serde_json::Value;
+
+use super::call::{Call, FieldValidation};
+use super::patch::PatchType;
+use super::{identity, metadata, rules, syntax};
+use crate::error::{ApiError, FieldError};
+use crate::go;
+use crate::patch;
+use crate::schema::unstructured;
+
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Media {
+    /// `application/json`
+    Json,
+    /// `application/yaml`
+    Yaml,
+    /// `application/vnd.kubernetes.protobuf`
+    Protobuf,
+}
+
+/// A decoded object and what is to be warned of.
+#[derive(Debug)]
+pub(crate) struct Decoded {
+    /// The object, of the call's kind.
+    pub object: Value,
+    /// Texts for `Warning` headers.
+    pub warnings: Vec<String>,
+}
+
+/// Decodes the body of a create or an update.
+pub(crate) fn decode(call: &Call, media: Media, bytes: &[u8]) -> Result<Decoded, ApiError> {
+    let parsed = syntax::parse(call, media, bytes)?;
+    let mut object = parsed.value;
+    identity::declared(call, bytes, &mut object)?;
+    let mut complaints = parsed.duplicates;
+    complaints.extend(rules::decode(call, &mut object)?);
+    let mut warnings = judged(call, complaints, |list| {
+        let (kind, version) = (&object["kind"], &call.version);
+        let kind = kind.as_str().unwrap_or_default();
+        ApiError::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {list}"
+        ))
+    })?;
+    warnings.extend(metadata::dedup_owners(&mut object));
+    Ok(Decoded { object, warnings })
+}
+
+/// Decodes what a patch has made of an object; gives the warnings.
+pub(super) fn patched(
+    call: &Call,
+    kind: PatchType,
+    object: &mut Value,
+    document: &Value,
+    duplicates: Vec<String>,
+) -> Result<Vec<String>, ApiError> {
+    let mut complaints = duplicates;
+    if kind == PatchType::Json {
+        complaints.extend(patch::unknown_fields(document));
+    }
+    let text = document_of(call, kind, document, object);
+    let unknown = if kind == PatchType::Apply {
+        rules::decode_applied(call, object)
+    } else {
+        rules::decode(call, object)
+    };
+    let unknown = unknown.map_err(|why| match kind {
+        PatchType::Strategic => unrestorable(call, object, document, &why),
+        _ => undecodable(call, kind, text.clone(), &why),
+    })?;
+    // What an apply may say is its schema's to tell.
+    if kind != PatchType::Apply {
+        complaints.extend(unknown);
+    }
+    let owners = metadata::dedup_owners(object);
+    let mut warnings = judged(call, complaints, |list| {
+        let shown = match kind {
+            PatchType::Strategic => go::plain(document),
+            _ => text,
+        };
+        no_patch(shown, format!("strict decoding error: {list}"))
+    })?;
+    warnings.extend(owners);
+    Ok(warnings)
+}
+
+/// What a patch has made is no object of the kind.
+fn undecodable(call: &Call, kind: PatchType, object: String, why: &ApiError) -> ApiError {
+    let said = why
+        .message
+        .split_once(": ")
+        .map_or(&*why.message, |(_, said)| said);
+    if kind == PatchType::Apply {
+        let (kind, api_version) = identity::expected(call);
+        let (group, version) = crate::resource::split_api_version(&api_version);
+        let gvk = format!("{group}/{version}, Kind={kind}");
+        let name = &call.name;
+        // Types that read themselves say it all.
+        let reader = match said {
+            said if said.starts_with("parsing ") || said.starts_with("quantities ") => "",
+            _ => "error decoding from json: ",
+        };
+        return ApiError::new(
+            500,
+            None,
+            format!(
+                "failed to convert new object (/{name}; {gvk}) to proper version: unable to convert unstructured object to {gvk}: {reader}{said}"
+            ),
+        );
+    }
+    no_patch(object, said)
+}
+
+/// A patch that cannot be: told with what it has made, of no object.
+pub(super) fn no_patch(shown: String, why: impl Into<String>) -> ApiError {
+    let error = FieldError::invalid("patch", shown, why);
+    ApiError::invalid("", "", "", &[error])
+}
+
+/// What a patch has made, as the real server shows it: metadata that the patch has not touched is
+/// written by Go's struct, all else by maps.
+pub(super) fn document_of(
+    call: &Call,
+    kind: PatchType,
+    document: &Value,
+    object: &Value,
+) -> String {
+    let touched = match kind {
+        PatchType::Json => document.as_array().is_some_and(|steps| {
+            let mut paths = steps.iter().filter_map(|step| step["path"].as_str());
+            paths.any(|path| path.starts_with("/metadata"))
+        }),
+        _ => document.get("metadata").is_some(),
+    };
+    if identity::is_custom(call) || touched {
+        go::json(object)
+    } else {
+        go::object(object)
+    }
+}
+
+/// What a strategic merge patch has made is no object of the kind: told with the patch.
+fn unrestorable(call: &Call, object: &Value, patch: &Value, why: &ApiError) -> ApiError {
+    let schema = rules::schema(call);
+    let said = unstructured::error(&schema, object).unwrap_or_else(|| why.message.clone());
+    no_patch(go::plain(patch), said)
+}
+
+/// A header has one line: each of YAML's errors becomes one.
+fn lines(complaint: &str) -> Vec<String> {
+    match complaint.split_once('\n') {
+        None => vec![complaint.to_owned()],
+        Some((_, rest)) => rest.lines().map(|line| line.trim().to_owned()).collect(),
+    }
+}
+
+/// What becomes of unknown and duplicate fields by the request's `fieldValidation`.
+fn judged(
+    call: &Call,
+    complaints: Vec<String>,
+    refusal: impl FnOnce(&str) -> ApiError,
+) -> Result<Vec<String>, ApiError> {
+    match call.options.validation {
+        _ if complaints.is_empty() => Ok(complaints),
+        FieldValidation::Ignore => Ok(Vec::new()),
+        FieldValidation::Warn => Ok(complaints.iter().flat_map(|one| lines(one)).collect()),
+        FieldValidation::Strict => Err(refusal(&complaints.join(", "))),
+    }
+}

@@ -1,0 +1,238 @@
+//! Whether an object of a request is what the URL says: its kind, version, namespace and name.
+
+use serde_json::{Map, Value};
+
+use super::call::Call;
+use super::decode::no_patch;
+use super::metadata;
+use crate::error::{ApiError, FieldError};
+use crate::go;
+use crate::resource::{api_version, split_api_version};
+use crate::schema::Schema;
+use crate::schema::decode::unrecognized;
+
+/// What the path's objects are: those of `pods/binding` are Bindings.
+pub(super) fn expected(call: &Call) -> (String, String) {
+    let version = call.served();
+    let subresource = version.subresource(&call.subresource);
+    let kind = subresource.map_or(&*call.resource.kind, |one| &one.kind);
+    let response = match subresource {
+        Some(one) => one.response.as_ref(),
+        None => version.response.as_ref(),
+    };
+    let api_version = match response {
+        Some(gv) => api_version(&gv.group, &gv.version),
+        None => call.api_version(),
+    };
+    (kind.to_owned(), api_version)
+}
+
+/// Whether the path's objects are of a custom kind: a Scale is none, whatever it scales.
+pub(super) fn is_custom(call: &Call) -> bool {
+    call.resource.is_custom() && call.subresource != "scale"
+}
+
+/// Checks kind and version of a body and fills them in for built-ins.
+pub(super) fn declared(call: &Call, body: &[u8], object: &mut Value) -> Result<(), ApiError> {
+    let (want_kind, want_version) = expected(call);
+    if object.is_null() && !is_custom(call) {
+        *object = Value::Object(Map::new());
+    }
+    let refuse = |why: &str| Err(unrecognized(&want_kind, body, why));
+    if let Err(why) = type_meta(object) {
+        return refuse(&why);
+    }
+    let kind = text(object, "kind").to_owned();
+    let version = text(object, "apiVersion").to_owned();
+    if version.matches('/').count() > 1 {
+        return refuse(&format!("unexpected GroupVersion string: {version}"));
+    }
+    if is_custom(call) {
+        if kind.is_empty() {
+            let body = String::from_utf8_lossy(body);
+            return refuse(&format!("Object 'Kind' is missing in '{body}'"));
+        }
+        custom_version(&version, &want_version)?;
+        if kind != want_kind {
+            let must = FieldError::invalid("kind", kind.as_str(), format!("must be {want_kind}"));
+            return Err(invalid(call, object, must));
+        }
+    } else {
+        builtin_kind((&kind, &version), (&want_kind, &want_version))?;
+    }
+    relabel(object, want_kind, want_version);
+    Ok(())
+}
+
+fn custom_version(given: &str, want: &str) -> Result<(), ApiError> {
+    if given == want {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!(
+        "the API version in the data ({given}) does not match the expected API version ({want})"
+    )))
+}
+
+/// What Go's decoder says of an object of another kind.
+fn builtin_kind(given: (&str, &str), want: (&str, &str)) -> Result<(), ApiError> {
+    let or = |given, want| if str::is_empty(given) { want } else { given };
+    let (kind, api_version) = (or(given.0, want.0), or(given.1, want.1));
+    if (kind, api_version) == want {
+        return Ok(());
+    }
+    let (group, version) = split_api_version(api_version);
+    let is_known = |kind| Schema::builtin(group, version, kind).is_some();
+    let known = kind == "List" || is_known(kind) || kind.strip_suffix("List").is_some_and(is_known);
+    let (want_group, _) = split_api_version(want.1);
+    if known && kind == want.0 && group == want_group {
+        return custom_version(api_version, want.1);
+    }
+    let why = if known {
+        let internal = match want_group.split('.').next() {
+            None | Some("") => "core",
+            Some(group) => group,
+        };
+        format!(
+            "converting ({version}.{kind}) to ({internal}.{}): unknown conversion",
+            want.0
+        )
+    } else {
+        format!(
+            "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\""
+        )
+    };
+    Err(ApiError::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {}: {why}",
+        want.0
+    )))
+}
+
+/// Checks kind and version of what a patch has made; they are not to be patched.
+/// `shown` is the object as a refusal shows it.
+pub(super) fn patched(call: &Call, object: &mut Value, shown: String) -> Result<(), ApiError> {
+    let (want_kind, want_version) = expected(call);
+    if call.resource.is_custom() {
+        let (kind, version) = (text(object, "kind"), text(object, "apiVersion"));
+        if kind.is_empty() {
+            let why = format!("Object 'Kind' is missing in '{shown}'");
+            return Err(no_patch(shown, why));
+        }
+        if version.is_empty() {
+            let why = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
+            return Err(ApiError::internal(why));
+        }
+        let must = |field: &str, given: &str, want: &str| {
+            FieldError::invalid(field, given, format!("must be {want}"))
+        };
+        if kind != want_kind {
+            let error = must("kind", kind, &want_kind);
+            return Err(invalid(call, object, error));
+        }
+        if version != want_version {
+            let error = must("apiVersion", version, &want_version);
+            return Err(invalid(call, object, error));
+        }
+    }
+    let (kind, version) = (text(object, "kind"), text(object, "apiVersion"));
+    if let Err(why) = builtin_kind((kind, version), (&want_kind, &want_version))
+        && !is_custom(call)
+    {
+        return Err(no_patch(shown, why.message));
+    }
+    relabel(object, want_kind, want_version);
+    Ok(())
+}
+
+fn invalid(call: &Call, object: &Value, error: FieldError) -> ApiError {
+    let (group, kind) = (&*call.resource.group, text(object, "kind"));
+    ApiError::invalid(group, kind, metadata::name(object), &[error])
+}
+
+fn relabel(object: &mut Value, kind: String, api_version: String) {
+    if let Some(map) = object.as_object_mut() {
+        map.insert("kind".to_owned(), kind.into());
+        map.insert("apiVersion".to_owned(), api_version.into());
+    }
+}
+
+/// Whether kind and version can be read at all.
+fn type_meta(object: &Value) -> Result<(), String> {
+    let parsing = "couldn't get version/kind; json parse error: json: cannot unmarshal";
+    let Value::Object(map) = object else {
+        if object.is_null() {
+            return Err("Object 'Kind' is missing in 'null'".to_owned());
+        }
+        let kind = go::json_kind(object);
+        return Err(format!(
+            "{parsing} {kind} into Go value of type {}",
+            go::TYPE_META
+        ));
+    };
+    for field in ["apiVersion", "kind"] {
+        let value = map.get(field).unwrap_or(&Value::Null);
+        if !value.is_string() && !value.is_null() {
+            let kind = go::json_kind(value);
+            return Err(format!(
+                "{parsing} {kind} into Go struct field .{field} of type string"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// An object with metadata that is an object too: everything after relies on it.
+pub(super) fn shape(object: &mut Value) -> Result<(), ApiError> {
+    if let Err(why) = type_meta(object) {
+        return Err(ApiError::bad_request(why));
+    }
+    let Value::Object(map) = object else {
+        return Ok(());
+    };
+    let metadata = map.entry("metadata").or_insert(Value::Null);
+    if metadata.is_null() {
+        *metadata = Value::Object(Map::new());
+    }
+    if !metadata.is_object() {
+        return Err(ApiError::bad_request(format!(
+            "json: cannot unmarshal {} into Go value of type v1.ObjectMeta",
+            go::json_kind(metadata)
+        )));
+    }
+    Ok(())
+}
+
+/// The namespace of a body is the URL's.
+pub(super) fn namespace(call: &Call, object: &mut Value) -> Result<(), ApiError> {
+    let given = metadata::namespace(object);
+    if !call.resource.namespaced {
+        metadata::of_mut(object).remove("namespace");
+        return Ok(());
+    }
+    if !given.is_empty() && given != call.namespace {
+        return Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    metadata::of_mut(object).insert("namespace".to_owned(), call.namespace.as_str().into());
+    Ok(())
+}
+
+/// The name of a replacement is the URL's.
+pub(super) fn name(call: &Call, object: &Value) -> Result<(), ApiError> {
+    let (given, want) = (metadata::name(object), &call.name);
+    if given.is_empty() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({want} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    if given != want {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({given}) does not match the name on the URL ({want})"
+        )));
+    }
+    Ok(())
+}
+
+fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object[field].as_str().unwrap_or_default()
+}

@@ -1,0 +1,101 @@
+//! Owner references that hold their owner back: only for those who may set finalizers on it.
+//!
+//! Not every cluster asks for it; those that do (`OpenShift` is one) refuse what others take, so that
+//! what is enough here is enough everywhere.
+//!
+//! <https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement>
+
+use serde_json::Value;
+
+use super::call::Call;
+use super::{Transaction, admission, metadata};
+use crate::access::{Attributes, rbac};
+use crate::error::ApiError;
+
+/// Refuses references whose writer may not set them.
+pub(super) fn check(
+    tx: &Transaction<'_>,
+    call: &Call,
+    object: &Value,
+    live: Option<&Value>,
+) -> Result<(), ApiError> {
+    let before = live.map(references).unwrap_or_default();
+    let after = references(object);
+    if before == after || &**call.resource.id() == "pods" && call.subresource == "status" {
+        return Ok(());
+    }
+    let refused = |why: String| Err(admission::forbidden(call, metadata::name(object), &why));
+    if live.is_some() && !may(tx, call, &deletion(call)) {
+        let why = "cannot set an ownerRef on a resource you can't delete: , <nil>";
+        return refused(why.to_owned());
+    }
+    let blocks = |one: &&&Value| one["blockOwnerDeletion"] == true;
+    let held: Vec<&Value> = (before.iter().filter(blocks))
+        .map(|one| &one["uid"])
+        .collect();
+    // Whoever may set finalizers on everything need not say of what.
+    if may(tx, call, &finalizers("*", "*", "", "*")) {
+        return Ok(());
+    }
+    for reference in after
+        .iter()
+        .filter(blocks)
+        .filter(|one| !held.contains(&&one["uid"]))
+    {
+        let text = |field: &str| reference[field].as_str().unwrap_or_default();
+        let (version, kind) = (text("apiVersion"), text("kind"));
+        let Some(owner) = tx.resource_of_kind(version, kind) else {
+            return refused(format!(
+                "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for \
+                 APIVersion {version} Kind {kind}: no matches for kind {kind:?} in version {version:?}"
+            ));
+        };
+        let namespace = if owner.namespaced {
+            &*call.namespace
+        } else {
+            ""
+        };
+        let wanted = finalizers(&owner.group, &owner.plural, namespace, text("name"));
+        if !may(tx, call, &wanted) {
+            let why = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you \
+                       can't set finalizers on: , <nil>";
+            return refused(why.to_owned());
+        }
+    }
+    Ok(())
+}
+
+fn references(object: &Value) -> Vec<&Value> {
+    let list = object["metadata"]["ownerReferences"].as_array();
+    list.into_iter().flatten().collect()
+}
+
+/// The right to set finalizers on an owner.
+fn finalizers(group: &str, resource: &str, namespace: &str, name: &str) -> Attributes {
+    Attributes {
+        verb: "update".to_owned(),
+        group: group.to_owned(),
+        resource: resource.to_owned(),
+        subresource: "finalizers".to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        path: None,
+    }
+}
+
+/// The right to delete what the call is about.
+fn deletion(call: &Call) -> Attributes {
+    Attributes {
+        verb: "delete".to_owned(),
+        group: call.resource.group.to_string(),
+        resource: call.resource.plural.to_string(),
+        subresource: call.subresource.clone(),
+        namespace: call.namespace.clone(),
+        name: call.name.clone(),
+        path: None,
+    }
+}
+
+fn may(tx: &Transaction<'_>, call: &Call, attributes: &Attributes) -> bool {
+    rbac::is_allowed(&call.user, attributes, tx)
+}

@@ -1,0 +1,110 @@
+//! Patches: JSON patch, merge patch, strategic merge patch, apply.
+//!
+//! <https://kubernetes.io/docs/reference/using-api/api-concepts/#patch-and-apply>
+
+use serde_json::Value;
+
+use super::call::{Answer, Call};
+use super::update::{replace, unconditional};
+use super::{Transaction, admission, create, decode, encode, identity, metadata, rules, syntax};
+use crate::error::ApiError;
+use crate::schema::decode::Decoded;
+
+/// How a patch is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PatchType {
+    /// RFC 6902
+    Json,
+    /// RFC 7386
+    Merge,
+    /// Kubernetes' own, with merge keys.
+    Strategic,
+    /// Server-side apply (KEP-555).
+    Apply,
+}
+
+/// Patches an object; an apply creates what is not there.
+pub(crate) fn patch(
+    tx: &mut Transaction<'_>,
+    call: &Call,
+    kind: PatchType,
+    body: &[u8],
+) -> Result<Answer, ApiError> {
+    if kind == PatchType::Apply {
+        return apply(tx, call, syntax::patch(call, kind, body)?);
+    }
+    admission::update(tx, call)?;
+    let Some(live) = tx.live(call) else {
+        return Err(call.not_found(&call.name));
+    };
+    let patch = syntax::patch(call, kind, body)?;
+    let live = encode::presented(&call.resource, &call.version, &live);
+    let mut object = rules::patched(call, kind, &live, &patch.value)?;
+    let shown = decode::document_of(call, kind, &patch.value, &object);
+    identity::patched(call, &mut object, shown)?;
+    let warnings = decode::patched(call, kind, &mut object, &patch.value, patch.duplicates)?;
+    identity::name(call, &object)?;
+    identity::namespace(call, &mut object)?;
+    let conditional = !matches!(metadata::text(&object, "resourceVersion"), "" | "0");
+    if !conditional && !call.resource.strategy.unconditional_update {
+        return Err(unconditional(call));
+    }
+    let mut answer = replace(tx, call, &live, object, rules::track)?;
+    answer.warnings.extend(warnings);
+    Ok(answer)
+}
+
+/// Server-side apply: <https://kubernetes.io/docs/reference/using-api/server-side-apply/>
+fn apply(tx: &mut Transaction<'_>, call: &Call, patch: Decoded) -> Result<Answer, ApiError> {
+    let mut configuration = syntax::configuration(patch.value)?;
+    identity::shape(&mut configuration)?;
+    if metadata::name(&configuration).is_empty() {
+        metadata::of_mut(&mut configuration).insert("name".to_owned(), call.name.as_str().into());
+    }
+    identity::name(call, &configuration)?;
+    // What is applied is owned: the namespace of the path is none of it.
+    identity::namespace(call, &mut configuration.clone())?;
+    let live = tx.live(call);
+    if live.is_none() && !call.subresource.is_empty() {
+        return Err(call.not_found(&call.name));
+    }
+    check_identity(call, live.as_deref(), &configuration)?;
+    let live = live.map(|live| encode::presented(&call.resource, &call.version, &live));
+    let now = tx.now_rfc3339();
+    let mut object = rules::applied(call, live.as_deref(), &configuration, &now)?;
+    identity::shape(&mut object)?;
+    identity::namespace(call, &mut object)?;
+    // A revision that is asked for where nothing is counts for built-in kinds only.
+    if live.is_none() && call.resource.is_custom() {
+        metadata::of_mut(&mut object).remove("resourceVersion");
+    }
+    let kind = PatchType::Apply;
+    let warnings = decode::patched(call, kind, &mut object, &configuration, patch.duplicates)?;
+    let mut answer = match &live {
+        None => create::create_as(tx, call, object, rules::tracked),
+        Some(live) => replace(tx, call, live, object, rules::tracked),
+    }?;
+    answer.warnings.extend(warnings);
+    Ok(answer)
+}
+
+/// That an apply means the object that is there, if it says which it means.
+fn check_identity(
+    call: &Call,
+    live: Option<&Value>,
+    configuration: &Value,
+) -> Result<(), ApiError> {
+    let uid = metadata::text(configuration, "uid");
+    if live.is_none() && !uid.is_empty() {
+        let (group, plural) = (&*call.resource.group, &*call.resource.plural);
+        let why = format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        );
+        return Err(ApiError::conflict(group, plural, &call.name, &why));
+    }
+    let version = metadata::text(configuration, "resourceVersion");
+    if live.is_some() && version == "0" && !call.resource.strategy.unconditional_update {
+        return Err(unconditional(call));
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! From bytes to values: JSON, YAML, protobuf.
+
+use serde_json::{Map, Value};
+
+use super::call::{Call, FieldValidation};
+use super::decode::Media;
+use super::identity;
+use super::patch::PatchType;
+use crate::error::ApiError;
+use crate::go;
+use crate::protobuf;
+use crate::schema::decode::{self, Decoded};
+
+/// The value that the body of a create or an update says, and what it says twice.
+pub(super) fn parse(call: &Call, media: Media, bytes: &[u8]) -> Result<Decoded, ApiError> {
+    let read = match media {
+        Media::Json => decode::json(bytes),
+        Media::Yaml => decode::yaml(bytes),
+        Media::Protobuf => {
+            let value = protobuf::decode(bytes)?;
+            return Ok(Decoded {
+                value,
+                ..Decoded::default()
+            });
+        }
+    };
+    let (kind, _) = identity::expected(call);
+    read.map_err(|why| {
+        let why = format!("couldn't get version/kind; json parse error: {why}");
+        decode::unrecognized(&kind, bytes, &why)
+    })
+}
+
+/// The document of a patch, and what it says twice.
+pub(super) fn patch(call: &Call, kind: PatchType, bytes: &[u8]) -> Result<Decoded, ApiError> {
+    if kind != PatchType::Apply {
+        return decode::json(bytes)
+            .map_err(|why| ApiError::bad_request(format!("error decoding patch: {why}")));
+    }
+    let converting = "error converting YAML to JSON";
+    let decoded = decode::yaml(bytes).map_err(|why| {
+        ApiError::bad_request(format!("error decoding YAML: {converting}: {why}"))
+    })?;
+    match decoded.duplicates.first() {
+        Some(text) if call.options.validation == FieldValidation::Strict => Err(
+            ApiError::bad_request(format!("error strict decoding YAML: {converting}: {text}")),
+        ),
+        _ => Ok(decoded),
+    }
+}
+
+/// What an apply applies: nothing is an empty object, anything else is none.
+pub(super) fn configuration(value: Value) -> Result<Value, ApiError> {
+    match value {
+        Value::Null => Ok(Value::Object(Map::new())),
+        Value::Object(_) => Ok(value),
+        other => Err(ApiError::bad_request(format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            go::json_kind(&other)
+        ))),
+    }
+}

@@ -1,0 +1,165 @@
+//! What requests and controllers read and write in: everything, under the lock.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::call::{Call, User, WriteOptions};
+use super::delete::{self, DeleteOptions, Propagation};
+use super::{create, metadata, update};
+use crate::error::ApiError;
+use crate::resource::{Catalogue, Resource};
+use crate::store::{Key, Store};
+
+/// The store and the catalogue, for the time of one request or of one step of a controller.
+///
+/// Every write is committed at once: a transaction is one holder of the lock, not a unit of undoing.
+#[derive(Debug)]
+pub struct Transaction<'a> {
+    pub(crate) store: &'a mut Store,
+    pub(crate) catalogue: &'a mut Catalogue,
+    pub(super) now: Timestamp,
+    /// The field manager of a controller's writes.
+    pub(super) manager: &'static str,
+}
+
+impl Transaction<'_> {
+    /// The time of the clock when the transaction began.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// The same as `metav1.Time` writes it.
+    pub fn now_rfc3339(&self) -> String {
+        metadata::rfc3339(self.now)
+    }
+
+    /// A resource by its id: `pods`, `deployments.apps`.
+    pub fn resource(&self, id: &str) -> Option<Arc<Resource>> {
+        self.catalogue.get(id).map(Arc::clone)
+    }
+
+    /// The resource of a kind.
+    pub fn resource_of_kind(&self, api_version: &str, kind: &str) -> Option<Arc<Resource>> {
+        self.catalogue.of_kind(api_version, kind).map(Arc::clone)
+    }
+
+    /// All resources whose objects are stored, custom ones included.
+    pub fn resources(&self) -> Vec<Arc<Resource>> {
+        let own = |one: &&Arc<Resource>| one.is_stored() && one.id() == one.storage();
+        self.catalogue.all().filter(own).map(Arc::clone).collect()
+    }
+
+    /// One object.
+    pub fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
+        let table = self.store.table(resource)?;
+        table.get(&Key::new(namespace, name)).map(Arc::clone)
+    }
+
+    /// The objects of a namespace, or of all.
+    pub fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+        let Some(table) = self.store.table(resource) else {
+            return Vec::new();
+        };
+        let objects = table.list(namespace.filter(|one| !one.is_empty()));
+        objects.map(|(_, object)| Arc::clone(object)).collect()
+    }
+
+    /// Creates an object as a request of the system would.
+    pub fn create(
+        &mut self,
+        resource: &str,
+        namespace: &str,
+        object: Value,
+    ) -> Result<Arc<Value>, ApiError> {
+        let call = self.call(resource, namespace, "", "")?;
+        create::create(self, &call, object).map(|answer| answer.object)
+    }
+
+    /// Replaces an object or a subresource of it as a request of the system would.
+    pub fn update(
+        &mut self,
+        resource: &str,
+        subresource: &str,
+        mut object: Value,
+    ) -> Result<Arc<Value>, ApiError> {
+        let (namespace, name) = (metadata::namespace(&object), metadata::name(&object));
+        let call = self.call(resource, namespace, name, subresource)?;
+        // The lock is held: what the controller has read last is the newest.
+        if let Some(live) = self.live(&call) {
+            metadata::copy("resourceVersion", &live, &mut object);
+        }
+        update::update(self, &call, object).map(|answer| answer.object)
+    }
+
+    /// Deletes an object as a request of the system would.
+    pub fn delete(
+        &mut self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+        policy: Option<Propagation>,
+    ) -> Result<(), ApiError> {
+        let call = self.call(resource, namespace, name, "")?;
+        let options = DeleteOptions {
+            propagation: policy,
+            ..DeleteOptions::default()
+        };
+        delete::delete(self, &call, &options).map(drop)
+    }
+
+    /// Deletes an object without a grace period; finalizers are honoured.
+    pub fn delete_now(
+        &mut self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<(), ApiError> {
+        let call = self.call(resource, namespace, name, "")?;
+        let options = DeleteOptions {
+            grace_period: Some(0),
+            ..DeleteOptions::default()
+        };
+        delete::delete(self, &call, &options).map(drop)
+    }
+
+    /// The resource that the store knows: Events of either group are those of the core.
+    pub(super) fn owner(&self, resource: &Arc<Resource>) -> Arc<Resource> {
+        let owner = self.catalogue.get(resource.storage());
+        Arc::clone(owner.unwrap_or(resource))
+    }
+
+    /// The live object of a call, as it is stored.
+    pub(super) fn live(&self, call: &Call) -> Option<Arc<Value>> {
+        self.get(call.resource.storage(), &call.namespace, &call.name)
+    }
+
+    fn call(
+        &self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+        subresource: &str,
+    ) -> Result<Call, ApiError> {
+        let Some(resource) = self.resource(resource) else {
+            return Err(ApiError::new(
+                404,
+                Some("NotFound"),
+                format!("no resource {resource}"),
+            ));
+        };
+        Ok(Call {
+            version: resource.storage_version().name.clone(),
+            resource,
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            subresource: subresource.to_owned(),
+            user: User::admin(),
+            options: WriteOptions {
+                manager: self.manager.to_owned(),
+                ..WriteOptions::default()
+            },
+        })
+    }
+}

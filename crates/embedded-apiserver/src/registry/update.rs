@@ -1,0 +1,257 @@
+//! Replacement of an object or of a part of it: the end of every PUT and PATCH.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::call::{Answer, Call};
+use super::{Transaction, admission, allocate, create, encode, identity, metadata, owners, rules};
+use crate::error::{ApiError, FieldError};
+use crate::resource::Generation;
+use crate::store::Key;
+
+const STALE: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+/// Replaces what is at the call's path by an object that has been decoded.
+pub(crate) fn update(
+    tx: &mut Transaction<'_>,
+    call: &Call,
+    mut object: Value,
+) -> Result<Answer, ApiError> {
+    identity::shape(&mut object)?;
+    identity::name(call, &object)?;
+    identity::namespace(call, &mut object)?;
+    admission::update(tx, call)?;
+    let Some(live) = tx.live(call) else {
+        if call.resource.strategy.create_on_update && call.subresource.is_empty() {
+            return create::create(tx, call, object);
+        }
+        return Err(call.not_found(&call.name));
+    };
+    if !call.resource.strategy.unconditional_update
+        && matches!(metadata::text(&object, "resourceVersion"), "" | "0")
+    {
+        return Err(unconditional(call));
+    }
+    check_uid(call, &live, &object)?;
+    let live = encode::presented(&call.resource, &call.version, &live);
+    replace(tx, call, &live, object, rules::track)
+}
+
+/// 422 of an update without a `resourceVersion`.
+pub(super) fn unconditional(call: &Call) -> ApiError {
+    let text = "must be specified for an update";
+    let error = FieldError::invalid("metadata.resourceVersion", Value::from(0), text);
+    let (group, plural) = (&*call.resource.group, &*call.resource.plural);
+    ApiError::invalid(group, plural, &call.name, &[error])
+}
+
+/// How the ownership of fields moves: of an update, or of an apply that knows it already.
+pub(super) type Track = fn(&Call, Option<&Value>, Value, &str) -> Value;
+
+/// Writes an object over the live one, both in the call's version.
+pub(super) fn replace(
+    tx: &mut Transaction<'_>,
+    call: &Call,
+    live: &Arc<Value>,
+    mut object: Value,
+    track: Track,
+) -> Result<Answer, ApiError> {
+    check_revision(call, live, &object)?;
+    keep_system_fields(&mut object, live);
+    if call.resource.is_custom() && call.subresource == "status" {
+        // Metadata cannot be written here: nobody comes to own it.
+        keep_other_parts(call, &mut object, live);
+    }
+    let mut object = track(call, Some(live), object, &tx.now_rfc3339());
+    keep_other_parts(call, &mut object, live);
+    rules::prepare_for_update(call, &mut object, live);
+    count_generation(call, &mut object, live);
+    let verdict = rules::validate(call, &object, Some(live));
+    if !verdict.errors.is_empty() {
+        return Err(invalid(call, &object, &verdict.errors));
+    }
+    admission::escalation(tx, call, &object, Some(live))?;
+    owners::check(tx, call, &object, Some(live))?;
+    allocate::addresses(tx, call, &mut object)?;
+    rules::kept(call, &mut object);
+    rules::settle_times(live, &mut object);
+    let mut answer = commit(tx, call, live, object);
+    answer.warnings.extend(verdict.warnings);
+    Ok(answer)
+}
+
+fn invalid(call: &Call, object: &Value, errors: &[FieldError]) -> ApiError {
+    let (group, kind) = (&*call.resource.group, &*call.resource.kind);
+    ApiError::invalid(group, kind, metadata::name(object), errors)
+}
+
+/// A replacement is of the object that is there.
+fn check_uid(call: &Call, live: &Value, object: &Value) -> Result<(), ApiError> {
+    let (uid, live_uid) = (metadata::text(object, "uid"), metadata::text(live, "uid"));
+    if uid.is_empty() || uid == live_uid {
+        return Ok(());
+    }
+    let key = storage_key(call);
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {live_uid}"
+    );
+    Err(call.conflict(&call.name, &why))
+}
+
+/// Where the real server would keep the object in etcd: messages name it.
+fn storage_key(call: &Call) -> String {
+    let group = if call.resource.is_custom() {
+        format!("{}/", call.resource.group)
+    } else {
+        String::new()
+    };
+    let key = Key::new(&call.namespace, &call.name);
+    format!("/registry/{group}{}/{}", call.resource.plural, key.as_str())
+}
+
+/// An object that says which revision it is based on must be based on the newest.
+fn check_revision(call: &Call, live: &Value, object: &Value) -> Result<(), ApiError> {
+    let version = metadata::text(object, "resourceVersion");
+    if version.is_empty() {
+        return Ok(());
+    }
+    let revision: u64 = version.parse().map_err(|_| {
+        let message = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
+        ApiError::new(500, None, message)
+    })?;
+    if revision != 0 && version != metadata::text(live, "resourceVersion") {
+        return Err(call.conflict(&call.name, STALE));
+    }
+    Ok(())
+}
+
+/// What no update changes.
+fn keep_system_fields(object: &mut Value, live: &Value) {
+    for field in [
+        "creationTimestamp",
+        "resourceVersion",
+        "selfLink",
+        "generation",
+    ] {
+        metadata::copy(field, live, object);
+    }
+    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        if object["metadata"].get(field).is_none_or(Value::is_null) {
+            metadata::copy(field, live, object);
+        }
+    }
+}
+
+/// A write to the object leaves the status alone, a write to the status everything else.
+fn keep_other_parts(call: &Call, object: &mut Value, live: &Value) {
+    match &*call.subresource {
+        "" if call.resource.strategy.status => copy(object, live, "status"),
+        "status" | "approval" => {
+            let status = object.get("status").cloned();
+            restore(object, live);
+            set(object, "status", status);
+        }
+        "finalize" => {
+            let finalizers = object["spec"].get("finalizers").cloned();
+            let status = object.get("status").cloned();
+            restore(object, live);
+            set(object, "status", status);
+            set(&mut object["spec"], "finalizers", finalizers);
+        }
+        _ => {}
+    }
+}
+
+/// The live object, owned by whom the new one says.
+fn restore(object: &mut Value, live: &Value) {
+    let managed = object["metadata"].get("managedFields").cloned();
+    *object = live.clone();
+    if let Some(managed) = managed {
+        metadata::of_mut(object).insert("managedFields".to_owned(), managed);
+    }
+}
+
+fn copy(object: &mut Value, live: &Value, field: &str) {
+    set(object, field, live.get(field).cloned());
+}
+
+fn set(object: &mut Value, field: &str, value: Option<Value>) {
+    if let Some(map) = object.as_object_mut() {
+        match value {
+            Some(value) => map.insert(field.to_owned(), value),
+            None => map.remove(field),
+        };
+    }
+}
+
+fn count_generation(call: &Call, object: &mut Value, live: &Value) {
+    let changed = match call.resource.strategy.generation {
+        Generation::None => return,
+        _ if call.subresource == "status" => return,
+        Generation::Spec => object["spec"] != live["spec"],
+        Generation::AllButStatus => differs(object, live, &["metadata", "status"]),
+        Generation::All => differs(object, live, &["metadata"]),
+    };
+    if changed {
+        grow_generation(object);
+    }
+}
+
+/// One more, from 1 where there was none.
+pub(super) fn grow_generation(object: &mut Value) {
+    let generation = object["metadata"]["generation"].as_i64().unwrap_or(0);
+    metadata::of_mut(object).insert("generation".to_owned(), (generation + 1).into());
+}
+
+/// Whether anything but these fields differs.
+fn differs(object: &Value, live: &Value, but: &[&str]) -> bool {
+    let keys = |one: &Value| -> Vec<String> {
+        let map = one.as_object().into_iter().flatten();
+        let keys = map.map(|(key, _)| key.clone());
+        keys.filter(|key| !but.contains(&&**key)).collect()
+    };
+    let names = keys(object);
+    names != keys(live) || names.iter().any(|name| object[name] != live[name])
+}
+
+/// Stores what differs; removes what has lost its last finalizer.
+fn commit(tx: &mut Transaction<'_>, call: &Call, live: &Arc<Value>, object: Value) -> Answer {
+    let key = Key::new(&call.namespace, &call.name);
+    if object == **live {
+        return Answer::ok(Arc::clone(live));
+    }
+    if call.options.dry_run {
+        return Answer::ok(object);
+    }
+    let owner = tx.owner(&call.resource);
+    if is_over(call, &object) {
+        // The deletion is what is written: the answer keeps the revision that was read.
+        if let Some(last) = tx.live(call) {
+            tx.store.remove(&owner, &key, (*last).clone());
+        }
+        return Answer::ok(object);
+    }
+    let stored = tx
+        .store
+        .put(&owner, key, encode::to_storage(&call.resource, object));
+    Answer::ok(encode::presented(&call.resource, &call.version, &stored))
+}
+
+/// Whether nothing keeps a terminating object any more.
+fn is_over(call: &Call, object: &Value) -> bool {
+    metadata::is_terminating(object)
+        && metadata::finalizers(object).is_empty()
+        && object["metadata"]["deletionGracePeriodSeconds"]
+            .as_i64()
+            .unwrap_or(0)
+            == 0
+        && !(&**call.resource.id() == "namespaces" && has_spec_finalizers(object))
+}
+
+/// Namespaces have a second list of finalizers.
+pub(super) fn has_spec_finalizers(object: &Value) -> bool {
+    let finalizers = object["spec"]["finalizers"].as_array();
+    finalizers.is_some_and(|list| !list.is_empty())
+}

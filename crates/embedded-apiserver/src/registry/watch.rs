@@ -1,0 +1,224 @@
+//! Watches: a cursor into a table's events.
+//!
+//! <https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes>
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::call::Call;
+use super::{Registry, encode};
+use crate::error::ApiError;
+use crate::select::Selection;
+use crate::store::{Change, Event, Subscription, Table};
+use clock::Instant;
+
+/// How often a bookmark is sent; the real server does it about once a minute.
+const BOOKMARK_PERIOD: Duration = Duration::from_mins(1);
+
+/// What a watch asks for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WatchOptions {
+    /// Which objects.
+    pub selection: Selection,
+    /// After which revision; none or 0 begins with all objects.
+    pub revision: Option<u64>,
+    /// Whether bookmarks are wanted.
+    pub bookmarks: bool,
+    /// `sendInitialEvents`
+    pub initial_events: Option<bool>,
+    /// How long it lives.
+    pub timeout: Duration,
+}
+
+/// What a watch sends.
+#[derive(Debug, Clone)]
+pub(crate) enum Sent {
+    /// An object that has changed, in the version of the call.
+    Object(Change, Arc<Value>),
+    /// All is told up to this revision; whether these were the initial events.
+    Bookmark(u64, bool),
+    /// It cannot go on.
+    Failed(ApiError),
+}
+
+/// A watch.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    registry: Arc<Registry>,
+    call: Call,
+    options: WatchOptions,
+    /// Everything up to this revision is sent.
+    cursor: u64,
+    subscription: Option<Subscription>,
+    /// What is to be sent before any event.
+    first: Vec<Sent>,
+    ends: Instant,
+    bookmark: Instant,
+}
+
+impl Watch {
+    /// Begins to watch the resource of a call.
+    pub(crate) fn open(registry: &Arc<Registry>, call: Call, options: WatchOptions) -> Self {
+        let begun = clock::now();
+        let mut watch = Self {
+            registry: Arc::clone(registry),
+            cursor: options.revision.unwrap_or(0),
+            ends: begun + options.timeout,
+            bookmark: begun + BOOKMARK_PERIOD,
+            subscription: None,
+            first: Vec::new(),
+            call,
+            options,
+        };
+        watch.begin();
+        watch
+    }
+
+    /// What is to be sent next; none when it is over.
+    pub(crate) async fn next(&mut self) -> Option<Vec<Sent>> {
+        if !self.first.is_empty() {
+            return Some(std::mem::take(&mut self.first));
+        }
+        loop {
+            self.subscription.as_ref()?;
+            let news = self.news();
+            if !news.is_empty() {
+                return Some(news);
+            }
+            let wake = self.ends.min(self.bookmark);
+            let subscription = self.subscription.as_mut()?;
+            tokio::select! {
+                alive = subscription.changed() => {
+                    if !alive {
+                        return None;
+                    }
+                }
+                () = clock::sleep_until(wake) => {
+                    if wake == self.ends {
+                        return None;
+                    }
+                    self.bookmark += BOOKMARK_PERIOD;
+                    if self.options.bookmarks {
+                        return Some(vec![Sent::Bookmark(self.reached(), false)]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Subscribes and collects the objects that are there, if they are asked for.
+    fn begin(&mut self) {
+        let registry = Arc::clone(&self.registry);
+        registry.read(|store, _| {
+            let Some(table) = store.table(self.call.resource.storage()) else {
+                return;
+            };
+            self.subscription = Some(table.subscribe());
+            let from_any = self.cursor == 0;
+            if self.options.initial_events.unwrap_or(from_any) {
+                self.first = self.initial(table);
+                self.cursor = store.revision();
+                if self.options.initial_events == Some(true) && self.options.bookmarks {
+                    self.first.push(Sent::Bookmark(self.cursor, true));
+                }
+            } else if from_any {
+                self.cursor = store.revision();
+            }
+        });
+    }
+
+    fn initial(&self, table: &Table) -> Vec<Sent> {
+        let Call {
+            resource,
+            version,
+            namespace,
+            ..
+        } = &self.call;
+        let selection = &self.options.selection;
+        table
+            .list(Some(&**namespace).filter(|one| !one.is_empty()))
+            .filter(|(key, object)| selection.matches(resource, key, object))
+            .map(|(_, stored)| {
+                Sent::Object(Change::Added, encode::presented(resource, version, stored))
+            })
+            .collect()
+    }
+
+    /// The events since the cursor that concern this watch.
+    fn news(&mut self) -> Vec<Sent> {
+        let registry = Arc::clone(&self.registry);
+        let storage = self.call.resource.storage();
+        let read = registry.read(|store, _| {
+            let table = store.table(storage)?;
+            Some(table.events_after(self.cursor))
+        });
+        let events = match read {
+            None => {
+                self.subscription = None;
+                return Vec::new();
+            }
+            Some(Ok(events)) => events,
+            Some(Err(expired)) => {
+                self.subscription = None;
+                let message = format!(
+                    "too old resource version: {} ({})",
+                    self.cursor, expired.oldest
+                );
+                let error = ApiError::new(410, Some("Expired"), message);
+                return vec![Sent::Failed(error)];
+            }
+        };
+        if let Some(last) = events.last() {
+            self.cursor = last.revision;
+        }
+        events.iter().filter_map(|event| self.seen(event)).collect()
+    }
+
+    /// What an event is to this watch: an object may enter or leave what it selects.
+    fn seen(&self, event: &Event) -> Option<Sent> {
+        let Call {
+            resource,
+            version,
+            namespace,
+            ..
+        } = &self.call;
+        if !namespace.is_empty() && event.key.namespace() != namespace {
+            return None;
+        }
+        let selection = &self.options.selection;
+        let fits = |object: &Arc<Value>| selection.matches(resource, &event.key, object);
+        let was = event.previous.as_ref().is_some_and(fits);
+        let is = event.change != Change::Deleted && fits(&event.object);
+        let shown = |stored: &Arc<Value>| encode::presented(resource, version, stored);
+        match (was, is) {
+            (false, false) => None,
+            (false, true) => Some(Sent::Object(Change::Added, shown(&event.object))),
+            (true, true) => Some(Sent::Object(Change::Modified, shown(&event.object))),
+            (true, false) if event.change == Change::Deleted => {
+                Some(Sent::Object(Change::Deleted, shown(&event.object)))
+            }
+            // It lives on, elsewhere: told with its old content under the new revision.
+            (true, false) => {
+                let mut left = (**event.previous.as_ref()?).clone();
+                left["metadata"]["resourceVersion"] = event.revision.to_string().into();
+                Some(Sent::Object(Change::Deleted, shown(&Arc::new(left))))
+            }
+        }
+    }
+
+    /// The revision up to which everything is sent.
+    fn reached(&self) -> u64 {
+        let storage = self.call.resource.storage();
+        self.registry.read(|store, _| {
+            let events = store
+                .table(storage)
+                .map(|table| table.events_after(self.cursor));
+            match events {
+                Some(Ok(events)) if events.is_empty() => self.cursor.max(store.revision()),
+                _ => self.cursor,
+            }
+        })
+    }
+}

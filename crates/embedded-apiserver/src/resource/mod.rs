@@ -1,0 +1,172 @@
+//! What the server serves: resources, their versions, verbs and strategies.
+//!
+//! Built-in resources are data, taken from a real server's discovery (`recipe.py`); custom ones come
+//! and go with their definitions.
+
+mod builtin;
+mod catalogue;
+mod custom;
+mod strategy;
+
+use std::sync::Arc;
+
+pub(crate) use catalogue::Catalogue;
+pub(crate) use custom::Custom;
+pub(crate) use strategy::{Generation, Strategy};
+
+/// One resource, in all versions that it is served in.
+#[derive(Debug, Clone)]
+pub struct Resource {
+    id: Arc<str>,
+    /// The API group, empty for the core.
+    pub group: Box<str>,
+    /// The name in URLs: `deployments`.
+    pub plural: Box<str>,
+    /// `deployment`
+    pub singular: Box<str>,
+    /// `Deployment`
+    pub kind: Box<str>,
+    /// `DeploymentList`
+    pub list_kind: Box<str>,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// What kubectl takes for the plural: `deploy`.
+    pub short_names: Vec<String>,
+    /// Groups of resources such as `all`.
+    pub categories: Vec<String>,
+    /// How it differs from others.
+    pub strategy: Strategy,
+    /// The versions, the preferred one first.
+    pub versions: Vec<Version>,
+    storage: Option<Arc<str>>,
+    custom: bool,
+    /// Objects of revisions up to this one may be older than the definition of the resource.
+    changed_at: u64,
+}
+
+/// A version of a resource.
+#[derive(Debug, Clone)]
+pub struct Version {
+    /// `v1`
+    pub name: Box<str>,
+    /// Whether requests may name it.
+    pub served: bool,
+    /// Whether objects are kept in it.
+    pub storage: bool,
+    /// What can be done with it.
+    pub verbs: Vec<String>,
+    /// Its subresources.
+    pub subresources: Vec<Subresource>,
+    /// A hash by which clients see that the storage version has changed.
+    pub storage_hash: Option<String>,
+    /// The kind of its objects where it is of another group, such as `policy/v1`.
+    pub response: Option<GroupVersion>,
+    /// The warning that requests in this version get.
+    pub deprecation: Option<String>,
+    /// What is known of a custom version only.
+    pub custom: Option<Arc<Custom>>,
+}
+
+/// Part of an object with a path and rights of its own: `deployments/scale`.
+#[derive(Debug, Clone)]
+pub struct Subresource {
+    /// `scale`
+    pub name: Box<str>,
+    /// `Scale`
+    pub kind: Box<str>,
+    /// The group and version of the kind where it is not the resource's own.
+    pub response: Option<GroupVersion>,
+    /// What can be done with it.
+    pub verbs: Vec<String>,
+}
+
+/// The group and version of a kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupVersion {
+    /// `autoscaling`
+    pub group: Box<str>,
+    /// `v1`
+    pub version: Box<str>,
+}
+
+impl Resource {
+    /// `deployments.apps`, `pods`: the plural and the group.
+    pub fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// The id of the resource whose objects these are: events exist in two groups.
+    pub fn storage(&self) -> &Arc<str> {
+        self.storage.as_ref().unwrap_or(&self.id)
+    }
+
+    /// Whether a custom resource definition made it.
+    pub fn is_custom(&self) -> bool {
+        self.custom
+    }
+
+    /// Whether an object of this revision may be older than the definition of the resource.
+    pub fn may_outdate(&self, revision: &str) -> bool {
+        self.changed_at > 0
+            && revision
+                .parse()
+                .is_ok_and(|one: u64| one <= self.changed_at)
+    }
+
+    /// A version that requests may name.
+    pub fn served(&self, name: &str) -> Option<&Version> {
+        self.versions.iter().find(|v| v.served && &*v.name == name)
+    }
+
+    /// The version in which objects are kept.
+    pub fn storage_version(&self) -> &Version {
+        let stored = self.versions.iter().find(|version| version.storage);
+        stored.unwrap_or(&self.versions[0])
+    }
+
+    /// Whether its objects are kept at all: reviews are answered and forgotten.
+    pub fn is_stored(&self) -> bool {
+        let verbs = &self.storage_version().verbs;
+        verbs.iter().any(|verb| verb == "list") && &*self.plural != "componentstatuses"
+    }
+
+    /// `apps/v1`, `v1`
+    pub fn api_version(&self, version: &str) -> String {
+        api_version(&self.group, version)
+    }
+}
+
+impl Version {
+    /// One of its subresources.
+    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|one| &*one.name == name)
+    }
+
+    /// Whether the verb is in its list.
+    pub fn allows(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|one| one == verb)
+    }
+}
+
+/// `apps/v1`, `v1` in the core group.
+pub(crate) fn api_version(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    }
+}
+
+/// The group and the version of an `apiVersion`.
+pub(crate) fn split_api_version(api_version: &str) -> (&str, &str) {
+    api_version.split_once('/').unwrap_or(("", api_version))
+}
+
+/// `deployments.apps`, `pods`
+pub(crate) fn id_of(group: &str, plural: &str) -> String {
+    if group.is_empty() {
+        plural.to_owned()
+    } else {
+        format!("{plural}.{group}")
+    }
+}

@@ -1,0 +1,305 @@
+//! Bodies of requests: JSON and YAML, with duplicate keys and errors told as the real server tells them.
+
+use std::{cell::RefCell, fmt};
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use positioned_yaml::{self as yaml, Content, Node};
+
+use crate::error::ApiError;
+
+/// What a body says, and which keys it has twice, as strict decoding tells them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Decoded {
+    /// The value; of duplicate keys the last counts.
+    pub value: Value,
+    /// `duplicate field "spec.size"`, or YAML's text for all of them.
+    pub duplicates: Vec<String>,
+}
+
+/// Reads JSON. An error has Go's text.
+pub(crate) fn json(text: &[u8]) -> Result<Decoded, String> {
+    let duplicates = RefCell::new(Vec::new());
+    let path = RefCell::new(String::new());
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let seed = Seed {
+        duplicates: &duplicates,
+        path: &path,
+    };
+    let value = seed.deserialize(&mut reader);
+    let value = value.and_then(|value| reader.end().map(|()| value));
+    match value {
+        Ok(value) => Ok(Decoded {
+            value,
+            duplicates: duplicates.into_inner(),
+        }),
+        Err(error) => Err(go_error(text, &error)),
+    }
+}
+
+/// Reads the first document of a YAML text: YAML 1.1, so that the key `n` is `false`.
+pub(crate) fn yaml(text: &[u8]) -> Result<Decoded, String> {
+    let text = std::str::from_utf8(text).map_err(|_| "yaml: invalid UTF-8".to_owned())?;
+    let text = first_document(text);
+    let root = yaml::parse_positioned(text).map_err(|error| {
+        let message = if error.message.starts_with("unclosed bracket") {
+            "did not find expected node content"
+        } else {
+            &error.message
+        };
+        format!("yaml: line {}: {message}", error.position.line)
+    })?;
+    let mut lines = Vec::new();
+    let rows: Vec<&str> = text.lines().collect();
+    let value = value_of(root, &rows, &mut lines)?;
+    let duplicates = if lines.is_empty() {
+        Vec::new()
+    } else {
+        vec![format!("yaml: unmarshal errors:\n{}", lines.join("\n"))]
+    };
+    Ok(Decoded { value, duplicates })
+}
+
+/// The refusal of a body that cannot be read: 400.
+pub(crate) fn unrecognized(kind: &str, body: &[u8], why: &str) -> ApiError {
+    /// As the real server's `summarizeData`.
+    const MOST_SHOWN: usize = 30;
+    let shown = &body[..body.len().min(MOST_SHOWN)];
+    let mut summary = match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
+        Some(_) => shown
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<Vec<_>>()
+            .concat(),
+    };
+    if body.len() > MOST_SHOWN {
+        summary.push_str(" ...");
+    }
+    ApiError::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): {why} ({summary})"
+    ))
+}
+
+/// The text up to the second document.
+fn first_document(text: &str) -> &str {
+    let mut length = 0;
+    let mut has_content = false;
+    for line in text.split_inclusive('\n') {
+        let separates = line
+            .strip_prefix("---")
+            .is_some_and(|rest| rest.trim_end().is_empty() || rest.starts_with([' ', '\t']));
+        let ends = line.trim_end() == "...";
+        if has_content && (separates || ends) {
+            return &text[..length];
+        }
+        let content = if separates { &line[3..] } else { line }.trim_start();
+        has_content |= !(content.is_empty() || content.starts_with(['#', '%']));
+        length += line.len();
+    }
+    text
+}
+
+fn value_of(node: Node, rows: &[&str], twice: &mut Vec<String>) -> Result<Value, String> {
+    Ok(match node.content {
+        Content::List(items) => Value::Array(
+            items
+                .into_iter()
+                .map(|item| value_of(item, rows, twice))
+                .collect::<Result<_, _>>()?,
+        ),
+        Content::Map(entries) => {
+            let mut map = Map::new();
+            for (key, node) in entries {
+                let name = key_of(&key, rows)?;
+                let line = key.position.line;
+                let value = value_of(node, rows, twice)?;
+                if map.insert(name.clone(), value).is_some() {
+                    twice.push(format!("  line {line}: key {name:?} already set in map"));
+                }
+            }
+            Value::Object(map)
+        }
+        content => content.to_value(),
+    })
+}
+
+/// A key as text: what is not quoted is read as a scalar first.
+fn key_of(key: &yaml::Key, rows: &[&str]) -> Result<String, String> {
+    let row = rows.get(key.position.line.saturating_sub(1));
+    let first = row.and_then(|row| row.chars().nth(key.position.column.saturating_sub(1)));
+    if matches!(first, Some('"' | '\'' | '!' | '|' | '>')) {
+        return Ok(key.name.clone());
+    }
+    match yaml::read_scalar(&key.name) {
+        Content::Bool(flag) => Ok(flag.to_string()),
+        Content::Number(number) => Ok(match number.as_f64() {
+            Some(float) if float.fract() == 0.0 && float.abs() < 1e15 => format!("{float:.0}"),
+            _ => number.to_string(),
+        }),
+        Content::Null => Err("unsupported map key of type: %!s(<nil>), key: <nil>".to_owned()),
+        _ => Ok(key.name.clone()),
+    }
+}
+
+/// Go's text for what serde found wrong.
+fn go_error(text: &[u8], error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        return "unexpected end of JSON input".to_owned();
+    }
+    let said = error.to_string();
+    let found = offending(text, error);
+    let place = match said.split(" at line ").next().unwrap_or_default() {
+        "key must be a string" => "looking for beginning of object key string",
+        "trailing comma" if found == '}' => "looking for beginning of object key string",
+        "expected `:`" => "after object key",
+        "expected `,` or `}`" => "after object key:value pair",
+        "expected `,` or `]`" => "after array element",
+        "trailing characters" => "after top-level value",
+        "invalid escape" => "in string escape code",
+        "invalid number" => "in numeric literal",
+        other if other.starts_with("control character") => "in string literal",
+        _ => "looking for beginning of value",
+    };
+    let found = match found {
+        '\'' => r"\'".to_owned(),
+        '"' => "\"".to_owned(),
+        other => other.escape_debug().to_string(),
+    };
+    format!("invalid character '{found}' {place}")
+}
+
+/// The first control character within a string.
+fn control_character(text: &[u8]) -> Option<char> {
+    let (mut quoted, mut escaped) = (false, false);
+    let found = text.iter().find(|byte| {
+        let is_quote = **byte == b'"' && !escaped;
+        escaped = quoted && **byte == b'\\' && !escaped;
+        quoted ^= is_quote;
+        quoted && **byte < 0x20
+    });
+    found.map(|byte| char::from(*byte))
+}
+
+fn offending(text: &[u8], error: &serde_json::Error) -> char {
+    if error.to_string().starts_with("control character") {
+        return control_character(text).unwrap_or('\n');
+    }
+    let row = text
+        .split(|byte| *byte == b'\n')
+        .nth(error.line().saturating_sub(1));
+    let row = row.unwrap_or_default();
+    match row.get(error.column().saturating_sub(1)) {
+        Some(byte) => char::from(*byte),
+        None => '\n',
+    }
+}
+
+/// Reads a value and notes the keys that are there twice.
+#[derive(Clone, Copy)]
+struct Seed<'a> {
+    duplicates: &'a RefCell<Vec<String>>,
+    path: &'a RefCell<String>,
+}
+
+impl Seed<'_> {
+    fn note(self, name: &str) {
+        let path = self.path.borrow();
+        let dot = if path.is_empty() { "" } else { "." };
+        let text = format!("duplicate field \"{path}{dot}{name}\"");
+        let mut duplicates = self.duplicates.borrow_mut();
+        if !duplicates.contains(&text) {
+            duplicates.push(text);
+        }
+    }
+
+    /// Lengthens the path; gives the length to cut it to.
+    fn descend(self, step: fmt::Arguments<'_>) -> usize {
+        let mut path = self.path.borrow_mut();
+        let length = path.len();
+        // Writing to a string cannot fail.
+        let _ = fmt::Write::write_fmt(&mut *path, step);
+        length
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
+        Ok(flag.into())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(number).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        loop {
+            let length = self.descend(format_args!("[{}]", items.len()));
+            let item = list.next_element_seed(self);
+            self.path.borrow_mut().truncate(length);
+            match item? {
+                Some(item) => items.push(item),
+                None => return Ok(Value::Array(items)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(name) = entries.next_key::<String>()? {
+            if map.contains_key(&name) {
+                self.note(&name);
+            }
+            let dot = if self.path.borrow().is_empty() {
+                ""
+            } else {
+                "."
+            };
+            let length = self.descend(format_args!("{dot}{name}"));
+            let value = entries.next_value_seed(self);
+            self.path.borrow_mut().truncate(length);
+            map.insert(name, value?);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests;

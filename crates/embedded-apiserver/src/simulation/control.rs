@@ -1,0 +1,188 @@
+//! Holding, delaying and failing what the simulation would do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::world::{controller, controller_resource, labels, name, namespace};
+use crate::builtin::path::text;
+use crate::registry::Transaction;
+use crate::select::LabelSelector;
+
+/// What is to be held, delayed or failed: all that fits everything given.
+///
+/// A Pod fits, too, where what controls it does: holding a Deployment holds its Pods.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Target {
+    /// `Pod`, `Deployment`, `PersistentVolumeClaim`…
+    pub kind: Option<String>,
+    /// A namespace.
+    pub namespace: Option<String>,
+    /// A name.
+    pub name: Option<String>,
+    /// Selects Pods and claims by their labels.
+    labels: LabelSelector,
+}
+
+/// How Pods go wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// They run, but their probes never succeed.
+    NeverReady,
+    /// Their containers end as soon as they are started.
+    CrashLoopBackOff,
+    /// Their images are not found.
+    ImagePullBackOff,
+    /// They end with an exit code of 1: a Job fails.
+    Exit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    Hold,
+    Delay(Duration),
+    Fail(Failure),
+}
+
+/// What a Pod or claim may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Fate {
+    /// Stays as it is.
+    pub(super) held: bool,
+    /// After its creation.
+    pub(super) delay: Duration,
+    /// Goes wrong.
+    pub(super) failure: Option<Failure>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    rules: Vec<(Target, Effect)>,
+    changed: bool,
+}
+
+/// A handle on a [`Simulation`](super::Simulation): clones are handles on the same one.
+///
+/// What is changed takes effect at the next write, or when the server settles. Of several rules that
+/// fit, the later holds.
+#[derive(Clone, Debug, Default)]
+pub struct Control(Arc<Mutex<State>>);
+
+impl Control {
+    /// A control that lets everything happen at once.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Keeps Pods from starting and claims from being bound.
+    pub fn hold(&self, target: Target) {
+        self.add(target, Effect::Hold);
+    }
+
+    /// Lets Pods become ready, and claims be bound, so long after their creation.
+    pub fn delay(&self, target: Target, delay: Duration) {
+        self.add(target, Effect::Delay(delay));
+    }
+
+    /// Lets Pods go wrong.
+    pub fn fail(&self, target: Target, failure: Failure) {
+        self.add(target, Effect::Fail(failure));
+    }
+
+    /// Takes back all that was said of exactly this target.
+    pub fn release(&self, target: &Target) {
+        let mut state = self.0.lock();
+        state.rules.retain(|(one, _)| one != target);
+        state.changed = true;
+    }
+
+    /// Takes back everything.
+    pub fn release_all(&self) {
+        let mut state = self.0.lock();
+        state.rules.clear();
+        state.changed = true;
+    }
+
+    fn add(&self, target: Target, effect: Effect) {
+        let mut state = self.0.lock();
+        state.rules.push((target, effect));
+        state.changed = true;
+    }
+
+    pub(super) fn is_changed(&self) -> bool {
+        self.0.lock().changed
+    }
+
+    /// Whether something was changed since this was last asked.
+    pub(super) fn take_changed(&self) -> bool {
+        std::mem::take(&mut self.0.lock().changed)
+    }
+
+    /// What is said of a Pod or a claim.
+    pub(super) fn fate(&self, tx: &Transaction<'_>, object: &Value) -> Fate {
+        let mut fate = Fate::default();
+        let state = self.0.lock();
+        if state.rules.is_empty() {
+            return fate;
+        }
+        let chain = chain(tx, object);
+        for (target, effect) in &state.rules {
+            if !target.fits(object, &chain) {
+                continue;
+            }
+            match effect {
+                Effect::Hold => fate.held = true,
+                Effect::Delay(delay) => fate.delay = *delay,
+                Effect::Fail(failure) => fate.failure = Some(*failure),
+            }
+        }
+        fate
+    }
+}
+
+/// Kind and name of an object, of its controller, of that one's controller and so on.
+fn chain(tx: &Transaction<'_>, object: &Value) -> Vec<(String, String)> {
+    let mut chain = vec![(text(object, &["kind"]).to_owned(), name(object).to_owned())];
+    let mut owner = controller(object).cloned();
+    while let Some(one) = owner {
+        chain.push((
+            text(&one, &["kind"]).to_owned(),
+            text(&one, &["name"]).to_owned(),
+        ));
+        let resource = controller_resource(&one);
+        let live = resource.and_then(|id| tx.get(id, namespace(object), text(&one, &["name"])));
+        owner = live.and_then(|live| controller(&live).cloned());
+    }
+    chain
+}
+
+impl Target {
+    /// One object by its kind, namespace and name.
+    pub fn object(kind: &str, namespace: &str, name: &str) -> Self {
+        Self {
+            kind: Some(kind.to_owned()),
+            namespace: Some(namespace.to_owned()),
+            name: Some(name.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// Selects by labels, too: `matchLabels` and `matchExpressions`, a map of labels, or the text of a
+    /// query such as `app=web`. The error says what is wrong with the selector.
+    pub fn with_labels(mut self, selector: &Value) -> Result<Self, String> {
+        self.labels = LabelSelector::from_value(selector)?;
+        Ok(self)
+    }
+
+    fn fits(&self, object: &Value, chain: &[(String, String)]) -> bool {
+        let is =
+            |wanted: &Option<String>, value: &str| wanted.as_deref().is_none_or(|one| one == value);
+        is(&self.namespace, namespace(object))
+            && chain
+                .iter()
+                .any(|(kind, name)| is(&self.kind, kind) && is(&self.name, name))
+            && self.labels.matches(|key| labels(object)[key].as_str())
+    }
+}

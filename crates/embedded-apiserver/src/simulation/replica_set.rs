@@ -1,0 +1,120 @@
+//! ReplicaSets: as many Pods as are wanted.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::pod::{available_at, is_active, is_ready};
+use super::world::{
+    controlled, count, create, delete, is_terminating, labels, name, number, pod_of, write_status,
+};
+use super::{Simulation, condition};
+use crate::builtin::path::text;
+use crate::registry::Transaction;
+
+/// Pods by what is said of them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) active: i64,
+    pub(super) ready: i64,
+    pub(super) available: i64,
+    pub(super) terminating: i64,
+}
+
+impl Tally {
+    /// Of Pods; has the owner looked at again when more of them become available.
+    pub(super) fn of(
+        sim: &mut Simulation,
+        tx: &Transaction<'_>,
+        resource: &'static str,
+        owner: &Value,
+        pods: &[Arc<Value>],
+    ) -> Self {
+        let seconds = number(owner, &["spec", "minReadySeconds"]);
+        let mut tally = Self::default();
+        for pod in pods {
+            if is_terminating(pod) {
+                tally.terminating += 1;
+            }
+            if !is_active(pod) {
+                continue;
+            }
+            tally.active += 1;
+            tally.ready += i64::from(is_ready(pod));
+            match available_at(pod, seconds) {
+                Some(at) if at <= tx.now() => tally.available += 1,
+                Some(at) => sim.again(at, resource, owner),
+                None => {}
+            }
+        }
+        tally
+    }
+}
+
+pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, set: &Value) {
+    let mut refusal = None;
+    if !is_terminating(set) {
+        let pods = controlled(tx, "pods", set);
+        let active: Vec<_> = pods.into_iter().filter(|pod| is_active(pod)).collect();
+        let wanted = number(set, &["spec", "replicas"]);
+        refusal = scale(tx, set, &active, wanted);
+    }
+    let pods = controlled(tx, "pods", set);
+    let tally = Tally::of(sim, tx, "replicasets.apps", set, &pods);
+    let template = &set["spec"]["template"]["metadata"]["labels"];
+    let fits = |pod: &&Arc<Value>| {
+        let template = template.as_object().into_iter().flatten();
+        let mut template = template;
+        is_active(pod) && template.all(|(key, value)| labels(pod)[key] == *value)
+    };
+    let labeled = count(pods.iter().filter(fits).count());
+    let mut status = json!({
+        "observedGeneration": set["metadata"]["generation"],
+        "replicas": tally.active,
+        "terminatingReplicas": tally.terminating,
+    });
+    for (field, value) in [
+        ("fullyLabeledReplicas", labeled),
+        ("readyReplicas", tally.ready),
+        ("availableReplicas", tally.available),
+    ] {
+        if value > 0 {
+            status[field] = json!(value);
+        }
+    }
+    if let Some(message) = refusal {
+        let now = tx.now_rfc3339();
+        let made = condition::make("ReplicaFailure", "True", "FailedCreate", &message, &now);
+        condition::set(&mut status, made);
+    }
+    write_status(tx, "replicasets.apps", set, status);
+}
+
+/// Creates what is missing, or deletes what is too many; why it could not.
+fn scale(
+    tx: &mut Transaction<'_>,
+    set: &Value,
+    active: &[Arc<Value>],
+    wanted: i64,
+) -> Option<String> {
+    let there = count(active.len());
+    for _ in there..wanted {
+        let mut pod = pod_of(&set["spec"]["template"], set);
+        pod["metadata"]["generateName"] = json!(format!("{}-", name(set)));
+        if let Err(message) = create(tx, "pods", pod) {
+            return Some(message);
+        }
+    }
+    let mut victims: Vec<_> = active.iter().collect();
+    // Least useful first: without a node, not ready, youngest.
+    victims.sort_by_key(|pod| {
+        let scheduled = !text(pod, &["spec", "nodeName"]).is_empty();
+        let created = text(pod, &["metadata", "creationTimestamp"]);
+        (scheduled, is_ready(pod), std::cmp::Reverse(created))
+    });
+    let excess = usize::try_from(there - wanted).unwrap_or_default();
+    for pod in victims.into_iter().take(excess) {
+        delete(tx, "pods", pod);
+    }
+    None
+}

@@ -1,0 +1,225 @@
+//! All objects of a server as one JSON document, to be loaded by another.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::crd::conditions;
+use super::registry::{Registry, Transaction};
+use super::resource::Resource;
+use super::store::Key;
+
+/// The resource whose objects define other resources.
+const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+
+/// The document.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct State {
+    /// The newest revision: those of the objects stay as they are, later ones follow it.
+    revision: u64,
+    objects: Vec<Saved>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved {
+    /// `deployments.apps`
+    resource: String,
+    object: Arc<Value>,
+}
+
+/// A document that is no state of a server.
+#[derive(Debug, thiserror::Error)]
+pub enum Malformed {
+    /// It is something else.
+    #[error("no saved state of an API server")]
+    Document(#[from] serde_json::Error),
+    /// It has objects of a resource that neither the server nor its own definitions know.
+    #[error("the server does not serve {resource}")]
+    Resource {
+        /// `plural.group`
+        resource: String,
+    },
+    /// An object of it has no name.
+    #[error("an object of {resource} has no name")]
+    Name {
+        /// `plural.group`
+        resource: String,
+    },
+}
+
+/// All objects.
+pub(super) fn save(registry: &Registry) -> Value {
+    let state = registry.write(|tx| State {
+        revision: tx.store.revision(),
+        objects: tx
+            .resources()
+            .iter()
+            .flat_map(|one| of(tx, one.id()))
+            .collect(),
+    });
+    // Maps with string keys and values cannot fail.
+    serde_json::to_value(state).unwrap_or_default()
+}
+
+fn of(tx: &Transaction<'_>, resource: &str) -> Vec<Saved> {
+    let saved = |object| Saved {
+        resource: resource.to_owned(),
+        object,
+    };
+    tx.list(resource, None).into_iter().map(saved).collect()
+}
+
+/// Puts objects back as they were, over those of their names.
+///
+/// # Errors
+/// Nothing has been loaded then.
+pub(super) fn load(registry: &Registry, state: Value) -> Result<(), Malformed> {
+    let State { revision, objects } = serde_json::from_value(state)?;
+    let (definitions, others): (Vec<_>, Vec<_>) = objects
+        .into_iter()
+        .partition(|saved| saved.resource == DEFINITIONS);
+    let defined = defined(&definitions, revision);
+    // At once: a definition that is terminating goes when it is seen without its objects.
+    registry.write(|tx| {
+        let objects = definitions.into_iter().chain(others);
+        let placed: Vec<Placed> = objects
+            .map(|saved| place(tx, &defined, saved))
+            .collect::<Result<_, _>>()?;
+        tx.store.advance_to(revision);
+        for resource in defined.into_values() {
+            tx.catalogue.insert(resource);
+        }
+        for Placed(resource, key, object) in placed {
+            tx.store.restore(&resource, key, object);
+        }
+        Ok(())
+    })
+}
+
+/// The resources that saved definitions serve, by their ids.
+fn defined(definitions: &[Saved], revision: u64) -> HashMap<String, Arc<Resource>> {
+    let established = definitions
+        .iter()
+        .filter(|saved| conditions::is_true(&saved.object, "Established"));
+    established
+        .filter_map(|saved| Resource::custom(&saved.object, revision))
+        .map(|resource| (resource.id().to_string(), Arc::new(resource)))
+        .collect()
+}
+
+/// Where an object belongs.
+struct Placed(Arc<Resource>, Key, Value);
+
+fn place(
+    tx: &Transaction<'_>,
+    defined: &HashMap<String, Arc<Resource>>,
+    saved: Saved,
+) -> Result<Placed, Malformed> {
+    let Saved { resource, object } = saved;
+    let known = defined.get(&resource).cloned();
+    let Some(known) = known.or_else(|| tx.resource(&resource)) else {
+        return Err(Malformed::Resource { resource });
+    };
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    if text("name").is_empty() {
+        return Err(Malformed::Name { resource });
+    }
+    let key = Key::new(text("namespace"), text("name"));
+    Ok(Placed(known, key, Arc::unwrap_or_clone(object)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{ApiServer, Options};
+
+    fn names(server: &ApiServer, resource: &str) -> Vec<String> {
+        server.registry.write(|tx| {
+            let objects = tx.list(resource, None);
+            let name = |object: &Arc<Value>| object["metadata"]["name"].to_string();
+            objects.iter().map(name).collect()
+        })
+    }
+
+    /// A server with a definition and an object of it, which has these finalizers.
+    fn with_web(finalizers: &[&str]) -> ApiServer {
+        let server = ApiServer::new(Options::default());
+        server.registry.write(|tx| {
+            let definition = json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": {"name": "webs.ex.io"},
+                "spec": {
+                    "group": "ex.io", "scope": "Namespaced",
+                    "names": {"kind": "Web", "plural": "webs", "singular": "web"},
+                    "versions": [{"name": "v1", "served": true, "storage": true, "schema": {
+                        "openAPIV3Schema": {"type": "object"},
+                    }}],
+                },
+            });
+            tx.create(DEFINITIONS, "", definition).unwrap();
+        });
+        server.registry.write(|tx| {
+            let web = json!({"apiVersion": "ex.io/v1", "kind": "Web",
+                "metadata": {"name": "w", "finalizers": finalizers}});
+            tx.create("webs.ex.io", "default", web).unwrap();
+        });
+        server
+    }
+
+    #[test]
+    fn a_terminating_definition_is_loaded_with_the_objects_that_hold_it() {
+        let server = with_web(&["ex.io/hold"]);
+        server
+            .registry
+            .write(|tx| tx.delete(DEFINITIONS, "", "webs.ex.io", None))
+            .unwrap();
+        let other = ApiServer::new(Options::default());
+        other.load(server.save()).unwrap();
+        assert_eq!(names(&other, "webs.ex.io"), [r#""w""#]);
+        other.registry.write(|tx| {
+            let web = tx.get("webs.ex.io", "default", "w").unwrap();
+            let mut web = Arc::unwrap_or_clone(web);
+            web["metadata"]["finalizers"] = json!([]);
+            tx.update("webs.ex.io", "", web).unwrap();
+        });
+        let definitions = names(&other, DEFINITIONS);
+        assert!(
+            !definitions.contains(&r#""webs.ex.io""#.to_owned()),
+            "{definitions:?}"
+        );
+    }
+
+    #[test]
+    fn a_saved_state_is_loaded_custom_resources_and_versions_included() {
+        let server = with_web(&[]);
+        let state = server.save();
+        let other = ApiServer::new(Options::default());
+        other.load(state.clone()).unwrap();
+        assert_eq!(names(&other, "webs.ex.io"), [r#""w""#]);
+        // All but the certificate of the authority, which is each server's own.
+        let kept = |state: &Value| {
+            let objects = state["objects"].as_array().unwrap().iter();
+            let kept =
+                objects.filter(|one| one["object"]["metadata"]["name"] != "kube-root-ca.crt");
+            kept.cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(kept(&other.save()), kept(&state));
+    }
+
+    #[test]
+    fn what_is_no_state_is_refused() {
+        let server = ApiServer::new(Options::default());
+        let load = |state| server.load(state).unwrap_err().to_string();
+        assert!(load(json!({"kind": "List"})).contains("no saved state"));
+        let unknown = json!({"revision": 9, "objects": [{"resource": "webs.ex.io", "object": {}}]});
+        assert!(load(unknown).contains("webs.ex.io"));
+        let nameless = json!({"revision": 9, "objects": [{"resource": "pods", "object": {}}]});
+        assert!(load(nameless).contains("has no name"));
+    }
+}

@@ -1,0 +1,160 @@
+//! The objects of one resource and its youngest events.
+//!
+//! A past state is the present one with the events since undone; a watch is a cursor into the
+//! events. Neither costs a write anything, and a slow watcher holds up nobody: it is told that it has
+//! fallen behind (410) when the events that it has not read are forgotten.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::{Change, Event, Key};
+
+/// The objects of one resource.
+#[derive(Debug)]
+pub struct Table {
+    pub(super) objects: BTreeMap<Key, Arc<Value>>,
+    history: VecDeque<Arc<Event>>,
+    capacity: usize,
+    /// All events after this revision are in `history`.
+    since: u64,
+    changed: watch::Sender<u64>,
+}
+
+/// A revision that is too old: its events are forgotten.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Expired {
+    /// The oldest revision that is still known.
+    pub oldest: u64,
+}
+
+/// Wakes a watcher when its table has changed or is gone.
+#[derive(Debug)]
+pub struct Subscription(watch::Receiver<u64>);
+
+impl Subscription {
+    /// Waits for a write of the resource; false when the resource is served no more.
+    pub async fn changed(&mut self) -> bool {
+        self.0.changed().await.is_ok()
+    }
+}
+
+impl Table {
+    pub(super) fn new(capacity: usize, since: u64) -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            history: VecDeque::new(),
+            capacity,
+            since,
+            changed: watch::Sender::new(since),
+        }
+    }
+
+    /// One object.
+    pub fn get(&self, key: &Key) -> Option<&Arc<Value>> {
+        self.objects.get(key)
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// The objects of a namespace, or all.
+    pub fn list<'a>(
+        &'a self,
+        namespace: Option<&str>,
+    ) -> impl Iterator<Item = (&'a Key, &'a Arc<Value>)> + use<'a> {
+        let prefix = namespace.map(|namespace| format!("{namespace}/"));
+        let from = Key::from_text(prefix.as_deref().unwrap_or_default());
+        self.objects
+            .range((Bound::Included(from), Bound::Unbounded))
+            .take_while(move |(key, _)| {
+                prefix
+                    .as_deref()
+                    .is_none_or(|prefix| key.as_str().starts_with(prefix))
+            })
+    }
+
+    /// The objects as they were at a revision.
+    pub fn list_at(
+        &self,
+        namespace: Option<&str>,
+        revision: u64,
+    ) -> Result<Vec<(Key, Arc<Value>)>, Expired> {
+        if revision < self.since {
+            return Err(Expired { oldest: self.since });
+        }
+        // The oldest event of a key that is undone says what it was before.
+        let mut past: BTreeMap<&Key, Option<&Arc<Value>>> = BTreeMap::new();
+        for event in self.history.iter().rev() {
+            if event.revision <= revision {
+                break;
+            }
+            past.insert(&event.key, event.previous.as_ref());
+        }
+        let unchanged = self
+            .list(namespace)
+            .filter(|(key, _)| !past.contains_key(key))
+            .map(|(key, object)| (key.clone(), Arc::clone(object)));
+        let mut items: Vec<_> = unchanged.collect();
+        if !past.is_empty() {
+            let fits = |key: &Key| namespace.is_none_or(|namespace| key.namespace() == namespace);
+            let undone = past.into_iter().filter(|(key, _)| fits(key));
+            items.extend(undone.filter_map(|(key, was)| Some((key.clone(), Arc::clone(was?)))));
+            items.sort_by(|(a, _), (b, _)| a.cmp(b));
+        }
+        Ok(items)
+    }
+
+    /// The events after a revision.
+    pub fn events_after(&self, revision: u64) -> Result<Vec<Arc<Event>>, Expired> {
+        if revision < self.since {
+            return Err(Expired { oldest: self.since });
+        }
+        let from = self.history.partition_point(|e| e.revision <= revision);
+        Ok(self.history.range(from..).map(Arc::clone).collect())
+    }
+
+    /// The oldest revision from which all events are known.
+    pub fn oldest(&self) -> u64 {
+        self.since
+    }
+
+    /// Wakes at each write from now on.
+    pub fn subscribe(&self) -> Subscription {
+        Subscription(self.changed.subscribe())
+    }
+
+    /// Knows nothing of what came before this revision.
+    pub(super) fn forget(&mut self, revision: u64) {
+        self.history.clear();
+        self.since = revision;
+    }
+
+    /// Ends all subscriptions that there are.
+    pub(super) fn end_watches(&mut self) {
+        self.changed = watch::Sender::new(self.since);
+    }
+
+    /// Remembers an event, forgets the oldest, wakes the watchers.
+    pub(super) fn record(&mut self, event: Arc<Event>) {
+        let revision = event.revision;
+        debug_assert!(event.change != Change::Deleted || !self.objects.contains_key(&event.key));
+        self.history.push_back(event);
+        while self.history.len() > self.capacity {
+            if let Some(forgotten) = self.history.pop_front() {
+                self.since = forgotten.revision;
+            }
+        }
+        self.changed.send_replace(revision);
+    }
+}

@@ -1,0 +1,47 @@
+//! What the columns of tables are called.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::crd::{self, Heading};
+
+const TABLE: &str = include_str!("columns.json");
+
+/// Name, type, format, priority, description.
+type Entry = (String, String, String, i64, String);
+
+static HEADINGS: LazyLock<HashMap<String, Vec<Heading>>> = LazyLock::new(|| {
+    // Part of the binary: were it malformed, tables would have no columns.
+    let table: HashMap<String, Vec<Entry>> = serde_json::from_str(TABLE).unwrap_or_default();
+    let headings = |entries: Vec<Entry>| entries.into_iter().map(heading).collect();
+    table
+        .into_iter()
+        .map(|(id, entries)| (id, headings(entries)))
+        .collect()
+});
+
+/// The key of the columns that kinds without a printer of their own have.
+const PLAIN: &str = "roles.rbac.authorization.k8s.io";
+
+fn heading((name, kind, format, priority, description): Entry) -> Heading {
+    Heading {
+        name,
+        kind,
+        format,
+        description,
+        priority,
+    }
+}
+
+/// The columns of a built-in resource.
+pub(super) fn builtin(id: &str) -> &'static [Heading] {
+    let columns = HEADINGS.get(id).or_else(|| HEADINGS.get(PLAIN));
+    columns.map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The columns of a custom resource: its name and what its definition says.
+pub(super) fn custom(version: &crd::Version) -> Vec<Heading> {
+    let name = builtin(PLAIN).first().cloned();
+    let own = version.columns().iter().map(|one| one.heading.clone());
+    name.into_iter().chain(own).collect()
+}

@@ -1,0 +1,122 @@
+//! Who may do what, over HTTP: refusals come before anything else, and reviews agree with them.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::{client, server};
+use crate::{ApiServer, User};
+
+fn bob(server: &ApiServer) -> kube::Client {
+    let user = User {
+        name: "bob".to_owned(),
+        groups: vec!["system:authenticated".to_owned()],
+        ..User::default()
+    };
+    kube::Client::new(server.client(user), "default")
+}
+
+async fn create(client: &kube::Client, path: &str, object: &Value) -> Value {
+    let body = object.to_string().into_bytes();
+    let request = http::Request::post(path).body(body).unwrap();
+    client.request(request).await.unwrap()
+}
+
+fn text(error: kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => format!("{} {}", status.code, status.message),
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn a_user_may_what_a_role_says_and_no_more() {
+    let server = server();
+    let (root, bob) = (client(&server), bob(&server));
+    let maps: Api<ConfigMap> = Api::default_namespaced(bob.clone());
+    let refused = text(maps.list(&ListParams::default()).await.unwrap_err());
+    let expected = "403 configmaps is forbidden: User \"bob\" cannot list resource \"configmaps\" in API group \"\" in the namespace \"default\"";
+    assert_eq!(refused, expected);
+    let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+    let rules =
+        json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "patch"]}]);
+    create(
+        &root,
+        roles,
+        &json!({"metadata": {"name": "r"}, "rules": rules}),
+    )
+    .await;
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
+    let binding = json!({
+        "metadata": {"name": "b"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
+        "subjects": [{"kind": "User", "name": "bob"}],
+    });
+    create(&root, bindings, &binding).await;
+    assert!(maps.list(&ListParams::default()).await.is_ok());
+    // Whoever may patch may not therefore create.
+    let apply = Patch::Apply(json!({"apiVersion": "v1", "kind": "ConfigMap"}));
+    let refused = maps.patch("new", &PatchParams::apply("m"), &apply).await;
+    assert!(text(refused.unwrap_err()).contains("cannot create resource \"configmaps\""));
+    let reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    for (verb, allowed) in [("list", true), ("create", false)] {
+        let spec = json!({"resourceAttributes": {"verb": verb, "resource": "configmaps", "namespace": "default"}});
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": spec,
+        });
+        let answer = create(&bob, reviews, &review).await;
+        assert_eq!(answer["status"]["allowed"], allowed);
+    }
+}
+
+#[tokio::test]
+async fn an_owner_is_held_back_by_those_who_may_set_its_finalizers() {
+    let server = server();
+    let (root, bob) = (client(&server), bob(&server));
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let owner = create(&root, maps, &json!({"metadata": {"name": "owner"}})).await;
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    let grant = async |name: &str, resource: &str, verb: &str| {
+        let rules = json!([{"apiGroups": [""], "resources": [resource], "verbs": [verb]}]);
+        let role = json!({"metadata": {"name": name}, "rules": rules});
+        create(&root, roles, &role).await;
+        let binding = json!({
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "User", "name": "bob"}],
+        });
+        create(&root, bindings, &binding).await;
+    };
+    grant("creates", "configmaps", "create").await;
+    let owned = |name: &str, blocks: bool| {
+        json!({"metadata": {"name": name, "ownerReferences": [{
+            "apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
+            "uid": owner["metadata"]["uid"], "blockOwnerDeletion": blocks,
+        }]}})
+    };
+    create(&bob, maps, &owned("free", false)).await;
+    let post = |object: Value| {
+        let request = http::Request::post(maps).body(object.to_string().into_bytes());
+        bob.request::<Value>(request.unwrap())
+    };
+    let refused = text(post(owned("child", true)).await.unwrap_err());
+    let expected = "403 configmaps \"child\" is forbidden: cannot set blockOwnerDeletion if an \
+                    ownerReference refers to a resource you can't set finalizers on: , <nil>";
+    assert_eq!(refused, expected);
+    grant("holds", "configmaps/finalizers", "update").await;
+    assert!(post(owned("child", true)).await.is_ok());
+    // Who may not delete an object may not give it an owner.
+    grant("patches", "configmaps", "patch").await;
+    let api: Api<ConfigMap> = Api::default_namespaced(bob.clone());
+    let patch = Patch::Merge(json!({"metadata": {"ownerReferences": null}}));
+    let patched = api.patch("child", &PatchParams::default(), &patch).await;
+    let refused = text(patched.unwrap_err());
+    assert!(
+        refused.contains("an ownerRef on a resource you can't delete"),
+        "{refused}"
+    );
+}
