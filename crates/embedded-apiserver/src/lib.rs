@@ -1,9 +1,11 @@
-//! The embedded Kubernetes API: an API server that is a value.
+//! A Kubernetes API server as a value, for tests and development without a cluster.
 //!
-//! Objects are `serde_json::Value`, kept in memory in one store with one revision counter. What a
-//! controller manager does beside an API server (garbage collection, namespaces, workloads that
-//! become ready) runs in the drain loop of each commit, so that a test that has settled has settled.
-//! Imports `model` and `clock` only: a bug must not sit on both sides of a test.
+//! The README shows how to use it. Objects are `serde_json::Value`s in one store with one revision
+//! counter. The work of a controller manager (garbage collection, namespaces, workloads that become
+//! ready) runs in the drain loop of each commit, so a test that has settled stays settled.
+//!
+//! Architecture invariant: this crate imports nothing of any operator. A bug must not stand on both
+//! sides of a test.
 //!
 //! # Layout
 //!
@@ -217,3 +219,8 @@ impl ApiServer {
         }
     }
 }
+
+/// Runs the examples of the README as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
