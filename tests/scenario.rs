@@ -59,6 +59,14 @@ fn every_example_operator_keeps_what_its_scenario_promises() {
 }
 
 #[test]
+fn roles_that_trigger_themselves_run_within_bounds() {
+    let output = test(&repository().join("tests/rates"), &[]);
+    let [stdout, stderr] = texts(&output);
+    assert_eq!(output.status.code(), Some(0), "{stdout}{stderr}");
+    assert!(stderr.starts_with("2 scenarios, all passed"), "{stderr}");
+}
+
+#[test]
 fn what_must_fail_fails_with_its_reason() {
     let output = test(&greetings(), &["--tests-dir", "failing"]);
     let [stdout, stderr] = texts(&output);

@@ -211,6 +211,7 @@ mod tests {
             ("--leader-election-namespace", "A"),
             ("--max-concurrent-reconciles", "0"),
             ("--reconcile-period", "5"),
+            ("--max-runs-per-minute", "0"),
             ("--graceful-shutdown-timeout", "soon"),
             ("--log-level", "loud"),
         ] {

@@ -1,6 +1,6 @@
 //! `rhai-operator run`: the operator as a process.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use super::logging::{Logging, Unasked};
 use super::project::Project;
 use super::typed::Typed;
 use crate::clock::Clock;
+use crate::controller::RunRate;
 use crate::role::Toolchain;
 use crate::server::{Address, MalformedAddress};
 use crate::watches::Environment;
@@ -86,6 +87,16 @@ pub(super) struct Options {
     /// How often a CR is reconciled though nothing changed; 0s means never.
     #[arg(long, value_name = "DURATION", env = "RHAI_OPERATOR_RECONCILE_PERIOD", default_value = "10h", value_parser = duration)]
     reconcile_period: Duration,
+    /// How often a CR is reconciled at most in a minute. New generations, deletions and requests come
+    /// on top.
+    #[arg(
+        long,
+        value_name = "N",
+        env = "RHAI_OPERATOR_MAX_RUNS_PER_MINUTE",
+        default_value = "300",
+        value_parser = runs
+    )]
+    max_runs_per_minute: NonZeroU32,
     /// How long a shutdown waits for running reconciles before it cancels them.
     #[arg(long, value_name = "DURATION", env = "RHAI_OPERATOR_GRACEFUL_SHUTDOWN_TIMEOUT", default_value = "30s", value_parser = duration)]
     graceful_shutdown_timeout: Duration,
@@ -122,6 +133,7 @@ impl Options {
             leader_election_namespace,
             max_concurrent_reconciles,
             reconcile_period,
+            max_runs_per_minute,
             graceful_shutdown_timeout,
             logging,
         } = self;
@@ -146,6 +158,9 @@ impl Options {
             }),
             max_concurrent: max_concurrent_reconciles.map_or_else(default_concurrency, usize::from),
             period: reconcile_period,
+            run_rate: RunRate {
+                per_minute: max_runs_per_minute,
+            },
             drain: graceful_shutdown_timeout,
         };
         // Scripts run on threads of their own; what is left is waiting for the server, and each thread
@@ -201,6 +216,11 @@ fn count(text: &str) -> Result<NonZeroUsize, &'static str> {
         .map_err(|_| "expected a whole number of at least 1")
 }
 
+fn runs(text: &str) -> Result<NonZeroU32, &'static str> {
+    text.parse()
+        .map_err(|_| "expected a whole number of at least 1")
+}
+
 fn duration(text: &str) -> Result<Duration, String> {
     model::duration::parse(text).map_err(|error| error.to_string())
 }
@@ -215,6 +235,13 @@ mod tests {
     struct Line {
         #[command(flatten)]
         options: Options,
+    }
+
+    #[test]
+    fn the_bound_on_runs_is_the_one_of_the_controller() {
+        let line = Line::try_parse_from(["run"]).ok().unwrap();
+        let default = RunRate::default().per_minute;
+        assert_eq!(line.options.max_runs_per_minute, default);
     }
 
     #[test]

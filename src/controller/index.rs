@@ -63,6 +63,8 @@ pub(super) enum News {
     Replaced,
     /// It changed in a way that counts.
     Changed(Reason),
+    /// It has a new generation.
+    Generation,
     /// Nothing that counts changed.
     Nothing,
 }
@@ -86,8 +88,10 @@ impl Index {
             return News::Replaced;
         }
         let old = std::mem::replace(&mut entry.seen, seen);
-        if let Some(reason) = old.reason(&seen) {
-            return News::Changed(reason);
+        match old.reason(&seen) {
+            Some(Reason::Changed) if old.is_other_generation(&seen) => return News::Generation,
+            Some(reason) => return News::Changed(reason),
+            None => {}
         }
         match entry.status {
             Some(status) if digest() != status => News::Changed(Reason::Child),
@@ -269,9 +273,10 @@ mod tests {
     }
 
     fn mk_key(name: &str) -> Key {
+        use super::super::RunRate;
         use crate::backoff::Backoff;
         use crate::telemetry::Metrics;
-        let queue = super::super::Queue::new(1, Backoff::RECONCILE);
+        let queue = super::super::Queue::new(1, Backoff::RECONCILE, RunRate::default());
         Key {
             kind: queue.add_kind(1, Metrics::default().controller("cr")),
             namespace: Some("ns".into()),
@@ -327,8 +332,10 @@ mod tests {
     fn a_version_is_new_changed_or_another_object() {
         let mut index = mk_index(&["a"]);
         assert_eq!(observe(&mut index, &mk_cr("a", "a", 1), 0), News::Nothing);
-        let changed = News::Changed(Reason::Changed);
-        assert_eq!(observe(&mut index, &mk_cr("a", "a", 2), 0), changed);
+        assert_eq!(
+            observe(&mut index, &mk_cr("a", "a", 2), 0),
+            News::Generation
+        );
         assert_eq!(
             observe(&mut index, &mk_cr("a", "other", 2), 0),
             News::Replaced

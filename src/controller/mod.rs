@@ -49,6 +49,7 @@ use crate::reconcile::{self, Report};
 use crate::telemetry::{Metrics, Readiness, Watchdog};
 
 pub use loop_detector::Limits as LoopLimits;
+pub use queue::RunRate;
 
 /// How much at a time, and how often.
 #[derive(Clone, Debug)]
@@ -61,6 +62,8 @@ pub struct Settings {
     pub period: Duration,
     /// Delays after failures.
     pub backoff: Backoff,
+    /// How often one CR runs at most.
+    pub run_rate: RunRate,
     /// When writes are a fight.
     pub fights: LoopLimits,
 }
@@ -117,7 +120,7 @@ impl Controller {
             observer,
         } = telemetry;
         health::observe(&context.cluster, &metrics, &watchdog);
-        let queue = Queue::new(settings.total, settings.backoff);
+        let queue = Queue::new(settings.total, settings.backoff, settings.run_rate);
         let progress = queue.clone();
         metrics.before_scrape(move |_| progress.report_progress());
         let shared = Arc::new(Shared {

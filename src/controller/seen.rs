@@ -68,6 +68,11 @@ impl Seen {
             None
         }
     }
+
+    /// Returns whether the newer version has another generation.
+    pub(super) fn is_other_generation(&self, newer: &Self) -> bool {
+        newer.generation != self.generation
+    }
 }
 
 /// The annotations that set a period, the first that is there wins.

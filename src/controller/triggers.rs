@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use super::index::News;
 use super::kinds::Served;
-use super::queue::Patience;
+use super::queue::Newer;
 use super::seen::Seen;
 use super::{Shared, child_change};
 use crate::cluster::watch::{Change, Listener, Purpose, Spec, State};
@@ -93,20 +93,23 @@ impl Shared {
         let seen = Seen::of(cr, served.watch.watch_annotations);
         let digest = || status_digest(cr, &cr.value(), &field_manager(&cr.object_ref()));
         let news = self.index.lock().observe(&key, cr, seen, digest);
-        let reason = match news {
+        let (reason, newer) = match news {
             News::Nothing => return,
-            News::Changed(reason) => reason,
+            News::Generation => (Reason::Changed, Newer::Generation),
+            News::Changed(Reason::Deleted) => (Reason::Deleted, Newer::Deletion),
+            News::Changed(reason) => (reason, Newer::Content),
             News::Replaced => {
                 self.queue.forget(&key);
-                Reason::Created
+                (Reason::Created, Newer::Deletion)
             }
-            News::New if served.is_synced() => Reason::Created,
-            News::New => Reason::Startup,
+            News::New if served.is_synced() => (Reason::Created, Newer::Deletion),
+            News::New => (Reason::Startup, Newer::Deletion),
         };
         let reason = if cr.deleting { Reason::Deleted } else { reason };
         match reason {
-            Reason::Deleted => self.queue.supersede(&key, reason, rank(cr), Patience::None),
-            Reason::Changed => self.queue.supersede(&key, reason, rank(cr), Patience::Some),
+            Reason::Deleted | Reason::Changed => {
+                self.queue.supersede(&key, reason, rank(cr), newer);
+            }
             _ => self.queue.add(&key, reason, rank(cr)),
         }
     }

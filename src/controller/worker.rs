@@ -8,7 +8,7 @@ use super::kinds::Served;
 use super::period;
 use super::queue::{Key, Slot, Then, Work};
 use super::seen::Seen;
-use crate::model::{Outcome, Reason};
+use crate::model::{Object, Outcome, Reason};
 use crate::reconcile::{self, Input, Mode, Report, Subscription};
 use crate::telemetry::metrics::Ending;
 
@@ -33,6 +33,9 @@ impl Shared {
             self.forget(key);
             return Then::Idle;
         };
+        if work.rate_limited {
+            self.report_rate(work, &cr);
+        }
         let seen = Seen::of(&cr, served.watch.watch_annotations);
         let Some(history) = self.index.lock().start(key, seen) else {
             return Then::Idle;
@@ -53,6 +56,16 @@ impl Shared {
         beat.arm(served.watch.timeout + GRACE);
         let report = reconcile::reconcile(&self.context, input.clone()).await;
         self.conclude(served, work, input, report).await
+    }
+
+    fn report_rate(&self, work: &Work, cr: &Object) {
+        let runs = self.settings.run_rate.per_minute;
+        let note = format!(
+            "more than {runs} runs in a minute, the last trigger is \"{}\": runs are delayed",
+            work.reason
+        );
+        tracing::warn!(object = %cr.object_ref(), reason = %work.reason, bound = runs, "runs are delayed");
+        self.context.events.warn(cr, "RateLimited", note);
     }
 
     async fn conclude(&self, served: &Served, work: &Work, input: Input, report: Report) -> Then {

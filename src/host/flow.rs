@@ -163,7 +163,7 @@ mod functions {
     /// Asks for a further run after some time, whatever happens meanwhile. The run goes on; of
     /// several calls the earliest counts.
     ///
-    /// - `after`: a duration like `"1m30s"`, or seconds.
+    /// - `after`: a duration like `"1m30s"`, or seconds; one second at least.
     ///
     /// ```rhai,no_run
     /// requeue("10m");

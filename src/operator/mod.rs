@@ -29,7 +29,7 @@ use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::cluster::connect::{self, Connection};
 use crate::cluster::{Cluster, Settings};
-use crate::controller::{self, Controller, LoopLimits, Telemetry};
+use crate::controller::{self, Controller, LoopLimits, RunRate, Telemetry};
 use crate::lease;
 use crate::model::{Holder, Problem};
 use crate::reconcile::Context;
@@ -67,6 +67,8 @@ pub struct Options {
     pub max_concurrent: usize,
     /// Time between runs though nothing changed; zero is never.
     pub period: Duration,
+    /// How often one CR runs at most.
+    pub run_rate: RunRate,
     /// How long a shutdown waits for runs.
     pub drain: Duration,
 }
@@ -290,6 +292,7 @@ fn build(
         total,
         period: options.period,
         backoff: Backoff::RECONCILE,
+        run_rate: options.run_rate,
         fights: LoopLimits::default(),
     };
     Controller::new(context, settings, telemetry)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -17,6 +18,9 @@ use crate::model::condition::{Condition, Stamp};
 use crate::model::owner::field_manager;
 use crate::model::{Outcome, Reason};
 use crate::{clock, cluster};
+
+/// The floor of a requeue: a role that asks for the next run at once would run without end.
+const SOONEST_REQUEUE: Duration = Duration::from_secs(1);
 
 impl Run<'_> {
     /// Says how the run went, to whoever wants to know.
@@ -311,7 +315,8 @@ impl Run<'_> {
         }
         report.cr = self.cr.into_object();
         let soonest = [report.requeue_after, gathered.requeue_after];
-        report.requeue_after = soonest.into_iter().flatten().min();
+        let soonest = soonest.into_iter().flatten().min();
+        report.requeue_after = soonest.map(|after| after.max(SOONEST_REQUEUE));
         report.reads = gathered.reads;
         report.applied = gathered.applied;
         report.writes = gathered

@@ -18,6 +18,7 @@ use crate::clock;
 use crate::cluster::connect::{self, Source, connect};
 use crate::cluster::request::{DeleteOptions, WriteOptions};
 use crate::cluster::{Cluster, ErrorKind};
+use crate::controller::RunRate;
 use crate::host::readiness;
 use crate::model::{Gvk, Object, ObjectRef};
 use crate::operator;
@@ -117,6 +118,7 @@ impl World {
             election: None,
             max_concurrent: 4,
             period: operator::DEFAULT_PERIOD,
+            run_rate: RunRate::default(),
             drain: Duration::ZERO,
         };
         let shutdown = CancellationToken::new();

@@ -30,6 +30,7 @@ use super::logging::{Logging, Unasked};
 use super::project::{self, Project};
 use crate::clock::{self, Clock};
 use crate::cluster::connect::{self, Source, connect};
+use crate::controller::RunRate;
 use crate::operator;
 use crate::role::Toolchain;
 use crate::server::Address;
@@ -205,6 +206,7 @@ impl Options {
             election: None,
             max_concurrent: CONCURRENCY,
             period: operator::DEFAULT_PERIOD,
+            run_rate: RunRate::default(),
             drain: DRAIN,
         };
         let running = operator::run_until(options, toolchain, shutdown);

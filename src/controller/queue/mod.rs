@@ -9,11 +9,13 @@
 //! - No more than the bound of a kind, and of the queue, are out at a time.
 //! - After a failure a key rests for its backoff; triggers that cannot have removed the cause wait for
 //!   its end.
+//! - A key runs no more often than [`RunRate`] says, but for a new generation, a deletion or a request.
 //!
 //! # Assumptions
 //! Whoever takes [`Work`] finishes it with [`Queue::finish`]; [`Slot`] does so also when a run panics.
 
 mod lanes;
+mod rate;
 mod state;
 
 use std::sync::Arc;
@@ -23,7 +25,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use self::state::State;
+pub use self::rate::RunRate;
+use self::state::{State, Trigger};
 use crate::backoff::Backoff;
 use crate::clock;
 use crate::model::reason::Reason;
@@ -53,17 +56,21 @@ pub struct Work {
     pub reason: Reason,
     /// How many runs of it failed in a row.
     pub failures: u32,
+    /// Whether it was delayed because its CR ran too often, and that is worth a report.
+    pub rate_limited: bool,
     /// Cancelled when the run is of no use any more.
     pub cancel: CancellationToken,
 }
 
-/// Whether a run may be cancelled though the one before it was.
+/// What makes a run of a CR useless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
-    /// Not twice in a row: a CR that changes all the time gets done, too.
-    Some,
-    /// At once, always.
-    None,
+pub enum Newer {
+    /// The deletion of the CR. It cancels a run always.
+    Deletion,
+    /// A new generation. It cancels no two runs in a row: a CR that changes all the time gets done, too.
+    Generation,
+    /// New labels, annotations or content of the same generation, within the bound on runs.
+    Content,
 }
 
 /// What follows a run.
@@ -122,10 +129,10 @@ struct Shared {
 }
 
 impl Queue {
-    /// With a bound on all runs at a time.
-    pub fn new(limit: usize, backoff: Backoff) -> Self {
+    /// With a bound on all runs at a time, and one on the runs of each key in a minute.
+    pub fn new(limit: usize, backoff: Backoff, rate: RunRate) -> Self {
         Self(Arc::new(Shared {
-            state: Mutex::new(State::new(limit, backoff)),
+            state: Mutex::new(State::new(limit, backoff, rate)),
             changed: Notify::new(),
         }))
     }
@@ -143,16 +150,21 @@ impl Queue {
 
     /// Takes up a trigger. Among a backlog the highest `rank` comes first.
     pub fn add(&self, key: &Key, reason: Reason, rank: u64) {
-        self.0.state.lock().add(key, reason, rank, clock::now());
+        let trigger = Trigger::new(reason, rank);
+        self.0.state.lock().add(key, trigger, clock::now());
         self.0.changed.notify_one();
     }
 
     /// Takes up a trigger, and cancels a run of the key that it makes useless.
-    pub fn supersede(&self, key: &Key, reason: Reason, rank: u64, patience: Patience) {
+    pub fn supersede(&self, key: &Key, reason: Reason, rank: u64, newer: Newer) {
+        let trigger = Trigger {
+            exempt: newer != Newer::Content,
+            ..Trigger::new(reason, rank)
+        };
         let mut state = self.0.state.lock();
         // First, lest it hits the run that this very trigger starts.
-        state.interrupt(key, patience);
-        state.add(key, reason, rank, clock::now());
+        state.interrupt(key, newer);
+        state.add(key, trigger, clock::now());
         drop(state);
         self.0.changed.notify_one();
     }

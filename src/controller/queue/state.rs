@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::lanes::{Lane, Lanes, Ticket};
-use super::{Key, KindId, Patience, Then, Work};
+use super::rate::{Buckets, RunRate};
+use super::{Key, KindId, Newer, Then, Work};
 use crate::backoff::Backoff;
 use crate::clock::Instant;
 use crate::model::reason::Reason;
@@ -20,6 +21,7 @@ pub(super) struct State {
     limit: usize,
     running: usize,
     backoff: Backoff,
+    buckets: Buckets,
     kinds: Vec<Kind>,
     /// Which kind has the next turn.
     turn: usize,
@@ -44,7 +46,43 @@ struct Item {
     failures: u32,
     /// Whether the last run was cut short by a newer generation: the next one may finish.
     interrupted: bool,
+    /// Whether the bound on runs is not for the next run.
+    exempt: bool,
+    /// Whether the next run reports that it was delayed by that bound.
+    rate_limited: bool,
     rank: u64,
+}
+
+/// A trigger.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trigger {
+    pub(super) reason: Reason,
+    pub(super) rank: u64,
+    /// Whether the bound on runs is not for it.
+    pub(super) exempt: bool,
+}
+
+impl Trigger {
+    /// A trigger that is bounded unless people made it.
+    pub(super) fn new(reason: Reason, rank: u64) -> Self {
+        let exempt = matches!(reason, Reason::Created | Reason::Requested);
+        Self {
+            reason,
+            rank,
+            exempt,
+        }
+    }
+}
+
+/// Why a key waits for its timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// For a run that was asked for; any trigger comes first.
+    Asked,
+    /// A backoff: only what cuts one short is taken up at once.
+    Backoff,
+    /// It ran too often: only what the bound is not for is taken up at once.
+    Rate,
 }
 
 #[derive(Debug)]
@@ -54,8 +92,7 @@ enum Phase {
         due: Instant,
         ticket: Ticket,
         reason: Reason,
-        /// A backoff: only what cuts one short is taken up at once.
-        held: bool,
+        wait: Wait,
     },
     /// Waits for a slot.
     Ready {
@@ -76,11 +113,12 @@ enum Phase {
 }
 
 impl State {
-    pub(super) fn new(limit: usize, backoff: Backoff) -> Self {
+    pub(super) fn new(limit: usize, backoff: Backoff, rate: RunRate) -> Self {
         Self {
             limit,
             running: 0,
             backoff,
+            buckets: Buckets::new(rate),
             kinds: Vec::new(),
             turn: 0,
             items: HashMap::new(),
@@ -112,13 +150,23 @@ impl State {
         self.running == 0 && self.kinds.iter().all(|kind| kind.ready == 0)
     }
 
-    /// A trigger.
-    pub(super) fn add(&mut self, key: &Key, reason: Reason, rank: u64, now: Instant) {
+    /// Takes up a trigger.
+    pub(super) fn add(&mut self, key: &Key, trigger: Trigger, now: Instant) {
+        let Trigger {
+            reason,
+            rank,
+            exempt,
+        } = trigger;
         let Some(item) = self.items.get_mut(key) else {
-            self.make_ready(key.clone(), reason, rank, now, Remembered::default());
+            let fresh = Remembered {
+                exempt,
+                ..Remembered::default()
+            };
+            self.make_ready(key.clone(), reason, rank, now, fresh);
             return;
         };
         item.rank = rank.max(item.rank);
+        item.exempt |= exempt;
         match &mut item.phase {
             Phase::Running { again, .. } => merge(again, reason),
             Phase::Ready {
@@ -139,9 +187,11 @@ impl State {
             }
             Phase::Delayed {
                 reason: known,
-                held: true,
+                wait,
                 ..
-            } if !reason.cuts_backoff() => {
+            } if (*wait == Wait::Backoff && !reason.cuts_backoff())
+                || (*wait == Wait::Rate && !exempt) =>
+            {
                 *known = reason.min(*known);
             }
             Phase::Delayed { due, ticket, .. } => {
@@ -163,10 +213,10 @@ impl State {
     }
 
     /// Cancels the run of a key, if it has one: a newer generation, or the object is gone.
-    pub(super) fn interrupt(&mut self, key: &Key, patience: Patience) {
+    pub(super) fn interrupt(&mut self, key: &Key, newer: Newer) {
         if let Some(item) = self.items.get_mut(key)
             && let Phase::Running { cancel, .. } = &item.phase
-            && (patience == Patience::None || !item.interrupted)
+            && (newer == Newer::Deletion || !item.interrupted)
         {
             cancel.cancel();
             item.interrupted = true;
@@ -229,6 +279,10 @@ impl State {
         let Phase::Ready { reason, since, .. } = item.phase else {
             return None;
         };
+        let rate_limited = std::mem::take(&mut item.rate_limited);
+        if !std::mem::take(&mut item.exempt) {
+            self.buckets.take(&key, now);
+        }
         let cancel = CancellationToken::new();
         item.phase = Phase::Running {
             again: None,
@@ -246,6 +300,7 @@ impl State {
             key,
             reason,
             failures,
+            rate_limited,
             cancel,
         })
     }
@@ -268,13 +323,25 @@ impl State {
         let kind = &mut self.kinds[key.kind.0];
         kind.running -= 1;
         kind.metrics.finished(now - since, then.ending());
-        let mut kept = Remembered::default();
+        let mut kept = Remembered {
+            exempt: item.exempt,
+            ..Remembered::default()
+        };
         let next = match (then, again) {
             (_, Some(reason)) if forgotten || reason.cuts_backoff() => Next::Ready(reason),
             (_, None) if forgotten => return,
-            (Then::Again, again) => {
+            (Then::Again, Some(reason)) => {
                 kept = Remembered::of(&item);
-                Next::Ready(again.unwrap_or(Reason::Retry))
+                Next::Ready(reason)
+            }
+            // What it gave way to is not in the caches yet: its trigger is on the way.
+            (Then::Again, None) => {
+                kept.failures = item.failures.saturating_add(1);
+                Next::Delayed {
+                    delay: self.backoff.delay(kept.failures),
+                    reason: Reason::Retry,
+                    wait: Wait::Asked,
+                }
             }
             (Then::Idle | Then::Nothing { .. } | Then::At { .. }, Some(reason)) => {
                 Next::Ready(reason)
@@ -283,7 +350,7 @@ impl State {
             (Then::At { delay, reason, .. }, None) => Next::Delayed {
                 delay: *delay,
                 reason: *reason,
-                held: false,
+                wait: Wait::Asked,
             },
             (Then::Retry { not_before }, again) => {
                 kept.failures = item.failures.saturating_add(1);
@@ -304,19 +371,24 @@ impl State {
             Next::Delayed {
                 delay,
                 reason,
-                held,
+                wait,
             } => {
-                self.tickets += 1;
-                let (due, ticket) = (now + delay, self.tickets);
-                self.timers.insert((due, ticket), key.clone());
-                let phase = Phase::Delayed {
-                    due,
-                    ticket,
-                    reason,
-                    held,
-                };
+                let phase = self.delayed(key, now + delay, reason, wait);
                 self.items.insert(key.clone(), kept.item(phase, rank));
             }
+        }
+    }
+
+    /// Sets a key's timer.
+    fn delayed(&mut self, key: &Key, due: Instant, reason: Reason, wait: Wait) -> Phase {
+        self.tickets += 1;
+        let ticket = self.tickets;
+        self.timers.insert((due, ticket), key.clone());
+        Phase::Delayed {
+            due,
+            ticket,
+            reason,
+            wait,
         }
     }
 
@@ -340,7 +412,8 @@ impl State {
     }
 
     /// Refreshes the gauges of what is in progress.
-    pub(super) fn report_progress(&self, now: Instant) {
+    pub(super) fn report_progress(&mut self, now: Instant) {
+        self.buckets.purge(now);
         let mut progress = vec![(Duration::ZERO, Duration::ZERO); self.kinds.len()];
         for (key, item) in &self.items {
             if let Phase::Running { since, .. } = item.phase {
@@ -369,7 +442,22 @@ impl State {
         }
     }
 
-    fn make_ready(&mut self, key: Key, reason: Reason, rank: u64, now: Instant, kept: Remembered) {
+    /// Queues a key, or delays it where it ran too often.
+    fn make_ready(
+        &mut self,
+        key: Key,
+        reason: Reason,
+        rank: u64,
+        now: Instant,
+        mut kept: Remembered,
+    ) {
+        if let Some(due) = self.buckets.next_token(&key, now).filter(|_| !kept.exempt) {
+            kept.rate_limited |= self.buckets.report(&key, now);
+            self.kinds[key.kind.0].metrics.rate_limited();
+            let phase = self.delayed(&key, due, reason, Wait::Rate);
+            self.items.insert(key, kept.item(phase, rank));
+            return;
+        }
         self.tickets += 1;
         let (ticket, lane) = (self.tickets, lane_of(reason, rank));
         let kind = &mut self.kinds[key.kind.0];
@@ -394,7 +482,7 @@ enum Next {
     Delayed {
         delay: Duration,
         reason: Reason,
-        held: bool,
+        wait: Wait,
     },
 }
 
@@ -404,7 +492,7 @@ impl Next {
         Self::Delayed {
             delay,
             reason,
-            held: true,
+            wait: Wait::Backoff,
         }
     }
 }
@@ -414,6 +502,8 @@ impl Next {
 struct Remembered {
     failures: u32,
     interrupted: bool,
+    exempt: bool,
+    rate_limited: bool,
 }
 
 impl Remembered {
@@ -421,6 +511,8 @@ impl Remembered {
         Self {
             failures: item.failures,
             interrupted: item.interrupted,
+            exempt: item.exempt,
+            rate_limited: item.rate_limited,
         }
     }
 
@@ -429,6 +521,8 @@ impl Remembered {
             phase,
             failures: self.failures,
             interrupted: self.interrupted,
+            exempt: self.exempt,
+            rate_limited: self.rate_limited,
             rank,
         }
     }

@@ -17,12 +17,18 @@ const BACKOFF: Backoff = Backoff {
 };
 
 fn mk_queue(limits: &[usize]) -> (Queue, Vec<KindId>) {
-    let queue = Queue::new(100, BACKOFF);
+    let queue = Queue::new(100, BACKOFF, RunRate::default());
     let kinds = limits
         .iter()
         .map(|limit| queue.add_kind(*limit, Metrics::default().controller("k")))
         .collect();
     (queue, kinds)
+}
+
+fn mk_rate(per_minute: u32) -> RunRate {
+    RunRate {
+        per_minute: per_minute.try_into().unwrap(),
+    }
 }
 
 fn mk_key(kind: KindId, name: &str) -> Key {
@@ -154,7 +160,7 @@ async fn kinds_take_turns() {
 
 #[tokio::test(start_paused = true)]
 async fn bounds_hold_per_kind_and_in_all() {
-    let queue = Queue::new(3, BACKOFF);
+    let queue = Queue::new(3, BACKOFF, RunRate::default());
     let one = queue.add_kind(2, Metrics::default().controller("one"));
     let other = queue.add_kind(9, Metrics::default().controller("other"));
     for index in 0..5 {
@@ -299,7 +305,7 @@ async fn a_newer_generation_cancels_a_run_but_not_two_in_a_row() {
     let mut cancelled = Vec::new();
     for _ in 0..4 {
         let slot = take(&queue).unwrap();
-        queue.supersede(&key, Reason::Changed, 0, Patience::Some);
+        queue.supersede(&key, Reason::Changed, 0, Newer::Generation);
         let is_cancelled = slot.work().cancel.is_cancelled();
         cancelled.push(is_cancelled);
         slot.finish(if is_cancelled {
@@ -310,10 +316,10 @@ async fn a_newer_generation_cancels_a_run_but_not_two_in_a_row() {
     }
     assert_eq!(cancelled, [true, false, true, false]);
     let slot = take(&queue).unwrap();
-    queue.supersede(&key, Reason::Changed, 0, Patience::Some);
+    queue.supersede(&key, Reason::Changed, 0, Newer::Generation);
     slot.finish(Then::Again);
     let slot = take(&queue).unwrap();
-    queue.supersede(&key, Reason::Deleted, 0, Patience::None);
+    queue.supersede(&key, Reason::Deleted, 0, Newer::Deletion);
     assert!(slot.work().cancel.is_cancelled(), "a deletion always does");
 }
 
@@ -321,7 +327,7 @@ async fn a_newer_generation_cancels_a_run_but_not_two_in_a_row() {
 async fn a_newer_generation_does_not_cancel_the_run_that_it_starts() {
     let (queue, kinds) = mk_queue(&[4]);
     let key = mk_key(kinds[0], "a");
-    queue.supersede(&key, Reason::Changed, 0, Patience::None);
+    queue.supersede(&key, Reason::Changed, 0, Newer::Deletion);
     assert!(!take(&queue).unwrap().work().cancel.is_cancelled());
 }
 
@@ -375,6 +381,111 @@ async fn a_run_that_panics_frees_its_slot_and_counts_as_failed() {
     assert_eq!(wait(&queue).await.1.work().failures, 1);
 }
 
+/// How many runs of a key there are in a time, each of which triggers the next one at once.
+async fn runs_in(time: Duration, rate: RunRate, trigger: impl Fn(&Queue, &Key)) -> usize {
+    let queue = Queue::new(100, BACKOFF, rate);
+    let kind = queue.add_kind(4, Metrics::default().controller("k"));
+    let (key, end) = (mk_key(kind, "a"), clock::now() + time);
+    let mut runs = 0;
+    trigger(&queue, &key);
+    while let Ok(slot) = tokio::time::timeout_at(end, queue.next()).await {
+        trigger(&queue, &key);
+        slot.finish(Then::Idle);
+        runs += 1;
+        if runs == 10_000 {
+            break;
+        }
+    }
+    runs
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_triggers_itself_runs_at_the_rate_after_a_burst() {
+    let bounded = [
+        Reason::Child,
+        Reason::Read,
+        Reason::Resumed,
+        Reason::Role,
+        Reason::Retry,
+        Reason::Requeue,
+        Reason::Period,
+        Reason::Schedule,
+    ];
+    for reason in bounded {
+        let add = |queue: &Queue, key: &Key| queue.add(key, reason, 0);
+        let runs = runs_in(Duration::from_secs(59), mk_rate(60), add).await;
+        assert!((118..=120).contains(&runs), "{reason}: {runs}");
+    }
+    let change = |queue: &Queue, key: &Key| {
+        queue.supersede(key, Reason::Changed, 0, Newer::Content);
+    };
+    let runs = runs_in(Duration::from_secs(59), mk_rate(60), change).await;
+    assert!(
+        (118..=120).contains(&runs),
+        "labels and annotations: {runs}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_people_ask_for_is_not_bounded() {
+    let (rate, time) = (mk_rate(1), Duration::from_secs(1));
+    let generation = |queue: &Queue, key: &Key| {
+        queue.supersede(key, Reason::Changed, 0, Newer::Generation);
+    };
+    assert_eq!(runs_in(time, rate, generation).await, 10_000);
+    let request = |queue: &Queue, key: &Key| queue.add(key, Reason::Requested, 0);
+    assert_eq!(runs_in(time, rate, request).await, 10_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bounded_key_is_reported_and_gives_way_to_a_new_generation() {
+    let queue = Queue::new(100, BACKOFF, mk_rate(1));
+    let kind = queue.add_kind(4, Metrics::default().controller("k"));
+    let key = mk_key(kind, "a");
+    let other = mk_key(kind, "b");
+    for reason in [Reason::Read, Reason::Child] {
+        queue.add(&key, reason, 0);
+        while let Some(slot) = take(&queue) {
+            assert!(!slot.work().rate_limited);
+            slot.finish(Then::Idle);
+        }
+    }
+    queue.add(&other, Reason::Read, 0);
+    assert_eq!(names(&queue), ["b"], "other keys have buckets of their own");
+    queue.add(&key, Reason::Read, 0);
+    assert!(
+        take(&queue).is_none(),
+        "merged with the one that is delayed"
+    );
+    queue.supersede(&key, Reason::Changed, 0, Newer::Generation);
+    let slot = take(&queue).unwrap();
+    assert_eq!(
+        (slot.work().reason, slot.work().rate_limited),
+        (Reason::Changed, true)
+    );
+    slot.finish(Then::Idle);
+    queue.add(&key, Reason::Child, 0);
+    let (waited, slot) = wait(&queue).await;
+    assert_eq!((waited.as_secs(), slot.work().reason), (60, Reason::Child));
+    assert!(!slot.work().rate_limited, "reported within this minute");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_gave_way_to_a_change_that_is_not_seen_yet_backs_off() {
+    let (queue, kinds) = mk_queue(&[4]);
+    let key = mk_key(kinds[0], "a");
+    queue.add(&key, Reason::Child, 0);
+    take(&queue).unwrap().finish(Then::Again);
+    let (waited, slot) = wait(&queue).await;
+    assert_eq!((waited.as_secs(), slot.work().reason), (1, Reason::Retry));
+    slot.finish(Then::Again);
+    let (waited, slot) = wait(&queue).await;
+    assert_eq!(waited.as_secs(), 2);
+    slot.finish(Then::Again);
+    queue.add(&key, Reason::Child, 0);
+    assert!(take(&queue).is_some(), "any trigger comes first");
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Add(u8, u8),
@@ -423,7 +534,7 @@ proptest! {
     #[test]
     fn no_trigger_is_lost_and_no_bound_is_broken(steps in steps()) {
         let metrics = Metrics::default();
-        let mut state = State::new(3, BACKOFF);
+        let mut state = State::new(3, BACKOFF, mk_rate(2));
         let kinds: Vec<_> = [2, 2].map(|n| state.add_kind(n, metrics.controller("k"))).into();
         let key = |n: u8| mk_key(kinds[usize::from(n) % 2], &n.to_string());
         let start = tokio::runtime::Builder::new_current_thread().build().unwrap()
@@ -434,7 +545,8 @@ proptest! {
         for step in steps {
             match step {
                 Step::Add(n, reason) => {
-                    state.add(&key(n), REASONS[usize::from(reason)], 0, now);
+                    let trigger = Trigger::new(REASONS[usize::from(reason)], 0);
+                    state.add(&key(n), trigger, now);
                     wanted.insert(key(n));
                 }
                 Step::Take => if let Some(work) = state.take(now) {
@@ -452,7 +564,7 @@ proptest! {
                     state.forget(&key(n));
                     wanted.remove(&key(n));
                 }
-                Step::Supersede(n) => state.interrupt(&key(n), Patience::Some),
+                Step::Supersede(n) => state.interrupt(&key(n), Newer::Generation),
             }
             prop_assert!(out.len() <= 3);
             for kind in &kinds {

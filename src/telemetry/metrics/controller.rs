@@ -25,6 +25,7 @@ pub struct Controller {
     depth: Gauge,
     adds: Counter,
     retries: Counter,
+    rate_limited: Counter,
     queue_duration: Histogram,
     work_duration: Histogram,
     unfinished: Seconds,
@@ -67,6 +68,7 @@ impl Controller {
             depth: families.queue_depth.get_or_create_owned(&queue),
             adds: families.queue_adds.get_or_create_owned(&queue),
             retries: families.queue_retries.get_or_create_owned(&queue),
+            rate_limited: families.rate_limited.get_or_create_owned(&label),
             queue_duration: histograms.queue_duration.get_or_create_owned(&queue),
             work_duration: histograms.work_duration.get_or_create_owned(&queue),
             unfinished: families.unfinished.get_or_create_owned(&queue),
@@ -89,6 +91,11 @@ impl Controller {
     /// An item will come again after a failure.
     pub fn retried(&self) {
         self.retries.inc();
+    }
+
+    /// Counts a run that is delayed because its CR ran too often.
+    pub fn rate_limited(&self) {
+        self.rate_limited.inc();
     }
 
     /// An item left the queue for a worker.

@@ -82,6 +82,7 @@ pub(super) struct Families {
     pub(super) queue_retries: Family<QueueLabels, Counter>,
     pub(super) unfinished: Family<QueueLabels, Seconds>,
     pub(super) longest: Family<QueueLabels, Seconds>,
+    pub(super) rate_limited: Family<ControllerLabel, Counter>,
     pub(super) requests: Family<RequestLabels, Counter>,
     pub(super) leader: Family<NameLabel, Gauge>,
     pub(super) host_calls: Family<FunctionLabel, Counter>,
@@ -207,6 +208,11 @@ fn register_ours(registry: &mut Registry, families: &Families, histograms: &Hist
         "script_seconds",
         "Length of a script's run",
         histograms.script.clone(),
+    );
+    registry.register(
+        "rate_limited_runs",
+        "Runs delayed because their CR ran more often than the bound allows, per controller",
+        families.rate_limited.clone(),
     );
     registry.register(
         "host_calls",

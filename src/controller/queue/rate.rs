@@ -1,0 +1,111 @@
+//! A bound on how often one CR runs: a token bucket per key.
+//!
+//! A full bucket holds a minute's runs, so that work that comes in bursts (children that become ready)
+//! is not slowed. Then the bucket refills evenly, and a CR that something triggers without end runs at
+//! that pace.
+//!
+//! A bucket is one point in time, when it will be full again (the generic cell rate algorithm). Full
+//! buckets are not kept.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::Key;
+use crate::clock::Instant;
+
+/// How often one CR runs at most, whatever triggers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunRate {
+    /// The runs of a minute.
+    pub per_minute: NonZeroU32,
+}
+
+impl Default for RunRate {
+    /// 300 runs: five a second after a burst, so that a bounded CR sees a change at most 0.2 s late.
+    fn default() -> Self {
+        Self {
+            per_minute: const { NonZeroU32::new(300).expect("300 is not zero") },
+        }
+    }
+}
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// Buckets are looked through for full ones when there are this many, and then at each doubling.
+const PURGE_FROM: usize = 1024;
+
+/// The buckets of all keys.
+#[derive(Debug)]
+pub(super) struct Buckets {
+    rate: RunRate,
+    by_key: HashMap<Key, Bucket>,
+    purge_at: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    full_at: Instant,
+    /// When it was last reported to be empty.
+    reported: Option<Instant>,
+}
+
+impl Buckets {
+    pub(super) fn new(rate: RunRate) -> Self {
+        Self {
+            rate,
+            by_key: HashMap::new(),
+            purge_at: PURGE_FROM,
+        }
+    }
+
+    /// The time that one token takes.
+    fn interval(&self) -> Duration {
+        MINUTE / self.rate.per_minute.get()
+    }
+
+    /// Returns when a key's bucket has a token again; `None` if it has one.
+    pub(super) fn next_token(&self, key: &Key, now: Instant) -> Option<Instant> {
+        let full_at = self.by_key.get(key)?.full_at;
+        // A bucket with one token is full when all others have come.
+        let others = self.interval() * (self.rate.per_minute.get() - 1);
+        let due = full_at.checked_sub(others)?;
+        (due > now).then_some(due)
+    }
+
+    /// Takes a token for a run that begins.
+    pub(super) fn take(&mut self, key: &Key, now: Instant) {
+        let interval = self.interval();
+        if let Some(bucket) = self.by_key.get_mut(key) {
+            bucket.full_at = bucket.full_at.max(now) + interval;
+            return;
+        }
+        if self.by_key.len() >= self.purge_at {
+            self.purge(now);
+        }
+        let bucket = Bucket {
+            full_at: now + interval,
+            reported: None,
+        };
+        self.by_key.insert(key.clone(), bucket);
+    }
+
+    /// Returns whether an empty bucket is to be reported: once in a minute.
+    pub(super) fn report(&mut self, key: &Key, now: Instant) -> bool {
+        let Some(bucket) = self.by_key.get_mut(key) else {
+            return false;
+        };
+        if bucket.reported.is_some_and(|last| now < last + MINUTE) {
+            return false;
+        }
+        bucket.reported = Some(now);
+        true
+    }
+
+    /// Drops the full buckets.
+    pub(super) fn purge(&mut self, now: Instant) {
+        self.by_key.retain(|_, bucket| bucket.full_at > now);
+        self.by_key.shrink_to(PURGE_FROM);
+        self.purge_at = PURGE_FROM.max(self.by_key.len() * 2);
+    }
+}
