@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::server_side::{check_owner, child};
-use super::{Desired, Error, Memory, Owner, refusal};
+use super::server_side::{check_owner, child, obstacle};
+use super::{Claim, Desired, Error, Memory, Owner, refusal};
 use crate::cluster::request::WriteOptions;
 use crate::cluster::{Cluster, ErrorKind};
 use crate::model::annotations::PRUNE_LABEL;
@@ -25,6 +25,8 @@ pub struct Created {
 
 /// Makes an object if there is none of its name, owned and never pruned; with `generateName` and no
 /// name, a new one each time. No request where it is known to be there.
+///
+/// An existing object is left as it is, whoever owns it: it is not adopted.
 pub async fn create(
     cluster: &Cluster,
     memory: &Memory,
@@ -45,6 +47,7 @@ pub async fn create(
         child(cluster, &place.object).await?;
     }
     if !generated && let Some(live) = cluster.read(&place.object).await?.object {
+        check_former(cluster, owner, &live).await?;
         return Ok(found(live));
     }
     // A generated name tells nothing apart: all that one owner makes so counts as one.
@@ -78,13 +81,26 @@ pub async fn create(
             })
         }
         Err(error) if error.kind == ErrorKind::AlreadyExists && !generated => {
-            match cluster.get(&place.object).await? {
-                Some(live) => Ok(found(live)),
-                None => Err(error.into()),
-            }
+            let Some(live) = cluster.get(&place.object).await? else {
+                return Err(error.into());
+            };
+            check_former(cluster, owner, &live).await?;
+            Ok(found(live))
         }
         Err(error) => Err(refusal::explain(cluster, owner, error).await),
     }
+}
+
+/// What an earlier custom resource of the same name left is about to be removed: not an object to rely
+/// on.
+async fn check_former(cluster: &Cluster, owner: &Owner, live: &Arc<Object>) -> Result<(), Error> {
+    if Claim::of(owner, live) != Claim::Former {
+        return Ok(());
+    }
+    Err(Error::Former {
+        cr: owner.cr.clone(),
+        obstacle: obstacle(cluster, &live.object_ref(), live).await,
+    })
 }
 
 async fn post(

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Error, Owner};
 use crate::cluster::request::{PatchKind, WriteOptions, Written};
-use crate::cluster::{Cluster, ErrorKind};
+use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::object::Managed;
 use crate::model::owner::{creation_manager, is_manager};
 use crate::model::{Object, ObjectRef};
@@ -19,14 +19,14 @@ use crate::model::{Object, ObjectRef};
 /// How often the entries are read anew because the object changed meanwhile.
 const TRIES: usize = 5;
 
-/// Creates a child that the caches know absent; `None` where the server refused, and an apply will
-/// tell why or find what is there.
+/// Creates an object that is believed to be absent: where it is not, the server refuses, so nothing
+/// that exists is taken over.
 pub(super) async fn create(
     cluster: &Cluster,
     owner: &Owner,
     object: &ObjectRef,
     body: &Bytes,
-) -> Result<Option<Written>, Error> {
+) -> Result<Written, cluster::Error> {
     let options = WriteOptions {
         manager: creation_manager(&owner.manager, body),
         // An apply refuses unknown fields, so a create does.
@@ -34,17 +34,9 @@ pub(super) async fn create(
         ..WriteOptions::default()
     };
     let namespace = object.namespace.as_deref();
-    let created = cluster.create(&object.gvk, namespace, body.clone(), &options);
-    match created.await {
-        Ok(written) => Ok(Some(written)),
-        Err(error) if error.retryable => Err(error.into()),
-        Err(error) if error.kind == ErrorKind::AlreadyExists => {
-            // Perhaps it is ours and has lost its label.
-            hand_over(cluster, owner, object).await?;
-            Ok(None)
-        }
-        Err(_) => Ok(None),
-    }
+    cluster
+        .create(&object.gvk, namespace, body.clone(), &options)
+        .await
 }
 
 /// What our applies and our create own of a child; other updates of ours (`k8s_patch`) apart.

@@ -1,7 +1,18 @@
 //! Why something was not applied.
 
+use std::sync::Arc;
+
 use crate::cluster;
-use crate::model::ObjectRef;
+use crate::model::{Object, ObjectRef};
+
+/// An object that exists where another one is wanted.
+#[derive(Clone, Debug)]
+pub struct Obstacle {
+    /// The object as the server has it.
+    pub live: Arc<Object>,
+    /// Whether its next change is heard of.
+    pub subscribed: bool,
+}
 
 /// Why something was not applied, pruned or cleaned up.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -15,13 +26,30 @@ pub enum Error {
         /// What was to be applied.
         object: ObjectRef,
     },
-    /// The object has another controller.
-    #[error("{object} is controlled by {controller}; `adopt: true` takes it over")]
-    Controlled {
-        /// What was to be applied.
-        object: ObjectRef,
-        /// Kind and name of its controller.
-        controller: String,
+    /// The object exists and the custom resource does not own it.
+    #[error(
+        "cannot apply {}: it exists and {cr} does not own it, {holder}; \
+         hint: set `adopt: true` to take it over",
+        obstacle.live.object_ref()
+    )]
+    NotOwned {
+        /// The custom resource.
+        cr: ObjectRef,
+        /// Who owns the object, in words.
+        holder: String,
+        /// The object that is in the way.
+        obstacle: Obstacle,
+    },
+    /// An earlier custom resource of the same name owned the object; garbage collection removes it.
+    #[error(
+        "{} belongs to an earlier {cr} and is being removed by garbage collection",
+        obstacle.live.object_ref()
+    )]
+    Former {
+        /// The custom resource.
+        cr: ObjectRef,
+        /// The object that is in the way.
+        obstacle: Obstacle,
     },
     /// A field that cannot be changed would change.
     #[error("{error}; `recreate: true` deletes the object and makes it anew")]

@@ -4,6 +4,7 @@
 //! [`desired`] (what is sent), `memo` (when nothing is), `server_side` (the steps), [`prune`],
 //! [`cleanup`], [`inventory`], [`held`], [`diff`].
 
+mod claim;
 pub mod cleanup;
 pub mod create;
 mod created;
@@ -27,9 +28,10 @@ mod server_side;
 #[cfg(test)]
 mod tests;
 
+pub use self::claim::Claim;
 pub use self::desired::Desired;
 pub use self::dropped::unknown_field;
-pub use self::error::Error;
+pub use self::error::{Error, Obstacle};
 pub use self::memory::Memory;
 pub use self::options::{Action, Actions, Applied, Options};
 pub use self::owner::Owner;

@@ -13,8 +13,9 @@ pub struct Options {
     /// Whether fields are taken from other managers; `None` for the watch's word, and without that:
     /// from objects that the custom resource owns.
     pub force: Option<bool>,
-    /// Whether an object that another controls is taken over.
-    pub adopt: bool,
+    /// Whether an existing object that the custom resource does not own is taken over; `None` for the
+    /// watch's word.
+    pub adopt: Option<bool>,
     /// Whether an object that cannot be changed so is deleted and made anew.
     pub recreate: bool,
 }
@@ -24,7 +25,7 @@ impl Default for Options {
         Self {
             owner: true,
             force: None,
-            adopt: false,
+            adopt: None,
             recreate: false,
         }
     }
@@ -97,7 +98,7 @@ pub struct Applied {
     pub before: Option<Arc<Object>>,
     /// What was done.
     pub action: Action,
-    /// Whether an existing object that nobody controlled was taken over.
+    /// Whether an existing object that the custom resource did not own was taken over.
     pub adopted: bool,
     /// Fields that were sent and that the server did not keep.
     pub dropped: Vec<String>,

@@ -17,6 +17,8 @@ pub struct Owner {
     pub manager: Box<str>,
     /// The watch's word on taking fields from other managers; `None`: from children that it owns.
     pub force: Option<bool>,
+    /// The watch's word on taking over existing objects that the custom resource does not own.
+    pub adopt: bool,
     /// Whether this is a deletion run: what it makes anew must outlive the custom resource.
     pub finalizing: bool,
     /// Holds the custom resource from before the first child is made that garbage collection cannot
@@ -33,6 +35,7 @@ impl Owner {
             cr: reference,
             uid: cr.uid.clone(),
             force: None,
+            adopt: false,
             finalizing: false,
             guard: None,
         }

@@ -1,4 +1,4 @@
-//! Who else has a claim on an object, and what the server means by its refusals.
+//! What the server means by its refusals, and how another controller is made a mere owner.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -7,26 +7,6 @@ use super::{Error, Owner};
 use crate::cluster::request::{PatchKind, WriteOptions};
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::Object;
-use crate::model::annotations::{PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
-
-/// Kind and name of another's controller, by owner reference or by our annotations.
-///
-/// Fields that our manager owns tell that the object is ours, whatever uid it names: the custom
-/// resource was made anew under its name, and takes its former self's children over.
-pub(super) fn controller(owner: &Owner, live: &Object) -> Option<String> {
-    if live.owner_uid() == Some(&*owner.uid) || live.managed_by(&owner.manager, None).count() > 0 {
-        return None;
-    }
-    let details = live.details();
-    let mut references = details.owner_references.iter();
-    if let Some(other) = references.find(|r| r.controller && r.uid != *owner.uid) {
-        return Some(format!("{} {}", other.kind, other.name));
-    }
-    let name = details.annotations.get(PRIMARY_RESOURCE)?;
-    let kind = details.annotations.get(PRIMARY_RESOURCE_TYPE)?;
-    let ours = *name == owner.namespaced_name() && *kind == owner.cr.gvk.kind_group();
-    (!ours).then(|| format!("{kind} {name}"))
-}
 
 /// Whether the server refused a second controller.
 pub(super) fn is_second_controller(error: &cluster::Error) -> bool {
@@ -34,6 +14,23 @@ pub(super) fn is_second_controller(error: &cluster::Error) -> bool {
         && error
             .message
             .contains("Only one reference can have Controller")
+}
+
+/// Whether the server refused a write because its uid is not that of the object of this name.
+///
+/// A server that checks the uid as a precondition answers with a conflict, one that validates it as a
+/// field with an invalid one.
+pub(super) fn is_another_object(error: &cluster::Error) -> bool {
+    match error.kind {
+        ErrorKind::Conflict => {
+            error.message.contains("uid mismatch") || error.message.contains("UID in precondition")
+        }
+        ErrorKind::Invalid => error
+            .causes
+            .iter()
+            .any(|cause| cause.field == "metadata.uid"),
+        _ => false,
+    }
 }
 
 /// Whether the server refused a change of what cannot be changed. There is no reason for it in the
@@ -70,17 +67,14 @@ pub(super) async fn demote_controllers(
     owner: &Owner,
     live: &Object,
 ) -> Result<(), Error> {
-    let value = live.value();
-    let references = value
-        .pointer("/metadata/ownerReferences")
-        .and_then(Value::as_array);
-    let controllers = references.into_iter().flatten().enumerate();
+    let references = live.details().owner_references;
+    let controllers = references.iter().enumerate();
     let mut steps = vec![json!({
         "op": "test", "path": "/metadata/resourceVersion", "value": live.resource_version,
     })];
     steps.extend(
         controllers
-            .filter(|(_, reference)| reference["controller"] == true)
+            .filter(|(_, reference)| reference.controller)
             .map(|(index, _)| {
                 let path = format!("/metadata/ownerReferences/{index}/controller");
                 json!({"op": "replace", "path": path, "value": false})
@@ -95,58 +89,4 @@ pub(super) async fn demote_controllers(
         .patch(&live.object_ref(), PatchKind::Json, body, &options)
         .await?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::Gvk;
-
-    fn live(metadata: &Value) -> Object {
-        let gvk = Gvk::new("", "v1", "ConfigMap");
-        Object::from_value(&gvk, &json!({"metadata": metadata})).unwrap()
-    }
-
-    fn owner() -> Owner {
-        let cr = json!({"metadata": {"name": "w", "namespace": "n", "uid": "u1"}});
-        Owner::new(&Object::from_value(&Gvk::new("e.com", "v1", "Web"), &cr).unwrap())
-    }
-
-    #[test]
-    fn another_controller_has_a_claim_and_a_mere_owner_has_none() {
-        let reference = |controller: bool| {
-            live(&json!({"ownerReferences": [{
-                "apiVersion": "v1", "kind": "K", "name": "k", "uid": "u2", "controller": controller,
-            }]}))
-        };
-        assert_eq!(
-            controller(&owner(), &reference(true)),
-            Some("K k".to_owned())
-        );
-        assert_eq!(controller(&owner(), &reference(false)), None);
-    }
-
-    #[test]
-    fn annotations_of_another_are_a_claim() {
-        let annotated = |name: &str| {
-            live(&json!({"annotations": {
-                PRIMARY_RESOURCE: name, PRIMARY_RESOURCE_TYPE: "Web.e.com",
-            }}))
-        };
-        assert_eq!(controller(&owner(), &annotated("n/w")), None);
-        let other = controller(&owner(), &annotated("n/other"));
-        assert_eq!(other, Some("Web.e.com n/other".to_owned()));
-    }
-
-    #[test]
-    fn children_of_a_former_self_are_taken_over() {
-        let owner = owner();
-        let former = live(&json!({
-            "ownerReferences": [{
-                "apiVersion": "e.com/v1", "kind": "Web", "name": "w", "uid": "u0", "controller": true,
-            }],
-            "managedFields": [{"manager": &*owner.manager, "operation": "Apply", "fieldsV1": {}}],
-        }));
-        assert_eq!(controller(&owner, &former), None);
-    }
 }

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::desired::keep_finalizers_of;
 use super::memo::{self, Memo};
 use super::place::{Ownership, Place};
 use super::{
-    Action, Applied, Desired, Error, Memory, Options, Owner, created, diff, dropped, refusal,
+    Action, Applied, Claim, Desired, Error, Memory, Obstacle, Options, Owner, created, diff,
+    dropped, refusal,
 };
-use crate::cluster::Cluster;
 use crate::cluster::read::Read;
 use crate::cluster::request::{DeleteOptions, Deleted, Effect, WriteOptions, Written};
+use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::{Object, ObjectRef, Parsed};
 
 /// One apply, with all that it needs.
@@ -27,6 +28,20 @@ pub(super) struct Apply<'a> {
     ownership: Ownership,
     live: Option<Parsed>,
     subscribed: bool,
+    /// Whether the object exists, the custom resource does not own it, and it is taken over.
+    adopts: bool,
+}
+
+/// How often a write is tried that others' writes overtake; each attempt after the first has seen the
+/// object past the caches. More is left to the backoff of the custom resource.
+const TRIES: usize = 3;
+
+/// What came of one write.
+enum Attempt {
+    /// It was carried out; whether the object was deleted for it.
+    Written(Box<Written>, bool),
+    /// The server refused it, because the object is not the one that was looked at.
+    Moved(Error),
 }
 
 impl<'a> Apply<'a> {
@@ -60,6 +75,7 @@ impl<'a> Apply<'a> {
             ownership,
             live: read.object.map(Parsed::new),
             subscribed: read.subscribed,
+            adopts: false,
         })
     }
 
@@ -71,17 +87,23 @@ impl<'a> Apply<'a> {
         {
             return Ok(self.skipped(live.object()));
         }
-        let mut body = self.desired.body(&self.place, self.owner, self.ownership)?;
-        self.look_closer().await?;
+        if self.live.is_none()
+            && self.ownership.is_owned()
+            && self.memory.was_just_made(&self.place.object)
+        {
+            check_owner(self.cluster, self.owner).await?;
+        }
+        let is_own = |live: &Parsed| Claim::of(self.owner, live) == Claim::Own;
+        if self.options.owner && !self.live.as_ref().is_none_or(is_own) {
+            self.look_again().await?;
+        }
         if let Some(live) = &self.live {
-            if live.deleting {
-                keep_finalizers_of(&mut body, live);
-            }
+            let body = self.body()?;
             let holds = match &memo {
                 Some(memo) if memo.still_holds(digest, self.owner, live, &body) => true,
                 _ => memo::matches(self.owner, live, &body),
             };
-            if holds {
+            if holds && !self.adopts {
                 self.remember(Memo::new(digest, self.owner, live, &body));
                 return Ok(self.skipped(live.object()));
             }
@@ -91,27 +113,66 @@ impl<'a> Apply<'a> {
         {
             guard.hold().await?;
         }
-        self.prepare_to_give_up(memo.as_deref(), &body).await?;
-        let (written, recreated) = self.send(&body).await?;
-        Ok(self.conclude(digest, &body, written, recreated))
+        let mut tries = TRIES;
+        loop {
+            let body = self.body()?;
+            tries -= 1;
+            match self.attempt(memo.as_deref(), &body).await? {
+                Attempt::Written(written, recreated) => {
+                    return Ok(self.conclude(digest, &body, *written, recreated));
+                }
+                Attempt::Moved(error) if tries == 0 => return Err(error),
+                Attempt::Moved(_) => self.look_again().await?,
+            }
+        }
     }
 
-    /// Before a write: what the caches cannot tell, and what has to be there first.
-    async fn look_closer(&mut self) -> Result<(), Error> {
-        if self.live.is_none() && self.ownership.is_owned() {
-            if self.memory.was_just_made(&self.place.object) {
-                check_owner(self.cluster, self.owner).await?;
-            }
-            if self.ownership.is_unreachable() {
-                // Without an owner reference the server refuses nobody, so we have to look.
-                let live = self.cluster.get(&self.place.object).await?;
-                self.live = live.map(Parsed::new);
-            }
+    /// What is sent. An object that is being deleted takes no new finalizers.
+    fn body(&self) -> Result<Value, Error> {
+        let mut body = self.desired.body(&self.place, self.owner, self.ownership)?;
+        if let Some(live) = self.live.as_ref().filter(|live| live.deleting) {
+            keep_finalizers_of(&mut body, live);
         }
-        if let Some(live) = &self.live {
-            self.may_take(live)?;
+        Ok(body)
+    }
+
+    /// Reads the object past the caches, which were behind.
+    async fn look_again(&mut self) -> Result<(), Error> {
+        let live = self.cluster.unfenced().get(&self.place.object).await?;
+        self.live = live.map(Parsed::new);
+        self.check_claim().await
+    }
+
+    /// Refuses an existing object that the custom resource does not own, unless it is to be adopted.
+    async fn check_claim(&mut self) -> Result<(), Error> {
+        self.adopts = false;
+        if !self.options.owner {
+            return Ok(());
         }
-        Ok(())
+        let Some(live) = &self.live else {
+            return Ok(());
+        };
+        let adopt = self.options.adopt.unwrap_or(self.owner.adopt);
+        let holder = match Claim::of(self.owner, live) {
+            Claim::Own => return Ok(()),
+            Claim::Foreign(_) if adopt => {
+                self.adopts = true;
+                return Ok(());
+            }
+            Claim::Foreign(holder) => Some(holder),
+            Claim::Former => None,
+        };
+        let object = &self.place.object;
+        let obstacle = obstacle(self.cluster, object, live.object()).await;
+        let cr = self.owner.cr.clone();
+        Err(match holder {
+            Some(holder) => Error::NotOwned {
+                cr,
+                holder,
+                obstacle,
+            },
+            None => Error::Former { cr, obstacle },
+        })
     }
 
     /// Before an apply that may give a field up, or may take none from others: what our create owns
@@ -128,47 +189,43 @@ impl<'a> Apply<'a> {
         created::hand_over(self.cluster, self.owner, &self.place.object).await
     }
 
-    /// Whether the cache of children tells that there is nothing, and all that the object needs is to
-    /// be made.
-    fn is_known_absent(&self) -> bool {
-        self.live.is_none()
-            && self.subscribed
-            && self.ownership == Ownership::Reference
-            && !self.cluster.is_dry_run()
-    }
-
-    fn may_take(&self, live: &Object) -> Result<(), Error> {
-        match refusal::controller(self.owner, live) {
-            Some(controller) if self.ownership.is_owned() && !self.options.adopt => {
-                Err(Error::Controlled {
-                    object: self.place.object.clone(),
-                    controller,
-                })
+    /// Sends one write. The server refuses it where the object of this name is not the one that was
+    /// looked at: what is absent is created, what is there is named by its uid.
+    async fn attempt(&self, memo: Option<&Memo>, body: &Value) -> Result<Attempt, Error> {
+        match &self.live {
+            Some(live) if self.options.recreate && live.deleting => Err(self.recreating()),
+            None if self.options.owner => self.create(body, false).await,
+            Some(live) if self.adopts => {
+                self.prepare_to_give_up(memo, body).await?;
+                let body = self.supplant(live, body).await?;
+                self.apply(&body).await
             }
-            _ => Ok(()),
+            _ => {
+                self.prepare_to_give_up(memo, body).await?;
+                self.apply(body).await
+            }
         }
     }
 
-    /// Sends the apply, as often as the options allow to clear its way; whether the object was
-    /// deleted for it.
-    async fn send(&self, body: &Value) -> Result<(Written, bool), Error> {
-        if self.options.recreate && self.live.as_ref().is_some_and(|live| live.deleting) {
-            return Err(self.recreating());
-        }
+    async fn create(&self, body: &Value, recreated: bool) -> Result<Attempt, Error> {
         let bytes = Bytes::from(body.to_string());
-        if self.is_known_absent() {
-            let created = created::create(self.cluster, self.owner, &self.place.object, &bytes);
-            if let Some(written) = created.await? {
-                return Ok((written, false));
+        match created::create(self.cluster, self.owner, &self.place.object, &bytes).await {
+            Ok(written) => Ok(Attempt::Written(Box::new(written), recreated)),
+            Err(error) if error.kind == ErrorKind::AlreadyExists => {
+                Ok(Attempt::Moved(error.into()))
             }
+            Err(error) => Err(refusal::explain(self.cluster, self.owner, error).await),
         }
-        let error = match self.patch(bytes.clone()).await {
-            Ok(written) => return Ok((written, false)),
+    }
+
+    async fn apply(&self, body: &Value) -> Result<Attempt, Error> {
+        let error = match self.patch(body).await {
+            Ok(written) => return Ok(Attempt::Written(Box::new(written), false)),
             Err(error) => error,
         };
-        if refusal::is_second_controller(&error) && self.ownership.is_owned() {
-            self.take_over().await?;
-            return Ok((self.patch(bytes).await?, false));
+        let overtaken = refusal::is_another_object(&error) || refusal::is_second_controller(&error);
+        if overtaken && self.options.owner {
+            return Ok(Attempt::Moved(error.into()));
         }
         if !refusal::is_immutable(&error) {
             return Err(refusal::explain(self.cluster, self.owner, error).await);
@@ -177,31 +234,49 @@ impl<'a> Apply<'a> {
             return Err(Error::Immutable { error });
         }
         self.delete().await?;
-        Ok((self.patch(bytes).await?, true))
+        self.create(body, true).await
     }
 
-    async fn patch(&self, body: Bytes) -> Result<Written, crate::cluster::Error> {
+    /// Makes room for the custom resource as controller. A dry run cannot change the object before, so
+    /// there the apply itself does it.
+    async fn supplant(&self, live: &Parsed, body: &Value) -> Result<Value, Error> {
+        let mut body = body.clone();
+        let references = live.details().owner_references;
+        let mut controllers = references.into_iter().filter(|one| one.controller);
+        match controllers.next().filter(|_| self.ownership.is_owned()) {
+            Some(controller) if self.cluster.is_dry_run() => {
+                let mut reference = json!(controller);
+                reference["controller"] = json!(false);
+                let wanted = body.pointer_mut("/metadata/ownerReferences");
+                if let Some(wanted) = wanted.and_then(Value::as_array_mut) {
+                    wanted.push(reference);
+                }
+            }
+            Some(_) => refusal::demote_controllers(self.cluster, self.owner, live).await?,
+            None => {}
+        }
+        Ok(body)
+    }
+
+    async fn patch(&self, body: &Value) -> Result<Written, cluster::Error> {
         let options = WriteOptions {
             manager: self.owner.manager.to_string(),
             force: self.forces(),
             ..WriteOptions::default()
         };
-        self.cluster.apply(&self.place.object, body, &options).await
+        let object = &self.place.object;
+        let mut body = body.clone();
+        if let Some(live) = self.live.as_ref().filter(|_| self.options.owner) {
+            body["metadata"]["uid"] = json!(live.uid);
+        }
+        let body = Bytes::from(body.to_string());
+        self.cluster.apply(object, body, &options).await
     }
 
     /// Whether fields are taken from other managers.
     fn forces(&self) -> bool {
         let force = self.options.force.or(self.owner.force);
         force.unwrap_or(self.options.owner)
-    }
-
-    /// Takes the object from its controller, which stays an owner.
-    async fn take_over(&self) -> Result<(), Error> {
-        let Some(live) = self.cluster.get(&self.place.object).await? else {
-            return Ok(());
-        };
-        self.may_take(&live)?;
-        refusal::demote_controllers(self.cluster, self.owner, &live).await
     }
 
     async fn delete(&self) -> Result<(), Error> {
@@ -248,10 +323,8 @@ impl<'a> Apply<'a> {
             }
             self.remember(Memo::new(digest, self.owner, &object, body));
         }
-        let foreign = |live: &Parsed| live.owner_uid().is_none();
-        let existed = matches!(action, Action::Changed | Action::Unchanged);
         Applied {
-            adopted: existed && self.ownership.is_owned() && self.live.as_ref().is_none_or(foreign),
+            adopted: self.adopts,
             before: self.live.map(Parsed::into_object),
             action,
             dropped: dropped::fields(body, object.value(), &written.warnings),
@@ -300,6 +373,20 @@ pub(super) async fn child(cluster: &Cluster, object: &ObjectRef) -> Result<Read,
         cluster.get(object).await?
     };
     Ok(Read { object, subscribed })
+}
+
+/// An object in the way, which the run subscribes to: it runs again when the object changes or goes. The
+/// role's permissions do not matter here, for it is not shown the object.
+pub(super) async fn obstacle(
+    cluster: &Cluster,
+    object: &ObjectRef,
+    live: &Arc<Object>,
+) -> Obstacle {
+    let read = cluster.unfenced().read(object).await;
+    Obstacle {
+        live: Arc::clone(live),
+        subscribed: read.is_ok_and(|read| read.subscribed),
+    }
 }
 
 /// A child that vanished right after we made it may have been made for a custom resource that is gone,

@@ -240,7 +240,92 @@ async fn fields_of_others_are_taken_only_where_we_own_the_object() {
         .try_apply(&map("a", &json!({}), "ours"), not_owned)
         .await;
     assert!(refused.is_err(), "{refused:?}");
-    assert!(world.apply(&map("b", &json!({}), "ours")).await.adopted);
+    let wanted = map("b", &json!({}), "ours");
+    let refused = world.try_apply(&wanted, Options::default()).await;
+    assert!(
+        matches!(refused, Err(Error::NotOwned { .. })),
+        "{refused:?}"
+    );
+    let adopt = Options {
+        adopt: Some(true),
+        ..Options::default()
+    };
+    let adopted = world.try_apply(&wanted, adopt).await.unwrap();
+    assert!(adopted.adopted);
+}
+
+#[tokio::test]
+async fn what_is_made_just_before_a_write_is_not_taken_over() {
+    // Before the create of what is absent, and before the apply of a child.
+    for exists in [false, true] {
+        let mut world = World::new().await;
+        if exists {
+            world.apply(&map("a", &json!({}), "1")).await;
+        }
+        let others = world.others.clone();
+        world.before(
+            |request| matches!(*request.method(), Method::POST | Method::PATCH),
+            move || {
+                let others = others.clone();
+                async move {
+                    let theirs = from_value(map("a", &json!({}), "theirs")).unwrap();
+                    let _ = others.delete("a", &DeleteParams::default()).await;
+                    others
+                        .create(&PostParams::default(), &theirs)
+                        .await
+                        .unwrap();
+                }
+            },
+        );
+        let refused = world
+            .try_apply(&map("a", &json!({}), "2"), Options::default())
+            .await;
+        assert!(
+            matches!(refused, Err(Error::NotOwned { .. })),
+            "{refused:?}"
+        );
+        let there = world.others.get("a").await.unwrap();
+        assert_eq!(there.data.unwrap()["key"], "theirs", "exists: {exists}");
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_run_takes_nothing_over_either() {
+    let world = World::new().await;
+    let theirs = from_value(map("a", &json!({}), "theirs")).unwrap();
+    world
+        .others
+        .create(&PostParams::default(), &theirs)
+        .await
+        .unwrap();
+    let owners = [
+        Owner {
+            finalizing: true,
+            ..world.owner.clone()
+        },
+        // A custom resource out of a file, that no cluster holds.
+        Owner {
+            uid: "".into(),
+            ..world.owner.clone()
+        },
+    ];
+    for owner in owners {
+        let desired = Desired::from_value(&map("a", &json!({}), "2")).unwrap();
+        let World {
+            cluster, memory, ..
+        } = &world;
+        let refused = apply(cluster, memory, &owner, &desired, Options::default()).await;
+        assert!(
+            matches!(refused, Err(Error::NotOwned { .. })),
+            "{refused:?}"
+        );
+        let own = Desired::from_value(&map("b", &json!({}), "2")).unwrap();
+        for _ in 0..2 {
+            apply(cluster, memory, &owner, &own, Options::default())
+                .await
+                .unwrap();
+        }
+    }
 }
 
 #[tokio::test]

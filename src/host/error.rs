@@ -34,13 +34,19 @@ impl From<apply::Error> for HostError {
         let message = error.to_string();
         match error {
             apply::Error::Desired(_) => Self::new("invalid", message),
-            apply::Error::Controlled { .. } => Self::new("conflict", message),
+            // Whoever owns the object can take it out of the way.
+            apply::Error::NotOwned { .. } => Self {
+                retryable: true,
+                ..Self::new("not_owned", message)
+            },
             apply::Error::KindAbsent { .. } => Self {
                 retryable: true,
                 ..Self::new("kind_absent", message)
             },
-            // Both end the run before a script could catch them.
-            apply::Error::Recreating { .. } | apply::Error::OwnerGone { .. } => Self {
+            // These end the run before a script could catch them.
+            apply::Error::Recreating { .. }
+            | apply::Error::Former { .. }
+            | apply::Error::OwnerGone { .. } => Self {
                 retryable: true,
                 ..Self::new("conflict", message)
             },

@@ -11,9 +11,10 @@ use serde_json::json;
 use super::arguments::Reference;
 use super::session::Session;
 use super::{Answer, arguments, invalid, k8s};
+use crate::apply::{Claim, Obstacle};
 use crate::clock;
 use crate::model::{Gvk, Object};
-use crate::script::{self, value};
+use crate::script::{self, HostError, value};
 
 /// The package.
 pub(super) fn module() -> Module {
@@ -30,6 +31,9 @@ mod functions {
     /// Returns the map of the Secret's values as texts. They are redacted wherever they turn up in
     /// logs, Events and the status. The Secret goes when the custom resource goes; what people change
     /// in it stays.
+    ///
+    /// Errors: `not_owned` when the Secret exists and the custom resource does not own it: whoever
+    /// made it knows its values. Read such a Secret with `k8s_get`.
     ///
     /// ```rhai,no_run
     /// let secret = ensure_secret(`${meta.name}-admin`, || #{password: random_password(24)});
@@ -48,12 +52,16 @@ mod functions {
         let answer = script::block_on(&cx, k8s::read(&session, &reference));
         let object = || reference.to_string();
         let (_, found) = session.trace_failure("ensure_secret", since, object, answer)?;
-        let secret = match found {
-            Some(secret) => {
-                session.trace("ensure_secret", since, object, || "exists");
-                secret
-            }
-            None => made(&cx, &session, name, &make)?,
+        let secret = if let Some(secret) = found {
+            let checked = check_owned(&cx, &session, &secret);
+            session.trace_failure("ensure_secret", since, object, checked)?;
+            session.trace("ensure_secret", since, object, || "exists");
+            secret
+        } else {
+            let secret = made(&cx, &session, name, &make)?;
+            // Somebody else may have been quicker.
+            check_owned(&cx, &session, &secret)?;
+            secret
         };
         Ok(texts(&secret))
     }
@@ -72,6 +80,34 @@ mod functions {
     pub fn reveal(cx: NativeCallContext, value: &str) -> Answer<String> {
         Session::of(&cx)?.setup.redactor.reveal(value);
         Ok(value.to_owned())
+    }
+}
+
+/// Refuses a Secret of somebody else: a role that took its values for generated ones would use a
+/// password that another knows, or give away one that is not its own.
+fn check_owned(cx: &NativeCallContext, session: &Session, secret: &Arc<Object>) -> Answer<()> {
+    let owner = &session.setup.owner;
+    let obstacle = || Obstacle {
+        live: Arc::clone(secret),
+        subscribed: true,
+    };
+    match Claim::of(owner, secret) {
+        Claim::Own => Ok(()),
+        Claim::Foreign(_) if owner.adopt => Ok(()),
+        Claim::Former => Err(k8s::former(cx, session, &obstacle())),
+        Claim::Foreign(holder) => {
+            let object = secret.object_ref();
+            let message = format!(
+                "cannot use {object}: it exists and {} does not own it, {holder}; \
+                 hint: delete it, or read it with k8s_get",
+                owner.cr
+            );
+            Err(HostError {
+                retryable: true,
+                ..HostError::new("not_owned", message)
+            }
+            .into())
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::Answer;
 use super::error::words;
 use super::steps::{Marks, Open, Selection, Step};
-use crate::apply::{self, Action, Actions, Applied, Memory, Owner};
+use crate::apply::{self, Action, Actions, Applied, Memory, Obstacle, Owner};
 use crate::clock::{self, Clock, Instant};
 use crate::cluster::Cluster;
 use crate::cluster::request::{ListQuery, WriteOptions};
@@ -91,7 +91,7 @@ pub struct Gathered {
     pub skipped: usize,
     /// What applies came to.
     pub actions: Actions,
-    /// Existing objects that nobody controlled and that are ours now.
+    /// Existing objects that the custom resource did not own and owns now.
     pub adopted: Vec<ObjectRef>,
     /// Fields that were sent and that the server did not keep.
     pub dropped: Vec<(ObjectRef, String)>,
@@ -291,6 +291,12 @@ impl Session {
         } else {
             gathered.unwatched.insert(object.gvk.kind_group());
         }
+    }
+
+    /// Notes an object in the way of another one: the run depends on it.
+    pub(super) fn note_obstacle(&self, obstacle: &Obstacle) {
+        let object = obstacle.live.object_ref();
+        self.note_read(object, Some(&obstacle.live), obstacle.subscribed);
     }
 
     /// The same for a list.

@@ -271,7 +271,7 @@ impl Run<'_> {
     fn tell_rest(&mut self) {
         if !self.gathered.adopted.is_empty() {
             let names = enumerate(&self.gathered.adopted);
-            let note = format!("took over what nobody controlled: {names}");
+            let note = format!("adopted objects that it did not own: {names}");
             self.send(Event::normal(&self.cr, "Adopted", note));
         }
         for event in std::mem::take(&mut self.gathered.events) {

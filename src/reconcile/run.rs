@@ -259,6 +259,7 @@ impl<'a> Run<'a> {
             && self.input.watch.on_delete == OnDelete::Delete;
         Owner {
             force: self.input.watch.force,
+            adopt: self.input.watch.adopt,
             finalizing: self.finalizing,
             guard: guarded.then(|| {
                 let (cluster, cr) = (self.cluster.clone(), Arc::clone(self.cr.object()));

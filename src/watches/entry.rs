@@ -41,6 +41,7 @@ pub(super) const ENTRY: Keys = Keys {
         "prune",
         "onDelete",
         "force",
+        "adopt",
         "namespaces",
     ],
     refused: &[
@@ -154,6 +155,7 @@ pub(super) fn read(item: &Item<'_>, around: &Surroundings<'_>) -> Option<Watch> 
         prune: flag("prune", defaults.prune),
         on_delete: choice(&fields, "onDelete", &ON_DELETE),
         force: fields.get("force").and_then(|item| item.flag()),
+        adopt: flag("adopt", defaults.adopt),
         namespaces: namespaces(&fields, around.namespaces),
         position: item.position(),
         ..defaults

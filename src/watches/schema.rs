@@ -70,6 +70,9 @@ struct Entry {
     on_delete: Option<OnDelete>,
     /// Whether applies take over fields that other managers own.
     force: Option<Flag>,
+    /// Whether applies take over existing objects that the custom resource does not own.
+    #[schemars(default = "no")]
+    adopt: Flag,
     /// Namespaces whose objects are served; without it all of WATCH_NAMESPACE.
     #[schemars(length(min = 1))]
     namespaces: Option<Vec<String>>,

@@ -59,6 +59,8 @@ pub struct Watch {
     pub on_delete: OnDelete,
     /// Whether applies take over fields of other managers; `None` for the default per child.
     pub force: Option<bool>,
+    /// Whether applies take over existing objects that the CR does not own.
+    pub adopt: bool,
     /// Namespaces whose objects are primaries, `WATCH_NAMESPACE` taken into account.
     pub namespaces: Namespaces,
     /// Where the entry begins in the file.
@@ -88,6 +90,7 @@ impl Watch {
             prune: true,
             on_delete: OnDelete::default(),
             force: None,
+            adopt: false,
             namespaces: Namespaces::default(),
             position: Position::default(),
         }

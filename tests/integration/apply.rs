@@ -18,6 +18,7 @@ use rhai_operator::apply::{
 };
 use rhai_operator::cluster::connect::{self, connect};
 use rhai_operator::cluster::layer::Observer;
+use rhai_operator::cluster::request::WriteOptions;
 use rhai_operator::cluster::{Cluster, Settings};
 use rhai_operator::model::annotations::{CLEANUP_FINALIZER, OWNER_LABEL, PRIMARY_RESOURCE};
 use rhai_operator::model::{Gvk, Object, ObjectRef};
@@ -35,20 +36,29 @@ pub(crate) fn tests() -> Vec<Trial> {
         what_was_created_is_changed_by_one_apply,
         conflicts_name_manager_and_field,
         an_object_of_another_controller_is_refused_or_adopted,
-        an_object_of_nobody_is_adopted,
+        an_object_of_nobody_is_refused_or_adopted,
+        an_owner_becomes_the_controller,
+        what_takes_the_name_meanwhile_is_not_changed,
         what_cannot_be_changed_is_made_anew,
         a_dying_child_lets_go_and_is_made_anew,
         a_deletion_run_makes_orphans_and_keeps_children,
         a_child_in_another_namespace_is_guarded_and_cleaned_up,
         what_is_no_longer_applied_is_pruned,
         copied_labels_make_no_child,
-        a_custom_resource_made_anew_takes_its_children_over,
+        orphans_of_an_earlier_custom_resource_are_adopted,
         a_child_that_vanishes_asks_for_its_owner,
         a_field_without_schema_is_named,
         what_is_created_once_is_left_alone,
         a_plan_writes_nothing,
     ]
 }
+
+const ADOPT: Options = Options {
+    owner: true,
+    force: None,
+    adopt: Some(true),
+    recreate: false,
+};
 
 /// Writes sent and all requests.
 #[derive(Default)]
@@ -415,14 +425,16 @@ async fn an_object_of_another_controller_is_refused_or_adopted(case: Case) -> an
     let wanted = config("c", &json!({"a": "1"}));
     let error = process.apply(&wanted).await.unwrap_err();
     assert!(
-        matches!(&error, Error::Controlled { controller, .. } if controller == "ConfigMap other"),
+        matches!(&error, Error::NotOwned { holder, .. } if holder == "ConfigMap other controls it"),
         "{error}"
     );
-    let adopt = Options {
-        adopt: true,
-        ..Options::default()
-    };
-    let adopted = process.apply_with(&wanted, adopt).await?;
+    let plan = process.cluster.with_dry_run();
+    let desired = Desired::from_value(&wanted)?;
+    let planned = apply(&plan, &process.memory, &process.owner, &desired, ADOPT).await?;
+    assert_eq!(planned.action, Action::Changed);
+    assert!(planned.before.is_some(), "a plan shows the live object");
+    let adopted = process.apply_with(&wanted, ADOPT).await?;
+    assert!(adopted.adopted);
     let references = adopted.object.details().owner_references;
     let controllers: Vec<_> = references
         .iter()
@@ -435,13 +447,25 @@ async fn an_object_of_another_controller_is_refused_or_adopted(case: Case) -> an
     Ok(())
 }
 
-async fn an_object_of_nobody_is_adopted(case: Case) -> anyhow::Result<()> {
+async fn an_object_of_nobody_is_refused_or_adopted(case: Case) -> anyhow::Result<()> {
     let process = Process::start(&case, &cr(&case).await?).await?;
     let maps = case.objects::<ConfigMap>();
     let theirs = json!({"metadata": {"name": "c"}, "data": {"b": "2"}});
     maps.create(&PostParams::default(), &serde_json::from_value(theirs)?)
         .await?;
-    let applied = process.apply(&config("c", &json!({"a": "1"}))).await?;
+    let wanted = config("c", &json!({"a": "1"}));
+    let error = process.apply(&wanted).await.unwrap_err();
+    assert!(
+        matches!(&error, Error::NotOwned { obstacle, .. } if obstacle.subscribed),
+        "{error}"
+    );
+    let plan = process.cluster.with_dry_run();
+    let desired = Desired::from_value(&wanted)?;
+    let planned = apply(&plan, &process.memory, &process.owner, &desired, ADOPT).await?;
+    let before = planned.before.context("a plan shows the live object")?;
+    assert_eq!(before.value()["data"], json!({"b": "2"}));
+    assert_eq!(maps.get("c").await?.data.unwrap_or_default().len(), 1);
+    let applied = process.apply_with(&wanted, ADOPT).await?;
     assert!(applied.adopted);
     assert_eq!(applied.object.value()["data"], json!({"a": "1", "b": "2"}));
     assert!(
@@ -449,6 +473,72 @@ async fn an_object_of_nobody_is_adopted(case: Case) -> anyhow::Result<()> {
             .apply(&config("c", &json!({"a": "2"})))
             .await?
             .adopted
+    );
+    Ok(())
+}
+
+/// The Ansible operator's owner references name no controller.
+async fn an_owner_becomes_the_controller(case: Case) -> anyhow::Result<()> {
+    let process = Process::start(&case, &cr(&case).await?).await?;
+    let mut reference = json!({
+        "apiVersion": process.owner.cr.gvk.api_version(), "kind": "Web", "name": "w",
+        "uid": process.owner.uid,
+    });
+    let theirs = json!({
+        "metadata": {"name": "c", "ownerReferences": [reference]}, "data": {"a": "0"},
+    });
+    let maps = case.objects::<ConfigMap>();
+    maps.create(&PostParams::default(), &serde_json::from_value(theirs)?)
+        .await?;
+    let applied = process.apply(&config("c", &json!({"a": "1"}))).await?;
+    assert!(!applied.adopted);
+    reference["controller"] = json!(true);
+    reference["blockOwnerDeletion"] = json!(true);
+    let live = applied.object.value();
+    assert_eq!(live["metadata"]["ownerReferences"], json!([reference]));
+    Ok(())
+}
+
+/// The caches are behind: whatever they say, the server has the last word.
+async fn what_takes_the_name_meanwhile_is_not_changed(case: Case) -> anyhow::Result<()> {
+    let process = Process::start(&case, &cr(&case).await?).await?;
+    let maps = case.objects::<ConfigMap>();
+    let make = async || -> anyhow::Result<()> {
+        let theirs = json!({"metadata": {"name": "c"}, "data": {"b": "2"}});
+        maps.create(&PostParams::default(), &serde_json::from_value(theirs)?)
+            .await?;
+        Ok(())
+    };
+    let own = process.apply(&config("c", &json!({"a": "1"}))).await?;
+    // An apply that names the object by its uid changes no other one of the name, nor makes one.
+    let c = own.object.object_ref();
+    let mut named = config("c", &json!({"a": "2"}));
+    named["metadata"]["uid"] = json!(own.object.uid);
+    let options = WriteOptions {
+        manager: "somebody".into(),
+        force: true,
+        ..WriteOptions::default()
+    };
+    for exists in [false, true] {
+        maps.delete("c", &DeleteParams::default()).await?;
+        if exists {
+            make().await?;
+        }
+        let body = named.to_string().into();
+        let refused = process.cluster.apply(&c, body, &options).await;
+        assert!(refused.is_err(), "{refused:?}");
+        let live = maps.get_opt("c").await?.and_then(|live| live.data);
+        assert_eq!(live.is_some(), exists);
+        if !exists {
+            make().await?;
+        }
+    }
+    let error = process.apply(&config("c", &json!({"a": "2"}))).await;
+    assert!(matches!(error, Err(Error::NotOwned { .. })), "{error:?}");
+    let data = maps.get("c").await?.data.unwrap_or_default();
+    assert_eq!(
+        data.into_iter().collect::<Vec<_>>(),
+        [("b".into(), "2".into())]
     );
     Ok(())
 }
@@ -634,7 +724,7 @@ async fn copied_labels_make_no_child(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn a_custom_resource_made_anew_takes_its_children_over(case: Case) -> anyhow::Result<()> {
+async fn orphans_of_an_earlier_custom_resource_are_adopted(case: Case) -> anyhow::Result<()> {
     let resource = case.define(&Crd::new("Web")).await?;
     let first = Process::start(&case, &make_cr(&case, &resource).await?).await?;
     first.apply(&config("c", &json!({"a": "1"}))).await?;
@@ -650,7 +740,13 @@ async fn a_custom_resource_made_anew_takes_its_children_over(case: Case) -> anyh
     })
     .await?;
     let second = Process::start(&case, &make_cr(&case, &resource).await?).await?;
-    let child = second.apply(&config("c", &json!({"a": "1"}))).await?;
+    let wanted = config("c", &json!({"a": "1"}));
+    let refused = second.apply(&wanted).await;
+    assert!(
+        matches!(refused, Err(Error::NotOwned { .. })),
+        "{refused:?}"
+    );
+    let child = second.apply_with(&wanted, ADOPT).await?;
     assert_eq!(child.object.owner_uid(), Some(&*second.owner.uid));
     let owners = child.object.details().owner_references;
     assert_eq!(

@@ -23,6 +23,7 @@ mod harness_works;
 mod leader;
 mod misbehaving;
 mod operator;
+mod ownership;
 mod pipelines;
 mod ports;
 mod reclaim;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         leader::tests(),
         misbehaving::tests(),
         operator::tests(),
+        ownership::tests(),
         pipelines::tests(),
         ports::tests(),
         reclaim::tests(),

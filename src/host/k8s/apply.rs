@@ -10,7 +10,7 @@ use super::super::arguments::{self, Reference};
 use super::super::session::{Ending, Session, Write, live};
 use super::super::{Answer, invalid};
 use super::write;
-use crate::apply::{self, Action, Desired, Options};
+use crate::apply::{self, Action, Desired, Obstacle, Options};
 use crate::clock;
 use crate::cluster::request::Propagation;
 use crate::model::{Gvk, Object, yaml};
@@ -29,20 +29,21 @@ mod functions {
     /// The custom resource owns what is applied: it goes when the custom resource goes, is repaired
     /// when somebody changes it, and is deleted when a later run no longer applies it. A namespaced
     /// object without a namespace goes to the custom resource's. Keys whose value is `()` are left
-    /// out.
+    /// out. An existing object that the custom resource does not own is refused, so that nobody can have
+    /// somebody else's object changed and deleted by giving a custom resource its name.
     ///
     /// - `object`: an object, an array of objects (applied in their order), or a YAML text of one or
     ///   more documents.
     /// - `options`: optional:
     ///   `owner: false` (no owner, no pruning: for objects that are shared),
     ///   `force` (whether fields are taken from other managers; by default from owned objects),
-    ///   `adopt: true` (takes an object over that another controls),
+    ///   `adopt: true` (takes over an existing object that the custom resource does not own),
     ///   `recreate: true` (deletes and makes anew what cannot be changed so).
     ///
     /// Returns the live object with its status, or an array of them for an array or a text.
     ///
-    /// Errors: `invalid`, with a hint when a field cannot be changed; `conflict` when another manager
-    /// or controller has a claim; `kind_absent` when the cluster does not know the kind; `forbidden`.
+    /// Errors: `not_owned` when the object exists and the custom resource does not own it; `invalid`,
+    /// with a hint when a field cannot be changed; `conflict` when another manager owns a field; `kind_absent` when the cluster does not know the kind; `forbidden`.
     ///
     /// ```rhai,no_run
     /// let config = k8s_apply(#{
@@ -64,6 +65,9 @@ mod functions {
 
     /// Applies an object, or deletes it: `if`, in the world of things that should exist.
     ///
+    /// Only what the custom resource owns is deleted: an object of that name that somebody else made
+    /// stays as it is.
+    ///
     /// - `present`: whether the object shall exist.
     /// - `object`: as for `k8s_apply`.
     ///
@@ -82,7 +86,13 @@ mod functions {
             return all(&cx, &object, Options::default());
         }
         for object in objects(&object)? {
-            write::one(&cx, &Reference::of(&object)?, Propagation::Background)?;
+            let reference = Reference::of(&object)?;
+            write::one(
+                &cx,
+                &reference,
+                Propagation::Background,
+                write::Scope::Owned,
+            )?;
         }
         Ok(Dynamic::UNIT)
     }
@@ -236,8 +246,29 @@ fn ended(
             script::end(cx, Arc::new(Ending::Waiting { on, objects }))
         }
         apply::Error::OwnerGone { .. } => script::end(cx, Arc::new(Ending::Gone)),
+        apply::Error::Former { obstacle, .. } => former(cx, session, &obstacle),
+        apply::Error::NotOwned { ref obstacle, .. } => {
+            session.note_obstacle(obstacle);
+            HostError::from(error).into()
+        }
         error => HostError::from(error).into(),
     }
+}
+
+/// Ends the run until garbage collection has removed what an earlier custom resource owned.
+pub(crate) fn former(
+    cx: &NativeCallContext,
+    session: &Session,
+    obstacle: &Obstacle,
+) -> Box<rhai::EvalAltResult> {
+    session.note_obstacle(obstacle);
+    let object = obstacle.live.object_ref();
+    let on = format!(
+        "{object}: it belongs to an earlier {} and is being removed by garbage collection",
+        session.setup.owner.cr
+    );
+    let objects = BTreeSet::from([object]);
+    script::end(cx, Arc::new(Ending::Waiting { on, objects }))
 }
 
 /// What a script wants to exist.
@@ -291,7 +322,7 @@ fn options_of(options: Map) -> Answer<Options> {
     let options = Options {
         owner: given.take_bool("owner")?.unwrap_or(default.owner),
         force: given.take_bool("force")?,
-        adopt: given.take_bool("adopt")?.unwrap_or(default.adopt),
+        adopt: given.take_bool("adopt")?,
         recreate: given.take_bool("recreate")?.unwrap_or(default.recreate),
     };
     given.finish(&["owner", "force", "adopt", "recreate"])?;

@@ -11,7 +11,7 @@ mod write;
 
 use rhai::Module;
 
-pub(super) use self::apply::{apply, create};
+pub(super) use self::apply::{apply, create, former};
 pub(super) use self::read::read;
 pub(super) use self::write::{delete, propagation};
 

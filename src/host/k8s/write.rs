@@ -12,7 +12,7 @@ use super::super::session::{Session, Write, live};
 use super::super::{Answer, invalid};
 use super::json_patch;
 use super::read::read;
-use crate::apply::diff;
+use crate::apply::{Claim, diff};
 use crate::clock;
 use crate::cluster::request::{DeleteOptions, Deleted, PatchKind, Propagation};
 use crate::model::{Object, ObjectRef};
@@ -126,18 +126,28 @@ pub(crate) fn delete(
     propagation: Propagation,
 ) -> Answer<()> {
     let Some(objects) = object.read_lock::<Array>() else {
-        return one(cx, &Reference::of(object)?, propagation);
+        return one(cx, &Reference::of(object)?, propagation, Scope::Any);
     };
     let references: Vec<_> = objects.iter().map(Reference::of).collect::<Answer<_>>()?;
     references
         .iter()
-        .try_for_each(|reference| one(cx, reference, propagation))
+        .try_for_each(|reference| one(cx, reference, propagation, Scope::Any))
+}
+
+/// Which objects a deletion is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All.
+    Any,
+    /// Those that the custom resource owns; others count as absent.
+    Owned,
 }
 
 pub(super) fn one(
     cx: &NativeCallContext,
     reference: &Reference,
     propagation: Propagation,
+    scope: Scope,
 ) -> Answer<()> {
     let session = Session::of(cx)?;
     let since = clock::now();
@@ -154,9 +164,14 @@ pub(super) fn one(
         if found.deleting {
             return Ok((object.to_string(), "is being deleted"));
         }
+        let foreign = Claim::of(&session.setup.owner, &found) != Claim::Own;
+        if scope == Scope::Owned && foreign {
+            return Ok((object.to_string(), "not owned, left"));
+        }
+        let uid = (scope == Scope::Owned).then(|| found.uid.to_string());
         let options = DeleteOptions {
             propagation,
-            uid: reference.uid.clone(),
+            uid: reference.uid.clone().or(uid),
             ..DeleteOptions::default()
         };
         let result = match cluster.delete(&object, &options).await? {

@@ -156,7 +156,7 @@ fn options(given: Options) -> apply::Options {
     apply::Options {
         owner: given.owner.unwrap_or(default.owner),
         force: given.force.or(default.force),
-        adopt: given.adopt.unwrap_or(default.adopt),
+        adopt: given.adopt.or(default.adopt),
         recreate: given.recreate.unwrap_or(default.recreate),
     }
 }

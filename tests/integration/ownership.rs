@@ -1,0 +1,220 @@
+//! What a custom resource must not take: objects that exist already and belong to somebody else, on a
+//! real API server.
+
+use anyhow::ensure;
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::api::events::v1::Event;
+use kube::Api;
+use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
+use libtest_mimic::Trial;
+use serde_json::{Value, json};
+
+use crate::harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
+
+pub(crate) fn tests() -> Vec<Trial> {
+    trials![
+        a_tenants_name_takes_no_service,
+        a_watch_that_adopts_says_so,
+        a_secret_of_another_is_no_generated_one,
+        what_is_not_owned_is_not_deleted_by_ensure,
+        children_of_an_earlier_custom_resource_are_waited_for,
+    ]
+}
+
+const WATCHES: &str = "- {group: '{group}', version: v1, kind: Web, role: web}";
+
+const SERVICE: &str = r#"
+    k8s_apply(#{apiVersion: "v1", kind: "Service", metadata: #{name: meta.name},
+                spec: #{selector: #{app: "tenant"}, ports: [#{port: 5432}]}});
+"#;
+
+/// A tenant's custom resource.
+async fn make(case: &Case, webs: &Api<DynamicObject>, name: &str) -> anyhow::Result<()> {
+    let web = json!({
+        "apiVersion": format!("{}/v1", case.group), "kind": "Web",
+        "metadata": {"name": name}, "spec": {},
+    });
+    let web = serde_json::from_value(web)?;
+    webs.create(&PostParams::default(), &web).await?;
+    Ok(())
+}
+
+/// Waits for a condition of that type and reason; returns its message.
+async fn until(
+    webs: &Api<DynamicObject>,
+    name: &str,
+    kind: &str,
+    reason: &str,
+) -> anyhow::Result<String> {
+    eventually(SOON, reason, || async {
+        let web = webs.get(name).await?;
+        let list = web.data["status"]["conditions"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let is = |entry: &&Value| entry["type"] == kind && entry["reason"] == reason;
+        let found = list.iter().find(is);
+        let message = found.map(|entry| entry["message"].as_str().unwrap_or_default().to_owned());
+        message.ok_or_else(|| anyhow::anyhow!("{list:?}"))
+    })
+    .await
+}
+
+async fn until_gone(webs: &Api<DynamicObject>, name: &str) -> anyhow::Result<()> {
+    eventually(SOON, "the end of the custom resource", || async {
+        let left = webs.get_opt(name).await?;
+        ensure!(left.is_none(), "{left:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// Somebody else's Service `db`.
+async fn make_service(case: &Case) -> anyhow::Result<Service> {
+    let service = json!({
+        "metadata": {"name": "db"},
+        "spec": {"selector": {"app": "database"}, "ports": [{"port": 5432}]},
+    });
+    let service = serde_json::from_value(service)?;
+    let services = case.objects::<Service>();
+    Ok(services.create(&PostParams::default(), &service).await?)
+}
+
+async fn a_tenants_name_takes_no_service(case: Case) -> anyhow::Result<()> {
+    let webs = case.api(&case.define(&Crd::new("Web")).await?);
+    let project = Project::new(&case, WATCHES)?.with_role(&case, "web", SERVICE)?;
+    let services = case.objects::<Service>();
+    let before = make_service(&case).await?;
+    let _operator = Operator::of(&case, &project).start().await?;
+    make(&case, &webs, "db").await?;
+    let message = until(&webs, "db", "Ready", "Failed").await?;
+    assert!(
+        message.contains("it has no owner") && message.contains("hint: set `adopt: true`"),
+        "{message}"
+    );
+    let after = services.get("db").await?;
+    assert_eq!(
+        after.metadata.resource_version,
+        before.metadata.resource_version
+    );
+    // The deletion of the custom resource takes nothing along that was never its own.
+    webs.delete("db", &DeleteParams::default()).await?;
+    until_gone(&webs, "db").await?;
+    assert!(
+        services
+            .get("db")
+            .await?
+            .metadata
+            .deletion_timestamp
+            .is_none()
+    );
+    // Once the Service is out of the way, the role runs without being asked.
+    make(&case, &webs, "db").await?;
+    until(&webs, "db", "Ready", "Failed").await?;
+    services.delete("db", &DeleteParams::default()).await?;
+    until(&webs, "db", "Ready", "Reconciled").await?;
+    let own = services.get("db").await?;
+    let owners = own.metadata.owner_references.unwrap_or_default();
+    assert_eq!(owners[0].kind, "Web");
+    Ok(())
+}
+
+async fn a_watch_that_adopts_says_so(case: Case) -> anyhow::Result<()> {
+    let webs = case.api(&case.define(&Crd::new("Web")).await?);
+    let watches = WATCHES.replace("role: web", "role: web, adopt: true");
+    let project = Project::new(&case, &watches)?.with_role(&case, "web", SERVICE)?;
+    make_service(&case).await?;
+    let _operator = Operator::of(&case, &project).start().await?;
+    make(&case, &webs, "db").await?;
+    until(&webs, "db", "Ready", "Reconciled").await?;
+    let service = case.objects::<Service>().get("db").await?;
+    let owners = service.metadata.owner_references.unwrap_or_default();
+    assert_eq!(owners[0].controller, Some(true));
+    eventually(SOON, "an Event", || async {
+        let events = case.objects::<Event>().list(&ListParams::default()).await?;
+        let told = |event: &Event| {
+            let note = event.note.as_deref().unwrap_or_default();
+            event.reason.as_deref() == Some("Adopted")
+                && event.type_.as_deref() == Some("Normal")
+                && note.contains("Service")
+        };
+        ensure!(events.items.iter().any(told), "no such Event");
+        Ok(())
+    })
+    .await
+}
+
+async fn a_secret_of_another_is_no_generated_one(case: Case) -> anyhow::Result<()> {
+    let webs = case.api(&case.define(&Crd::new("Web")).await?);
+    let script = r#"ensure_secret("admin", || #{password: "generated-value"});"#;
+    let project = Project::new(&case, WATCHES)?.with_role(&case, "web", script)?;
+    case.apply(
+        "{apiVersion: v1, kind: Secret, metadata: {name: admin}, stringData: {password: planted}}",
+    )
+    .await?;
+    let _operator = Operator::of(&case, &project).start().await?;
+    make(&case, &webs, "a").await?;
+    let message = until(&webs, "a", "Ready", "Failed").await?;
+    assert!(message.contains("read it with k8s_get"), "{message}");
+    Ok(())
+}
+
+async fn what_is_not_owned_is_not_deleted_by_ensure(case: Case) -> anyhow::Result<()> {
+    let webs = case.api(&case.define(&Crd::new("Web")).await?);
+    let script = r#"
+        k8s_apply(#{apiVersion: "v1", kind: "ConfigMap", metadata: #{name: "own"}});
+        for name in ["own", "theirs"] {
+            k8s_ensure(false, #{apiVersion: "v1", kind: "ConfigMap", metadata: #{name: name}});
+        }
+    "#;
+    let project = Project::new(&case, WATCHES)?.with_role(&case, "web", script)?;
+    case.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}}")
+        .await?;
+    let maps = case.objects::<ConfigMap>();
+    let _operator = Operator::of(&case, &project).start().await?;
+    make(&case, &webs, "a").await?;
+    until(&webs, "a", "Ready", "Reconciled").await?;
+    assert!(
+        maps.get("theirs")
+            .await?
+            .metadata
+            .deletion_timestamp
+            .is_none()
+    );
+    Ok(())
+}
+
+async fn children_of_an_earlier_custom_resource_are_waited_for(case: Case) -> anyhow::Result<()> {
+    let webs = case.api(&case.define(&Crd::new("Web")).await?);
+    let script = r#"
+        k8s_apply(#{apiVersion: "v1", kind: "ConfigMap", metadata: #{name: "c"}});
+    "#;
+    let project = Project::new(&case, WATCHES)?.with_role(&case, "web", script)?;
+    let maps = case.objects::<ConfigMap>();
+    // The finalizer keeps the child while garbage collection removes it.
+    let left = json!({"metadata": {
+        "name": "c", "finalizers": ["example.com/hold"], "ownerReferences": [{
+            "apiVersion": format!("{}/v1", case.group), "kind": "Web", "name": "a",
+            "uid": "00000000-0000-4000-8000-000000000000", "controller": true,
+        }],
+    }});
+    let left = serde_json::from_value(left)?;
+    let left = maps.create(&PostParams::default(), &left).await?;
+    let _operator = Operator::of(&case, &project).start().await?;
+    make(&case, &webs, "a").await?;
+    let message = until(&webs, "a", "Ready", "Waiting").await?;
+    assert!(message.contains("garbage collection"), "{message}");
+    eventually(SOON, "the collector", || async {
+        let child = maps.get("c").await?;
+        ensure!(child.metadata.deletion_timestamp.is_some(), "not yet");
+        Ok(())
+    })
+    .await?;
+    let release = json!({"metadata": {"finalizers": null}});
+    let release = kube::api::Patch::Merge(release);
+    maps.patch("c", &kube::api::PatchParams::default(), &release)
+        .await?;
+    until(&webs, "a", "Ready", "Reconciled").await?;
+    assert_ne!(maps.get("c").await?.metadata.uid, left.metadata.uid);
+    Ok(())
+}
