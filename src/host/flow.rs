@@ -325,6 +325,7 @@ pub(super) fn include(cx: &NativeCallContext, name: &str, vars: &Dynamic) -> Ans
     let vars = value::to_dynamic(&Value::Object(vars));
     let mut variables = session.variables();
     variables.insert("vars", vars.clone());
+    session.setup.redactor.exempt(&role.words);
     session.included.lock().push(Included {
         role: Arc::clone(role),
         vars,

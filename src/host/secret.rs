@@ -1,4 +1,4 @@
-//! Secrets that a role makes once, and the way out of redaction: `ensure_secret`, `reveal`.
+//! Secrets that a role makes once, and what is redacted: `ensure_secret`, `secret`, `reveal`.
 
 use std::sync::Arc;
 
@@ -66,15 +66,42 @@ mod functions {
         Ok(texts(&secret))
     }
 
-    /// Lets a value out of redaction, for what lies in a Secret and is none, e.g. a user's name.
+    /// Marks a value as secret that did not come from a Secret, e.g. a token in an answer. It is redacted
+    /// wherever it turns up in logs, Events, conditions and the status, even if the custom resource or the
+    /// role contains it.
+    ///
+    /// - `value`: a text of six characters or more.
+    ///
+    /// Returns it.
+    ///
+    /// Errors: `invalid` for a shorter text, which cannot be redacted.
+    ///
+    /// ```rhai,no_run
+    /// let token = secret(from_json(spec.license).token);
+    /// log_info(`the license is ${token}`);
+    /// ```
+    #[rhai_fn(name = "secret", volatile, return_raw)]
+    pub fn secret(cx: NativeCallContext, value: &str) -> Answer<String> {
+        let session = Session::of(&cx)?;
+        if !session.setup.redactor.mark(value) {
+            let hint = "hint: values of fewer than 6 characters cannot be redacted";
+            return Err(invalid(format!(
+                "cannot mark the value as secret: it is too short; {hint}"
+            )));
+        }
+        session.check_secrets()?;
+        Ok(value.to_owned())
+    }
+
+    /// Lets a value out of redaction that a Secret holds and that is not secret, e.g. the name of a user.
     ///
     /// - `value`: a text that `k8s_get` or `ensure_secret` read.
     ///
     /// Returns it.
     ///
     /// ```rhai,no_run
-    /// let secret = ensure_secret("login", || #{user: "administrator", password: random_password(24)});
-    /// set_status(#{user: reveal(secret.user)});
+    /// let login = ensure_secret("login", || #{user: `admin-${meta.name}`, password: random_password(24)});
+    /// set_status(#{user: reveal(login.user)});
     /// ```
     #[rhai_fn(name = "reveal", volatile, return_raw)]
     pub fn reveal(cx: NativeCallContext, value: &str) -> Answer<String> {
@@ -125,6 +152,7 @@ fn made(
     let texts = texts.ok_or_else(|| invalid("ensure_secret: expected a map of texts"))?;
     let redact = texts.values().filter_map(|value| value.as_str());
     redact.for_each(|value| session.setup.redactor.add(value));
+    session.check_secrets()?;
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": texts,
     });

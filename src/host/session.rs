@@ -19,7 +19,7 @@ use crate::model::condition::Condition;
 use crate::model::redact::Redactor;
 use crate::model::{Object, ObjectRef};
 use crate::role::{Role, Roles};
-use crate::script::{self, Run, Variables, value};
+use crate::script::{self, HostError, Run, Variables, value};
 
 /// What a session is made of.
 pub struct Setup {
@@ -190,6 +190,7 @@ impl Gathered {
 impl Session {
     /// A session of a run that begins now.
     pub fn new(setup: Setup) -> Self {
+        setup.redactor.exempt(&setup.role.words);
         Self {
             started: clock::now(),
             included: Mutex::default(),
@@ -275,6 +276,21 @@ impl Session {
             self.trace(function, since, object, || words(error));
         }
         answer
+    }
+
+    /// Learns what an object that was read or written keeps secret.
+    pub(super) fn learn(&self, object: &Object) -> Result<(), HostError> {
+        self.setup.redactor.learn(object);
+        self.check_secrets()
+    }
+
+    /// Fails if the run knows more secrets than it can recognize in texts.
+    pub(super) fn check_secrets(&self) -> Result<(), HostError> {
+        let hint = "hint: read fewer Secrets, by name or by label";
+        self.setup
+            .redactor
+            .check()
+            .map_err(|error| HostError::new("limit", format!("{error}; {hint}")))
     }
 
     /// Notes that an object was read; what cannot be watched is no subscription.

@@ -41,6 +41,14 @@ impl Run<'_> {
         let result = self.context.pool.run(job).await;
         self.report.script_took = started.elapsed();
         self.gathered = std::mem::take(&mut *session.gathered());
+        if !self.redactor.is_ready() {
+            // It may take a second, and the threads of the runtime serve other runs.
+            let redactor = self.redactor.clone();
+            let prepared = tokio::task::spawn_blocking(move || redactor.prepare());
+            if let Err(error) = prepared.await {
+                tracing::error!(%error, "cannot prepare redaction");
+            }
+        }
         match result {
             Ok(_) => Outcome::Done.into(),
             Err(error) => {

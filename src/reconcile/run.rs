@@ -43,8 +43,7 @@ impl<'a> Run<'a> {
             Mode::Plan => context.cluster.with_dry_run(),
             Mode::Operator | Mode::Once => context.cluster.clone(),
         };
-        let redactor = Redactor::default();
-        redactor.learn(&input.cr);
+        let redactor = Redactor::new(&input.cr);
         Self {
             context,
             input,

@@ -14,6 +14,7 @@ use twox_hash::XxHash3_64;
 
 use crate::model::Problem;
 use crate::model::problem::Severity;
+use crate::model::redact::WordSet;
 
 /// Folders of a role that are read.
 const FOLDERS: [&str; 6] = ["tasks", "defaults", "vars", "templates", "files", "meta"];
@@ -68,6 +69,16 @@ impl Folder {
             files: walk.files,
             path: path.to_owned(),
         })
+    }
+
+    /// The words of all files that are text.
+    pub(super) fn words(&self) -> WordSet {
+        let mut words = WordSet::default();
+        let texts = self.files.values();
+        texts
+            .filter_map(|bytes| str::from_utf8(bytes).ok())
+            .for_each(|text| words.add_text(text));
+        words
     }
 
     /// The bytes of a file.

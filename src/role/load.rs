@@ -79,6 +79,7 @@ impl Loading<'_> {
                 .collect(),
             permissions,
             inputs,
+            words: Arc::new(self.folder.words()),
         })
     }
 

@@ -38,6 +38,7 @@ pub use snake_case::{snake_case, snake_case_keys};
 pub use variables::variables;
 
 use crate::model::Problem;
+use crate::model::redact::WordSet;
 use crate::script::{Engine, Program};
 
 /// What roles are compiled with.
@@ -74,6 +75,8 @@ pub struct Role {
     pub permissions: Permissions,
     /// What the spec of its custom resource looks like, of `meta/main.yaml`.
     pub inputs: BTreeMap<String, Input>,
+    /// Words of its files: what stands in them is no secret.
+    pub words: Arc<WordSet>,
 }
 
 /// What a role runs: a script or a pipeline.

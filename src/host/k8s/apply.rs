@@ -174,7 +174,7 @@ fn one(
             .await)
         };
         let applied = script::block_on(cx, call)?.map_err(|error| ended(cx, session, error))?;
-        session.setup.redactor.learn(&applied.object);
+        session.learn(&applied.object)?;
         session.note(&applied);
         session.trace(
             "k8s_apply",
@@ -201,7 +201,7 @@ pub(crate) fn create(cx: &NativeCallContext, object: &Dynamic) -> Answer<Arc<Obj
     let answer = script::block_on(cx, call)
         .and_then(|created| created.map_err(|error| ended(cx, &session, error)));
     let created = session.trace_failure("k8s_create", since, || name_of(object), answer)?;
-    setup.redactor.learn(&created.object);
+    session.learn(&created.object)?;
     let mut gathered = session.gathered();
     gathered.unreachable |= created.unreachable;
     gathered.actions.note(if created.new {
@@ -303,6 +303,7 @@ fn desired(session: &Session, object: &Dynamic, nameless: bool) -> Answer<Desire
             .setup
             .redactor
             .learn_value(&serde_json::from_slice(&json).unwrap_or_default());
+        session.check_secrets()?;
     }
     Ok(Desired {
         gvk,

@@ -138,7 +138,7 @@ pub(crate) async fn read(
         read => read?,
     };
     if let Some(found) = &read.object {
-        setup.redactor.learn(found);
+        session.learn(found)?;
     }
     session.note_read(object.clone(), read.object.as_ref(), read.subscribed);
     Ok((object, read.object))
@@ -176,7 +176,7 @@ fn list(cx: &NativeCallContext, gvk: &Gvk, options: Map) -> Answer<Array> {
     });
     let (query, read) = session.trace_failure("k8s_list", since, || gvk.kind_group(), answer)?;
     for object in &read.objects {
-        setup.redactor.learn(object);
+        session.learn(object)?;
     }
     let items = read.objects.iter().map(live).collect();
     let count = read.objects.len();

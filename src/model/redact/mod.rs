@@ -1,0 +1,435 @@
+//! Keeps values of Secrets out of what leaves a run: logs, statuses, Events, errors, traces.
+//!
+//! A run knows the values of the Secrets that it read or wrote. Each is recognized as a whole and line by
+//! line, in base64, and under up to three levels of escapes (JSON within JSON, YAML, Rust), with any white
+//! space between its words. What a script derives from a value otherwise, a hash or a part, is not
+//! recognized.
+//!
+//! No secret is a value of fewer than six characters, and a value that is public anyway: it stands in the
+//! custom resource of the run (its status apart), it is the name of an object that the run saw, it stands
+//! in a file of the role, or Kubernetes itself uses the word. Values of fewer than twelve characters match
+//! whole words only. Keys of trees are never masked.
+
+mod fold;
+mod matcher;
+mod words;
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use serde_json::{Value, json};
+
+use self::fold::{Folded, fold};
+use self::matcher::{Form, Matcher, Origin};
+pub use self::words::WordSet;
+use self::words::fingerprint;
+use super::Object;
+
+/// Replaces a secret.
+pub const MASK: &str = "[redacted]";
+/// Replaces every text of a run that knows more than it can recognize.
+pub const WITHHELD: &str =
+    "[redacted: the run knows more values of Secrets than can be recognized]";
+/// Shorter values are not redacted: they would blot out ordinary words.
+const MIN_CHARS: usize = 6;
+/// How many bytes of spellings a run may know, a long one counted with its first 128 characters. Automata
+/// for as many take some 25 MB, and half a second to build.
+const MAX_HEADS: usize = 2 << 20;
+/// How many bytes of spellings a run may know, each counted whole. They are kept and compared only.
+const MAX_BYTES: usize = 16 << 20;
+/// Longer texts are cut: they are for people, and the time that masking takes grows with them.
+const MAX_TEXT: usize = 1 << 20;
+/// How much is hidden before such a cut: more than the part of a spelling by which it is recognized.
+const MAX_CUT: usize = 4 << 10;
+/// How often escapes are undone: a value in an annotation of JSON, in an object written as JSON, in a log
+/// message that quotes it.
+const MAX_LEVELS: usize = 3;
+
+/// The run knows more values of Secrets than it can recognize.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot redact texts: the run knows more than {} MiB of values of Secrets", MAX_HEADS >> 20)]
+pub struct TooManySecrets;
+
+/// The secrets that one run knows. Clones share them.
+#[derive(Clone, Default)]
+pub struct Redactor(Arc<RwLock<Known>>);
+
+#[derive(Default)]
+struct Known {
+    matcher: Matcher,
+    /// Values that were learned, by fingerprint.
+    learned: HashSet<u64>,
+    /// Values that the author let out.
+    revealed: HashSet<u64>,
+    /// Values that the author marked as secret, whatever else speaks against it.
+    marked: HashSet<u64>,
+    /// Names of objects.
+    names: WordSet,
+    /// Words of the files of roles.
+    files: Vec<Arc<WordSet>>,
+    cr: Option<Arc<Object>>,
+    /// Words of the custom resource, read when they are first asked for.
+    cr_words: OnceLock<WordSet>,
+}
+
+impl Redactor {
+    /// Returns a redactor for a run on a custom resource, whose own strings are no secrets.
+    pub fn new(cr: &Arc<Object>) -> Self {
+        let known = Known {
+            cr: Some(Arc::clone(cr)),
+            ..Known::default()
+        };
+        let redactor = Self(Arc::new(RwLock::new(known)));
+        redactor.learn(cr);
+        redactor
+    }
+
+    /// Learns the values of an object if it is a Secret; the names of any object are no secrets.
+    pub fn learn(&self, object: &Object) {
+        {
+            let names = &mut self.0.write().names;
+            names.add(&object.name);
+            object.namespace.iter().for_each(|name| names.add(name));
+        }
+        if is_secret(&object.gvk.group, &object.gvk.kind) {
+            self.learn_data(&object.value());
+        }
+    }
+
+    /// Learns the values of a tree if it is a Secret, e.g. one that is about to be applied.
+    pub fn learn_value(&self, object: &Value) {
+        if object["apiVersion"] == "v1" && object["kind"] == "Secret" {
+            self.learn_data(object);
+        }
+    }
+
+    /// Learns the values of a patch of a Secret: one that is merged, or the steps of a JSON patch.
+    pub fn learn_patch(&self, patch: &Value) {
+        let Some(steps) = patch.as_array() else {
+            return self.learn_data(patch);
+        };
+        for step in steps {
+            // What is put at `/data/password` is `{"data": {"password": …}}`.
+            let path = step["path"].as_str().unwrap_or_default();
+            let whole = path.rsplit('/').filter(|key| !key.is_empty());
+            let whole = whole.fold(step["value"].clone(), |value, key| json!({key: value}));
+            self.learn_data(&whole);
+        }
+    }
+
+    fn learn_data(&self, secret: &Value) {
+        let mut known = self.0.write();
+        known.learn_data(secret);
+        // Copies of the Secret, such as the one that kubectl keeps.
+        for annotation in leaves(&secret["metadata"]["annotations"]) {
+            if annotation.trim_start().starts_with('{')
+                && let Ok(copy) = serde_json::from_str(&annotation)
+            {
+                known.learn_data(&copy);
+            }
+        }
+    }
+
+    /// Learns one value, e.g. a password that was just made.
+    pub fn add(&self, value: &str) {
+        self.0.write().learn(value, false);
+    }
+
+    /// Learns a value that is secret whatever else speaks against it; false if it is too short.
+    pub fn mark(&self, value: &str) -> bool {
+        let value = value.trim();
+        if is_short(value) {
+            return false;
+        }
+        let mut known = self.0.write();
+        let fingerprint = fingerprint(value);
+        known.revealed.remove(&fingerprint);
+        known.marked.insert(fingerprint);
+        known.learn(value, true);
+        true
+    }
+
+    /// Lets a value pass from now on: the author's explicit way out.
+    pub fn reveal(&self, value: &str) {
+        let mut known = self.0.write();
+        let fingerprint = fingerprint(value.trim());
+        known.marked.remove(&fingerprint);
+        known.revealed.insert(fingerprint);
+    }
+
+    /// Lets the words of a role's files pass.
+    pub fn exempt(&self, words: &Arc<WordSet>) {
+        let files = &mut self.0.write().files;
+        if !files.iter().any(|known| Arc::ptr_eq(known, words)) {
+            files.push(Arc::clone(words));
+        }
+    }
+
+    /// Whether a text can be masked at once; else it may take a second.
+    pub fn is_ready(&self) -> bool {
+        self.0.read().matcher.is_built()
+    }
+
+    /// Does the part of the work that grows with the secrets and not with the texts.
+    pub fn prepare(&self) {
+        drop(self.built());
+    }
+
+    /// Fails if the run knows more than it can recognize: every text is withheld then.
+    pub fn check(&self) -> Result<(), TooManySecrets> {
+        if self.0.read().is_full() {
+            return Err(TooManySecrets);
+        }
+        Ok(())
+    }
+
+    /// Returns the text with every known secret masked. A text of more than 1 MiB is cut.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let known = self.built();
+        if known.is_full() {
+            return WITHHELD.into();
+        }
+        known.text(text)
+    }
+
+    /// Masks the strings and numbers of a tree.
+    pub fn value(&self, value: &mut Value) {
+        let known = self.built();
+        if known.matcher.is_empty() {
+            return;
+        }
+        let mut left = vec![value];
+        while let Some(value) = left.pop() {
+            match value {
+                Value::Array(items) => left.extend(items),
+                Value::Object(map) => left.extend(map.values_mut()),
+                Value::String(_) | Value::Number(_) if known.is_full() => *value = WITHHELD.into(),
+                Value::String(text) => {
+                    if let Cow::Owned(masked) = known.text(text) {
+                        *text = masked;
+                    }
+                }
+                Value::Number(number) => {
+                    let text = number.to_string();
+                    if !is_short(&text) && known.text(&text) == MASK {
+                        *value = MASK.into();
+                    }
+                }
+                Value::Null | Value::Bool(_) => {}
+            }
+        }
+    }
+
+    /// The secrets, ready to be searched for.
+    fn built(&self) -> RwLockReadGuard<'_, Known> {
+        let known = self.0.read();
+        if known.matcher.is_built() {
+            return known;
+        }
+        drop(known);
+        let mut known = self.0.write();
+        if !known.is_full() {
+            known.matcher.build();
+        }
+        RwLockWriteGuard::downgrade(known)
+    }
+}
+
+impl Known {
+    fn is_full(&self) -> bool {
+        self.matcher.head_bytes() > MAX_HEADS
+            || self.matcher.bytes() > MAX_BYTES
+            || self.matcher.is_broken()
+    }
+
+    fn learn_data(&mut self, secret: &Value) {
+        for text in leaves(&secret["stringData"]) {
+            self.learn(&text, false);
+        }
+        for text in leaves(&secret["data"]) {
+            let plain = STANDARD.decode(&*text).map(String::from_utf8);
+            match plain.ok().and_then(Result::ok) {
+                Some(plain) => self.learn(&plain, false),
+                // A binary value has no plain form that could turn up in a text.
+                None => self.learn(&text, false),
+            }
+        }
+    }
+
+    /// Learns how a value may turn up, unless it is an ordinary word and not `marked`.
+    fn learn(&mut self, value: &str, marked: bool) {
+        let trimmed = value.trim();
+        if is_short(trimmed) || self.is_full() || !marked && words::is_common(trimmed) {
+            return;
+        }
+        let whole = fingerprint(trimmed);
+        if !self.learned.insert(whole) && !marked {
+            return;
+        }
+        let mut is_covered = true;
+        for line in trimmed.split(['\n', '\r']).map(str::trim) {
+            if is_short(line) {
+                is_covered &= line.is_empty();
+            } else if marked || !words::is_structure(line) {
+                let line_of = Origin {
+                    line: fingerprint(line),
+                    value: whole,
+                };
+                self.matcher.add(&fold(line), Form::Text, line_of);
+            }
+        }
+        let origin = Origin {
+            line: whole,
+            value: whole,
+        };
+        if !is_covered {
+            self.matcher.add(&fold(trimmed), Form::Text, origin);
+        }
+        // Base64 of either alphabet, without the padding, so that both forms are found.
+        for value in [value, trimmed] {
+            for encoded in [STANDARD_NO_PAD.encode(value), URL_SAFE_NO_PAD.encode(value)] {
+                self.matcher.add(&encoded, Form::Base64, origin);
+            }
+        }
+    }
+
+    fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.matcher.is_empty() {
+            return text.into();
+        }
+        let whole = text;
+        let text = &whole[..whole.floor_char_boundary(MAX_TEXT)];
+        let mut found = Vec::new();
+        let mut folded = Some(Folded::new(text));
+        for _ in 0..=MAX_LEVELS {
+            let Some(level) = folded else { break };
+            let mut at_level = Vec::new();
+            let is_secret = |origin| self.is_secret(origin);
+            self.matcher.find(level.text(), &is_secret, &mut at_level);
+            found.extend(at_level.iter().map(|range| level.range(range)));
+            folded = level.decoded();
+        }
+        if text.len() < whole.len() {
+            // What begins before the cut could not be compared to its end.
+            let kept = text.len().saturating_sub(MAX_CUT);
+            found.push(kept..whole.len());
+        }
+        masked(whole, found)
+    }
+
+    /// Whether a spelling is to be masked.
+    fn is_secret(&self, origin: Origin) -> bool {
+        self.marked.contains(&origin.value)
+            || !self.is_public(origin.line) && !self.is_public(origin.value)
+    }
+
+    fn is_public(&self, word: u64) -> bool {
+        self.revealed.contains(&word)
+            || self.names.contains(word)
+            || self.files.iter().any(|words| words.contains(word))
+            || self.cr_words().contains(word)
+    }
+
+    fn cr_words(&self) -> &WordSet {
+        self.cr_words.get_or_init(|| {
+            let mut words = WordSet::default();
+            if let Some(cr) = &self.cr {
+                add_words(cr, &mut words);
+            }
+            words
+        })
+    }
+}
+
+/// Adds the strings and numbers of a custom resource, apart from its status, which the role writes. Of a
+/// Secret only its names count.
+fn add_words(cr: &Object, words: &mut WordSet) {
+    if is_secret(&cr.gvk.group, &cr.gvk.kind) {
+        return;
+    }
+    let mut whole = cr.value();
+    if let Some(members) = whole.as_object_mut() {
+        members.remove("status");
+    }
+    let mut left = vec![&whole];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Array(items) => left.extend(items),
+            Value::Object(map) => {
+                map.keys().for_each(|key| words.add(key));
+                left.extend(map.values());
+            }
+            Value::String(text) => {
+                words.add(text);
+                text.lines().for_each(|line| words.add(line));
+            }
+            Value::Number(number) => words.add(&number.to_string()),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+}
+
+/// The text with [`MASK`] in the place of each range; ranges that touch become one.
+fn masked(text: &str, mut ranges: Vec<Range<usize>>) -> Cow<'_, str> {
+    if ranges.is_empty() {
+        return text.into();
+    }
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut masked = String::with_capacity(text.len());
+    let mut last_end = None;
+    for Range { start, end } in ranges {
+        if last_end.is_none_or(|last| start > last) {
+            masked.push_str(&text[last_end.unwrap_or(0)..start]);
+            masked.push_str(MASK);
+        }
+        last_end = last_end.max(Some(end));
+    }
+    masked.push_str(&text[last_end.unwrap_or(0)..]);
+    masked.into()
+}
+
+/// The strings and numbers in a tree. The data of a Secret is a map of strings; what a server refuses
+/// for being none is quoted by it too.
+fn leaves(tree: &Value) -> Vec<Cow<'_, str>> {
+    let mut leaves = Vec::new();
+    let mut left = vec![tree];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Array(items) => left.extend(items),
+            Value::Object(map) => left.extend(map.values()),
+            Value::String(text) => leaves.push(text.into()),
+            Value::Number(number) => leaves.push(number.to_string().into()),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+    leaves
+}
+
+fn is_secret(group: &str, kind: &str) -> bool {
+    group.is_empty() && kind == "Secret"
+}
+
+fn is_short(text: &str) -> bool {
+    text.chars().nth(MIN_CHARS - 1).is_none()
+}
+
+/// Whether a character is a part of a word, next to which a short value is not recognized.
+fn is_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
+}
+
+/// Shows no secret.
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Redactor({} bytes)", self.0.read().matcher.bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests;
