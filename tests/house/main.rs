@@ -3,4 +3,5 @@
 mod dependencies;
 mod files;
 mod layers;
+mod paths;
 mod source;
