@@ -12,9 +12,11 @@ use super::meta::{self, Meta};
 use super::pipeline::Source;
 use super::template_names::{self, Unknown};
 use super::template_operators;
+use super::template_structure::{self, Finding};
 use super::{Loaded, Role, Toolchain};
 use crate::model::Problem;
 use crate::model::findings::Findings;
+use crate::model::problem::Severity;
 use crate::model::yaml::{Content, Node};
 use crate::script::Sources;
 
@@ -137,6 +139,10 @@ impl Loading<'_> {
             for unknown in template_names::unknown(&environment, text) {
                 self.problems.push(self.unknown_name(&file, text, unknown));
             }
+            if template_structure::is_yaml(name) {
+                let findings = template_structure::in_template(text, environment.syntax());
+                self.warn(&file, text, &findings);
+            }
             let called = template_operators::as_calls(text, environment.syntax());
             let called =
                 called.and_then(|text| environment.add_template_owned(name.to_owned(), text));
@@ -159,6 +165,17 @@ impl Loading<'_> {
         match near {
             Some(near) => problem.hint(format!("did you mean {near:?}?")),
             None => problem,
+        }
+    }
+
+    fn warn(&mut self, file: &str, text: &str, findings: &[Finding]) {
+        for finding in findings {
+            let before = text.get(..finding.offset).unwrap_or_default();
+            let (line, column) = (before.matches('\n').count() + 1, column_after(before));
+            let path = self.folder.path.join(file);
+            let problem = Problem::error(path, line, column, finding.message);
+            self.problems
+                .push(problem.severity(Severity::Warning).hint(finding.hint));
         }
     }
 
@@ -188,6 +205,7 @@ impl Loading<'_> {
             };
             if let Some(text) = folder.text(&file, problems) {
                 sources.insert(file.clone(), text);
+                self.warn(&file, text, &template_structure::in_script(text));
             }
         }
         sources

@@ -37,9 +37,12 @@ pub const NAMED: &str = "__named";
 /// A part of a text or a list, as one that is made once.
 pub const LIST: &str = "__list";
 
+/// What a template renders into a variable, or by a macro: neither operators nor filters tell it from data.
+pub const CAPTURED: &str = "__captured";
+
 /// What a template may not call something of its own.
-const OWN: [&str; 9] = [
-    CONCAT, ADD, MULTIPLY, READ, SEARCHED, ITERATED, SLICED, NAMED, LIST,
+const OWN: [&str; 10] = [
+    CONCAT, ADD, MULTIPLY, READ, SEARCHED, ITERATED, SLICED, NAMED, LIST, CAPTURED,
 ];
 
 /// Bytes of plain text in a loop that are worth counting: what is caught in a variable is bounded by
@@ -111,7 +114,11 @@ impl Rewriting<'_> {
     fn statement(&mut self, statement: &Stmt<'_>) {
         match statement {
             Stmt::Template(it) => self.statements(&it.children),
-            Stmt::EmitExpr(it) => self.expression(&it.expr),
+            Stmt::EmitExpr(it) => match &it.expr {
+                // Written as it is rendered.
+                Expr::Call(call) => self.call(call, call.span()),
+                other => self.expression(other),
+            },
             Stmt::EmitRaw(_) | Stmt::Continue(_) | Stmt::Break(_) => {}
             Stmt::ForLoop(it) => {
                 self.expression(&it.target);
@@ -132,6 +139,8 @@ impl Rewriting<'_> {
             }
             Stmt::Set(it) => self.expressions([&it.target, &it.expr]),
             Stmt::SetBlock(it) => {
+                let end = it.target.span().end_offset;
+                self.insert(end, 0, format!(" | {CAPTURED}"));
                 self.expressions([&it.target].into_iter().chain(&it.filter));
                 self.statements(&it.body);
             }
@@ -140,6 +149,7 @@ impl Rewriting<'_> {
                 self.statements(&it.body);
             }
             Stmt::FilterBlock(it) => {
+                self.insert(leftmost(&it.filter), 0, format!("{CAPTURED} | "));
                 self.expression(&it.filter);
                 self.statements(&it.body);
             }
@@ -244,7 +254,14 @@ impl Rewriting<'_> {
             }
             Expr::GetAttr(it) => self.expression(&it.expr),
             Expr::GetItem(it) => self.item(&it.expr, &it.subscript_expr, it.span()),
-            Expr::Call(it) => self.call(it, it.span()),
+            Expr::Call(it) => {
+                let end = it.span().end_offset;
+                let open = self.tokens[self.opening(self.ending(it.span()))].1;
+                let start = self.start(&it.expr, open.start_offset);
+                self.insert(start, 0, format!("{CAPTURED}("));
+                self.call(it, it.span());
+                self.insert(end, 0, ")".to_owned());
+            }
             Expr::List(it) => self.expressions(&it.items),
             Expr::Tuple(it) => self.expressions(&it.items),
             Expr::Map(it) => {
@@ -436,7 +453,7 @@ mod tests {
             ),
             (
                 "{{ a ~ b if c + d else f(*e, g=h ~ i) }}",
-                "{{ __concat(a , b) if __add(c , d) else f(*__read(e), g=__concat(h , i)) }}",
+                "{{ __concat(a , b) if __add(c , d) else __captured(f(*__read(e), g=__concat(h , i))) }}",
             ),
             ("{{ a\n ~ b }}", "{{ __concat(a\n , b) }}"),
         ] {
@@ -524,7 +541,20 @@ mod tests {
         ),
         (
             "{% filter f(*a) %}{% endfilter %}",
-            "{% filter f(*__read(a)) %}{% endfilter %}",
+            "{% filter __captured | f(*__read(a)) %}{% endfilter %}",
+        ),
+        (
+            "{% filter f | g(x) %}{% endfilter %}",
+            "{% filter __captured | f | g(x) %}{% endfilter %}",
+        ),
+        (
+            "{% set a %}{% endset %}{% set n.a | f %}{% endset %}",
+            "{% set a | __captured %}{% endset %}{% set n.a | __captured | f %}{% endset %}",
+        ),
+        (
+            "{{ f(g()) }}{{ (f(1)).h() ~ m.f() | g }}",
+            "{{ f(__captured(g())) }}\
+             {{ __concat(__captured((__captured(f(1))).h()) , __captured(m.f()) | g) }}",
         ),
     ];
 

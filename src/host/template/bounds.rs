@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, Value, context};
 
-use super::reads;
+use super::{placeholders, reads};
 use crate::role::template_operators::{ADD, CONCAT, MULTIPLY};
 
 /// One value, in bytes; what one rendering may write, too: ten times the largest set of objects that we
@@ -111,7 +111,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
         defined(&left, &right)?;
         make(weight(&left).saturating_add(weight(&right)))?;
         reads::read(reads::whole(&left).saturating_add(reads::whole(&right)))?;
-        Ok::<_, Error>(format!("{left}{right}"))
+        placeholders::concatenate(&left, &right)
     });
     environment.add_function(ADD, |left: Value, right: Value| {
         defined(&left, &right)?;
@@ -243,6 +243,11 @@ fn bound(environment: &mut Environment<'_>, name: &'static str, more: fn(&[Value
 fn filter(name: &str, arguments: &[Value]) -> Result<Value, Error> {
     reads::filter(name, arguments)?;
     let made = PLAIN.empty_state().apply_filter(name, arguments)?;
+    let made = match made.as_str() {
+        // Jinja's own mark of what needs no escape, as `escape` sets it.
+        Some(text) if made.is_safe() => text.into(),
+        _ => made,
+    };
     reads::settled_by(name, made)
 }
 

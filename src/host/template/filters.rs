@@ -5,18 +5,22 @@
     reason = "minijinja converts arguments to owned values"
 )]
 
+use std::sync::LazyLock;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use md5::Md5;
-use minijinja::value::{Kwargs, Rest, Serde, ValueKind};
-use minijinja::{Environment, Error, ErrorKind, Value};
+use minijinja::value::{Kwargs, Rest, Serde, ValueKind, ValueOrKwargs};
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
 use serde_json::{Map, Value as Json};
 use sha1::Sha1;
 use sha2::{Sha256, Sha512};
 
 use super::super::{crypto, encoding, text};
+use super::placeholders::{self, markup};
 use super::{bounds, reads};
 use crate::model::yaml;
+use crate::role::template_operators::CAPTURED;
 
 type Filtered<T> = Result<T, Error>;
 
@@ -26,12 +30,18 @@ pub(super) fn add(environment: &mut Environment<'_>) {
         environment.add_filter(name, to_yaml);
     }
     for name in ["toyaml", "toYaml"] {
-        environment.add_filter(name, |value: Value| data(&value).map(|it| bare_yaml(&it)));
+        environment.add_filter(name, |value: Value| markup(&bare_yaml(&data(&value)?)));
     }
     for name in ["to_json", "toJson"] {
         environment.add_filter(name, to_json);
     }
     environment.add_filter("to_nice_json", to_nice_json);
+    environment.add_filter("tojson", tojson);
+    environment.add_filter("safe", safe);
+    environment.add_filter("indent", indent);
+    environment.add_filter("trim", trim);
+    environment.add_filter(CAPTURED, placeholders::captured);
+    environment.add_function(CAPTURED, placeholders::captured);
     environment.add_filter("from_yaml", from_yaml);
     environment.add_filter("from_yaml_all", from_yaml_all);
     environment.add_filter("from_json", from_json);
@@ -44,9 +54,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_filter("quote", |text: String| quote(&text));
     environment.add_filter("ternary", ternary);
     environment.add_filter("mandatory", mandatory);
-    environment.add_filter("nindent", |text: String, width: usize| {
-        nindent(&text, width)
-    });
+    environment.add_filter("nindent", nindent);
     environment.add_filter("regex_replace", regex_replace);
     environment.add_filter("regex_search", regex_search);
     environment.add_filter("combine", combine);
@@ -67,21 +75,111 @@ fn data(value: &Value) -> Filtered<Json> {
 }
 
 /// Ansible's arguments of looks (`indent`, `width`, `default_flow_style`) change nothing in the data.
-fn to_yaml(value: Value, _looks: Kwargs) -> Filtered<String> {
-    Ok(yaml::write(&data(&value)?))
+fn to_yaml(value: Value, _looks: Kwargs) -> Filtered<Value> {
+    match data(&value)? {
+        // A block scalar in the place of a plain one would have lines that are not indented.
+        Json::String(text) if text.contains('\n') => {
+            markup(&printable(format!("{}\n", Json::String(text))))
+        }
+        data => markup(&yaml::write(&data)),
+    }
 }
 
 /// Without the last newline, as Helm's.
 fn bare_yaml(value: &Json) -> String {
-    yaml::write(value).trim_end().to_owned()
+    match value {
+        Json::String(text) if text.contains('\n') => printable(value.to_string()),
+        _ => {
+            let mut text = yaml::write(value);
+            if text.ends_with('\n') {
+                text.pop();
+            }
+            text
+        }
+    }
 }
 
-fn to_json(value: Value, _looks: Kwargs) -> Filtered<String> {
-    Ok(data(&value)?.to_string())
+fn to_json(value: Value, _looks: Kwargs) -> Filtered<Value> {
+    let data = data(&value)?;
+    let text = data.to_string();
+    placeholders::json(data, &text)
 }
 
-fn to_nice_json(value: Value, _looks: Kwargs) -> Filtered<String> {
-    serde_json::to_string_pretty(&data(&value)?).map_err(|error| refuse(error.to_string()))
+fn to_nice_json(value: Value, _looks: Kwargs) -> Filtered<Value> {
+    let text = serde_json::to_string_pretty(&data(&value)?);
+    markup(&printable(text.map_err(|error| refuse(error.to_string()))?))
+}
+
+/// Escapes in JSON what YAML takes for no text, and what ends a quoted scalar.
+pub(super) fn printable(json: String) -> String {
+    let is_control = |c: char| matches!(c, '\'' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}');
+    if !json.contains(is_control) {
+        return json;
+    }
+    let escaped = json.chars().map(|c| match c {
+        c if is_control(c) => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    });
+    escaped.collect()
+}
+
+/// Jinja's own, for HTML.
+fn tojson(arguments: Rest<ValueOrKwargs>) -> Filtered<Value> {
+    let text = builtin("tojson", arguments)?.to_string();
+    let data = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
+    placeholders::json(data, &text)
+}
+
+/// Calls a filter of Jinja's own.
+fn builtin(name: &str, arguments: Rest<ValueOrKwargs>) -> Filtered<Value> {
+    static BUILTIN: LazyLock<Environment<'static>> = LazyLock::new(|| {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment
+    });
+    let arguments = arguments.into_values();
+    BUILTIN.empty_state().apply_filter(name, &arguments)
+}
+
+/// Makes structure of a text from data; data within text of the template stays data.
+fn safe(value: Value) -> Filtered<Value> {
+    if placeholders::has_own_text(&value) {
+        return Ok(value);
+    }
+    markup(&value.to_string())
+}
+
+/// Indents text; data of several lines too, so that a block scalar takes its lines as they are.
+fn indent(value: Value, others: Rest<ValueOrKwargs>) -> Filtered<Value> {
+    let others = others.into_values();
+    let with = |value: Value| {
+        let arguments = [value].into_iter().chain(others.iter().cloned());
+        builtin("indent", Rest(arguments.map(ValueOrKwargs::from).collect()))
+    };
+    if let Some(text) = placeholders::markup_of(&value) {
+        return markup(&with(text.into())?.to_string());
+    }
+    let width = with("x\nx".into())?.to_string();
+    let first = width.len() - width.trim_start().len();
+    let width = width.rsplit('\n').next().map_or(0, str::len) - 1;
+    let made = with(value)?.to_string();
+    // A blank first line stays blank.
+    let before = made.starts_with(&" ".repeat(first)).then_some(first);
+    let (before, rest) = made.split_at(before.unwrap_or_default());
+    let marked = placeholders::indented(before, rest, width)?;
+    Ok(marked.unwrap_or_else(|| made.into()))
+}
+
+/// Removes white space, or characters, at both ends.
+fn trim(value: Value, others: Rest<ValueOrKwargs>) -> Filtered<Value> {
+    match placeholders::markup_of(&value) {
+        Some(text) if others.is_empty() => placeholders::trimmed(&text),
+        _ => {
+            let mut arguments = vec![ValueOrKwargs::from(value)];
+            arguments.extend(others.0);
+            builtin("trim", Rest(arguments))
+        }
+    }
 }
 
 fn from_yaml(text: String) -> Filtered<Value> {
@@ -153,11 +251,21 @@ fn mandatory(value: Value, message: Option<String>) -> Filtered<Value> {
 }
 
 /// A newline, then the text with each line indented: Helm's.
-fn nindent(text: &str, width: usize) -> String {
-    let indented = text
-        .lines()
-        .flat_map(|line| ["\n".to_owned(), " ".repeat(width), line.to_owned()]);
-    indented.collect()
+fn nindent(value: Value, width: usize) -> Filtered<Value> {
+    let lines = |text: &str| {
+        let indented = text
+            .lines()
+            .flat_map(|line| ["\n".to_owned(), " ".repeat(width), line.to_owned()]);
+        indented.collect::<String>()
+    };
+    if let Some(text) = placeholders::markup_of(&value) {
+        return markup(&lines(&text));
+    }
+    data(&value)?;
+    let made = lines(&value.to_string());
+    let (before, rest) = made.split_at(made.len().min(width + 1));
+    let marked = placeholders::indented(before, rest, width)?;
+    Ok(marked.unwrap_or_else(|| made.into()))
 }
 
 /// Python's `\1` and `\g<name>` in the replacement; a dollar is a dollar.

@@ -5,7 +5,9 @@
 mod bounds;
 mod filters;
 mod functions;
+mod manifest;
 mod methods;
+mod placeholders;
 mod reads;
 
 use std::io;
@@ -13,12 +15,10 @@ use std::io;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{
     AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value,
-    escape_formatter,
 };
 
 use self::bounds::MAX_VALUE;
 pub(super) use self::functions::{module, to_objects};
-use crate::model::yaml;
 use crate::script::HostError;
 
 /// Instructions that one rendering may take: ten thousand objects of a hundred values each.
@@ -37,7 +37,8 @@ pub fn configure(environment: &mut Environment<'_>) {
 fn configure_plainly(environment: &mut Environment<'_>) {
     environment.set_syntax(syntax());
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    // Text that a template renders into a variable or by a macro is then a value that says so.
+    environment.set_auto_escape_callback(|_| AutoEscape::Custom("yaml".into()));
     environment.set_unknown_method_callback(methods::call);
     environment.set_formatter(format_bounded);
     environment.set_fuel(Some(FUEL));
@@ -55,9 +56,9 @@ fn syntax() -> SyntaxConfig {
 }
 
 /// Writes a value.
-fn format_bounded(output: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
+fn format_bounded(output: &mut Output, _: &mut State, value: &Value) -> Result<(), Error> {
     bounds::write(value)?;
-    escape_formatter(output, state, value)
+    placeholders::write(output, value)
 }
 
 /// Renders a template. An error is of kind `invalid` (`not_found` if there is no such template), and
@@ -91,26 +92,33 @@ fn render_within(
         .map_err(|_| HostError::new("invalid", format!("templates/{name} is not text")))
 }
 
-/// Renders a template and reads the result as YAML documents.
+/// Renders a template and reads the result as YAML documents. Data becomes scalars, and no structure.
 pub fn render_objects(
     environment: &Environment<'_>,
     name: &str,
     scope: &Value,
 ) -> Result<Vec<serde_json::Value>, HostError> {
-    let text = render(environment, name, scope)?;
-    yaml::parse_all(&text).map_err(|error| {
-        let line = text
-            .lines()
-            .nth(error.position.line.saturating_sub(1))
-            .unwrap_or_default();
-        HostError::new(
-            "invalid",
-            format!(
-                "templates/{name}, rendered, is not YAML: {error}: `{}`",
-                line.trim()
-            ),
-        )
-    })
+    let (text, mut placeholders) = placeholders::with(|| render(environment, name, scope));
+    let text = text?;
+    let message = match manifest::parse(&text, &mut placeholders) {
+        Ok(documents) => return Ok(documents),
+        Err(manifest::Error::Syntax(error)) => {
+            let at = error.position.line.saturating_sub(1);
+            let line = text.lines().nth(at).unwrap_or_default();
+            let message = format!("{error}: `{}`", line.trim());
+            // The data itself may be a secret.
+            let message = placeholders.replace(&message, |_| "{{ … }}".to_owned());
+            format!("templates/{name}, rendered, is not YAML: {message}")
+        }
+        Err(manifest::Error::DuplicateKey(key)) => {
+            format!("templates/{name}, rendered, is not YAML: duplicate mapping key: {key}")
+        }
+        Err(manifest::Error::TooLarge) => {
+            let most = MAX_VALUE >> 20;
+            format!("templates/{name}: more than {most} MiB of output")
+        }
+    };
+    Err(HostError::new("invalid", message))
 }
 
 /// Text that does not grow without bound.

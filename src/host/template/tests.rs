@@ -616,3 +616,5 @@ fn objects_are_read_from_the_output() {
         ("not_found", "the role has no templates/none")
     );
 }
+
+mod injection;

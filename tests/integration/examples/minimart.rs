@@ -1,7 +1,7 @@
 //! Minimart: a chart's values over the role's defaults, a Deployment and a `NodePort` Service.
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Pod, Service};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
@@ -12,6 +12,7 @@ pub(super) fn tests() -> Vec<Trial> {
     trials![
         keeps_its_promises,
         values_go_over_the_defaults,
+        values_make_no_objects,
         serves_metrics_and_health_meanwhile,
     ]
 }
@@ -61,6 +62,24 @@ async fn values_go_over_the_defaults(case: Case) -> anyhow::Result<()> {
     assert_eq!(limits, json!({"memory": "64Mi"}));
     assert_eq!(service["spec"]["type"], "NodePort");
     assert_eq!(service["spec"]["ports"][0]["port"], 8000);
+    Ok(())
+}
+
+/// Whoever may create no more than a Minimart tries to run a privileged Pod.
+async fn values_make_no_objects(case: Case) -> anyhow::Result<()> {
+    let minimarts = example(&case).await?;
+    let attack = "1.29\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: attack}\nspec:\n  hostPID: true\n  \
+        containers: [{name: a, image: a, securityContext: {privileged: true}}]\n---\na: b";
+    let values = json!({"image": {"tag": attack}, "env": {"GREETING": attack}});
+    minimarts.make("a", values).await?;
+    let [deployment, _] = children(&minimarts).await?;
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    let repository = "docker.io/nginxinc/nginx-unprivileged";
+    assert_eq!(container["image"], format!("{repository}:{attack}"));
+    assert_eq!(container["env"][0]["value"], attack);
+    assert_eq!(container["securityContext"]["privileged"], Value::Null);
+    let pods = minimarts.others(&built_in::<Pod>());
+    assert!(pods.get_opt("attack").await?.is_none(), "the Pod was made");
     Ok(())
 }
 
