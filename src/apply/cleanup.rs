@@ -1,8 +1,9 @@
 //! Deleting the children that garbage collection does not reach.
 //!
 //! A namespaced custom resource cannot be the owner, by reference, of an object in another namespace
-//! or of a cluster-scoped one. Such a child carries annotations, and its custom resource the cleanup
-//! finalizer from before the child is made ([`super::finalizer::Guard`]) until after it is gone.
+//! or of a cluster-scoped one. Such a child carries annotations, and its custom resource lists it and has
+//! the cleanup finalizer from before the child is made ([`super::finalizer::Guard`]) until after it is
+//! gone. What is not listed is not deleted.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -22,8 +23,7 @@ use crate::model::ObjectRef;
 /// # Assumptions
 /// The caches hold all kinds of children: after a start, [`inventory::sweep`] has to come first.
 pub async fn clean_up(cluster: &Cluster, owner: &Owner) -> Result<BTreeSet<ObjectRef>, Error> {
-    let mut left = inventory::children(cluster, owner);
-    left.retain(|child| !inventory::is_referenced(owner, child));
+    let mut left = inventory::unreachable(cluster, owner);
     left.sort_by_cached_key(|child| Reverse(rank(&child.gvk)));
     let mut done = 0;
     for step in left.chunk_by(|a, b| rank(&a.gvk) == rank(&b.gvk)) {

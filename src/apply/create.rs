@@ -3,14 +3,19 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use rand::distr::{Alphanumeric, SampleString};
 use serde_json::{Value, json};
 
+use super::place::{Ownership, Place};
 use super::server_side::{check_owner, child, obstacle};
 use super::{Claim, Desired, Error, Memory, Owner, refusal};
 use crate::cluster::request::WriteOptions;
 use crate::cluster::{Cluster, ErrorKind};
 use crate::model::annotations::PRUNE_LABEL;
 use crate::model::{Object, ObjectRef};
+
+/// Characters of a generated suffix: that two are the same is out of the question.
+const GENERATED: usize = 10;
 
 /// What came of a create.
 #[derive(Clone, Debug)]
@@ -33,7 +38,7 @@ pub async fn create(
     owner: &Owner,
     desired: &Desired,
 ) -> Result<Created, Error> {
-    let place = desired.place(cluster, owner).await?;
+    let mut place = desired.place(cluster, owner).await?;
     let ownership = place.ownership(owner, true, None);
     let unreachable = ownership.is_unreachable();
     let found = |object: Arc<Object>| Created {
@@ -48,6 +53,9 @@ pub async fn create(
     }
     if !generated && let Some(live) = cluster.read(&place.object).await?.object {
         check_former(cluster, owner, &live).await?;
+        if Claim::of(owner, &live) == Claim::Own {
+            list(owner, &place, ownership).await?;
+        }
         return Ok(found(live));
     }
     // A generated name tells nothing apart: all that one owner makes so counts as one.
@@ -62,13 +70,8 @@ pub async fn create(
     if ownership.is_owned() && memory.was_just_made(&made) {
         check_owner(cluster, owner).await?;
     }
-    let mut body = desired.body(&place, owner, ownership)?;
-    if ownership.is_owned() {
-        body["metadata"]["labels"][PRUNE_LABEL] = json!("never");
-    }
-    if unreachable && let Some(guard) = &owner.guard {
-        guard.hold().await?;
-    }
+    let body = body(desired, &mut place, owner, ownership)?;
+    list(owner, &place, ownership).await?;
     match post(cluster, owner, &place.object, &body).await {
         Ok(object) => {
             if !cluster.is_dry_run() {
@@ -89,6 +92,41 @@ pub async fn create(
         }
         Err(error) => Err(refusal::explain(cluster, owner, error).await),
     }
+}
+
+/// Sees to it that the custom resource lists an object that owner references cannot reach.
+async fn list(owner: &Owner, place: &Place, ownership: Ownership) -> Result<(), Error> {
+    match &owner.guard {
+        Some(guard) if ownership.is_unreachable() => guard.hold(&place.object).await,
+        _ => Ok(()),
+    }
+}
+
+/// What is sent. A name that the custom resource has to list is generated here.
+fn body(
+    desired: &Desired,
+    place: &mut Place,
+    owner: &Owner,
+    ownership: Ownership,
+) -> Result<Value, Error> {
+    let mut body = desired.body(place, owner, ownership)?;
+    if ownership.is_owned() {
+        body["metadata"]["labels"][PRUNE_LABEL] = json!("never");
+    }
+    if desired.name.is_empty() && ownership.is_unreachable() {
+        place.object.name = generate_name(&body).into();
+        body["metadata"]["name"] = json!(place.object.name);
+    }
+    Ok(body)
+}
+
+/// A name such as the server generates: what is listed before it is made has to have one before.
+fn generate_name(body: &Value) -> String {
+    let prefix = body["metadata"]["generateName"]
+        .as_str()
+        .unwrap_or_default();
+    let suffix = Alphanumeric.sample_string(&mut rand::rng(), GENERATED);
+    format!("{prefix}{}", suffix.to_lowercase())
 }
 
 /// What an earlier custom resource of the same name left is about to be removed: not an object to rely

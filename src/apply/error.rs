@@ -71,6 +71,17 @@ pub enum Error {
         /// What was to be applied.
         object: ObjectRef,
     },
+    /// The custom resource lists all the children that fit.
+    #[error(
+        "cannot list {object} on {cr}: the list of children that owner references cannot reach is full; \
+         hint: use fewer objects in other namespaces or without a namespace"
+    )]
+    ListFull {
+        /// The custom resource.
+        cr: ObjectRef,
+        /// What was to be applied.
+        object: ObjectRef,
+    },
     /// The custom resource is not the one that this run is for: it is gone, or was made anew.
     #[error("{cr} is gone")]
     OwnerGone {

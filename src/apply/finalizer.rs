@@ -1,45 +1,84 @@
-//! Putting finalizers on a custom resource and taking them off, whoever else writes to it meanwhile.
+//! Writes what the runtime keeps on a custom resource for its end, whoever else writes to it meanwhile:
+//! finalizers, and the list of children that owner references cannot reach.
 //!
 //! With the first of them goes a label that names the operator, with the last the label goes: an operator
 //! that starts finds by it what it held and serves no more ([`super::held`]).
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
+use tokio::sync::Mutex;
 
-use super::Error;
+use super::{ChildList, Error};
 use crate::cluster::request::{PatchKind, WriteOptions};
 use crate::cluster::{self, Cluster, ErrorKind};
-use crate::model::annotations::{CLEANUP_FINALIZER, HELD_BY_LABEL};
+use crate::model::annotations::{CHILDREN, CLEANUP_FINALIZER, HELD_BY_LABEL};
 use crate::model::owner::field_manager;
 use crate::model::{Holder, Object, ObjectRef};
 
 /// Attempts at a write that others' writes keep overtaking; each has seen the newest version.
 const ATTEMPTS: usize = 8;
 
-/// Writes the finalizers of a custom resource as `change` makes them of those that it has, under the
-/// custom resource's own field manager, and the label that says who holds it: `holder`, or without one
-/// whoever it names already. Returns it as it then is; `None` when it is gone, or when another has taken
-/// its name.
+/// What the runtime keeps on a custom resource for its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holds {
+    /// All finalizers, those of others included.
+    pub finalizers: Vec<String>,
+    /// The children that owner references cannot reach.
+    pub children: ChildList,
+}
+
+impl Holds {
+    fn of(cr: &Object) -> Self {
+        Self {
+            finalizers: cr.details().finalizers,
+            children: ChildList::of(cr),
+        }
+    }
+
+    fn has_cleanup(&self) -> bool {
+        self.finalizers.iter().any(|name| name == CLEANUP_FINALIZER)
+    }
+}
+
+/// Writes the finalizers of a custom resource as `change` makes them of those that it has; otherwise as
+/// [`rewrite_holds`].
 pub async fn rewrite(
     cluster: &Cluster,
     cr: &Arc<Object>,
     holder: Option<&Holder>,
     change: impl Fn(&Object, &[String]) -> Vec<String>,
 ) -> Result<Option<Arc<Object>>, cluster::Error> {
+    let change = |current: &Object, holds: &mut Holds| {
+        holds.finalizers = change(current, &holds.finalizers);
+    };
+    rewrite_holds(cluster, cr, holder, change).await
+}
+
+/// Writes what the runtime keeps on a custom resource, under the custom resource's own field manager,
+/// and the label that says who holds it: `holder`, or without one whoever it names already. Returns it
+/// as it then is; `None` when it is gone, or when another has taken its name.
+pub async fn rewrite_holds(
+    cluster: &Cluster,
+    cr: &Arc<Object>,
+    holder: Option<&Holder>,
+    change: impl Fn(&Object, &mut Holds),
+) -> Result<Option<Arc<Object>>, cluster::Error> {
     let reference = cr.object_ref();
     let mut current = Arc::clone(cr);
     let mut attempt = 1;
     loop {
-        let before = current.details().finalizers;
-        let after = change(&current, &before);
-        let label = label(&current, &before, &after, holder);
+        let before = Holds::of(&current);
+        let mut after = before.clone();
+        change(&current, &mut after);
+        let label = label(&current, &before.finalizers, &after.finalizers, holder);
         if after == before && label == current.label(HELD_BY_LABEL) {
             return Ok(Some(current));
         }
-        let error = match patch(cluster, &reference, &current, &after, label).await {
+        let body = body(&current, &before, &after, label);
+        let error = match patch(cluster, &reference, &body).await {
             Ok(written) => return Ok(Some(written)),
             Err(error) => error,
         };
@@ -99,21 +138,26 @@ fn item(key: &str) -> Option<String> {
     serde_json::from_str(key.strip_prefix("v:")?).ok()
 }
 
-async fn patch(
-    cluster: &Cluster,
-    reference: &ObjectRef,
-    current: &Object,
-    finalizers: &[String],
-    label: Option<&str>,
-) -> Result<Arc<Object>, cluster::Error> {
+fn body(current: &Object, before: &Holds, after: &Holds, label: Option<&str>) -> Value {
     let mut body = json!({"metadata": {
         "uid": current.uid,
         "resourceVersion": current.resource_version,
-        "finalizers": finalizers,
+        "finalizers": after.finalizers,
     }});
     if label != current.label(HELD_BY_LABEL) {
         body["metadata"]["labels"][HELD_BY_LABEL] = json!(label);
     }
+    if after.children != before.children {
+        body["metadata"]["annotations"][CHILDREN] = json!(after.children.text());
+    }
+    body
+}
+
+async fn patch(
+    cluster: &Cluster,
+    reference: &ObjectRef,
+    body: &Value,
+) -> Result<Arc<Object>, cluster::Error> {
     let options = WriteOptions {
         manager: field_manager(reference),
         ..WriteOptions::default()
@@ -125,68 +169,87 @@ async fn patch(
     Ok(written.object)
 }
 
-/// Holds a custom resource by the cleanup finalizer from before something is made that garbage
-/// collection would not find from it: a crash in between must leave nothing behind.
+/// Lists a child that owner references cannot reach on its custom resource before the child is made,
+/// and holds the custom resource by the cleanup finalizer where such children are to be deleted with it:
+/// a crash in between must leave nothing behind.
 pub struct Guard {
     cluster: Cluster,
-    cr: Arc<Object>,
     holder: Option<Holder>,
-    held: OnceCell<Arc<Object>>,
+    finalizer: bool,
+    /// The custom resource as last seen, and what it holds.
+    cr: Mutex<(Arc<Object>, Holds)>,
 }
 
 impl Guard {
     /// A guard of a custom resource; `cluster` is not fenced, the write is the runtime's own.
-    pub fn new(cluster: Cluster, cr: Arc<Object>, holder: Option<Holder>) -> Self {
+    /// `finalizer`: whether the custom resource gets the cleanup finalizer.
+    pub fn new(cluster: Cluster, cr: Arc<Object>, holder: Option<Holder>, finalizer: bool) -> Self {
+        let holds = Holds::of(&cr);
         Self {
             cluster,
-            cr,
             holder,
-            held: OnceCell::new(),
+            finalizer,
+            cr: Mutex::new((cr, holds)),
         }
     }
 
-    /// Returns when the custom resource has the finalizer; no request if it had it before.
-    pub async fn hold(&self) -> Result<(), Error> {
-        self.held.get_or_try_init(|| self.put()).await.map(|_| ())
-    }
-
-    /// The custom resource as it was after the finalizer was put on it, if this guard did so.
-    pub fn written(&self) -> Option<Arc<Object>> {
-        self.held.get().cloned()
-    }
-
-    async fn put(&self) -> Result<Arc<Object>, Error> {
-        let gone = || Error::OwnerGone {
-            cr: self.cr.object_ref(),
-        };
-        let holder = self.holder.as_ref();
-        let held = rewrite(&self.cluster, &self.cr, holder, |current, finalizers| {
-            let mut finalizers = finalizers.to_vec();
+    /// Returns when the custom resource lists the child and has the finalizer; no request if both were so
+    /// before.
+    pub async fn hold(&self, child: &ObjectRef) -> Result<(), Error> {
+        let mut held = self.cr.lock().await;
+        let (cr, holds) = &*held;
+        if holds.children.contains(child) && (!self.finalizer || holds.has_cleanup()) {
+            return Ok(());
+        }
+        let reference = cr.object_ref();
+        let mut list = holds.children.clone();
+        if !list.add(child) {
+            return Err(Error::ListFull {
+                cr: reference,
+                object: child.clone(),
+            });
+        }
+        let written = rewrite_holds(&self.cluster, cr, self.holder.as_ref(), |current, holds| {
+            holds.children.add(child);
             // The API takes no new finalizer on what is being deleted.
-            if !current.deleting && !finalizers.iter().any(|name| name == CLEANUP_FINALIZER) {
-                finalizers.push(CLEANUP_FINALIZER.to_owned());
+            if self.finalizer && !current.deleting && !holds.has_cleanup() {
+                holds.finalizers.push(CLEANUP_FINALIZER.to_owned());
             }
-            finalizers
-        })
-        .await?
-        .ok_or_else(gone)?;
-        if held
-            .details()
-            .finalizers
-            .iter()
-            .any(|name| name == CLEANUP_FINALIZER)
-        {
-            Ok(held)
-        } else {
-            Err(gone())
+        });
+        let gone = || Error::OwnerGone { cr: reference };
+        let Some(written) = written.await? else {
+            return Err(gone());
+        };
+        let holds = Holds::of(&written);
+        if self.finalizer && !holds.has_cleanup() {
+            return Err(gone());
         }
+        *held = (written, holds);
+        Ok(())
     }
 }
 
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Guard({})", self.cr.object_ref())
+        f.debug_struct("Guard").finish_non_exhaustive()
     }
+}
+
+/// Takes from a custom resource's list what `kept` does not name, and the cleanup finalizer with the last
+/// child that needs it. No request where nothing changes; `None`: the custom resource is gone.
+pub async fn forget_children(
+    cluster: &Cluster,
+    cr: &Arc<Object>,
+    kept: &BTreeSet<ObjectRef>,
+) -> Result<Option<Arc<Object>>, cluster::Error> {
+    let kept: BTreeSet<String> = kept.iter().map(ToString::to_string).collect();
+    rewrite_holds(cluster, cr, None, |current, holds| {
+        holds.children.retain(&kept);
+        if holds.children.is_empty() && ours(current).iter().any(|name| name == CLEANUP_FINALIZER) {
+            holds.finalizers.retain(|name| name != CLEANUP_FINALIZER);
+        }
+    })
+    .await
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use tracing::Instrument;
 use super::Owner;
 use crate::cluster::request::ListQuery;
 use crate::cluster::{self, Cluster};
-use crate::model::annotations::OWNER_LABEL;
+use crate::model::annotations::{OWNER_LABEL, PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
 use crate::model::field_selector::FieldSelector;
 use crate::model::owner::FIELD_MANAGER_PREFIX;
 use crate::model::selector::LabelSelector;
@@ -20,10 +20,13 @@ use crate::model::{Gvk, Object};
 /// Lists at one time: the server has others to serve while we start.
 const LISTS_AT_ONCE: usize = 4;
 
-/// The children of a custom resource that the caches hold, each once.
+/// The children of a custom resource that the caches hold, each once: what may be deleted for it.
 ///
-/// The label alone is no proof: controllers copy labels (a Service's go to its `EndpointSlices`). A
-/// child is what our manager wrote, or what names the custom resource as an owner.
+/// The label finds them and proves nothing: controllers copy labels (a Service's go to its
+/// `EndpointSlices`), and whoever may patch an object can set one. A child names the custom resource as
+/// its controller, as garbage collection wants it. Where the API allows no such reference, the custom
+/// resource lists the child, and the child was written by our field manager or names the custom resource
+/// in an annotation.
 pub(super) fn children(cluster: &Cluster, owner: &Owner) -> Vec<Arc<Object>> {
     let mut seen = BTreeSet::new();
     let mut children = cluster.owned_by(&owner.uid);
@@ -32,15 +35,24 @@ pub(super) fn children(cluster: &Cluster, owner: &Owner) -> Vec<Arc<Object>> {
 }
 
 fn is_child(owner: &Owner, object: &Object) -> bool {
-    object.managed_by(&owner.manager, None).next().is_some() || is_referenced(owner, object)
+    let details = object.details();
+    let mut references = details.owner_references.iter();
+    let controller = references.find(|reference| reference.controller);
+    if owner.can_be_referenced_from(object.namespace.as_deref()) {
+        return controller.is_some_and(|controller| controller.uid == *owner.uid);
+    }
+    let annotated = |key: &str, value: String| details.annotations.get(key) == Some(&value);
+    let is_marked = object.managed_by(&owner.manager, None).next().is_some()
+        || annotated(PRIMARY_RESOURCE, owner.namespaced_name())
+            && annotated(PRIMARY_RESOURCE_TYPE, owner.cr.gvk.kind_group());
+    controller.is_none() && is_marked && owner.listed.contains(&object.object_ref())
 }
 
-/// Whether the garbage collector will take the object when the custom resource is gone.
-pub(super) fn is_referenced(owner: &Owner, object: &Object) -> bool {
-    let references = object.details().owner_references;
-    references
-        .iter()
-        .any(|reference| reference.uid == *owner.uid)
+/// Those of the children that owner references cannot reach.
+pub(super) fn unreachable(cluster: &Cluster, owner: &Owner) -> Vec<Arc<Object>> {
+    let mut children = children(cluster, owner);
+    children.retain(|child| !owner.can_be_referenced_from(child.namespace.as_deref()));
+    children
 }
 
 /// The sweep of a process: done once, before anything is pruned or cleaned up. Clones share it.

@@ -4,6 +4,7 @@
 //! [`desired`] (what is sent), `memo` (when nothing is), `server_side` (the steps), [`prune`],
 //! [`cleanup`], [`inventory`], [`held`], [`diff`].
 
+mod child_list;
 mod claim;
 pub mod cleanup;
 pub mod create;
@@ -28,6 +29,7 @@ mod server_side;
 #[cfg(test)]
 mod tests;
 
+pub use self::child_list::ChildList;
 pub use self::claim::Claim;
 pub use self::desired::Desired;
 pub use self::dropped::unknown_field;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::ChildList;
 use super::finalizer::Guard;
 use crate::model::owner::{OwnerReference, field_manager};
 use crate::model::{Object, ObjectRef};
@@ -21,8 +22,10 @@ pub struct Owner {
     pub adopt: bool,
     /// Whether this is a deletion run: what it makes anew must outlive the custom resource.
     pub finalizing: bool,
-    /// Holds the custom resource from before the first child is made that garbage collection cannot
-    /// reach from it; `None` where such children are to be orphaned, or finalizers are not ours to add.
+    /// The children that owner references cannot reach, as the custom resource listed them.
+    pub listed: Arc<ChildList>,
+    /// Lists a child that owner references cannot reach before it is made; `None` in a dry run and where
+    /// nothing can own anything.
     pub guard: Option<Arc<Guard>>,
 }
 
@@ -37,6 +40,7 @@ impl Owner {
             force: None,
             adopt: false,
             finalizing: false,
+            listed: Arc::new(ChildList::of(cr)),
             guard: None,
         }
     }

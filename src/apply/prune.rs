@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::order::rank;
-use super::{Error, Owner, inventory};
+use super::{Error, Owner, finalizer, inventory};
 use crate::cluster::request::{DeleteOptions, Deleted};
-use crate::cluster::{Cluster, ErrorKind};
+use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::annotations::PRUNE_LABEL;
 use crate::model::{Gvk, Object, ObjectRef};
 
@@ -55,6 +55,26 @@ fn is_kept(kept: &BTreeSet<ObjectRef>, child: &Object) -> bool {
         kept.name == child.name && kept.namespace == child.namespace && kept.gvk.same_kind(gvk)
     };
     kept.contains(&child.object_ref()) || kept.iter().any(|kept| same(kept, &child.gvk))
+}
+
+/// Takes from the custom resource's list the children that owner references cannot reach and that are
+/// neither applied any more nor there; the custom resource as it then is, `None` when it is gone.
+///
+/// # Assumptions
+/// As for [`prune`].
+pub async fn forget_gone(
+    cluster: &Cluster,
+    owner: &Owner,
+    cr: &Arc<Object>,
+    kept: &BTreeSet<ObjectRef>,
+) -> Result<Option<Arc<Object>>, cluster::Error> {
+    let mut kept = kept.clone();
+    kept.extend(
+        inventory::unreachable(cluster, owner)
+            .iter()
+            .map(|child| child.object_ref()),
+    );
+    finalizer::forget_children(cluster, cr, &kept).await
 }
 
 /// Deletes this very object; one of the same name that is another counts as its absence.

@@ -85,6 +85,7 @@ impl<'a> Apply<'a> {
         if let (Some(memo), Some(live)) = (&memo, &self.live)
             && memo.is_current(digest, live)
         {
+            self.list().await?;
             return Ok(self.skipped(live.object()));
         }
         if self.live.is_none()
@@ -104,15 +105,12 @@ impl<'a> Apply<'a> {
                 _ => memo::matches(self.owner, live, &body),
             };
             if holds && !self.adopts {
+                self.list().await?;
                 self.remember(Memo::new(digest, self.owner, live, &body));
                 return Ok(self.skipped(live.object()));
             }
         }
-        if self.ownership.is_unreachable()
-            && let Some(guard) = &self.owner.guard
-        {
-            guard.hold().await?;
-        }
+        self.list().await?;
         let mut tries = TRIES;
         loop {
             let body = self.body()?;
@@ -124,6 +122,14 @@ impl<'a> Apply<'a> {
                 Attempt::Moved(error) if tries == 0 => return Err(error),
                 Attempt::Moved(_) => self.look_again().await?,
             }
+        }
+    }
+
+    /// Sees to it that the custom resource lists an object that owner references cannot reach.
+    async fn list(&self) -> Result<(), Error> {
+        match &self.owner.guard {
+            Some(guard) if self.ownership.is_unreachable() => guard.hold(&self.place.object).await,
+            _ => Ok(()),
         }
     }
 

@@ -14,13 +14,13 @@ use tower::layer::layer_fn;
 use tower::{ServiceExt, service_fn};
 
 use super::{
-    Action, Applied, Desired, Error, Memory, Options, Owner, Ownership, apply, cleanup, create,
-    finalizer, inventory, place, prune,
+    Action, Applied, ChildList, Desired, Error, Memory, Options, Owner, Ownership, apply, cleanup,
+    create, finalizer, inventory, place, prune,
 };
 use crate::cluster::connect::{self, Source, connect};
 use crate::cluster::request::Deleted;
 use crate::cluster::{Cluster, Transport};
-use crate::model::annotations::{CLEANUP_FINALIZER, OWNER_LABEL};
+use crate::model::annotations::{CHILDREN, CLEANUP_FINALIZER, OWNER_LABEL};
 use crate::model::{Gvk, Object, ObjectRef};
 use embedded_apiserver::{self as apiserver, ApiServer, User};
 
@@ -383,8 +383,9 @@ async fn what_a_deletion_run_makes_anew_has_no_owner() {
 
 #[tokio::test]
 async fn cleaning_up_waits_for_what_comes_first() {
-    let world = World::new().await;
+    let mut world = World::new().await;
     let elsewhere = json!({"namespace": "kube-public"});
+    guarded(&mut world).await;
     let map = map("a", &elsewhere, "1");
     world.apply(&map).await;
     let deployment = json!({
@@ -399,6 +400,7 @@ async fn cleaning_up_waits_for_what_comes_first() {
         },
     });
     world.apply(&deployment).await;
+    guarded(&mut world).await;
     let left = cleanup::clean_up(&world.cluster, &world.owner)
         .await
         .unwrap();
@@ -496,15 +498,16 @@ async fn the_guard_is_there_before_what_it_guards() {
             let (others, guarded) = (others.clone(), Arc::clone(&guarded));
             async move {
                 let cr = others.get("cr").await.unwrap();
+                let list = cr.metadata.annotations.unwrap_or_default();
                 let finalizers = cr.metadata.finalizers.unwrap_or_default();
-                guarded.lock().push(finalizers);
+                guarded.lock().push((finalizers, list[CHILDREN].clone()));
             }
         },
     );
     let elsewhere = json!({"namespace": "kube-public"});
     for by_apply in [true, false] {
         let cr = world.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
-        let guard = finalizer::Guard::new(world.cluster.clone(), cr, None);
+        let guard = finalizer::Guard::new(world.cluster.clone(), cr, None, true);
         world.owner.guard = Some(Arc::new(guard));
         if by_apply {
             world.apply(&map("a", &elsewhere, "1")).await;
@@ -520,11 +523,104 @@ async fn the_guard_is_there_before_what_it_guards() {
             assert!(made.unwrap().unreachable);
         }
         let seen = std::mem::take(&mut *seen.lock());
-        assert_eq!(seen, [[CLEANUP_FINALIZER]], "by apply: {by_apply}");
-        world
-            .patch("cr", json!({"metadata": {"finalizers": null}}))
-            .await;
+        let name = if by_apply { "a" } else { "b" };
+        let list = format!(r#"["ConfigMap kube-public/{name}"]"#);
+        let finalizers = vec![CLEANUP_FINALIZER.to_owned()];
+        assert_eq!(seen, [(finalizers, list)], "by apply: {by_apply}");
+        let nothing = json!({"finalizers": null, "annotations": null});
+        world.patch("cr", json!({"metadata": nothing})).await;
     }
+}
+
+/// Lists children on the custom resource as the operator does.
+async fn guarded(world: &mut World) {
+    let cr = world.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
+    world.owner.listed = Arc::new(ChildList::of(&cr));
+    let guard = finalizer::Guard::new(world.cluster.clone(), cr, None, true);
+    world.owner.guard = Some(Arc::new(guard));
+}
+
+#[tokio::test]
+async fn the_list_is_written_when_it_changes_and_goes_with_the_last_child() {
+    let mut world = World::new().await;
+    guarded(&mut world).await;
+    let elsewhere = json!({"namespace": "kube-public"});
+    let version = async |world: &World| {
+        world
+            .others
+            .get("cr")
+            .await
+            .unwrap()
+            .metadata
+            .resource_version
+    };
+    world.apply(&map("a", &elsewhere, "1")).await;
+    let listed = version(&world).await;
+    guarded(&mut world).await;
+    for value in ["1", "2"] {
+        world.apply(&map("a", &elsewhere, value)).await;
+    }
+    assert_eq!(version(&world).await, listed);
+    let a = ObjectRef::new(map_ref("a").gvk, Some("kube-public"), "a");
+    let forget = async |world: &World, kept: &[ObjectRef]| {
+        let cr = world.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
+        let kept = kept.iter().cloned().collect();
+        prune::forget_gone(&world.cluster, &world.owner, &cr, &kept)
+            .await
+            .unwrap()
+            .unwrap()
+    };
+    // Applied, or there: listed.
+    for kept in [vec![a.clone()], vec![]] {
+        let cr = forget(&world, &kept).await;
+        assert!(ChildList::of(&cr).contains(&a));
+        assert_eq!(cr.details().finalizers, [CLEANUP_FINALIZER]);
+    }
+    let pruned = prune::prune(&world.cluster, &world.owner, &BTreeSet::new()).await;
+    assert_eq!(pruned.deleted.len(), 1, "{pruned:?}");
+    let cr = forget(&world, &[]).await;
+    assert!(ChildList::of(&cr).is_empty());
+    assert!(cr.details().finalizers.is_empty());
+    assert!(!cr.json().contains(CHILDREN));
+}
+
+#[tokio::test]
+async fn a_listed_object_that_is_not_marked_is_left() {
+    let mut world = World::new().await;
+    guarded(&mut world).await;
+    let elsewhere = json!({"namespace": "kube-public"});
+    world.apply(&map("a", &elsewhere, "1")).await;
+    // A tenant lists what is not theirs, and has it labelled: its field manager is another.
+    let client = world.client.clone();
+    let public = Api::<ConfigMap>::namespaced(client, "kube-public");
+    let labels = json!({"labels": {OWNER_LABEL: world.owner.uid}});
+    for (name, metadata) in [("labelled", labels), ("plain", json!({}))] {
+        let victim = from_value(map(name, &metadata, "1")).unwrap();
+        public
+            .create(&PostParams::default(), &victim)
+            .await
+            .unwrap();
+    }
+    let list = r#"["ConfigMap kube-public/labelled","ConfigMap kube-public/plain"]"#;
+    let annotations = json!({"annotations": {CHILDREN: list}});
+    world.patch("cr", json!({"metadata": annotations})).await;
+    guarded(&mut world).await;
+    let cluster = &world.cluster;
+    inventory::sweep(cluster, None).await.unwrap();
+    let gvk = map_ref("a").gvk;
+    let children = cluster.children(&gvk, Some("kube-public"));
+    while children.get(Some("kube-public"), "labelled").is_none() {
+        tokio::task::yield_now().await;
+    }
+    let pruned = prune::prune(cluster, &world.owner, &BTreeSet::new()).await;
+    assert!(pruned.deleted.is_empty(), "{pruned:?}");
+    let left = cleanup::clean_up(cluster, &world.owner).await.unwrap();
+    assert!(left.is_empty(), "{left:?}");
+    // What the role applies again is listed again.
+    world.apply(&map("a", &elsewhere, "1")).await;
+    let cr = world.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
+    let a = ObjectRef::new(gvk, Some("kube-public"), "a");
+    assert!(ChildList::of(&cr).contains(&a));
 }
 
 #[tokio::test]

@@ -10,7 +10,8 @@ use serde_json::value::RawValue;
 use twox_hash::XxHash3_64;
 
 use crate::model::annotations::{
-    ANSIBLE_RECONCILE_PERIODS, HELD_BY_LABEL, PAUSED, RECONCILE_AT, RECONCILE_PERIOD, STEPS,
+    ANSIBLE_RECONCILE_PERIODS, CHILDREN, HELD_BY_LABEL, PAUSED, RECONCILE_AT, RECONCILE_PERIOD,
+    STEPS,
 };
 use crate::model::{Object, Reason};
 
@@ -97,7 +98,8 @@ fn hash_metadata(object: &Object, annotations: &BTreeMap<String, String>, hasher
 
 /// Annotations that have a field of [`Seen`] to themselves, or that the runtime writes.
 fn has_own_field(key: &str) -> bool {
-    [PAUSED, RECONCILE_AT, STEPS].contains(&key) || period_keys().any(|period| period == key)
+    [CHILDREN, PAUSED, RECONCILE_AT, STEPS].contains(&key)
+        || period_keys().any(|period| period == key)
 }
 
 fn hash_content(object: &Object, hasher: &mut XxHash3_64) {

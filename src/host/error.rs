@@ -33,7 +33,9 @@ impl From<apply::Error> for HostError {
     fn from(error: apply::Error) -> Self {
         let message = error.to_string();
         match error {
-            apply::Error::Desired(_) => Self::new("invalid", message),
+            apply::Error::Desired(_) | apply::Error::ListFull { .. } => {
+                Self::new("invalid", message)
+            }
             // Whoever owns the object can take it out of the way.
             apply::Error::NotOwned { .. } => Self {
                 retryable: true,

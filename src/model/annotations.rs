@@ -17,6 +17,8 @@ pub const RECONCILE_AT: &str = "rhai.operator/reconcile-at";
 pub const PAUSED: &str = "rhai.operator/paused";
 /// Finalizer that the runtime sets on a CR with children that garbage collection cannot reach.
 pub const CLEANUP_FINALIZER: &str = "rhai.operator/cleanup";
+/// Annotation on a CR: its children that owner references cannot reach, a JSON list.
+pub const CHILDREN: &str = "rhai.operator/children";
 /// Annotation on a CR: since when steps of its role wait, and how often they failed.
 pub const STEPS: &str = "rhai.operator/steps";
 /// Label on a CR that has finalizers of ours: which operator set them.

@@ -1,10 +1,14 @@
 //! After a complete run: deleting what the role no longer applies.
 
+use std::sync::Arc;
+
+use super::Mode;
 use super::ending::End;
 use super::events::Event;
 use super::run::Run;
 use crate::apply::prune::{self as children, Pruned};
 use crate::host::session::Write;
+use crate::model::annotations::{CHILDREN, CLEANUP_FINALIZER};
 use crate::model::{ObjectRef, Outcome};
 
 /// Names in a sentence, beyond which the rest is a number.
@@ -30,9 +34,38 @@ pub(super) async fn prune(run: &mut Run<'_>) -> Option<End> {
         let note = format!("deleted what the role no longer applies: {names}");
         run.send(Event::normal(&run.cr, "Pruned", note));
     }
+    if let Some(end) = forget_gone(run).await {
+        return Some(end);
+    }
     let (object, error) = failed.first()?;
     let end = End::of_apply(&format!("cannot prune {object}"), error, false);
     (end.outcome != Outcome::Done).then_some(end)
+}
+
+/// Takes from the custom resource what it keeps for children that are gone.
+async fn forget_gone(run: &mut Run<'_>) -> Option<End> {
+    if run.input.mode == Mode::Plan || run.cr.uid.is_empty() {
+        return None;
+    }
+    let reference = run.cr.object_ref();
+    let newest = match run.cluster.cached(&reference) {
+        Some(Some(cached)) if cached.uid == run.cr.uid => cached,
+        _ => Arc::clone(run.cr.object()),
+    };
+    // Asked after each run, so that what costs a parse comes last.
+    if !newest.json().contains(CHILDREN) && !newest.json().contains(CLEANUP_FINALIZER) {
+        return None;
+    }
+    let applied = &run.gathered.applied;
+    match children::forget_gone(&run.cluster, &run.owner(), &newest, applied).await {
+        Ok(Some(_)) => None,
+        Ok(None) => Some(End::gone()),
+        Err(error) => Some(End::of_cluster(
+            "cannot update the list of children",
+            &error,
+            false,
+        )),
+    }
 }
 
 /// Sees to it that children of kinds that no role applies any more are known too.

@@ -9,7 +9,7 @@ use super::events::Event;
 use super::report::Report;
 use super::{Context, Input, Mode, finalizer, prune, steps};
 use crate::apply::finalizer::Guard;
-use crate::apply::{Owner, cleanup};
+use crate::apply::{ChildList, Owner, cleanup};
 use crate::clock::{self, Instant};
 use crate::cluster::Cluster;
 use crate::host::session::Gathered;
@@ -253,16 +253,24 @@ impl<'a> Run<'a> {
 
     /// The custom resource as owner of what the role applies.
     pub(super) fn owner(&self) -> Owner {
-        let guarded = self.input.mode == Mode::Operator
-            && !self.finalizing
-            && self.input.watch.on_delete == OnDelete::Delete;
+        let guarded = self.input.mode != Mode::Plan && !self.finalizing && !self.cr.uid.is_empty();
+        let finalizer =
+            self.input.mode == Mode::Operator && self.input.watch.on_delete == OnDelete::Delete;
+        let mut listed = ChildList::of(&self.cr);
+        // What this run has listed may be in the cache only. The list alone proves nothing, so that a
+        // longer one does no harm.
+        if let Some(Some(cached)) = self.cluster.cached(&self.cr.object_ref()) {
+            listed.extend(ChildList::of(&cached));
+        }
         Owner {
+            listed: Arc::new(listed),
             force: self.input.watch.force,
             adopt: self.input.watch.adopt,
             finalizing: self.finalizing,
             guard: guarded.then(|| {
                 let (cluster, cr) = (self.cluster.clone(), Arc::clone(self.cr.object()));
-                Arc::new(Guard::new(cluster, cr, self.context.holder.clone()))
+                let holder = self.context.holder.clone();
+                Arc::new(Guard::new(cluster, cr, holder, finalizer))
             }),
             ..Owner::new(&self.cr)
         }

@@ -45,6 +45,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_child_in_another_namespace_is_guarded_and_cleaned_up,
         what_is_no_longer_applied_is_pruned,
         copied_labels_make_no_child,
+        a_forged_label_deletes_nothing,
         orphans_of_an_earlier_custom_resource_are_adopted,
         a_child_that_vanishes_asks_for_its_owner,
         a_field_without_schema_is_named,
@@ -96,7 +97,7 @@ impl Process {
             settings: Settings::default(),
         };
         let cluster = connect(options).await?.cluster;
-        let guard = Guard::new(cluster.clone(), Arc::new(cr.clone()), None);
+        let guard = Guard::new(cluster.clone(), Arc::new(cr.clone()), None, true);
         Ok(Self {
             owner: Owner {
                 guard: Some(Arc::new(guard)),
@@ -660,8 +661,20 @@ async fn a_child_in_another_namespace_is_guarded_and_cleaned_up(case: Case) -> a
     });
     process.apply(&namespace).await?;
     // After a restart the kinds are found again; workloads go before namespaces.
-    let restarted = Process::start(&case, &cr_of(&process).await?).await?;
+    let mut restarted = Process::start(&case, &cr_of(&process).await?).await?;
     inventory::sweep(&restarted.cluster, None).await?;
+    // What the custom resource does not list is left, whatever its label says.
+    let listed = std::mem::take(&mut restarted.owner.listed);
+    assert!(
+        cleanup::clean_up(&restarted.cluster, &restarted.owner)
+            .await?
+            .is_empty()
+    );
+    let pruned = prune::prune(&restarted.cluster, &restarted.owner, &BTreeSet::new()).await;
+    let names: Vec<_> = pruned.deleted.iter().map(|one| &*one.name).collect();
+    assert_eq!(names, ["near"]);
+    process.apply(&config("close", &json!({"a": "1"}))).await?;
+    restarted.owner.listed = listed;
     eventually(SOON, "all is cleaned up", || async {
         let left = cleanup::clean_up(&restarted.cluster, &restarted.owner).await?;
         anyhow::ensure!(left.is_empty(), "{left:?}");
@@ -670,7 +683,12 @@ async fn a_child_in_another_namespace_is_guarded_and_cleaned_up(case: Case) -> a
     .await?;
     let maps: Api<ConfigMap> = Api::namespaced(case.cluster.client.clone(), &other);
     assert!(maps.get_opt("far").await?.is_none());
-    assert!(case.objects::<ConfigMap>().get_opt("near").await?.is_some());
+    assert!(
+        case.objects::<ConfigMap>()
+            .get_opt("close")
+            .await?
+            .is_some()
+    );
     let namespaces: Api<Namespace> = Api::all(case.cluster.client.clone());
     namespaces.delete(&other, &DeleteParams::default()).await?;
     Ok(())
@@ -703,6 +721,56 @@ async fn what_is_no_longer_applied_is_pruned(case: Case) -> anyhow::Result<()> {
         .collect();
     assert_eq!(names, [format!("ConfigMap {}/c", case.namespace)]);
     assert!(case.objects::<ConfigMap>().get_opt("c").await?.is_none());
+    Ok(())
+}
+
+/// Whoever may patch an object can set its labels and the name of its field manager.
+async fn a_forged_label_deletes_nothing(case: Case) -> anyhow::Result<()> {
+    let other = format!("{}-other", case.namespace);
+    case.make_namespace(&other).await?;
+    let process = Process::start(&case, &cr(&case).await?).await?;
+    process.apply(&config("own", &json!({"a": "1"}))).await?;
+    let forge = |references: Value| {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {
+                "name": "victim", "labels": {OWNER_LABEL: process.owner.uid},
+                "annotations": {PRIMARY_RESOURCE: format!("{}/w", case.namespace)},
+                "ownerReferences": references,
+            },
+            "data": {"b": "2"},
+        })
+    };
+    // An owner that is no controller is not the one that made the object.
+    let mere_owner = json!([{
+        "apiVersion": process.owner.cr.gvk.api_version(), "kind": "Web", "name": "w",
+        "uid": process.owner.uid,
+    }]);
+    let client = &case.cluster.client;
+    for (namespace, references) in [(&case.namespace, mere_owner), (&other, json!([]))] {
+        let maps = Api::<ConfigMap>::namespaced(client.clone(), namespace);
+        let forged = PatchParams::apply(&process.owner.manager).force();
+        maps.patch("victim", &forged, &Patch::Apply(forge(references)))
+            .await?;
+    }
+    let restarted = Process::start(&case, &cr_of(&process).await?).await?;
+    inventory::sweep(&restarted.cluster, None).await?;
+    assert_eq!(restarted.cluster.owned_by(&process.owner.uid).len(), 3);
+    let pruned = prune::prune(&restarted.cluster, &restarted.owner, &BTreeSet::new()).await;
+    let names: Vec<_> = pruned.deleted.iter().map(|one| &*one.name).collect();
+    assert_eq!(names, ["own"]);
+    assert!(
+        cleanup::clean_up(&restarted.cluster, &restarted.owner)
+            .await?
+            .is_empty()
+    );
+    for namespace in [&case.namespace, &other] {
+        let maps = Api::<ConfigMap>::namespaced(client.clone(), namespace);
+        let victim = maps.get("victim").await?;
+        assert!(victim.metadata.deletion_timestamp.is_none());
+    }
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    namespaces.delete(&other, &DeleteParams::default()).await?;
     Ok(())
 }
 
