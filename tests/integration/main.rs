@@ -20,6 +20,7 @@ mod faults;
 mod finalizer;
 mod harness;
 mod harness_works;
+mod impostor;
 mod leader;
 mod misbehaving;
 mod operator;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         faults::tests(),
         finalizer::tests(),
         harness_works::tests(),
+        impostor::tests(),
         leader::tests(),
         misbehaving::tests(),
         operator::tests(),

@@ -7,9 +7,11 @@ mod fetch;
 mod managers;
 mod write;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
 
 use super::call::{self, Bounds, Call};
 use super::error::{Error, ErrorKind, Target};
@@ -194,11 +196,47 @@ fn target(
     }
 }
 
+/// Parses the answer to a request for one object. An answer about another object is an error: a proxy or a
+/// server that mixes answers up must not lead to writes elsewhere.
 fn parse(gvk: &Gvk, body: &[u8], target: &Target) -> Result<Arc<Object>, Error> {
     let malformed = |cause: String| Error::local(ErrorKind::Malformed, cause, target.clone());
     let text = std::str::from_utf8(body).map_err(|cause| malformed(cause.to_string()))?;
     let object = Object::from_json(gvk, text).map_err(|cause| malformed(cause.to_string()))?;
-    Ok(Arc::new(object))
+    let types: Types<'_> =
+        serde_json::from_str(text).map_err(|cause| malformed(cause.to_string()))?;
+    let is_named = target.name.is_empty() || *target.name == *object.name;
+    let is_placed = target.namespace == object.namespace.as_deref().unwrap_or_default();
+    if is_named && is_placed && types.are_of(gvk) {
+        return Ok(Arc::new(object));
+    }
+    let found = ObjectRef {
+        gvk: types.gvk().unwrap_or_else(|| gvk.clone()),
+        ..object.object_ref()
+    };
+    Err(malformed(format!("the server answered with {found}")))
+}
+
+/// The type that an answer says it is of.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Types<'a> {
+    #[serde(borrow)]
+    api_version: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    kind: Option<Cow<'a, str>>,
+}
+
+impl Types<'_> {
+    fn gvk(&self) -> Option<Gvk> {
+        let api_version = self.api_version.as_deref()?;
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Some(Gvk::new(group, version, self.kind.as_deref()?))
+    }
+
+    /// Whether they are these; an answer that does not say its type is of the one that was asked for.
+    fn are_of(&self, gvk: &Gvk) -> bool {
+        self.gvk().is_none_or(|own| own == *gvk)
+    }
 }
 
 fn path(kind: &ApiKind, object: &ObjectRef, subresource: Option<&str>) -> Result<String, Error> {
@@ -221,4 +259,46 @@ fn path(kind: &ApiKind, object: &ObjectRef, subresource: Option<&str>) -> Result
         }
     }
     Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes of an answer to a request for the ConfigMap `a` of the namespace `b`.
+    fn answered(text: &str) -> Result<Arc<Object>, String> {
+        let target = Target {
+            verb: "get",
+            resource: "configmaps".to_owned(),
+            namespace: "b".to_owned(),
+            name: "a".to_owned(),
+        };
+        let gvk = Gvk::new("", "v1", "ConfigMap");
+        parse(&gvk, text.as_bytes(), &target).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_answer_about_the_object_that_was_asked_for_is_taken() {
+        let metadata = r#""metadata":{"name":"a","namespace":"b","uid":"u","resourceVersion":"1"}"#;
+        let whole = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap",{metadata}}}"#);
+        assert!(answered(&whole).is_ok());
+        assert!(answered(&format!("{{{metadata}}}")).is_ok());
+    }
+
+    #[test]
+    fn an_answer_about_another_object_is_an_error() {
+        for (api_version, kind, namespace, name) in [
+            ("v1", "Secret", "b", "a"),
+            ("apps/v1", "ConfigMap", "b", "a"),
+            ("v1", "ConfigMap", "kube-system", "a"),
+            ("v1", "ConfigMap", "b", "other"),
+        ] {
+            let error = answered(&format!(
+                r#"{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{"name":"{name}",
+                   "namespace":"{namespace}","uid":"u","resourceVersion":"1"}}}}"#
+            ));
+            let error = error.expect_err(kind);
+            assert!(error.contains("the server answered with"), "{error}");
+        }
+    }
 }

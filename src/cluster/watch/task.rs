@@ -41,6 +41,9 @@ const ABSENT: Backoff = Backoff {
     max: Duration::from_secs(20),
     jitter: 0.2,
 };
+/// So many refusals in a row put the version in doubt that the watch follows from: a cluster that was
+/// restored from a backup has not reached it yet, and answers with a timeout.
+const DOUBTFUL: u32 = 3;
 /// Time that the end of a watch may take beyond the server's timeout.
 const MARGIN: Duration = Duration::from_secs(5);
 /// A watch that the server ends sooner than this without a word is a failure, not a rhythm.
@@ -66,6 +69,14 @@ enum End {
     Again,
     /// Go on after a while.
     Failed(Error),
+}
+
+/// Whether another version may help: not where the server is away, busy, or does not know us.
+fn may_be_of_the_version(error: &Error) -> bool {
+    let answered = error
+        .code
+        .is_some_and(|code| !matches!(code, 401 | 429 | 503));
+    answered || error.kind == ErrorKind::Malformed
 }
 
 impl Task {
@@ -169,6 +180,9 @@ impl Task {
             }
             _ => {
                 let delay = error.after.unwrap_or_else(|| FAILING.delay(failures));
+                if failures >= DOUBTFUL && may_be_of_the_version(&error) {
+                    *version = None;
+                }
                 self.fail(error);
                 clock::sleep(delay).await;
             }

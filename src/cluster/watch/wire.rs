@@ -101,14 +101,23 @@ pub(in crate::cluster) fn parse_page(
     };
     let list: List<'_> = serde_json::from_slice(body).map_err(|cause| malformed(&cause))?;
     let items = list.items.unwrap_or_default();
-    let objects: Result<_, _> = items
+    let objects: Result<Vec<_>, _> = items
         .iter()
         .map(|raw| parse(gvk, content, raw.get()))
         .collect();
+    let objects: Vec<Arc<Object>> = objects.map_err(|cause| malformed(&cause))?;
+    let is_elsewhere = |object: &&Arc<Object>| {
+        let namespace = object.namespace.as_deref().unwrap_or_default();
+        !target.namespace.is_empty() && target.namespace != namespace
+    };
+    if let Some(object) = objects.iter().find(is_elsewhere) {
+        let message = format!("the server answered with {}", object.object_ref());
+        return Err(Error::local(ErrorKind::Malformed, message, target.clone()));
+    }
     Ok(Page {
         resource_version: list.metadata.resource_version,
         next: list.metadata.r#continue.filter(|next| !next.is_empty()),
-        objects: objects.map_err(|cause| malformed(&cause))?,
+        objects,
     })
 }
 
@@ -269,9 +278,7 @@ impl<'a> Events<'a> {
     }
 
     fn parse(&self, line: &[u8]) -> Result<Event, Error> {
-        let malformed = |cause: &dyn std::error::Error| {
-            Error::local(ErrorKind::Malformed, cause.to_string(), self.target.clone())
-        };
+        let malformed = |cause: &dyn std::error::Error| self.malformed(cause.to_string());
         let line: Line<'_> = serde_json::from_slice(line).map_err(|cause| malformed(&cause))?;
         let text = line.object.get();
         if line.r#type == "ERROR" {
@@ -279,14 +286,33 @@ impl<'a> Events<'a> {
         }
         let spec = &self.watch.spec;
         let object = |content| parse(&spec.gvk, content, text).map_err(|cause| malformed(&cause));
-        Ok(match &*line.r#type {
-            "BOOKMARK" => Event::Bookmark(object(Content::Metadata)?.resource_version.clone()),
+        let event = match &*line.r#type {
+            "BOOKMARK" => {
+                let version = object(Content::Metadata)?.resource_version.clone();
+                return Ok(Event::Bookmark(version));
+            }
             "DELETED" => Event::Deleted(object(spec.content)?),
-            _ => Event::Applied(match self.held(text) {
+            "ADDED" | "MODIFIED" => Event::Applied(match self.held(text) {
                 Some(held) => held,
                 None => object(spec.content)?,
             }),
-        })
+            other => {
+                let message = format!("the server sent an event of the unknown type {other:?}");
+                return Err(self.malformed(message));
+            }
+        };
+        let (Event::Applied(object) | Event::Deleted(object)) = &event else {
+            return Ok(event);
+        };
+        if spec.covers(object.namespace.as_deref()) {
+            return Ok(event);
+        }
+        let message = format!("the server sent an event of {}", object.object_ref());
+        Err(self.malformed(message))
+    }
+
+    fn malformed(&self, message: String) -> Error {
+        Error::local(ErrorKind::Malformed, message, self.target.clone())
     }
 
     /// The object of an event where the cache holds just this version already: most events are echoes
@@ -409,6 +435,44 @@ mod tests {
             assert_eq!(Arc::ptr_eq(&seen, &held), is_held, "{uid} {version}");
             assert_eq!((&*seen.uid, &*seen.resource_version), (uid, version));
         }
+    }
+
+    #[test]
+    fn a_list_has_objects_of_the_namespace_that_was_asked_for() {
+        let gvk = Gvk::new("", "v1", "ConfigMap");
+        let page = |asked: &str| {
+            let target = Target {
+                namespace: asked.to_owned(),
+                ..Target::default()
+            };
+            let item = r#"{"metadata":{"name":"a","namespace":"b","resourceVersion":"1"}}"#;
+            let body = format!(r#"{{"metadata":{{"resourceVersion":"1"}},"items":[{item}]}}"#);
+            let page = parse_page(&gvk, Content::Full, body.as_bytes(), &target);
+            page.map(|page| page.objects.len())
+                .map_err(|error| error.kind)
+        };
+        assert_eq!(page(""), Ok(1));
+        assert_eq!(page("b"), Ok(1));
+        assert_eq!(page("c"), Err(ErrorKind::Malformed));
+    }
+
+    #[tokio::test]
+    async fn an_event_that_the_watch_did_not_ask_for_is_an_error() {
+        let (seen, end) = read(
+            "{\"type\":\"GONE\",\"object\":{\"metadata\":{\"name\":\"a\"}}}\n",
+            1000,
+            true,
+        )
+        .await;
+        assert_eq!((seen.len(), end), (0, Err(ErrorKind::Malformed)));
+        let mut watch = watch();
+        watch.spec.namespace = Some("b".into());
+        let line = r#"{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"c","resourceVersion":"1"}}}"#;
+        let until = clock::now() + Duration::from_secs(5);
+        let body = body(&format!("{line}\n"), 1000, true);
+        let mut events = Events::new(&watch, Target::default(), body, until);
+        let error = events.next().await.err().map(|error| error.kind);
+        assert_eq!(error, Some(ErrorKind::Malformed));
     }
 
     #[tokio::test]

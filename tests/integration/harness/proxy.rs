@@ -158,6 +158,12 @@ impl Rule {
         self
     }
 
+    /// Passes the request on, and replaces one text by another in its answer. Not for watches.
+    pub(crate) fn rewrite(mut self, from: &str, to: &str) -> Self {
+        self.effect = Effect::Rewrite(from.to_owned(), to.to_owned());
+        self
+    }
+
     /// Tells a watch at once that its resourceVersion is too old (an ERROR event with code 410).
     pub(crate) fn expire(mut self) -> Self {
         self.effect = Effect::Expire;
@@ -330,6 +336,12 @@ impl State {
                 let answer = self.pass_on(request, &uri).await?;
                 answer.into_body().collect().await?;
                 return hold(fault, what).await;
+            }
+            Some(Effect::Rewrite(from, to)) => {
+                let (mut parts, body) = self.pass_on(request, &uri).await?.into_parts();
+                let text = String::from_utf8_lossy(&body.collect().await?.to_bytes()).into_owned();
+                parts.headers.remove(http::header::CONTENT_LENGTH);
+                return Ok(Response::from_parts(parts, whole(text.replace(&from, &to))));
             }
             Some(Effect::Silence) | None => {}
         }

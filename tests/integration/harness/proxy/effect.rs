@@ -22,6 +22,8 @@ pub(super) enum Effect {
     LoseAnswer,
     Hold,
     HoldAnswer,
+    /// Replaces one text by another in the answer.
+    Rewrite(String, String),
     Expire,
     Silence,
 }
