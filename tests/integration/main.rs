@@ -9,6 +9,7 @@
     reason = "a test that panics is a test that fails"
 )]
 
+mod admission;
 mod apply;
 mod certificates;
 mod clients;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         return misbehaving::operator();
     }
     harness::main([
+        admission::tests(),
         apply::tests(),
         certificates::tests(),
         clients::tests(),
