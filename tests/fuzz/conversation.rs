@@ -24,6 +24,20 @@ pub(crate) fn hold(sequence: &Sequence, changes: &[(usize, Change)]) -> Result<(
 
 async fn held(sequence: &Sequence, changes: &[(usize, Change)]) -> Result<(), String> {
     let server = ApiServer::new(Options::default());
+    hold_on(&server, sequence, changes).await?;
+    server.settle();
+    // What is kept can be read by another.
+    let other = ApiServer::new(Options::default());
+    let loaded = other.load(server.save());
+    loaded.map_err(|error| format!("what is saved cannot be loaded: {error}"))
+}
+
+/// Sends the steps to a server that is there already.
+pub(crate) async fn hold_on(
+    server: &ApiServer,
+    sequence: &Sequence,
+    changes: &[(usize, Change)],
+) -> Result<(), String> {
     let mut service = server.client(User::admin());
     prepare(&mut service).await?;
     let mut variables = Variables::default();
@@ -46,11 +60,7 @@ async fn held(sequence: &Sequence, changes: &[(usize, Change)]) -> Result<(), St
             variables.set(name, value);
         }
     }
-    server.settle();
-    // What is kept can be read by another.
-    let other = ApiServer::new(Options::default());
-    let loaded = other.load(server.save());
-    loaded.map_err(|error| format!("what is saved cannot be loaded: {error}"))
+    Ok(())
 }
 
 /// Makes the kinds that the sequences take for granted.

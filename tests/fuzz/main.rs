@@ -1,9 +1,23 @@
-//! Whatever the embedded API is sent, it answers: nothing panics, a refusal is a proper `Status`, and
-//! what it keeps is sound.
+//! Whatever comes as bytes from outside is read or refused: nothing panics, nothing hangs, and what is
+//! told of it is sound.
 //!
-//! What is sent are the sequences of `tests/conformance/requests`, some of their bodies changed at
-//! random ([`change`]). A run makes a bounded number of changes, the same ones each time;
-//! `PROPTEST_CASES=100000` makes so many others. A failure is made small and shown.
+//! | module | what is changed |
+//! |---|---|
+//! | [`conversation`] | requests to the embedded API: the sequences of `tests/conformance/requests` |
+//! | [`states`] | saved states of the embedded API |
+//! | [`ports`] | bytes sent to the ports of the embedded API and of the operator |
+//! | [`projects`] | `watches.yaml`, and the scripts, pipelines, templates and other files of roles |
+//! | [`kubeconfigs`] | kubeconfigs |
+//! | [`answers`] | answers and watch streams of an API server |
+//!
+//! What tenants write into custom resources has a suite of its own, `tests/hostile`. A run makes a bounded
+//! number of changes, the same ones each time. A long run makes others, so many of each kind:
+//!
+//! ```console
+//! $ PROPTEST_CASES=100000 cargo test --profile ci --test fuzz
+//! ```
+//!
+//! A failure is made small and shown.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,8 +26,14 @@
     reason = "a test that panics is a test that fails"
 )]
 
+mod answers;
 mod change;
 mod conversation;
+mod edit;
+mod kubeconfigs;
+mod ports;
+mod projects;
+mod states;
 
 #[allow(dead_code, reason = "the conformance tests use more of it")]
 #[path = "../conformance/request.rs"]
@@ -47,20 +67,20 @@ static SEQUENCES: LazyLock<Vec<Sequence>> = LazyLock::new(|| {
 
 /// So many cases as the environment asks for, at random; else a few that are always the same: what
 /// is found today must not fail the build of someone who has changed nothing.
-fn config() -> ProptestConfig {
+fn config(cases: u32) -> ProptestConfig {
     let mut config = ProptestConfig {
         failure_persistence: None,
         ..ProptestConfig::default()
     };
     if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = CASES;
+        config.cases = cases;
         config.rng_seed = RngSeed::Fixed(1);
     }
     config
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(CASES))]
 
     #[test]
     fn whatever_is_sent_is_answered(
