@@ -1,7 +1,8 @@
 //! YAML as the cluster's tools read and write it: the one wrapper over serde-saphyr.
 //!
 //! Scalars are read as kubectl reads them (`yes` is a boolean, `0644` is 420); duplicate keys are
-//! errors; strings that another reader would take for something else are written quoted. [`Node`] is
+//! errors; strings that another reader would take for something else are written quoted. What aliases
+//! and merge keys expand to is bounded by a small multiple of the text, before it is built. [`Node`] is
 //! a document with the position of each key and value, for files whose errors are told all at once.
 
 use std::fmt;
@@ -50,7 +51,13 @@ impl From<serde_yaml::Error> for Error {
         let text = text
             .split_once(", set DuplicateKeyPolicy")
             .map_or(text, |(head, _)| head);
-        let message = if text.starts_with("multiple YAML documents") {
+        let message = if text.starts_with("alias replay limit exceeded") {
+            "aliases and merge keys expand to too many values for a text of this length".to_owned()
+        } else if text.starts_with("budget breached: ScalarBytes")
+            || text.starts_with("budget breached: RecordedAnchor")
+        {
+            "aliases and merge keys expand to too much text for a text of this length".to_owned()
+        } else if text.starts_with("multiple YAML documents") {
             "expected one YAML document, found several".to_owned()
         } else {
             text.to_owned()
@@ -62,41 +69,59 @@ impl From<serde_yaml::Error> for Error {
 /// Twenty times what the library allows: bundles of CRDs have millions of characters and nodes.
 const BUDGET_FACTOR: usize = 20;
 
-fn options(duplicate_keys: DuplicateKeyPolicy) -> Options {
+/// The fewest and the most values and ends of lists and maps that aliases and merge keys of one text may
+/// expand to; in between, one for 8 bytes of the text. A value in a map takes some 100 bytes.
+const EXPANDED_EVENTS: (usize, usize) = (20_000, 1_000_000);
+
+/// The least and the most bytes of text that aliases and merge keys may add; in between, twice the text.
+const EXPANDED_BYTES: (usize, usize) = (1 << 20, 32 << 20);
+
+fn options(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Options {
+    let (fewest, most) = EXPANDED_EVENTS;
+    let expanded_events = (text.len() / 8).clamp(fewest, most);
+    let (least, most) = EXPANDED_BYTES;
+    // Written out, an escape is 1.5 times as long at most.
+    let written = text.len().saturating_mul(2);
+    let scalar_bytes = written.saturating_add(written.clamp(least, most));
     let usual = serde_yaml::Budget::default();
     serde_yaml::options! {
         legacy_octal_numbers: true,
         duplicate_keys: duplicate_keys,
         with_snippet: false,
+        alias_limits: serde_yaml::alias_limits! {
+            max_total_replayed_events: expanded_events,
+        },
         budget: serde_yaml::budget! {
             max_events: usual.max_events.saturating_mul(BUDGET_FACTOR),
             max_nodes: usual.max_nodes.saturating_mul(BUDGET_FACTOR),
             max_documents: usual.max_documents.saturating_mul(BUDGET_FACTOR),
-            max_total_scalar_bytes: usual.max_total_scalar_bytes.saturating_mul(BUDGET_FACTOR),
+            max_total_scalar_bytes: scalar_bytes,
+            // A guess at what is bounded exactly here: it refuses 101 uses of one anchor.
+            enforce_alias_anchor_ratio: false,
+            // What aliases copy is kept until the end of the text.
+            max_recorded_anchor_bytes: scalar_bytes,
         },
     }
 }
 
 /// The one document of a text; an empty text is null.
 pub fn parse(text: &str) -> Result<Value, Error> {
-    Ok(serde_yaml::from_str_with_options(
-        text,
-        options(DuplicateKeyPolicy::Error),
-    )?)
+    let Plain(value) =
+        serde_yaml::from_str_with_options(text, options(text, DuplicateKeyPolicy::Error))?;
+    Ok(value)
 }
 
 /// All documents of a text; empty ones are left out.
 pub fn parse_all(text: &str) -> Result<Vec<Value>, Error> {
-    Ok(serde_yaml::from_multiple_with_options(
-        text,
-        options(DuplicateKeyPolicy::Error),
-    )?)
+    let documents: Vec<Plain> =
+        serde_yaml::from_multiple_with_options(text, options(text, DuplicateKeyPolicy::Error))?;
+    Ok(documents.into_iter().map(|Plain(value)| value).collect())
 }
 
 /// The one document of a text with positions. Duplicate keys are kept: the reader tells them.
 pub fn parse_positioned(text: &str) -> Result<Node, Error> {
     let root: Spanned<Tree> =
-        serde_yaml::from_str_with_options(text, options(DuplicateKeyPolicy::LastWins))?;
+        serde_yaml::from_str_with_options(text, options(text, DuplicateKeyPolicy::LastWins))?;
     Ok(Node::from(root))
 }
 
@@ -104,7 +129,7 @@ pub fn parse_positioned(text: &str) -> Result<Node, Error> {
 /// reader tells them.
 pub fn parse_all_positioned(text: &str) -> Result<Vec<Node>, Error> {
     let roots: Vec<Spanned<Tree>> =
-        serde_yaml::from_multiple_with_options(text, options(DuplicateKeyPolicy::LastWins))?;
+        serde_yaml::from_multiple_with_options(text, options(text, DuplicateKeyPolicy::LastWins))?;
     Ok(roots.into_iter().map(Node::from).collect())
 }
 
@@ -112,6 +137,31 @@ pub fn parse_all_positioned(text: &str) -> Result<Vec<Node>, Error> {
 pub fn write(value: &Value) -> String {
     // Nothing in a JSON value can fail; were it so, JSON is YAML.
     serde_yaml::to_string(value).unwrap_or_else(|_| value.to_string())
+}
+
+/// One document of at most `most` bytes: a deeply nested text is indented in each line, which makes it
+/// hundreds of times as long. `None` where it would be longer, or where the work is interrupted.
+pub fn write_within(value: &Value, most: usize) -> Option<String> {
+    struct Bounded {
+        text: String,
+        most: usize,
+    }
+    impl fmt::Write for Bounded {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            checkpoint::tick().map_err(|_| fmt::Error)?;
+            if part.len() > self.most - self.text.len() {
+                return Err(fmt::Error);
+            }
+            self.text.push_str(part);
+            Ok(())
+        }
+    }
+    let mut out = Bounded {
+        text: String::new(),
+        most,
+    };
+    serde_yaml::to_fmt_writer(&mut out, value).ok()?;
+    Some(out.text)
 }
 
 /// A value with its position.
@@ -208,6 +258,75 @@ pub fn read_scalar(text: &str) -> Content {
     }
 }
 
+/// A value, read past checkpoints.
+struct Plain(Value);
+
+impl<'de> Deserialize<'de> for Plain {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PlainVisitor).map(Self)
+    }
+}
+
+struct PlainVisitor;
+
+impl<'de> Visitor<'de> for PlainVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a YAML value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
+        Ok(Value::Bool(flag))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Number(number.into()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::Number(number.into()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(number).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::String(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+        Ok(Value::String(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(Plain(item)) = list.next_element()? {
+            checkpoint::tick().map_err(de::Error::custom)?;
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut entries = Map::new();
+        while let Some((key, Plain(value))) = map.next_entry::<String, _>()? {
+            checkpoint::tick().map_err(de::Error::custom)?;
+            entries.insert(key, value);
+        }
+        Ok(Value::Object(entries))
+    }
+}
+
 /// [`Content`] as the library hands it over, positions outside the values.
 enum Tree {
     Leaf(Content),
@@ -295,6 +414,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Tree, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = list.next_element()? {
+            checkpoint::tick().map_err(de::Error::custom)?;
             items.push(item);
         }
         Ok(Tree::List(items))
@@ -303,6 +423,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree, A::Error> {
         let mut entries = Vec::new();
         while let Some(entry) = map.next_entry()? {
+            checkpoint::tick().map_err(de::Error::custom)?;
             entries.push(entry);
         }
         Ok(Tree::Map(entries))
@@ -314,6 +435,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[global_allocator]
+    static ALLOCATOR: allocation_meter::Metered<std::alloc::System> =
+        allocation_meter::Metered::new(std::alloc::System);
 
     #[test]
     fn scalars_are_read_as_kubectl_reads_them() {
@@ -409,6 +534,91 @@ mod tests {
             panic!("{entries:?}")
         };
         assert_eq!(merged.len(), 2, "{merged:?}");
+    }
+
+    /// Texts that are far larger once their aliases are expanded.
+    fn bombs() -> Vec<String> {
+        let level = |n: u32| {
+            format!(
+                "a{n}: &a{n} [{}]\n",
+                vec![format!("*a{}", n - 1); 10].join(", ")
+            )
+        };
+        let laughs = "a0: &a0 [x]\n".to_owned() + &(1..9).map(level).collect::<String>();
+        let list = vec!["v"; 1_000].join(", ");
+        let many = format!("a: &a [{list}]\nb: [{}]\n", vec!["*a"; 5_000].join(", "));
+        let merged = format!(
+            "a: &a {{{}}}\nb: [{}]\n",
+            (0..1_000)
+                .map(|n| format!("k{n}: v"))
+                .collect::<Vec<_>>()
+                .join(", "),
+            vec!["{<<: *a}"; 5_000].join(", ")
+        );
+        let filler = format!("# {}\n", "filler ".repeat(100_000));
+        let text = format!(
+            "a: &a {}\nb: [{}]\n",
+            "x".repeat(500_000),
+            vec!["*a"; 2_000].join(", ")
+        );
+        vec![
+            filler.clone() + &laughs,
+            filler.clone() + &many,
+            filler + &merged,
+            laughs,
+            many,
+            text,
+        ]
+    }
+
+    #[test]
+    fn what_aliases_expand_to_is_bounded_by_the_text() {
+        for bomb in bombs() {
+            let readers: [&dyn Fn() -> Error; 4] = [
+                &|| parse(&bomb).unwrap_err(),
+                &|| parse_all(&bomb).unwrap_err(),
+                &|| parse_positioned(&bomb).unwrap_err(),
+                &|| parse_all_positioned(&bomb).unwrap_err(),
+            ];
+            for read in readers {
+                let measurement = allocation_meter::Measurement::start();
+                let error = read();
+                let most = 24 * bomb.len() + (32 << 20);
+                let peak = measurement.peak();
+                assert!(peak < most, "{} bytes took {peak}: {error}", bomb.len());
+            }
+        }
+    }
+
+    #[test]
+    fn aliases_as_people_use_them_are_expanded() {
+        let uses: Vec<String> = (0..500)
+            .map(|n| format!("s{n}: {{<<: *base, c: {n}}}\n"))
+            .collect();
+        let text = "base: &base {a: 1, b: [1, 2]}\n".to_owned() + &uses.concat();
+        assert_eq!(
+            parse(&text).unwrap()["s499"],
+            json!({"a": 1, "b": [1, 2], "c": 499})
+        );
+    }
+
+    #[test]
+    fn reading_and_writing_are_interrupted() {
+        let text = "- {a: 1, b: x}\n".repeat(1_000);
+        let value = parse(&text).unwrap();
+        let _interrupted = checkpoint::install(|| false);
+        assert!(parse(&text).unwrap_err().message.contains("interrupted"));
+        assert!(parse_all_positioned(&text).is_err());
+        assert_eq!(write_within(&value, usize::MAX), None);
+    }
+
+    #[test]
+    fn a_text_that_indentation_makes_longer_is_bounded() {
+        let deep = (0..100).fold(json!("a\n".repeat(1_000)), |inner, _| json!({"a": inner}));
+        assert!(write(&deep).len() > 100_000);
+        assert_eq!(write_within(&deep, 100_000), None);
+        assert_eq!(write_within(&json!({"a": 1}), 5), Some("a: 1\n".to_owned()));
+        assert_eq!(write_within(&json!({"a": 1}), 4), None);
     }
 
     #[test]
