@@ -131,8 +131,13 @@ impl Call {
     /// The exchange is a task of its own: scripts wait on threads, and such a thread is then woken once,
     /// by the whole answer, and not by each step of the connection.
     async fn attempt(&self, transport: &Transport, until: Instant) -> Result<Answer, Error> {
-        let exchange =
-            AbortOnDropHandle::new(tokio::spawn(exchange(transport.clone(), self.request()?)));
+        // The other task frees the request, and this one the answer: the run that waits counts neither,
+        // but its own copy of the answer.
+        let exchange = allocation_meter::uncounted(|| {
+            let request = self.request()?;
+            Ok::<_, Error>(tokio::spawn(exchange(transport.clone(), request)))
+        })?;
+        let exchange = AbortOnDropHandle::new(exchange);
         let exchanged = match tokio::time::timeout_at(until, exchange).await {
             Ok(Ok(exchanged)) => exchanged,
             Ok(Err(stopped)) => Err(stopped.into()),
@@ -140,6 +145,9 @@ impl Call {
         };
         let (status, headers, body) =
             exchanged.map_err(|cause| Error::unreachable(&*cause, self.target.clone()))?;
+        let foreign = (headers, body);
+        let (headers, body) = (foreign.0.clone(), Bytes::copy_from_slice(&foreign.1));
+        allocation_meter::uncounted(move || drop(foreign));
         if status.is_success() {
             return Ok(Answer {
                 status,

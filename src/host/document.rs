@@ -8,6 +8,9 @@ use super::{Answer, arguments, invalid};
 use crate::model::yaml;
 use crate::script::value;
 
+/// The engine takes no longer text, but looks when it is there.
+const MAX_TEXT: usize = 16 << 20;
+
 /// The package.
 pub(super) fn module() -> Module {
     exported_module!(functions)
@@ -71,7 +74,8 @@ mod functions {
     /// ```
     #[rhai_fn(pure, return_raw)]
     pub fn to_yaml(value: &mut Dynamic) -> Answer<String> {
-        Ok(yaml::write(&arguments::json(value)?))
+        yaml::write_within(&arguments::json(value)?, MAX_TEXT)
+            .ok_or_else(|| invalid(format!("more than {} MiB as YAML", MAX_TEXT >> 20)))
     }
 
     /// Reads a JSON text.

@@ -6,16 +6,31 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A role has a handful of patterns; a hundred times that is still a few MB at most.
-const CAPACITY: usize = 256;
+use allocation_meter::Measurement;
+
+/// A role has a handful of patterns.
+const CAPACITY: usize = 64;
+
+/// Bytes of all values when they were made. There is a memo per thread and kind.
+const MAX_BYTES: usize = 4 << 20;
 
 /// Values compiled from texts, forgotten all at once when there are too many.
-pub(crate) struct Memo<T>(RefCell<HashMap<String, Rc<T>>>);
+///
+/// They count for the run that made them, until it ends; forgetting them counts for none.
+pub(crate) struct Memo<T>(RefCell<Known<T>>);
+
+struct Known<T> {
+    values: HashMap<String, Rc<T>>,
+    bytes: usize,
+}
 
 impl<T> Memo<T> {
     /// An empty cache.
     pub(crate) fn new() -> Self {
-        Self(RefCell::new(HashMap::new()))
+        Self(RefCell::new(Known {
+            values: HashMap::new(),
+            bytes: 0,
+        }))
     }
 
     /// The value of a text, made at its first use. Failures are not kept.
@@ -24,15 +39,19 @@ impl<T> Memo<T> {
         text: &str,
         compile: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<Rc<T>, E> {
-        if let Some(known) = self.0.borrow().get(text) {
+        if let Some(known) = self.0.borrow().values.get(text) {
             return Ok(Rc::clone(known));
         }
+        let measurement = Measurement::start();
         let made = Rc::new(compile(text)?);
+        let bytes = measurement.live().saturating_add(text.len());
         let mut known = self.0.borrow_mut();
-        if known.len() >= CAPACITY {
-            known.clear();
+        if known.values.len() >= CAPACITY || known.bytes.saturating_add(bytes) > MAX_BYTES {
+            allocation_meter::uncounted(|| known.values.clear());
+            known.bytes = 0;
         }
-        known.insert(text.to_owned(), Rc::clone(&made));
+        known.bytes += bytes;
+        known.values.insert(text.to_owned(), Rc::clone(&made));
         Ok(made)
     }
 }
@@ -55,8 +74,16 @@ mod tests {
     fn it_does_not_grow_without_bound() {
         let memo = Memo::new();
         for n in 0..10 * CAPACITY {
-            let _ = memo.get(&n.to_string(), |_| Ok::<_, Infallible>(n));
+            let _ = memo.get(&n.to_string(), |_| Ok::<_, Infallible>(vec![0_u8; n % 2]));
         }
-        assert!(memo.0.borrow().len() <= CAPACITY);
+        assert!(memo.0.borrow().values.len() <= CAPACITY);
+        for n in 0..CAPACITY {
+            let made = memo.get(&n.to_string(), |_| {
+                Ok::<_, Infallible>(vec![0_u8; MAX_BYTES / 3])
+            });
+            let _ = made;
+        }
+        assert!(memo.0.borrow().bytes <= MAX_BYTES);
+        assert!(memo.0.borrow().values.len() < 3);
     }
 }

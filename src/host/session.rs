@@ -253,7 +253,7 @@ impl Session {
         if !self.setup.trace {
             return;
         }
-        let redact = |text: String| self.setup.redactor.text(&text).into_owned();
+        let redact = |text: String| shortened(self.setup.redactor.text(&text).into_owned());
         let call = Call {
             at: since.duration_since(self.started),
             took: since.elapsed(),
@@ -373,7 +373,36 @@ impl Session {
     }
 }
 
+/// Bytes of a text that a trace shows: enough for a message, and ten thousand of them fit.
+const TRACED: usize = 4_096;
+
+/// A text as a trace shows it, with a note where it is cut.
+fn shortened(mut text: String) -> String {
+    if text.len() > TRACED {
+        let end = text.floor_char_boundary(TRACED);
+        let left_out = text.len() - end;
+        text.truncate(end);
+        text += "… (";
+        text += &left_out.to_string();
+        text += " bytes more)";
+        text.shrink_to_fit();
+    }
+    text
+}
+
 /// A live object as scripts see it. Costs a parse.
 pub(super) fn live(object: &Arc<Object>) -> Dynamic {
     value::from_json(object.json().as_bytes()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_shortened_with_a_note() {
+        assert_eq!(shortened("short".to_owned()), "short");
+        let text = shortened(format!("{}é{}", "x".repeat(TRACED - 1), "y".repeat(100)));
+        assert!(text.ends_with("x… (102 bytes more)"), "{text}");
+    }
 }

@@ -1,18 +1,29 @@
 //! Regular expressions: `regex_match`, `regex_find`, `regex_replace`.
 //!
-//! Of the `regex` crate, whose time is linear in the text: no pattern can hang a run.
+//! Of the `regex` crate, whose time is at worst the length of the text times the size of the pattern, and
+//! which nothing interrupts while it searches once: so both are bounded, and each match is a checkpoint.
 
 use std::rc::Rc;
 
-use regex::{Regex, RegexBuilder};
+use regex::{Match, Regex, RegexBuilder};
 use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Array, Dynamic};
 
 use super::memo::Memo;
 use super::{Answer, invalid};
+use crate::script;
 
 /// What one compiled pattern may take, a tenth of the crate's default: a few hundred alternatives fit.
 pub(super) const PATTERN_BYTES: usize = 1 << 20;
+/// What a pattern may take for a text over [`LONG_TEXT`].
+const SMALL_PATTERN_BYTES: usize = 128 << 10;
+/// What the search of a pattern may keep for speed, a quarter of the crate's default.
+const DFA_BYTES: usize = 512 << 10;
+/// Bytes of a text that any pattern may search: a search at its worst, which takes some 3 ns for each byte
+/// of the text and each of a pattern's states, is over within some seconds.
+const LONG_TEXT: usize = 64 << 10;
+/// Bytes of a text that is searched at all, more than an object can have.
+const MAX_SEARCHED: usize = 2 << 20;
 /// The engine takes no longer text, but looks when it is there.
 const MAX_TEXT: usize = 16 << 20;
 
@@ -36,7 +47,7 @@ mod functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn regex_match(text: &str, pattern: &str) -> Answer<bool> {
-        Ok(compile(pattern)?.is_match(text))
+        Ok(compile(text, pattern)?.is_match(text))
     }
 
     /// The first place where a pattern is found in a text, or `()`.
@@ -56,7 +67,7 @@ mod functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn regex_find(text: &str, pattern: &str) -> Answer<Dynamic> {
-        let regex = compile(pattern)?;
+        let regex = compile(text, pattern)?;
         let Some(found) = regex.captures(text) else {
             return Ok(Dynamic::UNIT);
         };
@@ -81,13 +92,43 @@ mod functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn regex_replace(text: &str, pattern: &str, replacement: &str) -> Answer<String> {
-        let regex = compile(pattern)?;
-        if replaced_length(&regex, text, replacement, '$') > MAX_TEXT {
+        replaced(&*compile(text, pattern)?, text, replacement)
+    }
+}
+
+/// All that is found, replaced; a checkpoint for each, and refused before it is too long.
+fn replaced(regex: &Regex, text: &str, replacement: &str) -> Answer<String> {
+    // Each stands for a group at most, which is as long as what was found at most.
+    let groups = replacement.matches('$').count();
+    let mut made = String::new();
+    let mut copied = 0;
+    let mut replace = |found: Match, expand: &dyn Fn(&mut String)| -> Answer<()> {
+        script::tick()?;
+        let longest = found
+            .len()
+            .saturating_mul(groups)
+            .saturating_add(replacement.len());
+        made.push_str(&text[copied..found.start()]);
+        if made.len().saturating_add(longest) > MAX_TEXT {
             let most = MAX_TEXT >> 20;
             return Err(invalid(format!("the result may be longer than {most} MiB")));
         }
-        Ok(regex.replace_all(text, replacement).into_owned())
+        expand(&mut made);
+        copied = found.end();
+        Ok(())
+    };
+    if groups == 0 {
+        for found in regex.find_iter(text) {
+            replace(found, &|made| made.push_str(replacement))?;
+        }
+    } else {
+        for groups in regex.captures_iter(text) {
+            let found = groups.get_match();
+            replace(found, &|made| groups.expand(replacement, made))?;
+        }
     }
+    made.push_str(&text[copied..]);
+    Ok(made)
 }
 
 /// The longest text that replacing all that is found may make; `mark` begins what stands for a group.
@@ -104,8 +145,22 @@ pub(super) fn regex(pattern: &str) -> Result<Rc<Regex>, regex::Error> {
     thread_local! {
         static PATTERNS: Memo<Regex> = Memo::new();
     }
-    let build = |text: &str| RegexBuilder::new(text).size_limit(PATTERN_BYTES).build();
-    PATTERNS.with(|known| known.get(pattern, build))
+    PATTERNS.with(|known| known.get(pattern, |text| build(text, PATTERN_BYTES)))
+}
+
+/// A pattern for long texts, compiled once per thread.
+fn small_regex(pattern: &str) -> Result<Rc<Regex>, regex::Error> {
+    thread_local! {
+        static PATTERNS: Memo<Regex> = Memo::new();
+    }
+    PATTERNS.with(|known| known.get(pattern, |text| build(text, SMALL_PATTERN_BYTES)))
+}
+
+fn build(pattern: &str, bytes: usize) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(pattern)
+        .size_limit(bytes)
+        .dfa_size_limit(DFA_BYTES)
+        .build()
 }
 
 /// Why a pattern is none, in a line: the crate draws it with the pattern, however long that is.
@@ -117,8 +172,30 @@ pub(super) fn why(error: &regex::Error) -> String {
         .to_owned()
 }
 
-fn compile(pattern: &str) -> Answer<Rc<Regex>> {
-    regex(pattern).map_err(|error| invalid(format!("not a regular expression: {}", why(&error))))
+/// The pattern for a text; refused where searching the text could take long.
+fn compile(text: &str, pattern: &str) -> Answer<Rc<Regex>> {
+    if text.len() > MAX_SEARCHED {
+        return Err(invalid(format!(
+            "the text is longer than {} MiB, which is the most for a regular expression",
+            MAX_SEARCHED >> 20
+        )));
+    }
+    let is_long = text.len() > LONG_TEXT;
+    let compiled = if is_long {
+        small_regex(pattern)
+    } else {
+        regex(pattern)
+    };
+    compiled.map_err(|error| {
+        let why = why(&error);
+        if is_long && regex(pattern).is_ok() {
+            let most = LONG_TEXT >> 10;
+            return invalid(format!(
+                "the pattern is too large for a text over {most} KiB: {why}"
+            ));
+        }
+        invalid(format!("not a regular expression: {why}"))
+    })
 }
 
 #[cfg(test)]
@@ -140,6 +217,61 @@ mod tests {
         );
         let (length, reckoned) = of("", "abcd", "12");
         assert!(length <= reckoned, "{length} {reckoned}");
+    }
+
+    #[test]
+    fn replacing_is_that_of_the_crate() {
+        for (pattern, text, replacement) in [
+            ("x", "axbxx", "long"),
+            ("(.)(.)", "abcde", "$2${1}-$$"),
+            ("", "abc", "<$0>"),
+            ("", "abc", "-"),
+            ("z", "abc", "-"),
+            ("(?<n>b)?c", "abcc", "[$n|$none]"),
+        ] {
+            let regex = regex(pattern).unwrap();
+            let expected = regex.replace_all(text, replacement);
+            assert_eq!(replaced(&regex, text, replacement).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_replacement_that_multiplies_is_refused_before_it_is_made() {
+        let regex = regex("(?s).+").unwrap();
+        let measurement = allocation_meter::Measurement::start();
+        let refused = replaced(&regex, &"x".repeat(1 << 20), &"$0".repeat(1 << 20));
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .contains("longer than 16 MiB")
+        );
+        assert!(measurement.peak() < 8 << 20, "{}", measurement.peak());
+    }
+
+    #[test]
+    fn replacing_is_interrupted() {
+        let text = "x".repeat(1_000);
+        let _interrupted = checkpoint::install(|| false);
+        for replacement in ["y", "$0"] {
+            assert!(replaced(&regex("x").unwrap(), &text, replacement).is_err());
+        }
+    }
+
+    #[test]
+    fn long_texts_take_small_patterns_only() {
+        let large = format!("[a-z]{{{}}}", 2_000);
+        let short = "x".repeat(LONG_TEXT);
+        let long = "x".repeat(MAX_SEARCHED);
+        assert!(compile(&short, &large).is_ok());
+        let error = compile(&long, &large).unwrap_err().to_string();
+        assert!(
+            error.contains("too large for a text over 64 KiB"),
+            "{error}"
+        );
+        assert!(compile(&long, r"(\w+)-x").is_ok());
+        let error = compile(&(long + "x"), "x").unwrap_err().to_string();
+        assert!(error.contains("longer than 2 MiB"), "{error}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub fn block_on<T>(
     if !run.count_host_call() {
         return Err(run.stop(Stop::Limit(Limit::HostCalls), Some(Place::of(cx))));
     }
-    checkpoint()?;
+    self::checkpoint()?;
     let answer = run.runtime.block_on(async {
         tokio::select! {
             biased;
@@ -100,18 +100,14 @@ pub fn variable(name: &str) -> Option<Dynamic> {
 /// deadline, or has allocated more than it may. Without a run on this thread, all is well.
 ///
 /// Native code that takes more than some milliseconds, or that allocates in a loop, calls this between
-/// two steps of its work.
+/// two steps of its work. Code that knows no scripts calls [`checkpoint::pass`], which looks here.
 pub fn checkpoint() -> Result<(), Box<EvalAltResult>> {
-    let Some(run) = current::run() else {
-        return Ok(());
-    };
-    if run.stopped().is_some() {
-        return Err(current::over());
-    }
-    match current::interruption(&run) {
-        Some(why) => Err(run.stop(why, run.last_call())),
-        None => Ok(()),
-    }
+    checkpoint::pass().map_err(|checkpoint::Interrupted| current::over())
+}
+
+/// As [`checkpoint`], for inner loops: looks now and then only.
+pub fn tick() -> Result<(), Box<EvalAltResult>> {
+    checkpoint::tick().map_err(|checkpoint::Interrupted| current::over())
 }
 
 /// Runs a program's entry on this thread, within the current run.

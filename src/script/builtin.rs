@@ -74,6 +74,112 @@ mod functions {
         Ok(())
     }
 
+    /// Returns the characters of a text; refused where they are too many.
+    #[rhai_fn(return_raw)]
+    pub(crate) fn to_chars(cx: NativeCallContext, text: &str) -> Answer<Array> {
+        collected(&cx, text.chars().map(Into::into))
+    }
+
+    /// Splits a text at white space; refused where the pieces are too many.
+    #[rhai_fn(name = "split", pure, return_raw)]
+    pub(crate) fn split_space(cx: NativeCallContext, text: &mut ImmutableString) -> Answer<Array> {
+        if text.is_empty() {
+            return Ok(vec![text.clone().into()]);
+        }
+        pieces(&cx, text.split_whitespace())
+    }
+
+    /// Splits a text at each delimiter; refused where the pieces are too many.
+    #[rhai_fn(pure, return_raw)]
+    pub(crate) fn split(
+        cx: NativeCallContext,
+        text: &mut ImmutableString,
+        delimiter: &str,
+    ) -> Answer<Array> {
+        if text.is_empty() {
+            return Ok(vec![text.clone().into()]);
+        }
+        pieces(&cx, text.split(delimiter))
+    }
+
+    /// Splits a text at the first delimiters; refused where the pieces are too many.
+    #[rhai_fn(name = "split", pure, return_raw)]
+    pub(crate) fn split_some(
+        cx: NativeCallContext,
+        text: &mut ImmutableString,
+        delimiter: &str,
+        segments: i64,
+    ) -> Answer<Array> {
+        if text.is_empty() {
+            return Ok(vec![text.clone().into()]);
+        }
+        pieces(&cx, text.splitn(at_least_one(segments), delimiter))
+    }
+
+    #[rhai_fn(name = "split", pure, return_raw)]
+    pub(crate) fn split_char(
+        cx: NativeCallContext,
+        text: &mut ImmutableString,
+        delimiter: char,
+    ) -> Answer<Array> {
+        pieces(&cx, text.split(delimiter))
+    }
+
+    #[rhai_fn(name = "split", pure, return_raw)]
+    pub(crate) fn split_char_some(
+        cx: NativeCallContext,
+        text: &mut ImmutableString,
+        delimiter: char,
+        segments: i64,
+    ) -> Answer<Array> {
+        pieces(&cx, text.splitn(at_least_one(segments), delimiter))
+    }
+
+    /// Splits a text at each delimiter, from its end; refused where the pieces are too many.
+    #[rhai_fn(pure, return_raw)]
+    pub(crate) fn split_rev(
+        cx: NativeCallContext,
+        text: &mut ImmutableString,
+        delimiter: &str,
+    ) -> Answer<Array> {
+        if text.is_empty() {
+            return Ok(vec![text.clone().into()]);
+        }
+        pieces(&cx, text.rsplit(delimiter))
+    }
+
+    #[rhai_fn(name = "split_rev", pure, return_raw)]
+    pub(crate) fn split_rev_some(
+        cx: NativeCallContext,
+        text: &mut ImmutableString,
+        delimiter: &str,
+        segments: i64,
+    ) -> Answer<Array> {
+        if text.is_empty() {
+            return Ok(vec![text.clone().into()]);
+        }
+        pieces(&cx, text.rsplitn(at_least_one(segments), delimiter))
+    }
+
+    #[rhai_fn(name = "split_rev", pure, return_raw)]
+    pub(crate) fn split_rev_char(
+        cx: NativeCallContext,
+        text: &mut ImmutableString,
+        delimiter: char,
+    ) -> Answer<Array> {
+        pieces(&cx, text.rsplit(delimiter))
+    }
+
+    #[rhai_fn(name = "split_rev", pure, return_raw)]
+    pub(crate) fn split_rev_char_some(
+        cx: NativeCallContext,
+        text: &mut ImmutableString,
+        delimiter: char,
+        segments: i64,
+    ) -> Answer<Array> {
+        pieces(&cx, text.rsplitn(at_least_one(segments), delimiter))
+    }
+
     #[rhai_fn(get = "tag", pure, return_raw)]
     pub(crate) fn get_tag(value: &mut Dynamic) -> Answer<i64> {
         Err(no_tag(value))
@@ -93,6 +199,30 @@ mod functions {
     pub(crate) fn set_tag(value: &mut Dynamic, _tag: i64) -> Answer<()> {
         Err(no_tag(value))
     }
+}
+
+/// Collects values into an array; stops at the first that is too many for one, before the engine
+/// measures the array.
+fn collected(cx: &NativeCallContext, values: impl Iterator<Item = Dynamic>) -> Answer<Array> {
+    let most = cx.engine().max_array_size();
+    let mut array = Array::new();
+    for value in values {
+        if array.len() == most {
+            let what = "Size of array/BLOB".to_owned();
+            return Err(EvalAltResult::ErrorDataTooLarge(what, Position::NONE).into());
+        }
+        array.push(value);
+    }
+    Ok(array)
+}
+
+fn pieces<'t>(cx: &NativeCallContext, texts: impl Iterator<Item = &'t str>) -> Answer<Array> {
+    collected(cx, texts.map(Into::into))
+}
+
+/// Fewer segments than one mean one.
+fn at_least_one(segments: i64) -> usize {
+    usize::try_from(segments).unwrap_or(0).max(1)
 }
 
 /// The engine measures a text only when it is there, which may be too late for the process.

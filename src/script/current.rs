@@ -153,6 +153,7 @@ impl Running {
 pub(super) struct Entered {
     /// The bytes that the thread allocates from here on are the run's.
     _memory: Measurement,
+    _check: checkpoint::Installed,
 }
 
 /// Begins a run on this thread.
@@ -176,7 +177,10 @@ pub(super) fn enter(
         frames,
         seen,
     }));
-    Entered { _memory: memory }
+    Entered {
+        _memory: memory,
+        _check: checkpoint::install(may_go_on),
+    }
 }
 
 impl Drop for Entered {
@@ -356,8 +360,25 @@ pub(super) fn is_memory_exceeded() -> bool {
     allocation_meter::peak() > MEMORY_END.get()
 }
 
+/// Returns whether the run of this thread may go on; stops it where it must end.
+fn may_go_on() -> bool {
+    let Some(run) = run() else {
+        return true;
+    };
+    if run.stopped().is_some() {
+        return false;
+    }
+    match interruption(&run) {
+        Some(why) => {
+            let _over = run.stop(why, run.last_call());
+            false
+        }
+        None => true,
+    }
+}
+
 /// Why the run of this thread must end now, if it must.
-pub(super) fn interruption(run: &Run) -> Option<Stop> {
+fn interruption(run: &Run) -> Option<Stop> {
     if is_memory_exceeded() {
         return Some(Stop::Limit(Limit::Memory));
     }

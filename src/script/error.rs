@@ -94,6 +94,15 @@ impl Error {
         }
     }
 
+    /// Returns the name of the limit that ended the run, for metrics, if one did.
+    pub fn limit(&self) -> Option<&'static str> {
+        match &self.kind {
+            Kind::Limit(limit) => Some(limit.name()),
+            Kind::Deadline => Some("time"),
+            _ => None,
+        }
+    }
+
     /// `web/tasks/main.rhai:12:5`, if known.
     pub fn place(&self) -> Option<String> {
         self.trace.first().map(Frame::place)

@@ -43,7 +43,7 @@ pub mod value;
 mod worker;
 
 pub use bridge::{
-    block_on, checkpoint, end, evaluate, include, put_variable, set_variable, variable,
+    block_on, checkpoint, end, evaluate, include, put_variable, set_variable, tick, variable,
 };
 pub use engine::Engine;
 pub use error::{Error, Frame, HostError, Kind};

@@ -70,6 +70,10 @@ impl Query {
 
 /// Counts; who has nothing left ends the query.
 fn spend(units: usize) {
+    if checkpoint::tick().is_err() {
+        // What is answered does not matter: the run is over.
+        panic::resume_unwind(Box::new(Exhausted));
+    }
     match LEFT.get().checked_sub(units) {
         Some(left) => LEFT.set(left),
         None => panic::resume_unwind(Box::new(Exhausted)),
@@ -341,6 +345,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_query_is_interrupted() {
+        let value = json!(vec![1; 1_000]);
+        let query = Query::parse("$..[?@ > 0]").unwrap();
+        assert_eq!(query.select(&value).unwrap().len(), 1_000);
+        let _interrupted = checkpoint::install(|| false);
+        assert!(query.select(&value).is_err());
+    }
 
     /// `None` where it looks at too much.
     fn found<'v>(query: &str, value: &'v Value) -> Option<Vec<&'v Value>> {

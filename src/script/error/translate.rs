@@ -180,7 +180,7 @@ fn stopped(run: &Run, why: Stop) -> Said {
                         "the run holds more than {} MiB of memory",
                         limits.memory >> 20
                     ),
-                    None,
+                    Some("read and keep less at a time, or raise --run-memory"),
                 ),
                 Limit::Nesting => (
                     format!("a value is nested more than {MAX_NESTING} levels deep"),

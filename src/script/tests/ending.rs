@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 use super::{Error, Limits, Pool, State, compile, engine, failure, job};
 use crate::clock;
-use crate::script::{Kind, Limit, Run, checkpoint};
+use crate::script::{Kind, Limit, Run, checkpoint, value};
 
 /// Runs that never end by themselves.
 const ENDLESS: [&str; 13] = [
@@ -343,6 +343,48 @@ async fn memory_held_for_a_moment_within_a_native_call_counts() {
             matches!(error.kind, Kind::Limit(Limit::Memory)),
             "{script}: {error}"
         );
+        assert_eq!(error.limit(), Some("memory"));
+    }
+}
+
+#[tokio::test]
+async fn a_text_in_too_many_pieces_is_refused_before_they_are_made() {
+    let limits = Limits {
+        memory: 4 << 20,
+        ..Limits::default()
+    };
+    for call in [
+        "to_chars()",
+        "split()",
+        "split(\",\")",
+        "split(\"\")",
+        "split(\",\", 500000)",
+        "split(',')",
+        "split(',', 500000)",
+        "split_rev(\",\")",
+        "split_rev(\",\", 500000)",
+        "split_rev(',')",
+        "split_rev(',', 500000)",
+    ] {
+        let script = format!("let text = \"\"; text.pad(1000000, \", \"); text.{call}");
+        let error = with_limits(&script, limits).await;
+        assert_eq!(
+            error.message, "a value with more than 10000 elements of arrays",
+            "{call}"
+        );
+    }
+}
+
+#[test]
+fn reading_and_writing_json_are_interrupted() {
+    let list = serde_json::json!(vec![1; 1_000]);
+    let map: serde_json::Map<_, _> = (0..1_000).map(|n| (n.to_string(), n.into())).collect();
+    for json in [list, map.into()] {
+        let text = json.to_string();
+        let read = value::from_json(text.as_bytes()).unwrap();
+        let _interrupted = ::checkpoint::install(|| false);
+        assert!(value::from_json(text.as_bytes()).is_err());
+        assert!(value::to_value(&read).is_err());
     }
 }
 

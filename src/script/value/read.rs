@@ -83,6 +83,7 @@ impl<'de> Visitor<'de> for Any {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Dynamic, A::Error> {
         let mut array = Array::with_capacity(items.size_hint().unwrap_or(0).min(1024));
         while let Some(item) = items.next_element_seed(Self)? {
+            checkpoint::tick().map_err(A::Error::custom)?;
             array.push(item);
         }
         Ok(array.into())
@@ -92,6 +93,7 @@ impl<'de> Visitor<'de> for Any {
         let mut map = Map::new();
         while let Some(key) = entries.next_key_seed(Key)? {
             let value = entries.next_value_seed(Self)?;
+            checkpoint::tick().map_err(A::Error::custom)?;
             if let Some(_earlier) = map.insert(key, value) {
                 return Err(A::Error::custom("a key occurs twice"));
             }

@@ -10,6 +10,9 @@ use super::Error;
 /// Levels that a value may be nested: what reads JSON elsewhere stops at 128.
 const MAX_NESTING: usize = 128;
 
+/// Bytes of JSON that a value may become: four times the largest text, because escapes make it longer.
+const MAX_BYTES: usize = 64 << 20;
+
 /// The largest whole number up to which a float is exact: 2^53.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
@@ -54,6 +57,10 @@ impl Writer<'_> {
     fn nested(&mut self, value: &Dynamic, depth: usize) -> Result<(), String> {
         if depth > MAX_NESTING {
             return Err(format!("nested more than {MAX_NESTING} deep"));
+        }
+        checkpoint::tick().map_err(|interrupted| interrupted.to_string())?;
+        if self.out.len() > MAX_BYTES {
+            return Err(format!("more than {} MiB as JSON", MAX_BYTES >> 20));
         }
         if value.is_shared() {
             return match value.read_lock::<Dynamic>() {
