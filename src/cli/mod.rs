@@ -9,6 +9,7 @@ mod convert;
 mod dev;
 mod generate;
 mod install;
+mod limits;
 mod logging;
 mod output;
 mod project;

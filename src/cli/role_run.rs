@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use self::choice::Choice;
 use self::resource::{Found, Wanted};
 use super::connection::Connection;
+use super::limits::RunLimits;
 use super::logging::{Logging, Unasked};
 use super::output::Output;
 use super::project::{Manifests, Project};
@@ -84,6 +85,8 @@ pub(super) struct Options {
     project: Project,
     #[command(flatten)]
     connection: Connection,
+    #[command(flatten)]
+    limits: RunLimits,
     #[command(flatten)]
     logging: Logging,
 }
@@ -204,6 +207,7 @@ impl Options {
         let mut context = Context::new(cluster, pool, Clock::system());
         context.allow_env.clone_from(&self.project.allow_env);
         context.selection = selection;
+        context.limits = self.limits.into();
         let input = Input {
             watch: watch_for(&project.watches, &self.role, &cr.gvk),
             reason: if cr.deleting {

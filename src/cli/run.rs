@@ -9,6 +9,7 @@ use clap::builder::BoolishValueParser;
 
 use super::Exit;
 use super::connection::Connection;
+use super::limits::RunLimits;
 use super::logging::{Logging, Unasked};
 use super::project::Project;
 use super::typed::Typed;
@@ -101,6 +102,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "DURATION", env = "RHAI_OPERATOR_GRACEFUL_SHUTDOWN_TIMEOUT", default_value = "30s", value_parser = duration)]
     graceful_shutdown_timeout: Duration,
     #[command(flatten)]
+    limits: RunLimits,
+    #[command(flatten)]
     logging: Logging,
 }
 
@@ -135,17 +138,14 @@ impl Options {
             reconcile_period,
             max_runs_per_minute,
             graceful_shutdown_timeout,
+            limits,
             logging,
         } = self;
         logging.init(Unasked::Info)?;
-        let mut environment = Environment::of_process();
-        if let Some(namespaces) = watch_namespace {
-            environment.set("WATCH_NAMESPACE", namespaces);
-        }
         let options = operator::Options {
             watches_file,
             roles_dir,
-            environment,
+            environment: environment(watch_namespace),
             allow_env,
             source: connection.source(),
             clock: Clock::system(),
@@ -162,12 +162,22 @@ impl Options {
                 per_minute: max_runs_per_minute,
             },
             drain: graceful_shutdown_timeout,
+            limits: limits.into(),
         };
         // Scripts run on threads of their own; what is left is waiting for the server, and each thread
         // more that does so costs wake-ups between CPUs.
         let runtime = super::runtime(super::cpus().div_ceil(2))?;
         ended(runtime.block_on(operator::run(options, toolchain)))
     }
+}
+
+/// The environment of this process, with the namespaces that the command line names.
+fn environment(watch_namespace: Option<String>) -> Environment {
+    let mut environment = Environment::of_process();
+    if let Some(namespaces) = watch_namespace {
+        environment.set("WATCH_NAMESPACE", namespaces);
+    }
+    environment
 }
 
 /// How an operator ended; what is wrong with its project is printed.

@@ -71,6 +71,9 @@ impl Shared {
     async fn conclude(&self, served: &Served, work: &Work, input: Input, report: Report) -> Then {
         let key = &work.key;
         served.metrics.script_ran(report.script_took);
+        if let Some(limit) = report.limit {
+            served.metrics.limit_hit(limit);
+        }
         for (function, calls) in &report.calls {
             self.metrics.host_calls(function, *calls);
         }

@@ -34,7 +34,7 @@ use crate::lease;
 use crate::model::{Holder, Problem};
 use crate::reconcile::Context;
 use crate::role::{Project, Toolchain};
-use crate::script::Pool;
+use crate::script::{Limits, Pool};
 use crate::server::{self, Address, Server};
 use crate::watches::{Environment, Namespaces};
 
@@ -71,6 +71,8 @@ pub struct Options {
     pub run_rate: RunRate,
     /// How long a shutdown waits for runs.
     pub drain: Duration,
+    /// What one run may use up.
+    pub limits: Limits,
 }
 
 /// How replicas compete for a lease.
@@ -287,6 +289,7 @@ fn build(
     let mut context = Context::new(cluster, pool, options.clock.clone());
     context.allow_env.clone_from(&options.allow_env);
     context.holder = Some(holder);
+    context.limits = options.limits;
     let settings = controller::Settings {
         max_concurrent: options.max_concurrent,
         total,

@@ -52,6 +52,7 @@ impl Run<'_> {
         match result {
             Ok(_) => Outcome::Done.into(),
             Err(error) => {
+                self.report.limit = error.limit();
                 let end = End::of_script(&error, self.finalizing);
                 // Nothing is wrong with what waits, e.g. with what is in a namespace that goes.
                 if !matches!(end.outcome, Outcome::Waiting { .. }) {

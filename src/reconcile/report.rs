@@ -45,6 +45,8 @@ pub struct Report {
     pub took: Duration,
     /// How long its script took, host calls included.
     pub script_took: Duration,
+    /// The name of the limit that ended the run, if one did.
+    pub limit: Option<&'static str>,
     /// How often the script called each host function that reaches out.
     pub calls: BTreeMap<&'static str, usize>,
     /// What people should know, e.g. fields that the server dropped.
@@ -93,6 +95,7 @@ impl Report {
             actions: Actions::default(),
             took: Duration::ZERO,
             script_took: Duration::ZERO,
+            limit: None,
             calls: BTreeMap::new(),
             notes: Vec::new(),
             trace: Vec::new(),

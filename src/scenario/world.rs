@@ -23,6 +23,7 @@ use crate::host::readiness;
 use crate::model::{Gvk, Object, ObjectRef};
 use crate::operator;
 use crate::role::Toolchain;
+use crate::script::Limits;
 
 /// The field manager of what scenarios write.
 const MANAGER: &str = "rhai-operator-test";
@@ -120,6 +121,7 @@ impl World {
             period: operator::DEFAULT_PERIOD,
             run_rate: RunRate::default(),
             drain: Duration::ZERO,
+            limits: Limits::default(),
         };
         let shutdown = CancellationToken::new();
         let running =

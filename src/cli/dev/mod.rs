@@ -33,6 +33,7 @@ use crate::cluster::connect::{self, Source, connect};
 use crate::controller::RunRate;
 use crate::operator;
 use crate::role::Toolchain;
+use crate::script::Limits;
 use crate::server::Address;
 use crate::watches::Environment;
 use embedded_apiserver::{self as apiserver, ApiServer, AuditLog, Trust, User};
@@ -208,6 +209,7 @@ impl Options {
             period: operator::DEFAULT_PERIOD,
             run_rate: RunRate::default(),
             drain: DRAIN,
+            limits: Limits::default(),
         };
         let running = operator::run_until(options, toolchain, shutdown);
         let following = manifests.follow(&cluster);

@@ -9,7 +9,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
 use super::clamp;
-use super::families::{ControllerLabel, Families, Histograms, QueueLabels, ResultLabels, Seconds};
+use super::families::{
+    ControllerLabel, Families, Histograms, LimitLabels, QueueLabels, ResultLabels, Seconds,
+};
 
 /// The metrics of one controller and its queue. Clones share them.
 #[derive(Clone, Debug)]
@@ -22,6 +24,7 @@ pub struct Controller {
     max_concurrent: Gauge,
     reconcile_time: Histogram,
     script: Histogram,
+    limits: Family<LimitLabels, Counter>,
     depth: Gauge,
     adds: Counter,
     retries: Counter,
@@ -65,6 +68,7 @@ impl Controller {
             max_concurrent: families.max_concurrent.get_or_create_owned(&label),
             reconcile_time: histograms.reconcile_time.get_or_create_owned(&label),
             script: histograms.script.get_or_create_owned(&label),
+            limits: families.limits.clone(),
             depth: families.queue_depth.get_or_create_owned(&queue),
             adds: families.queue_adds.get_or_create_owned(&queue),
             retries: families.queue_retries.get_or_create_owned(&queue),
@@ -127,6 +131,15 @@ impl Controller {
             result,
         };
         self.reconciles.get_or_create(&labels).inc();
+    }
+
+    /// Counts a run that a limit ended.
+    pub fn limit_hit(&self, limit: &'static str) {
+        let labels = LimitLabels {
+            controller: Arc::clone(&self.name),
+            limit,
+        };
+        self.limits.get_or_create(&labels).inc();
     }
 
     /// A script ran.

@@ -54,6 +54,12 @@ pub(super) struct FunctionLabel {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(super) struct LimitLabels {
+    pub(super) controller: Arc<str>,
+    pub(super) limit: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub(super) struct ActionLabel {
     pub(super) action: &'static str,
 }
@@ -86,6 +92,7 @@ pub(super) struct Families {
     pub(super) requests: Family<RequestLabels, Counter>,
     pub(super) leader: Family<NameLabel, Gauge>,
     pub(super) host_calls: Family<FunctionLabel, Counter>,
+    pub(super) limits: Family<LimitLabels, Counter>,
     pub(super) applies: Family<ActionLabel, Counter>,
     pub(super) prunes: Counter,
     pub(super) cache_objects: Family<KindLabel, Gauge>,
@@ -218,6 +225,11 @@ fn register_ours(registry: &mut Registry, families: &Families, histograms: &Hist
         "host_calls",
         "Calls of host functions by scripts",
         families.host_calls.clone(),
+    );
+    registry.register(
+        "run_limits",
+        "Runs that a limit ended, by limit",
+        families.limits.clone(),
     );
     registry.register(
         "applies",
