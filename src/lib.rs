@@ -6,7 +6,7 @@
 //!
 //! | layer | modules |
 //! |---|---|
-//! | 0 | `model`, `clock`, `backoff` |
+//! | 0 | `model`, `clock`, `backoff`, `regular_file` |
 //! | 1 | `telemetry`, `watches`, `script` |
 //! | 2 | `cluster`, `role`, `server` |
 //! | 3 | `apply`, `lease` |
@@ -27,6 +27,7 @@ pub mod lease;
 pub mod model;
 pub mod operator;
 pub mod reconcile;
+pub mod regular_file;
 pub mod role;
 pub mod scenario;
 pub mod script;

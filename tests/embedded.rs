@@ -570,3 +570,87 @@ fn some_of_the_steps_are_run_alone() {
         assert!(stderr.contains(error), "{stderr}");
     }
 }
+
+/// Makes a named pipe whose other end nobody opens.
+fn pipe(folder: &Path, name: &str) -> String {
+    let file = path(folder, name);
+    let made = Command::new("mkfifo").arg(&file).status();
+    assert!(made.unwrap().success());
+    file
+}
+
+/// Runs a command that must fail, and not wait for what is never written to a pipe.
+async fn refused(arguments: &[&str]) -> String {
+    let child = AsyncCommand::new(BINARY)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let ended = tokio::time::timeout(SOON, child.wait_with_output()).await;
+    let output = ended.unwrap_or_else(|_| panic!("{arguments:?} waits"));
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+    let text = [output.stdout, output.stderr].concat();
+    String::from_utf8(text).unwrap()
+}
+
+#[tokio::test]
+async fn a_named_pipe_in_place_of_a_file_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let file = pipe(folder.path(), "pipe.yaml");
+    let (crds, role) = (folder.path().join("crds"), folder.path().join("roles/web"));
+    for folder in [&crds, &role.join("tasks")] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    pipe(&crds, "crd.yaml");
+    pipe(&role.join("tasks"), "main.rhai");
+    let project = path(folder.path(), "watches.yaml");
+    let watches = "- {group: example.com, version: v1, kind: Web, role: web}\n";
+    std::fs::write(&project, watches).unwrap();
+    let (roles, deploy) = (path(folder.path(), "roles"), path(folder.path(), ""));
+    let embedded = ["role", "run", "memcached", "--against", "embedded", "--cr"];
+    for arguments in [
+        &["dev", "--api-only", "--state", &file][..],
+        &["dev", "--api-only", "--kubeconfig-out", &file],
+        &["dev", "--api-only", "--audit-log-path", &file],
+        &["dev", "--api-only", "--client-ca-file", &file],
+        &["dev", "--watches-file", &file],
+        &["dev", "--deploy-dir", &deploy],
+        &["check", "--watches-file", &file],
+        &["check", "--watches-file", &project, "--roles-dir", &roles],
+        &["check", "--deploy-dir", &deploy],
+        &["run", "--kubeconfig", &file],
+        &[&embedded[..], &[&file]].concat(),
+        &[&embedded[..], &[MEMCACHED, "--input", &file]].concat(),
+        &[&embedded[..], &[MEMCACHED, "--deploy-dir", &deploy]].concat(),
+    ] {
+        let error = refused(arguments).await;
+        assert!(
+            error.contains("expected a regular file, found a named pipe"),
+            "{arguments:?}: {error}"
+        );
+        let names = ["pipe.yaml", "crd.yaml", "main.rhai"];
+        assert!(names.iter().any(|name| error.contains(name)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_state_is_of_one_session_at_a_time() {
+    let folder = TempDir::new().unwrap();
+    let state = path(folder.path(), "state.json");
+    let session = Session::start(folder, &["--state", &state, "--api-only"]);
+    // The kubeconfig is written after the state is locked.
+    session.config().await;
+    let error = refused(&["dev", "--api-only", "--state", &state]).await;
+    assert!(error.contains("another process uses it"), "{error}");
+    let (status, folder) = session.stop().await;
+    assert!(status.success());
+    // The next session's is waited for.
+    std::fs::remove_file(folder.path().join("kubeconfig")).unwrap();
+    let session = Session::start(folder, &["--state", &state, "--api-only"]);
+    session.config().await;
+    assert!(session.stop().await.0.success());
+}

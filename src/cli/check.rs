@@ -3,7 +3,6 @@
 //! The findings are the data of this command and go to stdout; the summary goes to stderr.
 
 use std::error::Error;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +16,7 @@ use crate::model::findings::Findings;
 use crate::model::problem::Severity;
 use crate::model::yaml::Node;
 use crate::model::{Gvk, Problem};
+use crate::regular_file;
 use crate::role::{self, Toolchain};
 use crate::watches::Environment;
 
@@ -101,7 +101,7 @@ impl Crds {
     }
 
     fn file(&mut self, file: &Path) {
-        match fs::read_to_string(file) {
+        match regular_file::read_text(file) {
             Ok(text) => {
                 let findings = Findings::new(file);
                 let documents = findings.parse_all(&text);

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::cluster::Cluster;
 use crate::cluster::request::WriteOptions;
 use crate::model::{Gvk, Object, ObjectRef, yaml};
+use crate::regular_file;
 
 /// Field manager of what is applied here: `kubectl apply --server-side` may go on from there.
 const MANAGER: &str = "kubectl";
@@ -27,7 +28,7 @@ pub(super) async fn crds(cluster: &Cluster, deploy: &Path) -> anyhow::Result<()>
 
 /// Applies the objects of a file.
 pub(super) async fn file(cluster: &Cluster, file: &Path) -> anyhow::Result<()> {
-    let text = fs::read_to_string(file);
+    let text = regular_file::read_text(file);
     let text = text.with_context(|| format!("cannot read {}", file.display()))?;
     objects(cluster, file, &text, |_| {}).await
 }

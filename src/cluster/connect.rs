@@ -1,7 +1,8 @@
 //! From a kubeconfig, from inside a cluster, or from a client to a [`Cluster`].
 
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use tower::Layer;
 use super::layer::{Measure, Observer};
 use super::transport::{self, Transport};
 use super::{Cluster, Settings};
+use crate::regular_file;
 
 /// A server that does not accept a connection in this time is away.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -206,6 +208,18 @@ async fn configured(
     })
 }
 
+/// Refuses a kubeconfig that is a named pipe or a device: reading it would not end. Whether a file must
+/// be there is for kube to say.
+fn expect_regular(file: &Path) -> Result<(), Error> {
+    match regular_file::check(file) {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(Error::Unreadable {
+            file: file.display().to_string(),
+            cause,
+        }),
+        _ => Ok(()),
+    }
+}
+
 async fn from_kubeconfig(path: Option<PathBuf>, context: Option<String>) -> Result<Config, Error> {
     let named = || {
         std::env::var("KUBECONFIG")
@@ -226,6 +240,13 @@ async fn from_kubeconfig(path: Option<PathBuf>, context: Option<String>) -> Resu
             cause,
         },
     };
+    let named_files = match &path {
+        Some(path) => vec![path.clone()],
+        None => std::env::split_paths(&named().unwrap_or_default()).collect(),
+    };
+    named_files
+        .iter()
+        .try_for_each(|file| expect_regular(file))?;
     let kubeconfig = match &path {
         Some(path) => Kubeconfig::read_from(path),
         None => Kubeconfig::read(),

@@ -15,6 +15,7 @@ use twox_hash::XxHash3_64;
 use crate::model::Problem;
 use crate::model::problem::Severity;
 use crate::model::redact::WordSet;
+use crate::regular_file::{self, LIMIT};
 
 /// Folders of a role that are read.
 const FOLDERS: [&str; 6] = ["tasks", "defaults", "vars", "templates", "files", "meta"];
@@ -176,7 +177,7 @@ impl Walk<'_> {
     fn file(&mut self, relative: String) {
         let path = self.path.join(&relative);
         if self.inside(&path).is_some()
-            && let Some(content) = self.tell(&path, fs::read(&path))
+            && let Some(content) = self.tell(&path, regular_file::read(&path, LIMIT))
         {
             self.files.insert(relative, Bytes::from(content));
         }

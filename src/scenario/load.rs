@@ -12,6 +12,7 @@ use super::snapshot::{self, Snapshots};
 use super::stage::{Documents, Stage};
 use crate::model::Problem;
 use crate::model::findings::{Findings, list_of, nearest};
+use crate::regular_file;
 use crate::script::{Engine, Program, Sources};
 
 /// A scenario, ready to be run.
@@ -237,7 +238,7 @@ impl Loading<'_> {
     }
 
     fn text(&mut self, path: &Path) -> Option<String> {
-        let text = fs::read_to_string(path);
+        let text = regular_file::read_text(path);
         text.inspect_err(|error| self.unreadable(path, error)).ok()
     }
 

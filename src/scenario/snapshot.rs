@@ -14,6 +14,7 @@ use super::compare::unified;
 use super::failure::Failure;
 use crate::model::annotations::OWNER_LABEL;
 use crate::model::yaml;
+use crate::regular_file;
 
 /// The folder of a scenario with a file per snapshot.
 pub(super) const FOLDER: &str = "snapshots";
@@ -56,7 +57,7 @@ impl Snapshots {
         let file = self.folder.join(format!("{name}.yaml"));
         let shown = file.display();
         let actual = settled(value, "", namespace);
-        let golden = match fs::read_to_string(&file) {
+        let golden = match regular_file::read_text(&file) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => {

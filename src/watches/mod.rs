@@ -28,6 +28,7 @@ pub use watch::{Conditions, Finalizer, FinalizerFailure, Namespaces, OnDelete, W
 use crate::model::Problem;
 use crate::model::findings::{Findings, Item};
 use crate::model::yaml::Content;
+use crate::regular_file;
 
 /// What a watches.yaml means.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,7 +49,7 @@ impl Watches {
 
 /// Reads a watches.yaml; all its errors at once.
 pub fn load(path: &Path, environment: &Environment) -> Watches {
-    match std::fs::read_to_string(path) {
+    match regular_file::read_text(path) {
         Ok(text) => parse(path, &text, environment),
         Err(error) => Watches {
             problems: vec![Problem::error(

@@ -1,6 +1,5 @@
 //! The kubeconfig of the embedded API server: what kubectl needs to reach it.
 
-use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rand::distr::{Alphanumeric, SampleString};
 use serde_json::json;
+use tempfile::TempDir;
 
 use super::private_file;
 use crate::model::yaml;
@@ -26,25 +26,16 @@ pub(super) struct Kubeconfig<'a> {
     pub(super) token: &'a str,
 }
 
-/// A kubeconfig that is written. One that nobody has named goes with its server.
+/// A kubeconfig that is written. One without a name of the user's is removed with this value.
 pub(super) struct Written {
     file: PathBuf,
-    is_temporary: bool,
+    _folder: Option<TempDir>,
 }
 
 impl Written {
     /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.file
-    }
-}
-
-impl Drop for Written {
-    fn drop(&mut self) {
-        if self.is_temporary {
-            // Somebody else may have tidied up.
-            let _ = fs::remove_file(&self.file);
-        }
     }
 }
 
@@ -67,19 +58,22 @@ pub(super) fn token() -> String {
 impl Kubeconfig<'_> {
     /// Writes the file, readable by its owner alone.
     pub(super) fn write(&self, named: Option<&Path>) -> anyhow::Result<Written> {
-        let file = named.map_or_else(|| self.temporary(), Path::to_owned);
+        let folder = match named {
+            Some(_) => None,
+            None => Some(private_file::folder().context(
+                "cannot make a private folder for the kubeconfig; name a file with --kubeconfig-out",
+            )?),
+        };
+        let own = folder
+            .as_ref()
+            .map(|folder| folder.path().join("kubeconfig"));
+        let file = named.map(Path::to_owned).or(own).unwrap_or_default();
         let written = private_file::write(&file, self.text().as_bytes());
         written.with_context(|| format!("cannot write the kubeconfig {}", file.display()))?;
         Ok(Written {
             file,
-            is_temporary: named.is_none(),
+            _folder: folder,
         })
-    }
-
-    /// One file per port, so that several servers do not share one.
-    fn temporary(&self) -> PathBuf {
-        let name = format!("rhai-operator-{}.kubeconfig", self.address.port());
-        std::env::temp_dir().join(name)
     }
 
     fn text(&self) -> String {
@@ -103,6 +97,9 @@ impl Kubeconfig<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -114,20 +111,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_nobody_has_named_goes_with_its_server() {
+    fn a_file_without_a_given_name_is_private_and_goes_with_its_server() {
         let folder = tempfile::tempdir().unwrap();
-        // A port of its own: the file is named by it.
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let kubeconfig = Kubeconfig {
-            address: listener.local_addr().unwrap(),
+            address: SocketAddr::from(([127, 0, 0, 1], 6443)),
             authority: "",
             token: "t",
         };
         let made_up = kubeconfig.write(None).unwrap();
         let file = made_up.path().to_owned();
-        assert!(file.exists());
+        let private = fs::metadata(file.parent().unwrap()).unwrap();
+        assert_eq!(private.permissions().mode() & 0o777, 0o700);
+        let other = kubeconfig.write(None).unwrap();
+        assert_ne!(other.path(), file);
         drop(made_up);
-        assert!(!file.exists());
+        assert!(!file.parent().unwrap().exists());
         let named = folder.path().join("kubeconfig");
         drop(kubeconfig.write(Some(&named)).unwrap());
         assert!(named.exists());

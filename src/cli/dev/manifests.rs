@@ -1,7 +1,6 @@
 //! The project's CRDs and samples in the embedded API server, from the start and whenever a file changes.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -9,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::install;
 use crate::cluster::Cluster;
+use crate::regular_file;
 use crate::role::FileWatch;
 
 /// By what `kubectl apply` knows what it applied before. With it, it goes on from what is applied here.
@@ -79,7 +79,7 @@ impl Manifests {
         file: PathBuf,
         apply: bool,
     ) -> anyhow::Result<bool> {
-        let text = fs::read_to_string(&file);
+        let text = regular_file::read_text(&file);
         let text = text.with_context(|| format!("cannot read {}", file.display()))?;
         if self.applied.get(&file) == Some(&text) {
             return Ok(false);
@@ -111,6 +111,8 @@ fn annotate(object: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::cluster::connect::{self, Source};
     use crate::model::{Gvk, ObjectRef};

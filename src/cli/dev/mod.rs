@@ -11,7 +11,7 @@ mod screen;
 mod state;
 mod view;
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::kubeconfig::Kubeconfig;
 use self::manifests::Manifests;
+use self::state::StateFile;
 use self::view::View;
 use super::Exit;
 use super::logging::{Logging, Unasked};
@@ -32,6 +33,7 @@ use crate::clock::{self, Clock};
 use crate::cluster::connect::{self, Source, connect};
 use crate::controller::RunRate;
 use crate::operator;
+use crate::regular_file;
 use crate::role::Toolchain;
 use crate::script::Limits;
 use crate::server::Address;
@@ -57,7 +59,7 @@ pub(super) struct Options {
     /// Where the API is served; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = address)]
     address: Address,
-    /// Where the kubeconfig is written; without it, a file in the folder for temporary files.
+    /// Where the kubeconfig is written; without it, a file in a private folder that ends with the session.
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
     /// Token of the administrator in the kubeconfig; without it, one is made up.
@@ -125,8 +127,9 @@ impl Options {
             audit: self.audit_log()?,
             ..apiserver::Options::default()
         });
-        let is_new = match &self.state {
-            Some(file) => !state::load(&server, file)?,
+        let state = self.state.as_deref().map(StateFile::lock).transpose()?;
+        let is_new = match &state {
+            Some(state) => !state.load(&server)?,
             None => true,
         };
         let listener = self.address.listen().await;
@@ -151,8 +154,8 @@ impl Options {
                 .await
         };
         driving.abort();
-        if let Some(file) = &self.state {
-            state::save(&server, file)?;
+        if let Some(state) = state {
+            state.save(&server)?;
         }
         result
     }
@@ -162,7 +165,9 @@ impl Options {
         let Some(file) = &self.audit_log_path else {
             return Ok(None);
         };
-        let opened = OpenOptions::new().append(true).create(true).open(file);
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        let opened = regular_file::open_private(file, &options);
         let opened = opened.with_context(|| format!("cannot write to {}", file.display()))?;
         Ok(Some(AuditLog::new(opened)))
     }
@@ -172,7 +177,8 @@ impl Options {
         let Some(file) = &self.client_ca_file else {
             return Ok(None);
         };
-        let read = fs::read(file).and_then(|pem| Trust::in_authorities(&pem));
+        let read = regular_file::read(file, regular_file::LIMIT);
+        let read = read.and_then(|pem| Trust::in_authorities(&pem));
         let trust = read.with_context(|| format!("cannot use the authorities {}", file.display()));
         trust.map(Some)
     }

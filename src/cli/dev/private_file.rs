@@ -1,55 +1,64 @@
 //! Files with secrets in them: for their owner alone, and whole or as they were before.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile, TempDir};
+
+use crate::regular_file;
+
+/// The bit of a folder in which users cannot replace each other's files, as of `/tmp`.
+const STICKY: u32 = 0o1000;
+/// The bits of a folder that let its group or all users write.
+const SHARED: u32 = 0o022;
 
 /// Writes a file; its content takes the place of what was there in one step.
 pub(super) fn write(file: &Path, content: &[u8]) -> io::Result<()> {
-    if is_special(file) {
-        return fs::write(file, content);
-    }
-    let new = beside(file);
-    create(&new)?.write_all(content)?;
-    fs::rename(&new, file)
+    let mut new = beside(file)?;
+    new.write_all(content)?;
+    new.persist(file)?;
+    Ok(())
 }
 
 /// Fails if [`write()`] would: to be known before there is something to lose.
 pub(super) fn try_out(file: &Path) -> io::Result<()> {
-    if is_special(file) {
-        return OpenOptions::new().append(true).open(file).map(drop);
+    beside(file).map(drop)
+}
+
+/// Makes a folder that no other user can read, write or replace. It is removed with the value.
+pub(super) fn folder() -> io::Result<TempDir> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    match runtime.filter(|folder| folder.is_absolute()) {
+        Some(runtime) => folder_in(&runtime).or_else(|_| folder_in(&std::env::temp_dir())),
+        None => folder_in(&std::env::temp_dir()),
     }
-    let new = beside(file);
-    create(&new)?;
-    fs::remove_file(&new)
 }
 
-/// A device, a pipe: nothing can take its place. Nor a folder, as its error says then.
-fn is_special(file: &Path) -> bool {
-    fs::metadata(file).is_ok_and(|known| !known.is_file())
-}
-
-/// A file that nobody else has opened, or has made a link to somewhere.
-fn create(new: &Path) -> io::Result<fs::File> {
-    match fs::remove_file(new) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        // Left by a process that was killed, at most.
-        _ => {}
+fn folder_in(parent: &Path) -> io::Result<TempDir> {
+    let found = fs::metadata(parent)?;
+    let ours = rustix::process::geteuid().as_raw();
+    let is_shared = found.mode() & SHARED != 0 && found.mode() & STICKY == 0;
+    if is_shared || ![ours, 0].contains(&found.uid()) {
+        let message = format!("other users can replace folders in {}", parent.display());
+        return Err(io::Error::new(ErrorKind::PermissionDenied, message));
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600).open(new)
+    Builder::new()
+        .prefix("rhai-operator-")
+        .permissions(fs::Permissions::from_mode(0o700))
+        .tempdir_in(parent)
 }
 
-fn beside(file: &Path) -> PathBuf {
-    let mut new = file.as_os_str().to_owned();
-    new.push(".new");
-    new.into()
+/// A new file, of a name that others cannot guess, in the folder of one that it can replace.
+fn beside(file: &Path) -> io::Result<NamedTempFile> {
+    regular_file::check_private(file)?;
+    NamedTempFile::new_in(regular_file::folder_of(file))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::symlink;
 
     use super::*;
 
@@ -59,23 +68,43 @@ mod tests {
         let file = folder.path().join("kubeconfig");
         fs::write(&file, "old").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-        fs::write(beside(&file), "left behind").unwrap();
         try_out(&file).unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"old");
         write(&file, b"new").unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"new");
-        let mode = fs::metadata(&file).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]
     fn where_nothing_can_be_written_is_told_before_and_then() {
         let folder = tempfile::tempdir().unwrap();
-        for file in [folder.path(), &folder.path().join("none/kubeconfig")] {
-            assert!(try_out(file).is_err() && write(file, b"").is_err());
+        let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+        fs::write(&target, "kept").unwrap();
+        symlink(&target, &link).unwrap();
+        let absent = folder.path().join("none/kubeconfig");
+        for file in [folder.path(), &absent, &link, Path::new("/dev/null")] {
+            assert!(try_out(file).is_err(), "{}", file.display());
+            assert!(write(file, b"").is_err(), "{}", file.display());
         }
-        write(Path::new("/dev/null"), b"nothing takes its place").unwrap();
-        assert!(is_special(Path::new("/dev/null")));
+        assert_eq!(fs::read(&target).unwrap(), b"kept");
+    }
+
+    #[test]
+    fn a_private_folder_is_made_only_where_others_cannot_replace_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let allow = |mode| fs::set_permissions(parent.path(), fs::Permissions::from_mode(mode));
+        for mode in [0o700, 0o755, 0o1777] {
+            allow(mode).unwrap();
+            let folder = folder_in(parent.path()).unwrap();
+            let made = fs::symlink_metadata(folder.path()).unwrap();
+            assert!(made.is_dir());
+            assert_eq!(made.mode() & 0o777, 0o700);
+        }
+        for mode in [0o777, 0o770] {
+            allow(mode).unwrap();
+            let error = folder_in(parent.path()).unwrap_err().to_string();
+            assert!(error.starts_with("other users can replace"), "{error}");
+        }
     }
 }

@@ -14,6 +14,7 @@ use crate::cluster::request::WriteOptions;
 use crate::cluster::{ApiKind, Cluster, ErrorKind};
 use crate::model::syntax::is_dns_subdomain;
 use crate::model::{Gvk, Object, ObjectRef, yaml};
+use crate::regular_file;
 use crate::watches::Watch;
 
 /// Where the custom resource is, as it is typed.
@@ -281,11 +282,12 @@ fn shown(file: &str) -> &str {
 fn read(file: &str) -> anyhow::Result<Value> {
     let mut text = String::new();
     if file == "-" {
-        std::io::stdin()
-            .read_to_string(&mut text)
-            .context("cannot read stdin")?;
+        let stdin = std::io::stdin().lock();
+        let read = stdin.take(regular_file::LIMIT).read_to_string(&mut text);
+        read.context("cannot read stdin")?;
     } else {
-        text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+        text = regular_file::read_text(Path::new(file))
+            .with_context(|| format!("cannot read {file}"))?;
     }
     let file = shown(file);
     let value = yaml::parse(&text).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
