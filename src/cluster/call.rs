@@ -25,6 +25,10 @@ const BACKOFF: Backoff = Backoff {
     jitter: 0.2,
 };
 
+/// The longest path and query. The `http` crate panics where a path becomes longer than 64 KiB with the
+/// server's own path before it.
+const URI_LIMIT: usize = 32 << 10;
+
 /// What is sent.
 pub(super) struct Call {
     pub(super) target: Target,
@@ -196,6 +200,18 @@ impl Call {
     }
 
     fn request(&self) -> Result<Request<Body>, Error> {
+        if self.uri.len() > URI_LIMIT {
+            let message = format!(
+                "expected a path and query of at most {} KiB, found {}",
+                URI_LIMIT >> 10,
+                self.uri.len() >> 10
+            );
+            return Err(Error::local(
+                ErrorKind::Invalid,
+                message,
+                self.target.clone(),
+            ));
+        }
         let mut request = Request::new(Body::from(self.body.clone()));
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.uri.parse().map_err(|error| {
@@ -295,6 +311,23 @@ mod tests {
             method: Method::POST,
             attempts,
             ..Call::get(Target::default(), "/x".to_owned())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_path_that_the_server_would_not_take_is_not_sent() {
+        for (length, expected) in [
+            (URI_LIMIT, 1),
+            (URI_LIMIT + 1, 0),
+            (usize::from(u16::MAX), 0),
+        ] {
+            let (transport, sent) = server(&[200]);
+            let call = Call::get(Target::default(), format!("/{}", "x".repeat(length - 1)));
+            let (settings, bounds) = (Settings::default(), Bounds::default());
+            let answer = call.send(&transport, &settings, &bounds).await;
+            let failed = answer.err().map(|error| error.kind);
+            assert_eq!(failed, (expected == 0).then_some(ErrorKind::Invalid));
+            assert_eq!(sent.load(Ordering::SeqCst), expected, "{length}");
         }
     }
 

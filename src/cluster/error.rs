@@ -133,15 +133,31 @@ impl From<Parts> for Error {
     }
 }
 
+/// A part of a target in a message. A name may be data, and longer than any that a server takes.
+struct Shown<'a>(&'a str);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// The longest name that most kinds allow.
+        const LIMIT: usize = 253;
+        match self.0.char_indices().nth(LIMIT) {
+            Some((end, _)) => write!(f, "{}…", &self.0[..end]),
+            None => f.write_str(self.0),
+        }
+    }
+}
+
 /// `get deployments.apps ns/name`
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.verb, self.resource)?;
+        let [resource, namespace, name] =
+            [&self.resource, &self.namespace, &self.name].map(|text| Shown(text));
+        write!(f, "{} {resource}", self.verb)?;
         match (self.namespace.is_empty(), self.name.is_empty()) {
             (true, true) => Ok(()),
-            (true, false) => write!(f, " {}", self.name),
-            (false, true) => write!(f, " in {}", self.namespace),
-            (false, false) => write!(f, " {}/{}", self.namespace, self.name),
+            (true, false) => write!(f, " {name}"),
+            (false, true) => write!(f, " in {namespace}"),
+            (false, false) => write!(f, " {namespace}/{name}"),
         }
     }
 }

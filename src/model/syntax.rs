@@ -17,6 +17,16 @@ pub fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_label)
 }
 
+/// The longest name of an object. Most kinds allow 253 characters; those of RBAC set no limit, and the
+/// path of a request has one.
+const NAME_LIMIT: usize = 1024;
+
+/// A name that can stand in a path as it is, which is what every kind asks for at least:
+/// `system:node`.
+pub fn is_path_segment(text: &str) -> bool {
+    !matches!(text, "" | "." | "..") && text.len() <= NAME_LIMIT && !text.contains(['/', '%'])
+}
+
 /// A version of an API group: `v1alpha1`.
 pub fn is_version(text: &str) -> bool {
     is_dns_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase())
@@ -73,6 +83,12 @@ mod tests {
             is_dns_label,
             &["a", "team-a", "1"],
             &["", "-a", "a-", "A", "a.b", "a b", &long],
+        );
+        let longest = "a".repeat(NAME_LIMIT);
+        check(
+            is_path_segment,
+            &["a", "system:node", "A b", &longest],
+            &["", ".", "..", "a/b", "%2e", &format!("{longest}a")],
         );
         check(
             is_dns_subdomain,

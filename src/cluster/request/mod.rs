@@ -19,6 +19,7 @@ use super::{ApiKind, Cluster};
 use crate::clock::Instant;
 use crate::model::field_selector::FieldSelector;
 use crate::model::selector::LabelSelector;
+use crate::model::syntax::is_path_segment;
 use crate::model::{Gvk, Object, ObjectRef};
 
 /// What stays readable in a path; names like `system:node` are allowed in one.
@@ -247,8 +248,8 @@ fn path(kind: &ApiKind, object: &ObjectRef, subresource: Option<&str>) -> Result
     }
     let target = || target(kind, "address", object, subresource);
     kind.check_namespace(object.namespace_or_empty(), target)?;
-    if matches!(&*object.name, "." | "..") {
-        let message = format!("{:?} is no name", &*object.name);
+    if !object.name.is_empty() && !is_path_segment(&object.name) {
+        let message = "expected a name of at most 1024 bytes that is not . or .., without / and %";
         return Err(Error::local(ErrorKind::Invalid, message, target()));
     }
     let mut path = kind.path(object.namespace.as_deref());

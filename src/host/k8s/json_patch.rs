@@ -2,16 +2,27 @@
 
 use serde_json::Value;
 
-/// The value after a patch; `None` where a step fails or is not understood, which the server shall say.
+/// The most steps of a patch, as of the API server.
+const MAX_STEPS: usize = 10_000;
+/// The most bytes that the `copy` steps of a patch add, as of the API server: each step can double what
+/// is there.
+const MAX_COPIED: usize = 3 << 20;
+/// The deepest place that a step writes to. Values are dropped by recursion.
+const MAX_DEPTH: usize = 1000;
+
+/// The value after a patch; `None` where a step fails, is not understood, or passes a bound: the server
+/// says what is wrong with it.
 pub(super) fn patched(value: &Value, patch: &Value) -> Option<Value> {
+    let steps = patch.as_array().filter(|steps| steps.len() <= MAX_STEPS)?;
     let mut value = value.clone();
-    for step in patch.as_array()? {
-        apply(&mut value, step)?;
+    let mut budget = MAX_COPIED;
+    for step in steps {
+        apply(&mut value, step, &mut budget)?;
     }
     Some(value)
 }
 
-fn apply(value: &mut Value, step: &Value) -> Option<()> {
+fn apply(value: &mut Value, step: &Value, budget: &mut usize) -> Option<()> {
     let path = step["path"].as_str()?;
     match step["op"].as_str()? {
         "test" => (value.pointer(path)? == step.get("value")?).then_some(()),
@@ -26,7 +37,9 @@ fn apply(value: &mut Value, step: &Value) -> Option<()> {
             add(value, path, moved)
         }
         "copy" => {
-            let copied = value.pointer(step["from"].as_str()?)?.clone();
+            let copied = value.pointer(step["from"].as_str()?)?;
+            *budget = budget.checked_sub(size(copied))?;
+            let copied = copied.clone();
             add(value, path, copied)
         }
         _ => None,
@@ -38,7 +51,31 @@ fn split(path: &str) -> Option<(&str, String)> {
     Some((parent, last.replace("~1", "/").replace("~0", "~")))
 }
 
+/// The bytes of a value, about as JSON.
+fn size(value: &Value) -> usize {
+    let inner: usize = match value {
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, value)| key.len() + size(value))
+            .sum(),
+        Value::String(text) => text.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    // Brackets, quotes, commas, or the digits of a number.
+    inner + 4
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
 fn add(value: &mut Value, path: &str, new: Value) -> Option<()> {
+    (path.matches('/').count() + depth(&new) <= MAX_DEPTH).then_some(())?;
     if path.is_empty() {
         *value = new;
         return Some(());
@@ -75,6 +112,38 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_patch_that_doubles_is_left_to_the_server() {
+        let object = json!({"data": {"a": "0123456789abcdef"}});
+        // Each step copies all that the one before made: 2^60 bytes after sixty.
+        let doubling = |steps: usize| {
+            let steps = (0..steps).map(
+                |step| json!({"op": "copy", "from": "/data", "path": format!("/data/c{step}")}),
+            );
+            Value::Array(steps.collect())
+        };
+        assert!(patched(&object, &doubling(10)).is_some());
+        assert_eq!(patched(&object, &doubling(60)), None);
+        let step = json!({"op": "test", "path": "/data/a", "value": "0123456789abcdef"});
+        let steps = |count| Value::Array(vec![step.clone(); count]);
+        assert!(patched(&object, &steps(MAX_STEPS)).is_some());
+        assert_eq!(patched(&object, &steps(MAX_STEPS + 1)), None);
+    }
+
+    #[test]
+    fn a_patch_that_nests_without_end_is_left_to_the_server() {
+        // Copying a value into its deepest place doubles the depth, at a few bytes a step.
+        let mut steps = Vec::new();
+        let mut path = "/a".to_owned();
+        for _ in 0..15 {
+            steps.push(json!({"op": "copy", "from": "/a", "path": format!("{path}/a")}));
+            path = path.repeat(2);
+        }
+        let object = json!({"a": {}});
+        assert!(patched(&object, &json!(steps[..5])).is_some());
+        assert_eq!(patched(&object, &json!(steps)), None);
+    }
 
     #[test]
     fn each_step_does_what_the_standard_says() {
