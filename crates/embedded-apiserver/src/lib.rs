@@ -43,6 +43,7 @@ mod resource;
 mod schema;
 mod select;
 pub mod simulation;
+mod stack;
 mod state;
 mod store;
 mod table;

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use jiff::Timestamp;
 use parking_lot::RwLock;
 
 use crate::error::ApiError;
-use crate::registry::User;
+use crate::registry::{Issued, User};
 
 /// What becomes of requests without credentials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,7 +39,16 @@ pub(super) enum Sender {
 #[derive(Debug, Default)]
 pub struct Users {
     anonymous: Anonymous,
-    tokens: RwLock<HashMap<String, User>>,
+    tokens: RwLock<HashMap<String, Token>>,
+}
+
+/// A token that is known.
+#[derive(Clone, Debug)]
+enum Token {
+    /// Good for as long as the server runs.
+    Given(User),
+    /// Good for as long as what it is bound to exists.
+    Issued(Issued),
 }
 
 impl Users {
@@ -52,12 +62,29 @@ impl Users {
 
     /// A bearer token is a user's from now on.
     pub fn insert(&self, token: &str, user: User) {
-        self.tokens.write().insert(token.to_owned(), user);
+        let token = (token.to_owned(), Token::Given(user));
+        self.tokens.write().extend([token]);
     }
 
-    /// Whose a token is.
-    pub(super) fn owner(&self, token: &str) -> Option<User> {
-        self.tokens.read().get(token).cloned()
+    /// Adds a token that was issued, and forgets those that have expired.
+    pub(super) fn issue(&self, token: &str, issued: Issued, now: Timestamp) {
+        let mut tokens = self.tokens.write();
+        tokens.retain(|_, known| !matches!(known, Token::Issued(old) if old.is_expired(now)));
+        tokens.insert(token.to_owned(), Token::Issued(issued));
+    }
+
+    /// Whose a token is, if one that was issued is still valid.
+    pub(super) fn owner(
+        &self,
+        token: &str,
+        is_valid: impl FnOnce(&Issued) -> bool,
+    ) -> Option<User> {
+        // Cloned: what is valid is looked up under the lock of the objects.
+        let known = self.tokens.read().get(token).cloned();
+        match known? {
+            Token::Given(user) => Some(user),
+            Token::Issued(issued) => is_valid(&issued).then_some(issued.user),
+        }
     }
 
     /// Who sends a request with these headers over a connection. A token that is known makes up for a
@@ -66,6 +93,7 @@ impl Users {
         &self,
         sender: &Sender,
         headers: &HeaderMap,
+        is_valid: impl FnOnce(&Issued) -> bool,
     ) -> Result<User, ApiError> {
         if let Sender::User(user) = sender {
             return Ok(User::clone(user));
@@ -80,7 +108,7 @@ impl Users {
             .and_then(|header| header.split_once(' '))
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
             .map(|(_, token)| token.trim());
-        let known = token.and_then(|token| self.tokens.read().get(token).cloned());
+        let known = token.and_then(|token| self.owner(token, is_valid));
         known.ok_or_else(|| ApiError::new(401, Some("Unauthorized"), "Unauthorized"))
     }
 

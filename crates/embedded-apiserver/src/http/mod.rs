@@ -22,9 +22,11 @@ mod verbs;
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -41,10 +43,13 @@ pub use trust::Trust;
 use authenticate::Sender;
 
 use super::error::ApiError;
-use super::registry::{Registry, User};
+use super::registry::{self, Registry, User};
 
 /// The largest body that is read: <https://github.com/kubernetes/kubernetes/pull/73805>
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// The time for a body to arrive, as the real server's `--request-timeout`.
+const BODY_TIME: Duration = Duration::from_mins(1);
 
 /// The API as a [`tower::Service`]. Clones are handles of one server.
 #[derive(Clone, Debug)]
@@ -100,9 +105,18 @@ impl Service {
         }
     }
 
+    /// Who sends a request.
+    fn authenticated(&self, headers: &http::HeaderMap) -> Result<User, ApiError> {
+        let registry = &self.registry;
+        let is_valid = |issued: &registry::Issued| {
+            registry.read(|store, _| issued.is_valid(store, registry.now()))
+        };
+        self.users.authenticated(&self.sender, headers, is_valid)
+    }
+
     /// Who sends a request, or whom they act as, if they may.
     fn identify(&self, headers: &http::HeaderMap) -> Result<User, ApiError> {
-        let user = self.users.authenticated(&self.sender, headers)?;
+        let user = self.authenticated(headers)?;
         if authorize::impersonates(headers) {
             let registry = &self.registry;
             registry.read(|store, _| authorize::impersonation(&user, headers, store))?;
@@ -137,17 +151,19 @@ impl Service {
             user: User::default(),
         };
         let (mut response, warnings) = match self.complete(&mut incoming, body).await {
-            Ok(()) => handle::handle(&Exchange {
-                registry: &self.registry,
-                users: &self.users,
-                incoming: &incoming,
-                warnings: RefCell::default(),
+            Ok(()) => contained(|| {
+                handle::handle(&Exchange {
+                    registry: &self.registry,
+                    users: &self.users,
+                    incoming: &incoming,
+                    warnings: RefCell::default(),
+                })
             }),
             Err(error) => (respond::error(&error, None), Vec::new()),
         };
         respond::finish(&mut response, &warnings);
         if let Some(log) = &self.audit {
-            let user = self.users.authenticated(&self.sender, &incoming.headers);
+            let user = self.authenticated(&incoming.headers);
             log.answered(&audit::Answered {
                 incoming: &incoming,
                 uri: &parts.uri,
@@ -164,13 +180,30 @@ impl Service {
     }
 }
 
+/// Answers 500 where the server panics, as the real server does: other requests go on.
+fn contained(handle: impl FnOnce() -> handle::Handled) -> handle::Handled {
+    catch_unwind(AssertUnwindSafe(handle)).unwrap_or_else(|_| {
+        tracing::error!("a request caused a panic");
+        let why = "This request caused apiserver to panic. Look in the logs for details.";
+        (respond::error(&ApiError::internal(why), None), Vec::new())
+    })
+}
+
 /// The whole body.
 async fn collected<B>(body: B) -> Result<Bytes, ApiError>
 where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    match Limited::new(body, BODY_LIMIT).collect().await {
+    let collected = tokio::select! {
+        biased;
+        collected = Limited::new(body, BODY_LIMIT).collect() => collected,
+        () = clock::sleep(BODY_TIME) => {
+            let message = "Timeout: request did not complete within the allotted time";
+            return Err(ApiError::new(408, Some("Timeout"), message));
+        }
+    };
+    match collected {
         Ok(body) => Ok(body.to_bytes()),
         Err(why) if why.is::<LengthLimitError>() => {
             let message = format!("Request entity too large: limit is {BODY_LIMIT}");
@@ -197,5 +230,18 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let service = self.clone();
         Box::pin(async move { Ok(service.answer(request).await) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_answer() {
+        let (response, _) = contained(|| panic!("a test's"));
+        assert_eq!(response.status(), 500);
+        let (response, _) = contained(|| (respond::text(200, "ok"), Vec::new()));
+        assert_eq!(response.status(), 200);
     }
 }

@@ -1,9 +1,10 @@
 //! The service on a socket: HTTP/1.1 and HTTP/2, plain or with TLS.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -13,6 +14,17 @@ use tokio_rustls::TlsAcceptor;
 use super::Service;
 use super::certificates::Authority;
 use super::trust::Trust;
+
+/// The most connections at a time; further ones wait to be accepted. A process may have 1,024 files open
+/// where nothing else is set.
+const CONNECTIONS: usize = 512;
+/// The time for a TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// The time that a connection may wait for a request, or be silent within its headers. As the real
+/// server's: Go's clients forget an idle connection after as long.
+const IDLE: Duration = Duration::from_secs(90);
+/// The pause after the system refuses a connection: mostly no file is free.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A server on a socket, for as long as this value lives.
 #[derive(Debug)]
@@ -49,8 +61,16 @@ pub(crate) fn serve(
         // Dropped with the task: connections end with the server.
         let mut connections = tokio::task::JoinSet::new();
         loop {
-            let Ok((stream, _)) = listener.accept().await else {
-                continue;
+            if connections.len() >= CONNECTIONS {
+                connections.join_next().await;
+            }
+            let stream = match listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    clock::sleep(PAUSE).await;
+                    continue;
+                }
             };
             // An answer is one write; it is not to wait for another.
             let _ = stream.set_nodelay(true);
@@ -85,7 +105,11 @@ pub(crate) fn serve_tls(
 }
 
 async fn secured(service: Service, tls: Tls, stream: tokio::net::TcpStream) {
-    let Ok(stream) = tls.acceptor.accept(stream).await else {
+    let shaken = tokio::select! {
+        shaken = tls.acceptor.accept(stream) => shaken,
+        () = clock::sleep(HANDSHAKE) => return,
+    };
+    let Ok(stream) = shaken else {
         return;
     };
     let (_, session) = stream.get_ref();
@@ -102,7 +126,17 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let answer = service_fn(move |request| tower::Service::call(&mut service.clone(), request));
-    let served = auto::Builder::new(TokioExecutor::new())
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(IDLE);
+    // A ping that is not answered ends a connection.
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Some(IDLE));
+    let served = builder
         .serve_connection_with_upgrades(TokioIo::new(stream), answer)
         .await;
     if let Err(error) = served {

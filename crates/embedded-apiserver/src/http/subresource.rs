@@ -28,8 +28,8 @@ pub(super) fn create(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<An
         ("serviceaccounts", "token") => {
             let object = registry::owned(call, object, cx.registry.now());
             let issued = cx.registry.write(|tx| registry::issue(tx, call, object));
-            let (answer, token, user) = issued?;
-            cx.users.insert(&token, user);
+            let (answer, token, issued) = issued?;
+            cx.users.issue(&token, issued, cx.registry.now());
             Ok(answer)
         }
         ("serviceaccounts" | "pods", _) => Err(not_implemented()),
@@ -44,8 +44,11 @@ fn reviewed(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<Answer, Api
     }
     let object = registry::owned(call, object, cx.registry.now());
     let now = cx.registry.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let tokens = |token: &str| cx.users.owner(token);
     let answer = cx.registry.read(|store, _| {
+        let tokens = |token: &str| {
+            let is_valid = |issued: &registry::Issued| issued.is_valid(store, cx.registry.now());
+            cx.users.owner(token, is_valid)
+        };
         let context = review::Context {
             user: &call.user,
             namespace: &call.namespace,

@@ -2,10 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::schema::decode::{MAX_DEPTH, depth};
 use crate::{error::ApiError, go};
 
 /// As the real server's `maxJSONPatchOperations`.
 const MOST_OPERATIONS: usize = 10_000;
+/// The bytes that `copy` may add, as the real server's `JSONPatchMaxCopyBytes`: each can double what is
+/// there.
+const MOST_COPIED: usize = 3 * 1024 * 1024;
 
 /// Applies the operations of a JSON patch.
 ///
@@ -27,8 +31,9 @@ pub(crate) fn json(live: &Value, patch: &Value) -> Result<Value, ApiError> {
     }
     check_types(operations)?;
     let mut patched = live.clone();
+    let mut budget = MOST_COPIED;
     for operation in operations {
-        apply(&mut patched, operation).ok_or_else(rejected)?;
+        apply(&mut patched, operation, &mut budget).ok_or_else(rejected)?;
     }
     Ok(patched)
 }
@@ -72,7 +77,7 @@ pub(crate) fn unknown_fields(patch: &Value) -> Vec<String> {
 }
 
 /// One operation; none where it cannot be done.
-fn apply(object: &mut Value, operation: &Value) -> Option<()> {
+fn apply(object: &mut Value, operation: &Value, budget: &mut usize) -> Option<()> {
     let text = |name: &str| operation.get(name).and_then(Value::as_str);
     let value = || operation.get("value").cloned().unwrap_or_default();
     let path = text("path")?;
@@ -85,7 +90,9 @@ fn apply(object: &mut Value, operation: &Value) -> Option<()> {
             add(object, path, value)
         }
         "copy" => {
-            let value = get(object, text("from")?)?.clone();
+            let value = get(object, text("from")?)?;
+            *budget = budget.checked_sub(go::json(value).len())?;
+            let value = value.clone();
             add(object, path, value)
         }
         "test" => {
@@ -123,6 +130,7 @@ fn get<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
 
 fn add(object: &mut Value, path: &str, value: Value) -> Option<()> {
     let (parent, last) = split(path)?;
+    (path.matches('/').count() + depth(&value) <= MAX_DEPTH).then_some(())?;
     match object.pointer_mut(&counted(object, parent))? {
         Value::Object(fields) => {
             fields.insert(last, value);

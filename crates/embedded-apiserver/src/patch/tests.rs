@@ -181,3 +181,27 @@ fn nulls_of_a_merge_patch_go_at_every_depth_of_what_is_new() {
         json!({"a": {"b": [null, {}]}, "m": [{"x": null}]})
     );
 }
+
+#[test]
+fn a_patch_that_grows_or_nests_without_end_is_refused() {
+    // Each step copies all that the one before made.
+    let doubling = |steps: usize| {
+        let path = |step| format!("/data/c{step}");
+        let steps =
+            (0..steps).map(|step| json!({"op": "copy", "from": "/data", "path": path(step)}));
+        Value::Array(steps.collect())
+    };
+    let live = json!({"data": {"a": "0123456789abcdef"}});
+    assert!(json(&live, &doubling(10)).is_ok());
+    assert_eq!(json(&live, &doubling(60)).unwrap_err().code, 422);
+    // A value that is copied into its deepest place doubles the depth.
+    let mut path = "/a".to_owned();
+    let mut steps = Vec::new();
+    for _ in 0..15 {
+        steps.push(json!({"op": "copy", "from": "/a", "path": format!("{path}/a")}));
+        path = path.repeat(2);
+    }
+    let live = json!({"a": {}});
+    assert!(json(&live, &json!(steps[..5])).is_ok());
+    assert_eq!(json(&live, &json!(steps)).unwrap_err().code, 422);
+}

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
 use super::fields::{self, Field, Shape, Type};
+use crate::schema::decode::MAX_DEPTH;
 use wire::{Malformed, Record, records};
 
 /// What a body begins with.
@@ -38,7 +39,7 @@ pub(crate) fn decode(body: &[u8]) -> Result<Value, ApiError> {
             format!("no protobuf of {api_version}, Kind={kind} is understood here: send JSON");
         return Err(ApiError::new(415, Some("UnsupportedMediaType"), message));
     };
-    let mut object = message(found, raw).map_err(malformed)?;
+    let mut object = message(found, raw, 0).map_err(malformed)?;
     object.insert("apiVersion".to_owned(), json!(api_version));
     object.insert("kind".to_owned(), json!(kind));
     Ok(Value::Object(object))
@@ -69,21 +70,30 @@ fn text(bytes: &[u8]) -> Result<String, Malformed> {
     String::from_utf8(bytes.to_vec()).map_err(|_| Malformed)
 }
 
-fn message(found: &Type, bytes: &[u8]) -> Result<Map<String, Value>, Malformed> {
+/// A message within `depth` others. Schemas hold schemas, so that a body can nest as deep as it is long.
+fn message(found: &Type, bytes: &[u8], depth: usize) -> Result<Map<String, Value>, Malformed> {
+    if depth > MAX_DEPTH {
+        return Err(Malformed);
+    }
     let mut object = Map::new();
     for record in records(bytes) {
         let (number, record) = record?;
         let field = found.fields.iter().find(|field| field.number == number);
         if let Some(field) = field {
-            read(&mut object, field, record)?;
+            read(&mut object, field, record, depth)?;
         }
     }
     Ok(object)
 }
 
-fn read(object: &mut Map<String, Value>, field: &Field, record: Record) -> Result<(), Malformed> {
+fn read(
+    object: &mut Map<String, Value>,
+    field: &Field,
+    record: Record,
+    depth: usize,
+) -> Result<(), Malformed> {
     if field.name.is_empty() {
-        if let Value::Object(inner) = value(&field.shape, record)? {
+        if let Value::Object(inner) = value(&field.shape, record, depth)? {
             object.extend(inner);
         }
         return Ok(());
@@ -92,34 +102,34 @@ fn read(object: &mut Map<String, Value>, field: &Field, record: Record) -> Resul
         Shape::List(inner) => {
             let list = object.entry(field.name).or_insert_with(|| json!([]));
             if let Value::Array(list) = list {
-                list.extend(repeated(inner, record)?);
+                list.extend(repeated(inner, record, depth)?);
             }
         }
         Shape::Map(inner) => {
-            let (key, one) = entry(inner, record)?;
+            let (key, one) = entry(inner, record, depth)?;
             let map = object.entry(field.name).or_insert_with(|| json!({}));
             if let Value::Object(map) = map {
                 map.insert(key, one);
             }
         }
         shape => {
-            object.insert(field.name.to_owned(), value(shape, record)?);
+            object.insert(field.name.to_owned(), value(shape, record, depth)?);
         }
     }
     Ok(())
 }
 
 /// One item, or several numbers in one record.
-fn repeated(shape: &Shape, record: Record) -> Result<Vec<Value>, Malformed> {
+fn repeated(shape: &Shape, record: Record, depth: usize) -> Result<Vec<Value>, Malformed> {
     match (shape, record) {
         (Shape::Int, Record::Bytes(packed)) => wire::varints(packed)
             .map(|number| number.map(|number| json!(number.cast_signed())))
             .collect(),
-        (shape, record) => Ok(vec![value(shape, record)?]),
+        (shape, record) => Ok(vec![value(shape, record, depth)?]),
     }
 }
 
-fn entry(shape: &Shape, record: Record) -> Result<(String, Value), Malformed> {
+fn entry(shape: &Shape, record: Record, depth: usize) -> Result<(String, Value), Malformed> {
     let Record::Bytes(bytes) = record else {
         return Err(Malformed);
     };
@@ -127,20 +137,20 @@ fn entry(shape: &Shape, record: Record) -> Result<(String, Value), Malformed> {
     for record in records(bytes) {
         match record? {
             (1, Record::Bytes(bytes)) => key = text(bytes)?,
-            (2, record) => one = Some(value(shape, record)?),
+            (2, record) => one = Some(value(shape, record, depth)?),
             _ => {}
         }
     }
     let one = match one {
         Some(one) => one,
-        None => value(shape, Record::Bytes(&[]))?,
+        None => value(shape, Record::Bytes(&[]), depth)?,
     };
     Ok((key, one))
 }
 
-fn value(shape: &Shape, record: Record) -> Result<Value, Malformed> {
+fn value(shape: &Shape, record: Record, depth: usize) -> Result<Value, Malformed> {
     match (shape, record) {
-        (Shape::Pointer(inner), record) => value(inner, record),
+        (Shape::Pointer(inner), record) => value(inner, record, depth),
         (Shape::Bool, Record::Number(number)) => Ok(json!(number != 0)),
         (Shape::Int, Record::Number(number)) => Ok(json!(number.cast_signed())),
         (Shape::Float, Record::Fixed(bits)) => Ok(json!(f64::from_bits(bits))),
@@ -148,7 +158,7 @@ fn value(shape: &Shape, record: Record) -> Result<Value, Malformed> {
         (Shape::Bytes, Record::Bytes(bytes)) => Ok(json!(STANDARD.encode(bytes))),
         (Shape::Message(at), Record::Bytes(bytes)) => {
             let found = fields::types().at(*at);
-            Ok(Value::Object(message(found, bytes)?))
+            Ok(Value::Object(message(found, bytes, depth + 1)?))
         }
         (shape, Record::Bytes(bytes)) => special(shape, bytes),
         _ => Err(Malformed),

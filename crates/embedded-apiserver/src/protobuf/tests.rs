@@ -89,7 +89,7 @@ fn times_numbers_and_lists_are_read() {
         .unwrap();
     let mut raw = vec![0x12, u8::try_from(spec.len()).unwrap()];
     raw.extend(spec);
-    let lease = Value::Object(message(found, &raw).unwrap());
+    let lease = Value::Object(message(found, &raw, 0).unwrap());
     let spec = json!({
         "holderIdentity": "a",
         "leaseDurationSeconds": 15,

@@ -40,7 +40,7 @@ pub(crate) use delete::{DeleteOptions, Preconditions, Propagation, delete, delet
 pub(crate) use list::{ListAnswer, ListOptions, Match, get, list, too_large};
 pub(crate) use patch::{PatchType, patch};
 pub(crate) use pods::{bind, evict};
-pub(crate) use token::issue;
+pub(crate) use token::{Issued, issue};
 pub(crate) use transaction::Transaction;
 pub(crate) use watch::{Sent, Watch, WatchOptions};
 

@@ -18,6 +18,9 @@ pub(super) fn parse(call: &Call, media: Media, bytes: &[u8]) -> Result<Decoded, 
         Media::Yaml => decode::yaml(bytes),
         Media::Protobuf => {
             let value = protobuf::decode(bytes)?;
+            if decode::depth(&value) > decode::MAX_DEPTH {
+                return Err(ApiError::bad_request("exceeded max depth"));
+            }
             return Ok(Decoded {
                 value,
                 ..Decoded::default()

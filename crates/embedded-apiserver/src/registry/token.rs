@@ -4,12 +4,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::call::{Answer, Call, User};
 use super::{Transaction, metadata};
 use crate::error::{ApiError, FieldError};
+use crate::store::{Key, Store};
 
 /// How long a token is good for that does not say it, in seconds.
 const LIFETIME: i64 = 3600;
@@ -17,12 +18,58 @@ const LIFETIME: i64 = 3600;
 /// Who issues tokens, and for whom.
 const ISSUER: &str = "https://kubernetes.default.svc";
 
-/// Answers a decoded `TokenRequest`; the token is the user's from then on.
+/// How long a token outlives its end, and that of what it is bound to: clocks differ. As the real server's
+/// `jwt.DefaultLeeway`.
+const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
+
+/// A token that was issued for a `ServiceAccount`: who it stands for, and for how long.
+#[derive(Clone, Debug)]
+pub(crate) struct Issued {
+    /// The user that a request with it is of.
+    pub user: User,
+    expires: Timestamp,
+    /// The account, and the object that the token was asked to be bound to.
+    bound: Vec<Bound>,
+}
+
+/// An object that a token ends with.
+#[derive(Clone, Debug)]
+struct Bound {
+    resource: &'static str,
+    key: Key,
+    uid: String,
+}
+
+impl Issued {
+    /// Whether a token is past its time.
+    pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires + LEEWAY < now
+    }
+
+    /// Whether a token stands for its user now: nothing that it is bound to has been deleted.
+    pub(crate) fn is_valid(&self, store: &Store, now: Timestamp) -> bool {
+        !self.is_expired(now) && self.bound.iter().all(|bound| bound.is_there(store, now))
+    }
+}
+
+impl Bound {
+    fn is_there(&self, store: &Store, now: Timestamp) -> bool {
+        let table = store.table(self.resource);
+        let Some(object) = table.and_then(|table| table.get(&self.key)) else {
+            return false;
+        };
+        let deleted = object["metadata"]["deletionTimestamp"].as_str();
+        let deleted = deleted.and_then(|time| time.parse::<Timestamp>().ok());
+        metadata::text(object, "uid") == self.uid && deleted.is_none_or(|at| now <= at + LEEWAY)
+    }
+}
+
+/// Answers a decoded `TokenRequest`; the token is good from then on.
 pub(crate) fn issue(
     tx: &Transaction<'_>,
     call: &Call,
     mut request: Value,
-) -> Result<(Answer, String, User), ApiError> {
+) -> Result<(Answer, String, Issued), ApiError> {
     let account = tx.live(call).ok_or_else(|| call.not_found(&call.name))?;
     let lifetime = request["spec"]["expirationSeconds"]
         .as_i64()
@@ -34,10 +81,8 @@ pub(crate) fn issue(
     }
     let expires = tx.now() + SignedDuration::from_secs(lifetime);
     let id = metadata::uid();
-    let user = User {
-        extra: [(User::CREDENTIAL.to_owned(), vec![format!("JTI={id}")])].into(),
-        ..user(&call.namespace, &call.name, metadata::text(&account, "uid"))
-    };
+    let uid = metadata::text(&account, "uid");
+    let (user, bound, private) = binding(tx, call, uid, &request["spec"]["boundObjectRef"], &id)?;
     let audiences = &mut request["spec"]["audiences"];
     if audiences.as_array().is_none_or(Vec::is_empty) {
         *audiences = json!([ISSUER]);
@@ -49,10 +94,7 @@ pub(crate) fn issue(
         "iat": tx.now().as_second(),
         "exp": expires.as_second(),
         "jti": id,
-        "kubernetes.io": {
-            "namespace": call.namespace,
-            "serviceaccount": {"name": call.name, "uid": user.uid},
-        },
+        "kubernetes.io": private,
     });
     let token = token(&claims);
     request["spec"]["expirationSeconds"] = lifetime.into();
@@ -62,7 +104,89 @@ pub(crate) fn issue(
     }
     let created = metadata::rfc3339(tx.now());
     metadata::of_mut(&mut request).insert("creationTimestamp".to_owned(), created.into());
-    Ok((Answer::with_code(201, request), token, user))
+    let issued = Issued {
+        user,
+        expires,
+        bound,
+    };
+    Ok((Answer::with_code(201, request), token, issued))
+}
+
+fn member<'a>(reference: &'a Value, field: &str) -> &'a str {
+    reference[field].as_str().unwrap_or_default()
+}
+
+/// The user that a token stands for, the objects that it ends with, and what it says of them.
+fn binding(
+    tx: &Transaction<'_>,
+    call: &Call,
+    uid: &str,
+    reference: &Value,
+    id: &str,
+) -> Result<(User, Vec<Bound>, Value), ApiError> {
+    let mut user = user(&call.namespace, &call.name, uid);
+    let credential = vec![format!("JTI={id}")];
+    user.extra.insert(User::CREDENTIAL.to_owned(), credential);
+    let mut bound = vec![Bound {
+        resource: "serviceaccounts",
+        key: Key::new(&call.namespace, &call.name),
+        uid: user.uid.clone(),
+    }];
+    let mut private = json!({
+        "namespace": call.namespace,
+        "serviceaccount": {"name": call.name, "uid": user.uid},
+    });
+    if !reference.is_null() {
+        let to = referenced(tx, call, reference)?;
+        let (name, uid) = (to.key.name(), &to.uid);
+        let kind = member(reference, "kind").to_lowercase();
+        private[&kind] = json!({"name": name, "uid": uid});
+        if kind != "secret" {
+            let extra = |part: &str| format!("authentication.kubernetes.io/{kind}-{part}");
+            user.extra.insert(extra("name"), vec![name.to_owned()]);
+            user.extra.insert(extra("uid"), vec![uid.clone()]);
+        }
+        bound.push(to);
+    }
+    Ok((user, bound, private))
+}
+
+/// The object that a token is to end with.
+fn referenced(tx: &Transaction<'_>, call: &Call, reference: &Value) -> Result<Bound, ApiError> {
+    let [version, kind, name, uid] =
+        ["apiVersion", "kind", "name", "uid"].map(|field| member(reference, field));
+    let (resource, namespace) = match (version, kind) {
+        ("v1", "Pod") => ("pods", &*call.namespace),
+        ("v1", "Secret") => ("secrets", &*call.namespace),
+        ("v1", "Node") => ("nodes", ""),
+        _ => {
+            let (group, version) = version.split_once('/').unwrap_or(("", version));
+            return Err(ApiError::bad_request(format!(
+                "cannot bind token to object of type {group}/{version}, Kind={kind}"
+            )));
+        }
+    };
+    let found = tx.get(resource, namespace, name);
+    let found = found.ok_or_else(|| ApiError::not_found("", resource, name))?;
+    if resource == "pods" && found["spec"]["serviceAccountName"] != call.name {
+        return Err(ApiError::bad_request(format!(
+            "cannot bind token for serviceaccount {:?} to pod running with different serviceaccount name.",
+            call.name
+        )));
+    }
+    let known = metadata::text(&found, "uid");
+    if !uid.is_empty() && uid != known {
+        let why = format!(
+            "the UID in the bound object reference ({uid}) does not match the UID in record. \
+             The object might have been deleted and then recreated"
+        );
+        return Err(ApiError::conflict("", kind, name, &why));
+    }
+    Ok(Bound {
+        resource,
+        key: Key::new(namespace, name),
+        uid: known.to_owned(),
+    })
 }
 
 /// Why a token cannot be good for so many seconds.

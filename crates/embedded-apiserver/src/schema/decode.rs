@@ -8,6 +8,28 @@ use serde_json::{Map, Number, Value};
 use positioned_yaml::{self as yaml, Content, Node};
 
 use crate::error::ApiError;
+use crate::stack;
+
+/// The deepest object that is taken, beside the real server's 10,000: values are read, checked and
+/// dropped by recursion. A saved state holds objects some levels deep, and 127 levels can be read.
+pub(crate) const MAX_DEPTH: usize = 120;
+
+/// The levels of a value: 1 for an empty list, 0 for a text.
+pub(crate) fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+/// Refuses a value that is too deep, in Go's words.
+fn shallow(value: Value) -> Result<Value, String> {
+    if depth(&value) > MAX_DEPTH {
+        return Err("exceeded max depth".to_owned());
+    }
+    Ok(value)
+}
 
 /// What a body says, and which keys it has twice, as strict decoding tells them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,7 +53,7 @@ pub(crate) fn json(text: &[u8]) -> Result<Decoded, String> {
     let value = value.and_then(|value| reader.end().map(|()| value));
     match value {
         Ok(value) => Ok(Decoded {
-            value,
+            value: shallow(value)?,
             duplicates: duplicates.into_inner(),
         }),
         Err(error) => Err(go_error(text, &error)),
@@ -42,6 +64,58 @@ pub(crate) fn json(text: &[u8]) -> Result<Decoded, String> {
 pub(crate) fn yaml(text: &[u8]) -> Result<Decoded, String> {
     let text = std::str::from_utf8(text).map_err(|_| "yaml: invalid UTF-8".to_owned())?;
     let text = first_document(text);
+    if !may_be_deep(text) {
+        return document(text);
+    }
+    let decoded = stack::on_large(|| document(text));
+    decoded.unwrap_or_else(|| Err("yaml: the document cannot be read".to_owned()))
+}
+
+/// The depth of YAML that any thread's stack holds: in a build without optimization, the parser takes more
+/// than 16 KB for each level.
+const SHALLOW: usize = 32;
+
+/// Whether a document may be deeper than [`SHALLOW`]: never said to be shallow where it is deep.
+fn may_be_deep(text: &str) -> bool {
+    // An alias stands for what is as deep as that which it names.
+    if text.contains('&') {
+        return !is_shallow_json(text);
+    }
+    let brackets = text.bytes().filter(|byte| matches!(byte, b'[' | b'{'));
+    // In block style each level is further to the right, but for a list in a mapping.
+    let is_indicator = |at: char| matches!(at, ' ' | '-' | '?' | ':' | '\t');
+    let indented = |line: &str| line.find(|at| !is_indicator(at)).unwrap_or(line.len());
+    let columns = text.split(['\n', '\r']).map(indented).max();
+    let most = brackets.count() + 2 * columns.unwrap_or_default();
+    most > SHALLOW && !is_shallow_json(text)
+}
+
+/// Whether a text that has many brackets is JSON, and none of it deep: most applies send such.
+fn is_shallow_json(text: &str) -> bool {
+    let (mut depth, mut in_text, mut escaped, mut before) = (0, false, false, b'{');
+    let bytes = text.bytes().filter(|byte| !byte.is_ascii_whitespace());
+    for (at, byte) in bytes.enumerate() {
+        match byte {
+            b'{' if at == 0 => depth = 1,
+            // Not JSON, or something follows it.
+            _ if depth == 0 => return false,
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' if in_text => in_text = false,
+            _ if in_text => continue,
+            b'"' if matches!(before, b'{' | b'[' | b',' | b':') => in_text = true,
+            b'[' | b'{' if depth < SHALLOW => depth += 1,
+            b']' | b'}' if depth > 0 => depth -= 1,
+            b',' | b':' | b'+' | b'-' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'E' => {}
+            _ => return false,
+        }
+        before = byte;
+    }
+    depth == 0 && !in_text
+}
+
+/// Reads a document.
+fn document(text: &str) -> Result<Decoded, String> {
     let root = yaml::parse_positioned(text).map_err(|error| {
         let message = if error.message.starts_with("unclosed bracket") {
             "did not find expected node content"
@@ -52,7 +126,7 @@ pub(crate) fn yaml(text: &[u8]) -> Result<Decoded, String> {
     })?;
     let mut lines = Vec::new();
     let rows: Vec<&str> = text.lines().collect();
-    let value = value_of(root, &rows, &mut lines)?;
+    let value = shallow(value_of(root, &rows, &mut lines)?)?;
     let duplicates = if lines.is_empty() {
         Vec::new()
     } else {
@@ -150,6 +224,9 @@ fn go_error(text: &[u8], error: &serde_json::Error) -> String {
         return "unexpected end of JSON input".to_owned();
     }
     let said = error.to_string();
+    if said.starts_with("recursion limit exceeded") {
+        return "exceeded max depth".to_owned();
+    }
     let found = offending(text, error);
     let place = match said.split(" at line ").next().unwrap_or_default() {
         "key must be a string" => "looking for beginning of object key string",

@@ -120,3 +120,76 @@ async fn an_owner_is_held_back_by_those_who_may_set_its_finalizers() {
         "{refused}"
     );
 }
+
+/// Asks who sends a request with a token.
+async fn asks(server: &ApiServer, token: &str) -> Result<Value, kube::Error> {
+    let client = kube::Client::new(server.service(), "default");
+    let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let request = http::Request::post(path).header("authorization", format!("Bearer {token}"));
+    client.request(request.body(b"{}".to_vec()).unwrap()).await
+}
+
+#[tokio::test]
+async fn a_token_ends_with_what_it_is_bound_to() {
+    let server = server();
+    let root = client(&server);
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    let secrets = "/api/v1/namespaces/default/secrets";
+    for path in [accounts, secrets] {
+        create(&root, path, &json!({"metadata": {"name": "a"}})).await;
+    }
+    let issue = async |spec: Value| {
+        let issued = create(
+            &root,
+            &format!("{accounts}/a/token"),
+            &json!({"spec": spec}),
+        )
+        .await;
+        issued["status"]["token"].as_str().unwrap().to_owned()
+    };
+    let free = issue(json!({})).await;
+    let reference = json!({"apiVersion": "v1", "kind": "Secret", "name": "a"});
+    let bound = issue(json!({"boundObjectRef": reference})).await;
+    let delete = async |path: &str| {
+        let request = http::Request::delete(format!("{path}/a")).body(Vec::new());
+        root.request_text(request.unwrap()).await.unwrap();
+    };
+    for token in [&free, &bound] {
+        let who = asks(&server, token).await.unwrap();
+        let name = &who["status"]["userInfo"]["username"];
+        assert_eq!(name, "system:serviceaccount:default:a");
+    }
+    delete(secrets).await;
+    // Another object of its name is another one.
+    create(&root, secrets, &json!({"metadata": {"name": "a"}})).await;
+    let refused = text(asks(&server, &bound).await.unwrap_err());
+    assert!(refused.starts_with("401 "), "{refused}");
+    assert!(asks(&server, &free).await.is_ok());
+    delete(accounts).await;
+    create(&root, accounts, &json!({"metadata": {"name": "a"}})).await;
+    let refused = text(asks(&server, &free).await.unwrap_err());
+    assert!(refused.starts_with("401 "), "{refused}");
+    let review = json!({"spec": {"token": free}});
+    let reviews = "/apis/authentication.k8s.io/v1/tokenreviews";
+    let answer = create(&root, reviews, &review).await;
+    assert_eq!(answer["status"]["authenticated"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_token_is_bound_to_nothing_that_is_not_there() {
+    let root = client(&server());
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    create(&root, accounts, &json!({"metadata": {"name": "a"}})).await;
+    for (kind, code) in [
+        ("Secret", "404"),
+        ("Pod", "404"),
+        ("Node", "404"),
+        ("ConfigMap", "400"),
+    ] {
+        let reference = json!({"apiVersion": "v1", "kind": kind, "name": "absent"});
+        let body = json!({"spec": {"boundObjectRef": reference}}).to_string();
+        let request = http::Request::post(format!("{accounts}/a/token")).body(body.into_bytes());
+        let refused = text(root.request::<Value>(request.unwrap()).await.unwrap_err());
+        assert!(refused.starts_with(code), "{kind}: {refused}");
+    }
+}

@@ -9,6 +9,7 @@ mod bounds;
 mod checker;
 mod cost;
 mod field_path;
+mod nesting;
 mod program;
 mod types;
 mod values;

@@ -1,7 +1,5 @@
 //! One expression, compiled, and what its failures are called.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::parser::{Expression, Parser};
 use kube_cel::cel::{Context, ExecutionError, Value};
@@ -9,6 +7,7 @@ use kube_cel::cel::{Context, ExecutionError, Value};
 use super::bounds::Bounds;
 use super::checker::{self, Wanted};
 use super::cost;
+use super::nesting::{self, Depth};
 use super::types;
 use crate::crd::structural::Structural;
 
@@ -22,21 +21,25 @@ thread_local! {
 
 /// A compiled expression.
 #[derive(Debug)]
-pub(super) struct Program(Expression);
+pub(super) struct Program {
+    expression: Expression,
+    depth: Depth,
+}
 
 impl Program {
     /// Parses an expression; the error is the parser's, as the server shows it.
     pub(super) fn compile(source: &str) -> Result<Self, String> {
-        let parse = || Parser::new().enable_optional_syntax(true).parse(source);
-        match catch_unwind(AssertUnwindSafe(parse)) {
-            Ok(Ok(expression)) => Ok(Self(expression)),
+        let failed = |why: String| format!("compilation failed: {why}");
+        let depth = nesting::check(source).map_err(failed)?;
+        let parse = || {
+            let parsed = Parser::new().enable_optional_syntax(true).parse(source);
             // cel-go indents the lines that show where.
-            Ok(Err(errors)) => {
-                let errors = errors.to_string().replace("\n| ", "\n | ");
-                Err(format!("compilation failed: {errors}"))
-            }
-            Err(_) => Err("compilation failed: the expression is not understood".to_owned()),
-        }
+            parsed.map_err(|errors| errors.to_string().replace("\n| ", "\n | "))
+        };
+        let parsed = depth.descend(parse);
+        let parsed = parsed.unwrap_or_else(|()| Err("the expression is not understood".to_owned()));
+        let expression = parsed.map_err(failed)?;
+        Ok(Self { expression, depth })
     }
 
     /// Whether it names what is there, and comes to what is wanted.
@@ -47,33 +50,39 @@ impl Program {
         is_resource: bool,
         wanted: Wanted,
     ) -> Result<(), String> {
-        checker::check(&self.0, source, schema, is_resource, wanted)
+        let check = || checker::check(&self.expression, source, schema, is_resource, wanted);
+        let checked = self.depth.descend(check);
+        checked.unwrap_or_else(|()| Err("internal error".to_owned()))
     }
 
     /// What it costs at the most over values of these bounds.
     pub(super) fn cost(&self, bounds: &Bounds, optional_old: bool) -> u64 {
-        cost::most(&self.0, bounds, optional_old)
+        let most = || cost::most(&self.expression, bounds, optional_old);
+        self.depth.descend(most).unwrap_or(u64::MAX)
     }
 
     /// Whether it compares with the state before.
     pub(super) fn uses_old(&self) -> bool {
-        self.0.references().has_variable("oldSelf")
+        let uses = || self.expression.references().has_variable("oldSelf");
+        self.depth.descend(uses).unwrap_or(true)
     }
 
     /// Runs the expression; the error is worded as the server words it.
     pub(super) fn run(&self, new: &Value, old: Option<&Value>) -> Result<Value, String> {
-        CONTEXT.with(|context| {
-            let mut scope = context.new_inner_scope();
-            scope.add_variable_from_value("self", new.clone());
-            if let Some(old) = old {
-                scope.add_variable_from_value("oldSelf", old.clone());
-            }
-            // A rule is a user's input: it must not bring the server down, whatever it does.
-            match catch_unwind(AssertUnwindSafe(|| scope.resolve(&self.0))) {
-                Ok(result) => result.map_err(|error| wording(&error)),
-                Err(_) => Err("internal error".to_owned()),
-            }
-        })
+        let run = || {
+            CONTEXT.with(|context| {
+                let mut scope = context.new_inner_scope();
+                scope.add_variable_from_value("self", new.clone());
+                if let Some(old) = old {
+                    scope.add_variable_from_value("oldSelf", old.clone());
+                }
+                let result = scope.resolve(&self.expression);
+                result.map_err(|error| wording(&error))
+            })
+        };
+        // A rule is a user's input: it must not bring the server down, whatever it does.
+        let result = self.depth.descend(run);
+        result.unwrap_or_else(|()| Err("internal error".to_owned()))
     }
 
     /// The message that the expression makes; none where it makes none of use.
@@ -109,5 +118,40 @@ fn wording(error: &ExecutionError) -> String {
         }
         ExecutionError::FunctionError { message, .. } => message.clone(),
         _ => "no such overload".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chain(first: &str, link: &str, links: usize) -> String {
+        format!("{first}{}", link.repeat(links))
+    }
+
+    #[test]
+    fn a_chain_is_bounded_and_the_longest_one_is_run() {
+        for (first, link) in [
+            ("1", " + 1"),
+            ("self", ".a"),
+            ("self", "[0]"),
+            ("1", " == 1"),
+        ] {
+            let longest = Program::compile(&chain(first, link, 250)).unwrap();
+            // Whatever it comes to: a thread's stack holds it.
+            let _ = longest.run(&Value::Int(1), None);
+            let refused = Program::compile(&chain(first, link, 99_000 / link.len()));
+            let error = refused.unwrap_err();
+            assert!(error.contains("recursion limit exceeded: 250"), "{error}");
+        }
+        let nested = format!("{}1{}", "(".repeat(90), ")".repeat(90));
+        let deep = format!("{nested}{}", " + 1".repeat(150));
+        assert_eq!(
+            Program::compile(&deep).unwrap().run(&Value::Int(1), None),
+            Ok(Value::Int(151))
+        );
+        assert!(Program::compile(&chain("true", " || true", 5000)).is_ok());
+        let long = Program::compile(&chain("true", " || true", 50_000)).unwrap_err();
+        assert!(long.contains("code point size exceeds limit"), "{long}");
     }
 }

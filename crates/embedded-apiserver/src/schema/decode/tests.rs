@@ -56,6 +56,47 @@ fn errors_of_json_have_gos_texts() {
 }
 
 #[test]
+fn a_value_that_is_too_deep_is_refused() {
+    let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+    assert!(super::json(nested(MAX_DEPTH).as_bytes()).is_ok());
+    assert_eq!(super::yaml(nested(60).as_bytes()).err(), None);
+    for depth in [MAX_DEPTH + 1, 128, 100_000] {
+        let text = nested(depth);
+        assert_eq!(
+            super::json(text.as_bytes()).unwrap_err(),
+            "exceeded max depth"
+        );
+        assert!(super::yaml(text.as_bytes()).is_err(), "{depth}");
+    }
+    let object = |value: &str| format!("{{\"a\": \"[&'\\\"{{\", \"b\": {value}}}");
+    assert!(is_shallow_json(&object("[1.5e-7, true]")));
+    for text in [
+        "A",
+        "[&a 1]",
+        "['a']",
+        "[a\"[\"]",
+        "[",
+        "]",
+        "[\"a]",
+        &nested(MAX_DEPTH + 1),
+    ] {
+        assert!(!is_shallow_json(&object(text)), "{text}");
+    }
+    assert!(!may_be_deep(&object("1")) && !may_be_deep("a:\n  b: [1]\n"));
+    for text in [
+        &"- ".repeat(61),
+        &nested(121),
+        "a: &a 1",
+        &format!("{}b: 1", " ".repeat(17)),
+    ] {
+        assert!(may_be_deep(text), "{text}");
+    }
+    let keys = "{\"a\":".repeat(100_000);
+    assert!(super::json(keys.as_bytes()).is_err());
+    assert!(super::yaml(keys.as_bytes()).is_err());
+}
+
+#[test]
 fn yaml_is_read_as_of_version_1_1() {
     let text = "{n: a, 1: b, yes: q, 1.5: w, Off: z, 0x10: h, \"y\": s, v: [y, yes, 0o14, 014, 0x1F, 1_000, \
         1e3, .5, 12:30:45, 2020-01-01, ~, on, 0b11, +1, '1', 0o8, =, NULL, N, 1.0, <<]}";
