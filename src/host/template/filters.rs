@@ -51,7 +51,14 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     });
     environment.add_filter("hash", hash);
     environment.add_filter("bool", to_bool);
-    environment.add_filter("quote", |text: String| quote(&text));
+    environment.add_filter("quote", |text: String| {
+        let quoted = quote(&text);
+        if quoted == text {
+            return Ok(text.into());
+        }
+        // Alone in YAML the quotes are YAML's, as in a chart.
+        placeholders::written_as(Json::String(text), &quoted)
+    });
     environment.add_filter("ternary", ternary);
     environment.add_filter("mandatory", mandatory);
     environment.add_filter("nindent", nindent);
@@ -102,7 +109,7 @@ fn bare_yaml(value: &Json) -> String {
 fn to_json(value: Value, _looks: Kwargs) -> Filtered<Value> {
     let data = data(&value)?;
     let text = data.to_string();
-    placeholders::json(data, &text)
+    placeholders::written_as(data, &text)
 }
 
 fn to_nice_json(value: Value, _looks: Kwargs) -> Filtered<Value> {
@@ -127,7 +134,7 @@ pub(super) fn printable(json: String) -> String {
 fn tojson(arguments: Rest<ValueOrKwargs>) -> Filtered<Value> {
     let text = builtin("tojson", arguments)?.to_string();
     let data = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
-    placeholders::json(data, &text)
+    placeholders::written_as(data, &text)
 }
 
 /// Calls a filter of Jinja's own.

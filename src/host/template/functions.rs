@@ -76,11 +76,16 @@ mod functions {
 
 fn to_text(cx: &NativeCallContext, name: &str, vars: Map) -> Answer<String> {
     let session = Session::of(cx)?;
-    Ok(render(
-        &session.role().templates,
-        name,
-        &seen(&session, vars)?,
-    )?)
+    let scope = seen(&session, vars)?;
+    ended(render(&session.role().templates, name, &scope))
+}
+
+/// An error of a rendering; where it stopped since the run has to end, the end.
+pub(super) fn ended<T>(rendered: Result<T, HostError>) -> Answer<T> {
+    rendered.or_else(|error| {
+        script::checkpoint()?;
+        Err(error.into())
+    })
 }
 
 pub(crate) fn to_objects(cx: &NativeCallContext, name: &str, vars: Map) -> Answer<Array> {
@@ -89,7 +94,7 @@ pub(crate) fn to_objects(cx: &NativeCallContext, name: &str, vars: Map) -> Answe
     let scope = seen(&session, vars)?;
     let mut objects = Array::new();
     for name in names(&role.templates, name)? {
-        let documents = render_objects(&role.templates, name, &scope)?;
+        let documents = ended(render_objects(&role.templates, name, &scope))?;
         objects.extend(documents.iter().map(value::to_dynamic));
     }
     Ok(objects)

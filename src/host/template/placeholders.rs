@@ -33,7 +33,7 @@ pub(super) enum Entry {
     Empty,
     /// A string of several lines that the template indents by so many spaces from the second line on.
     Indented(Arc<str>, usize),
-    /// A list or map, or JSON: itself where it stands alone, else its text.
+    /// A list or map, or what a filter wrote: itself where it stands alone, else its text.
     Tree(Json, Arc<str>),
 }
 
@@ -128,8 +128,8 @@ pub(super) fn concatenate(left: &Value, right: &Value) -> Result<Value, Error> {
     markup(&written.unwrap_or_default())
 }
 
-/// Makes markup of a value that a filter wrote as JSON: itself where it stands alone, else its JSON.
-pub(super) fn json(tree: Json, text: &str) -> Result<Value, Error> {
+/// Makes markup of a value that a filter wrote as text: itself where it stands alone, else the text.
+pub(super) fn written_as(tree: Json, text: &str) -> Result<Value, Error> {
     let written = CURRENT.with_borrow_mut(|current| {
         let placeholders = current.as_mut()?;
         Some(placeholders.add(Entry::Tree(tree, text.into())))

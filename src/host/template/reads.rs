@@ -11,6 +11,7 @@ use minijinja::{Environment, Error, ErrorKind, State, Value, filters};
 
 use super::bounds::{self, ITEM, MAX_DEPTH, PLAIN};
 use crate::role::template_operators::{ITERATED, LIST, NAMED, READ, SEARCHED, SLICED};
+use crate::script;
 
 /// About a second: ten thousand lists of a hundred items may be sorted twice.
 pub(super) const MAX_READ: u64 = 20_000_000;
@@ -37,8 +38,13 @@ pub(super) fn begin(most: u64) {
     USED.take();
 }
 
-/// Counts values that are about to be read.
+/// Counts values that are about to be read; an error too where the run of this thread has to end: it is
+/// past its deadline, or holds too much memory.
 pub(super) fn read(values: u64) -> Result<(), Error> {
+    if script::checkpoint().is_err() {
+        let message = "the run has to end";
+        return Err(Error::new(ErrorKind::InvalidOperation, message));
+    }
     match LEFT.get().checked_sub(values) {
         Some(left) => {
             LEFT.set(left);

@@ -617,4 +617,6 @@ fn objects_are_read_from_the_output() {
     );
 }
 
+mod ending;
 mod injection;
+mod well_known;

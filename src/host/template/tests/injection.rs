@@ -114,6 +114,7 @@ const POSITIONS: &[&str] = &[
     "a: {{ x | string }}\nb: {{ [x] | first }}\nc: {{ x | default('d') }}\n",
     "a: {{ x ~ 'x' }}\nb: {{ 'x' + x }}\nc: {{ [x, x] | join(',') }}\nd: {{ '%s!' | format(x) }}\n",
     "a: {{ [x] }}\nb:\n  {{ {'a': x} }}\nc: [{{ [x] }}]\n",
+    "a: {{ x | quote | replace('x', 'x') | length > 0 }}\nb: {{ x }}\n",
     "a: {{ namespace(y=x).y }}\nb: {{ dict(y=x).y }}\n",
     "a: \\{{ x }}\nb: {{ x }}\\\n",
 ];
@@ -389,6 +390,14 @@ fn json_in_a_scalar_is_its_text() {
     let template = "a: {{ x | to_json }}\nb: {{ x | to_json | length }}\nc: '{{ x | to_json }}!'\n";
     let expected = json!({"a": list, "b": text.len(), "c": format!("{text}!")});
     assert_eq!(one(template, list), expected);
+}
+
+#[test]
+fn quotes_for_a_shell_are_yaml_s_where_they_stand_alone() {
+    let template = "a: {{ x | quote }}\nb: echo {{ x | quote }}\nc: |-\n  {{ x | quote }}\n";
+    let quoted = r#"'it'"'"'s'"#;
+    let expected = json!({"a": "it's", "b": format!("echo {quoted}"), "c": quoted});
+    assert_eq!(one(template, "it's"), expected);
 }
 
 #[test]
