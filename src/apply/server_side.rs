@@ -85,6 +85,9 @@ impl<'a> Apply<'a> {
         if let (Some(memo), Some(live)) = (&memo, &self.live)
             && memo.is_current(digest, live)
         {
+            self.cluster
+                .check_access(&self.place.object, "patch")
+                .await?;
             self.list().await?;
             return Ok(self.skipped(live.object()));
         }
@@ -105,6 +108,9 @@ impl<'a> Apply<'a> {
                 _ => memo::matches(self.owner, live, &body),
             };
             if holds && !self.adopts {
+                self.cluster
+                    .check_access(&self.place.object, "patch")
+                    .await?;
                 self.list().await?;
                 self.remember(Memo::new(digest, self.owner, live, &body));
                 return Ok(self.skipped(live.object()));

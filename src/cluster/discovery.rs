@@ -169,6 +169,13 @@ impl Discovery {
     }
 
     /// The kind, asked for if need be.
+    /// Whether a resource that has been asked for is cluster-scoped; `false` where that is not known.
+    pub(super) fn is_cluster_scoped(&self, group: &str, plural: &str) -> bool {
+        let known = self.known.lock();
+        let mut kinds = known.kinds.values();
+        kinds.any(|kind| !kind.namespaced && *kind.gvk.group == *group && &*kind.plural == plural)
+    }
+
     pub(super) async fn kind(
         &self,
         gvk: &Gvk,

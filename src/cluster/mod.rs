@@ -76,7 +76,8 @@ impl Default for Settings {
 pub struct Cluster {
     shared: Arc<Shared>,
     transport: Transport,
-    fence: Option<Arc<layer::Fence>>,
+    /// Those of all the roles at work, the outermost first.
+    fences: Vec<Arc<layer::Fence>>,
     write_deadline: Option<WriteDeadline>,
     dry_run: bool,
     live_reads: bool,
@@ -119,7 +120,7 @@ impl Cluster {
         Self {
             shared,
             transport,
-            fence: None,
+            fences: Vec::new(),
             write_deadline: None,
             dry_run: false,
             live_reads: false,
@@ -163,14 +164,16 @@ impl Cluster {
         }
     }
 
-    /// The same cluster with what a role may do fenced in, cached reads included.
+    /// The same cluster with what a role may do fenced in, cached reads included; fences that there were
+    /// stay.
     #[must_use]
     pub fn with_fence(&self, fence: Arc<layer::Fence>) -> Self {
-        let fenced = self.with_layer(&layer::FenceLayer(Arc::clone(&fence)));
-        Self {
-            fence: Some(fence),
-            ..fenced
-        }
+        let mut fenced = self.with_layer(&layer::FenceLayer {
+            fence: Arc::clone(&fence),
+            discovery: Arc::clone(&self.shared.discovery),
+        });
+        fenced.fences.push(fence);
+        fenced
     }
 
     /// The same cluster with a deadline on every write, asked before each.
@@ -187,7 +190,7 @@ impl Cluster {
     pub(crate) fn unfenced(&self) -> Self {
         Self {
             transport: self.shared.transport.clone(),
-            fence: None,
+            fences: Vec::new(),
             ..self.clone()
         }
     }

@@ -16,6 +16,7 @@ use super::request::ListQuery;
 use super::watch::{Content, Purpose, Spec, Watch, compare};
 use super::{ApiKind, Cluster};
 use crate::clock;
+use crate::model::access::{Access, Reach};
 use crate::model::selector::LabelSelector;
 use crate::model::{Gvk, Object, ObjectRef};
 
@@ -52,7 +53,7 @@ impl Cluster {
     pub async fn read(&self, object: &ObjectRef) -> Result<Read, Error> {
         let kind = self.served(&object.gvk).await?;
         let object = kind.scoped(object);
-        self.check_read(&kind, "get", object.namespace_or_empty(), &object.name)?;
+        self.check_read(&kind, "get", object.namespace.as_deref(), &object.name)?;
         if let Some(object) = self.cached(&object) {
             return Ok(Read {
                 object,
@@ -103,7 +104,8 @@ impl Cluster {
             ..query.clone()
         };
         let namespace = query.namespace.as_deref();
-        self.check_read(&kind, "list", namespace.unwrap_or_default(), "")?;
+        let name = query.fields.name().unwrap_or_default();
+        self.check_read(&kind, "list", namespace, name)?;
         let Some(watch) = self.reference(&kind, namespace).await? else {
             let objects = self.list(query).await?;
             return Ok(ReadList {
@@ -175,8 +177,7 @@ impl Cluster {
         let kind = self.shared.discovery.known(&object.gvk)?;
         let object = kind.scoped(object);
         let (namespace, name) = (object.namespace.as_deref(), &*object.name);
-        self.check_read(&kind, "get", object.namespace_or_empty(), name)
-            .ok()?;
+        self.check_read(&kind, "get", namespace, name).ok()?;
         if let Some(held) = self.held(&object) {
             return Some(Some(held));
         }
@@ -317,26 +318,47 @@ impl Cluster {
         single
     }
 
+    /// Asks the fences whether a request would be allowed that is not needed: what is allowed does not
+    /// depend on the state of the cluster.
+    pub async fn check_access(&self, object: &ObjectRef, verb: &'static str) -> Result<(), Error> {
+        if self.fences.is_empty() {
+            return Ok(());
+        }
+        let kind = self.served(&object.gvk).await?;
+        self.check_read(&kind, verb, object.namespace.as_deref(), &object.name)
+    }
+
     /// What is asked before a cache may answer: whether there can be such an object, and the fence.
     fn check_read(
         &self,
         kind: &ApiKind,
         verb: &'static str,
-        namespace: &str,
+        namespace: Option<&str>,
         name: &str,
     ) -> Result<(), Error> {
         let target = || Target {
             verb,
             resource: kind.resource(),
-            namespace: namespace.to_owned(),
+            namespace: namespace.unwrap_or_default().to_owned(),
             name: name.to_owned(),
         };
-        kind.check_namespace(namespace, target)?;
-        let Some(fence) = &self.fence else {
-            return Ok(());
+        kind.check_namespace(namespace.unwrap_or_default(), target)?;
+        let access = Access {
+            verb,
+            group: &kind.gvk.group,
+            resource: &kind.plural,
+            reach: match namespace.filter(|namespace| !namespace.is_empty()) {
+                _ if !kind.namespaced => Reach::Cluster,
+                Some(namespace) => Reach::Namespace(namespace),
+                None => Reach::AllNamespaces,
+            },
+            name,
         };
-        let refusal = fence.refusal(&kind.gvk.group, &kind.plural, verb);
-        refusal.map_or(Ok(()), |message| {
+        let mut refusals = self
+            .fences
+            .iter()
+            .filter_map(|fence| fence.refusal(&access));
+        refusals.next().map_or(Ok(()), |message| {
             Err(Error::local(ErrorKind::Forbidden, message, target()))
         })
     }

@@ -43,9 +43,15 @@ mod functions {
 
 fn read(cx: &NativeCallContext, name: &str) -> Answer<Option<Dynamic>> {
     let session = Session::of(cx)?;
-    let role = session.role();
-    let closed = if !opens(&role.permissions.env, name) {
-        "meta/main.yaml of the role does not list it under permissions.env"
+    let roles = session.roles();
+    let closing = roles
+        .iter()
+        .find(|role| !opens(&role.permissions.env, name));
+    let closed = if let Some(role) = closing {
+        &*format!(
+            "{}/meta/main.yaml does not list it under permissions.env",
+            role.name
+        )
     } else if !opens(&session.setup.allow_env, name) {
         "the operator's --allow-env does not list it"
     } else {

@@ -8,6 +8,7 @@ use rhai::{Dynamic, Map, NativeCallContext};
 use serde_json::Value;
 
 use super::arguments::{self, Reference};
+use super::fence::fenced;
 use super::session::{Ending, Included, Session, live};
 use super::{Answer, invalid, k8s, path, pipeline, readiness};
 use crate::clock;
@@ -181,7 +182,8 @@ mod functions {
     /// Runs another role of the project within this run, on the same custom resource.
     ///
     /// It sees the same `cr`, `spec`, `status` and `meta`, its own files and templates, and as `vars`
-    /// its own defaults and variables with `vars` laid over them.
+    /// its own defaults and variables with `vars` laid over them. It may do what both its permissions and
+    /// those of this role allow.
     ///
     /// - `name`: the role.
     /// - `vars`: optional: a map.
@@ -326,8 +328,11 @@ pub(super) fn include(cx: &NativeCallContext, name: &str, vars: &Dynamic) -> Ans
     let mut variables = session.variables();
     variables.insert("vars", vars.clone());
     session.setup.redactor.exempt(&role.words);
+    let own = session.setup.owner.cr.namespace.as_ref();
+    let cluster = fenced(&session.cluster(), role, own);
     session.included.lock().push(Included {
         role: Arc::clone(role),
+        cluster,
         vars,
     });
     let native = pipeline::native(&role.entry);

@@ -16,6 +16,7 @@ pub mod document;
 pub mod encoding;
 pub mod environment;
 mod error;
+pub mod fence;
 pub mod files;
 pub mod flow;
 mod json_path;

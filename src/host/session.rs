@@ -23,7 +23,7 @@ use crate::script::{self, HostError, Run, Variables, value};
 
 /// What a session is made of.
 pub struct Setup {
-    /// The cluster, seen through the layers of this run.
+    /// The cluster, seen through the layers of this run; host functions use [`Session::cluster`].
     pub cluster: Cluster,
     /// What earlier runs left in memory about what they applied; one per process.
     pub memory: Memory,
@@ -63,6 +63,8 @@ pub struct Session {
 /// An included role, and the `vars` that it sees.
 pub(super) struct Included {
     pub(super) role: Arc<Role>,
+    /// The cluster as far as the permissions of this role and of all around it reach.
+    pub(super) cluster: Cluster,
     pub(super) vars: Dynamic,
 }
 
@@ -215,6 +217,22 @@ impl Session {
                 .last()
                 .map_or(&self.setup.role, |inner| &inner.role),
         )
+    }
+
+    /// The roles at work, the outermost first: what is allowed is allowed by all of them.
+    pub(super) fn roles(&self) -> Vec<Arc<Role>> {
+        let included = self.included.lock();
+        let inner = included.iter().map(|inner| Arc::clone(&inner.role));
+        std::iter::once(Arc::clone(&self.setup.role))
+            .chain(inner)
+            .collect()
+    }
+
+    /// The cluster as far as the permissions of the roles at work reach.
+    pub(super) fn cluster(&self) -> Cluster {
+        let included = self.included.lock();
+        let inner = included.last().map(|inner| &inner.cluster);
+        inner.unwrap_or(&self.setup.cluster).clone()
     }
 
     /// What the script at work sees as constants.

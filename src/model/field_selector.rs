@@ -24,6 +24,13 @@ impl FieldSelector {
         self.0.is_empty()
     }
 
+    /// The one name that it selects, as RBAC reads it from a list.
+    pub fn name(&self) -> Option<&str> {
+        let mut terms = self.0.iter();
+        let name = terms.find(|term| term.equal && &*term.path == "metadata.name")?;
+        Some(&*name.value)
+    }
+
     /// From a map of field paths to values.
     pub fn from_value(value: &Value) -> Result<Self, Invalid> {
         let Value::Object(map) = value else {

@@ -1,5 +1,6 @@
 //! The words of the domain: pure values without IO, that every layer above speaks in.
 
+pub mod access;
 pub mod annotations;
 pub mod condition;
 pub mod duration;

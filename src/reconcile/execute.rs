@@ -9,8 +9,7 @@ use super::inputs::{self, Scene};
 use super::run::Run;
 use super::steps;
 use crate::clock;
-use crate::cluster::Cluster;
-use crate::cluster::layer::Fence;
+use crate::host::fence::fenced;
 use crate::host::session::Setup;
 use crate::host::{Session, pipeline};
 use crate::model::{Outcome, Redactor};
@@ -72,7 +71,7 @@ impl Run<'_> {
             reason: self.input.reason,
         };
         Setup {
-            cluster: fenced(&self.cluster, role),
+            cluster: fenced(&self.cluster, role, self.cr.namespace.as_ref()),
             memory: self.context.memory.clone(),
             owner: self.owner(),
             role: Arc::clone(role),
@@ -86,18 +85,6 @@ impl Run<'_> {
             selection: self.context.selection.clone(),
         }
     }
-}
-
-/// The cluster as far as the role's permissions reach.
-fn fenced(cluster: &Cluster, role: &Arc<Role>) -> Cluster {
-    if role.permissions.api.is_none() {
-        return cluster.clone();
-    }
-    let allowing = Arc::clone(role);
-    let allows = move |group: &str, resource: &str, verb: &str| {
-        allowing.permissions.allows(group, resource, verb)
-    };
-    cluster.with_fence(Arc::new(Fence::new(&role.name, allows)))
 }
 
 /// What failed, with the source line and the way that led there. Ways to end a run are no failures.

@@ -41,19 +41,18 @@ const PERMISSIONS: Keys = Keys {
     refused: &[],
 };
 const RULE: Keys = Keys {
-    known: &["apiGroups", "resources", "verbs"],
-    refused: &[
-        (
-            "resourceNames",
-            "permissions do not tell objects apart by name",
-            "use RBAC in the cluster for that",
-        ),
-        (
-            "nonResourceURLs",
-            "a role asks for resources only",
-            "take the key out",
-        ),
+    known: &[
+        "apiGroups",
+        "resources",
+        "verbs",
+        "namespaces",
+        "resourceNames",
     ],
+    refused: &[(
+        "nonResourceURLs",
+        "a role asks for resources only",
+        "take the key out",
+    )],
 };
 
 const VERBS: [(&str, ()); 9] = [
@@ -105,6 +104,9 @@ fn permissions(item: &Item<'_>) -> Option<Permissions> {
     };
     Some(Permissions {
         api: rules.map(|rules| rules.iter().filter_map(rule).collect()),
+        position: fields
+            .get("api")
+            .map_or_else(|| item.position(), |api| api.position()),
         env: texts("env", "the name of an environment variable", is_variable),
         http: texts("http", "a host like api.example.com", is_host),
     })
@@ -112,14 +114,13 @@ fn permissions(item: &Item<'_>) -> Option<Permissions> {
 
 fn rule(item: &Item<'_>) -> Option<ApiRule> {
     let fields = item.fields(RULE)?;
-    let list = |key: &str| {
-        let item = fields.required(key, None)?;
-        let items = item.items()?;
-        if items.is_empty() {
-            item.error("expected at least one", "");
-        }
-        Some(items)
+    let list = |key: &str| at_least_one(&fields.required(key, None)?);
+    let optional = |key: &str, expected: &str, valid: fn(&str) -> bool| {
+        let items = at_least_one(&fields.get(key)?).unwrap_or_default();
+        Some(like(&items, expected, valid))
     };
+    let namespaces = optional("namespaces", "a namespace, or * for all", is_namespace);
+    let names = optional("resourceNames", "the name of an object", is_name);
     let groups = list("apiGroups");
     let resources = list("resources");
     let verbs = list("verbs");
@@ -135,7 +136,27 @@ fn rule(item: &Item<'_>) -> Option<ApiRule> {
             .filter_map(|verb| verb.choice(&VERBS).and_then(|()| verb.text()))
             .map(str::to_owned)
             .collect(),
+        namespaces,
+        resource_names: names.unwrap_or_default(),
+        position: item.position(),
     })
+}
+
+fn at_least_one<'a>(item: &Item<'a>) -> Option<Vec<Item<'a>>> {
+    let items = item.items()?;
+    if items.is_empty() {
+        item.error("expected at least one", "");
+    }
+    Some(items)
+}
+
+fn is_namespace(text: &str) -> bool {
+    text == "*" || is_dns_label(text)
+}
+
+/// What the API takes as a segment of a path.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && !matches!(text, "." | "..") && !text.contains(['/', '%'])
 }
 
 fn texts(item: &Item<'_>, expected: &str, valid: fn(&str) -> bool) -> Vec<String> {

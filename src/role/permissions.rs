@@ -1,10 +1,15 @@
 //! What a role may do beyond computing: API requests, environment variables, HTTP hosts.
 
+use crate::model::access::{Access, Reach};
+use crate::model::yaml::Position;
+
 /// The `permissions` of a role's `meta/main.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
     /// API requests that are allowed; `None` for whatever the operator itself may do.
     pub api: Option<Vec<ApiRule>>,
+    /// Where `api` begins in the file.
+    pub position: Position,
     /// Environment variables that the role may read; a trailing `*` stands for any ending.
     pub env: Vec<String>,
     /// Hosts that the role may send HTTP requests to.
@@ -20,49 +25,97 @@ pub struct ApiRule {
     pub resources: Vec<String>,
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, …
     pub verbs: Vec<String>,
+    /// Namespaces, `*` for all; `None` for the custom resource's own.
+    pub namespaces: Option<Vec<String>>,
+    /// Names of objects; empty for all. As in RBAC, a create has no name.
+    pub resource_names: Vec<String>,
+    /// Where it begins in the file.
+    pub position: Position,
 }
 
 impl Permissions {
-    /// Whether the role may do `verb` to `resource` (`deployments`, `deployments/scale`) of `group`.
-    pub fn allows(&self, group: &str, resource: &str, verb: &str) -> bool {
+    /// Whether the role may send a request for a custom resource in the namespace `own`.
+    pub fn allows(&self, access: &Access<'_>, own: Option<&str>) -> bool {
         let Some(rules) = &self.api else {
             return true;
         };
-        rules.iter().any(|rule| rule.allows(group, resource, verb))
+        rules.iter().any(|rule| rule.allows(access, own))
+    }
+
+    /// The place of the rule that comes nearest to allowing a request, or of all rules.
+    pub fn nearest(&self, access: &Access<'_>) -> Position {
+        let mut rules = self.api.iter().flatten();
+        let near = rules.find(|rule| rule.is_about(access));
+        near.map_or(self.position, |rule| rule.position)
     }
 }
 
 impl ApiRule {
-    fn allows(&self, group: &str, resource: &str, verb: &str) -> bool {
-        let lists =
-            |list: &[String], name: &str| list.iter().any(|item| item == "*" || item == name);
-        lists(&self.api_groups, group) && lists(&self.verbs, verb) && self.covers(resource)
+    fn allows(&self, access: &Access<'_>, own: Option<&str>) -> bool {
+        let is_named = self.resource_names.is_empty()
+            || self.resource_names.iter().any(|name| name == access.name);
+        self.is_about(access)
+            && lists(&self.verbs, access.verb)
+            && self.reaches(access, own)
+            && is_named
+    }
+
+    fn is_about(&self, access: &Access<'_>) -> bool {
+        lists(&self.api_groups, access.group) && self.covers(access.resource)
     }
 
     /// As RBAC has it: `*` covers subresources too, `*/scale` that subresource of everything.
     fn covers(&self, resource: &str) -> bool {
-        self.resources.iter().any(|item| {
-            item == "*"
-                || item == resource
-                || item.strip_prefix("*/").is_some_and(|wanted| {
-                    resource
-                        .split_once('/')
-                        .is_some_and(|(_, sub)| sub == wanted)
-                })
-        })
+        self.names(resource)
+            || self.resources.iter().any(|item| {
+                item == "*"
+                    || item.strip_prefix("*/").is_some_and(|wanted| {
+                        resource
+                            .split_once('/')
+                            .is_some_and(|(_, sub)| sub == wanted)
+                    })
+            })
     }
+
+    fn names(&self, resource: &str) -> bool {
+        self.resources.iter().any(|item| item == resource)
+    }
+
+    /// A cluster-scoped resource has no namespace: a rule covers it that names it. `*` means those of
+    /// namespaces, as in a `Role`; with all namespaces it means everything, as in a `ClusterRole`.
+    fn reaches(&self, access: &Access<'_>, own: Option<&str>) -> bool {
+        let namespaces = self.namespaces.as_deref();
+        let everywhere = namespaces.is_some_and(|names| names.iter().any(|name| name == "*"));
+        everywhere
+            || match access.reach {
+                Reach::Cluster => self.names(access.resource),
+                Reach::AllNamespaces => false,
+                Reach::Namespace(namespace) => match namespaces {
+                    None => own == Some(namespace),
+                    Some(names) => names.iter().any(|name| name == namespace),
+                },
+            }
+    }
+}
+
+fn lists(list: &[String], name: &str) -> bool {
+    list.iter().any(|item| item == "*" || item == name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn owned(list: &[&str]) -> Vec<String> {
+        list.iter().map(ToString::to_string).collect()
+    }
+
     fn rule(groups: &[&str], resources: &[&str], verbs: &[&str]) -> ApiRule {
-        let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect();
         ApiRule {
             api_groups: owned(groups),
             resources: owned(resources),
             verbs: owned(verbs),
+            ..ApiRule::default()
         }
     }
 
@@ -73,10 +126,29 @@ mod tests {
         }
     }
 
+    fn access<'a>(group: &'a str, resource: &'a str, verb: &'a str) -> Access<'a> {
+        Access {
+            verb,
+            group,
+            resource,
+            reach: Reach::Namespace("own"),
+            name: "a",
+        }
+    }
+
+    fn allows(permissions: &Permissions, group: &str, resource: &str, verb: &str) -> bool {
+        permissions.allows(&access(group, resource, verb), Some("own"))
+    }
+
     #[test]
     fn without_a_list_everything_is_allowed_and_with_an_empty_one_nothing() {
-        assert!(Permissions::default().allows("apps", "deployments", "delete"));
-        assert!(!permissions(vec![]).allows("apps", "deployments", "get"));
+        assert!(allows(
+            &Permissions::default(),
+            "apps",
+            "deployments",
+            "delete"
+        ));
+        assert!(!allows(&permissions(vec![]), "apps", "deployments", "get"));
     }
 
     #[test]
@@ -85,18 +157,81 @@ mod tests {
             rule(&[""], &["configmaps"], &["get", "list"]),
             rule(&["apps"], &["deployments", "*/scale"], &["*"]),
         ]);
-        assert!(permissions.allows("", "configmaps", "get"));
-        assert!(!permissions.allows("", "configmaps", "delete"));
-        assert!(!permissions.allows("apps", "configmaps", "get"));
-        assert!(permissions.allows("apps", "deployments", "delete"));
-        assert!(!permissions.allows("apps", "deployments/status", "patch"));
-        assert!(permissions.allows("apps", "statefulsets/scale", "patch"));
+        let allows = |group, resource, verb| allows(&permissions, group, resource, verb);
+        assert!(allows("", "configmaps", "get"));
+        assert!(!allows("", "configmaps", "delete"));
+        assert!(!allows("apps", "configmaps", "get"));
+        assert!(allows("apps", "deployments", "delete"));
+        assert!(!allows("apps", "deployments/status", "patch"));
+        assert!(allows("apps", "statefulsets/scale", "patch"));
     }
 
     #[test]
     fn a_star_covers_every_group_and_every_subresource() {
         let permissions = permissions(vec![rule(&["*"], &["*"], &["get"])]);
-        assert!(permissions.allows("batch", "jobs/status", "get"));
-        assert!(!permissions.allows("batch", "jobs", "patch"));
+        assert!(allows(&permissions, "batch", "jobs/status", "get"));
+        assert!(!allows(&permissions, "batch", "jobs", "patch"));
+    }
+
+    #[test]
+    fn a_rule_is_for_the_own_namespace_unless_it_names_others() {
+        let secrets = |namespaces: Option<&[&str]>, reach: Reach<'_>, own: Option<&str>| {
+            let rule = ApiRule {
+                namespaces: namespaces.map(owned),
+                ..rule(&[""], &["secrets"], &["get"])
+            };
+            let access = Access {
+                reach,
+                ..access("", "secrets", "get")
+            };
+            permissions(vec![rule]).allows(&access, own)
+        };
+        let (own, other) = (Reach::Namespace("own"), Reach::Namespace("other"));
+        assert!(secrets(None, own, Some("own")));
+        assert!(!secrets(None, other, Some("own")));
+        assert!(!secrets(None, Reach::AllNamespaces, Some("own")));
+        assert!(!secrets(None, own, None), "a cluster-scoped one has none");
+        assert!(secrets(Some(&["other"]), other, Some("own")));
+        assert!(!secrets(Some(&["other"]), own, Some("own")));
+        for reach in [own, other, Reach::AllNamespaces] {
+            assert!(secrets(Some(&["*"]), reach, None), "{reach:?}");
+        }
+    }
+
+    #[test]
+    fn a_cluster_scoped_resource_is_named_or_everything_is_allowed() {
+        let allows = |resources: &[&str], namespaces: Option<&[&str]>| {
+            let rule = ApiRule {
+                namespaces: namespaces.map(owned),
+                ..rule(&["*"], resources, &["get"])
+            };
+            let access = Access {
+                reach: Reach::Cluster,
+                ..access("", "nodes", "get")
+            };
+            permissions(vec![rule]).allows(&access, Some("own"))
+        };
+        assert!(allows(&["nodes"], None));
+        assert!(!allows(&["*"], None));
+        assert!(!allows(&["*"], Some(&["own"])));
+        assert!(allows(&["*"], Some(&["*"])));
+    }
+
+    #[test]
+    fn names_are_heeded_as_in_rbac() {
+        let rule = ApiRule {
+            resource_names: owned(&["a"]),
+            ..rule(&[""], &["configmaps"], &["*"])
+        };
+        let permissions = permissions(vec![rule]);
+        let allows = |verb, name| {
+            let access = Access {
+                name,
+                ..access("", "configmaps", verb)
+            };
+            permissions.allows(&access, Some("own"))
+        };
+        assert!(allows("get", "a") && allows("patch", "a") && allows("list", "a"));
+        assert!(!allows("get", "b") && !allows("list", "") && !allows("create", ""));
     }
 }

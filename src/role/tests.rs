@@ -8,6 +8,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
+use crate::model::access::{Access, Reach};
 use crate::watches::Environment;
 
 fn toolchain() -> Toolchain {
@@ -85,8 +86,15 @@ fn a_role_has_all_that_its_folder_has() {
         "name: a"
     );
     assert_eq!(role.files.keys().collect::<Vec<_>>(), ["a/b.bin"]);
-    assert!(role.permissions.allows("apps", "deployments", "get"));
-    assert!(!role.permissions.allows("apps", "deployments", "delete"));
+    let access = |verb| Access {
+        verb,
+        group: "apps",
+        resource: "deployments",
+        reach: Reach::Namespace("n"),
+        name: "web",
+    };
+    assert!(role.permissions.allows(&access("get"), Some("n")));
+    assert!(!role.permissions.allows(&access("delete"), Some("n")));
     assert_eq!(role.permissions.env, ["A_*"]);
     assert_eq!(role.inputs["size"].kind, Kind::Integer);
 }

@@ -18,6 +18,7 @@ use rhai_operator::cluster::request::{
 };
 use rhai_operator::cluster::watch::{Change, Content, Listener, Purpose, Spec, State, Watch};
 use rhai_operator::cluster::{Cluster, ErrorKind, Settings, transport};
+use rhai_operator::model::access::Reach;
 use rhai_operator::model::annotations::OWNER_LABEL;
 use rhai_operator::model::field_selector::FieldSelector;
 use rhai_operator::model::selector::LabelSelector;
@@ -667,14 +668,38 @@ async fn a_fence_holds_without_a_request(case: Case) -> anyhow::Result<()> {
     let cluster = door(&case).await?;
     let a = object(&case, config_map(), "a");
     cluster.read(&a).await?;
-    let fence = Fence::new("web", |group, resource, verb| {
-        (group, resource, verb) == ("", "configmaps", "patch")
+    let own = case.namespace.clone();
+    let fence = Fence::new(move |access| {
+        let allowed = (access.group, access.resource, access.verb) == ("", "configmaps", "patch")
+            && access.reach == Reach::Namespace(&own)
+            && access.name == "a";
+        (!allowed).then(|| format!("may not {access}"))
     });
     let fenced = cluster.with_fence(Arc::new(fence));
     fenced.apply(&a, child("a", &json!({})), &ours()).await?;
     let refused = fenced.read(&a).await.unwrap_err();
-    let words = "role \"web\" may not get resource \"configmaps\"";
-    assert!(refused.to_string().contains(words), "{refused}");
+    let words = format!("may not get configmaps {}/a", case.namespace);
+    assert!(refused.to_string().contains(&words), "{refused}");
+    let everywhere = ListQuery {
+        gvk: config_map(),
+        namespace: None,
+        labels: LabelSelector::default(),
+        fields: FieldSelector::default(),
+    };
+    // The same words from a cache and from the layer.
+    for refused in [
+        fenced.read_list(&everywhere).await.err(),
+        fenced.list(&everywhere).await.err(),
+    ] {
+        let refused = refused.map(|error| error.to_string()).unwrap_or_default();
+        assert!(
+            refused.contains("may not list configmaps in all namespaces"),
+            "{refused}"
+        );
+    }
+    // A second fence adds to the first.
+    let inner = fenced.with_fence(Arc::new(Fence::new(|_| None)));
+    assert!(inner.read(&a).await.is_err() && inner.get(&a).await.is_err());
     assert!(fenced.cached(&a).is_none());
     let refused = fenced
         .delete(&a, &DeleteOptions::default())

@@ -18,6 +18,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_secret_of_another_is_no_generated_one,
         what_is_not_owned_is_not_deleted_by_ensure,
         children_of_an_earlier_custom_resource_are_waited_for,
+        an_included_role_may_do_what_both_may,
     ]
 }
 
@@ -216,5 +217,101 @@ async fn children_of_an_earlier_custom_resource_are_waited_for(case: Case) -> an
         .await?;
     until(&webs, "a", "Ready", "Reconciled").await?;
     assert_ne!(maps.get("c").await?.metadata.uid, left.metadata.uid);
+    Ok(())
+}
+
+/// Tries what permissions are about, and says in the status what was allowed.
+const TRIES: &str = r#"
+        let own = meta.namespace;
+        let other = own + "-other";
+        let calls = #{
+            get_own: || k8s_get("v1", "ConfigMap", "kube-root-ca.crt"),
+            get_other: || k8s_get("v1", "ConfigMap", "kube-root-ca.crt", other),
+            get_named: || k8s_get("v1", "ConfigMap", "named"),
+            list_own: || k8s_list("v1", "ConfigMap"),
+            list_all: || k8s_list("v1", "ConfigMap", #{namespace: "*"}),
+            list_nodes: || k8s_list("v1", "Node"),
+            apply: || k8s_apply(#{apiVersion: "v1", kind: "ConfigMap", metadata: #{name: "made"}}),
+            env: || env("HOME"),
+        };
+        let allowed = [];
+        for name in calls.keys() {
+            try {
+                calls[name].call();
+                allowed.push(name);
+            } catch (error) {
+                if error.kind != "forbidden" { throw error; }
+                if !error.message.contains("meta/main.yaml") { throw error; }
+            }
+        }
+        set_status(#{NAME: allowed});
+"#;
+
+/// A role, and three that it includes with other permissions.
+fn roles(case: &Case) -> anyhow::Result<Project> {
+    let outer = r#"
+        include_role("free");
+        include_role("fenced");
+        include_role("named");
+    "#;
+    let meta = |rules: &str| format!("permissions:\n  api: [{rules}]\n  env: [HOME]\n");
+    let read = "verbs: [get, list, watch]";
+    Project::new(case, WATCHES)?
+        .with_role(case, "web", &format!("{outer}{}", TRIES.replace("NAME", "outer")))?
+        .with(
+            case,
+            "roles/web/meta/main.yaml",
+            &meta(&format!(
+                "{{apiGroups: [''], resources: [configmaps, nodes], {read}, namespaces: ['*']}},
+                 {{apiGroups: [''], resources: [configmaps], verbs: [create, patch]}}"
+            )),
+        )?
+        .with_role(case, "free", &TRIES.replace("NAME", "free"))?
+        .with_role(case, "fenced", &TRIES.replace("NAME", "fenced"))?
+        .with(
+            case,
+            "roles/fenced/meta/main.yaml",
+            &meta(&format!("{{apiGroups: ['*'], resources: ['*'], {read}}}")),
+        )?
+        .with_role(case, "named", &TRIES.replace("NAME", "named"))?
+        .with(
+            case,
+            "roles/named/meta/main.yaml",
+            "permissions: {api: [{apiGroups: [''], resources: [configmaps], verbs: ['*'], resourceNames: [named]}]}",
+        )
+}
+
+/// Each role tries all; what it may is what its status says.
+async fn an_included_role_may_do_what_both_may(case: Case) -> anyhow::Result<()> {
+    let webs = case.api(&case.define(&Crd::new("Web")).await?);
+    let other = format!("{}-other", case.namespace);
+    case.make_namespace(&other).await?;
+    let project = roles(&case)?;
+    let _operator = Operator::of(&case, &project)
+        .flags(["--allow-env", "HOME"])
+        .start()
+        .await?;
+    make(&case, &webs, "a").await?;
+    until(&webs, "a", "Ready", "Reconciled").await?;
+    let status = webs.get("a").await?.data["status"].clone();
+    let all = [
+        "apply",
+        "env",
+        "get_named",
+        "get_other",
+        "get_own",
+        "list_all",
+        "list_nodes",
+        "list_own",
+    ];
+    assert_eq!(status["outer"], json!(all));
+    // A role without permissions has those of the role around it, but no environment.
+    let without_env: Vec<_> = all.iter().filter(|name| **name != "env").collect();
+    assert_eq!(status["free"], json!(without_env));
+    assert_eq!(
+        status["fenced"],
+        json!(["env", "get_named", "get_own", "list_own"])
+    );
+    assert_eq!(status["named"], json!(["get_named"]));
     Ok(())
 }

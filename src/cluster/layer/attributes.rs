@@ -1,6 +1,11 @@
 //! What a request is about, read from its method and path as the API server reads it.
 
+use std::borrow::Cow;
+
 use http::{Method, Uri};
+use percent_encoding::percent_decode_str;
+
+use crate::model::field_selector::FieldSelector;
 
 /// Verb and resource of a request, as RBAC knows them.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,6 +17,24 @@ pub(super) struct Attributes<'a> {
     pub(super) subresource: Option<&'a str>,
     pub(super) namespace: &'a str,
     pub(super) name: &'a str,
+    query: &'a str,
+}
+
+impl<'a> Attributes<'a> {
+    /// The object's name, which a list or watch may have in its field selector.
+    pub(super) fn name(&self) -> Cow<'a, str> {
+        if !self.name.is_empty() || !matches!(self.verb, "list" | "watch") {
+            return Cow::Borrowed(self.name);
+        }
+        let parameters = self.query.split('&');
+        let mut selectors = parameters.filter_map(|pair| pair.strip_prefix("fieldSelector="));
+        let selector = selectors.next().and_then(|text| {
+            let text = percent_decode_str(text).decode_utf8().ok()?;
+            text.parse::<FieldSelector>().ok()
+        });
+        let name = selector.as_ref().and_then(FieldSelector::name);
+        Cow::Owned(name.unwrap_or_default().to_owned())
+    }
 }
 
 /// `None` for what is no resource: discovery, health, version.
@@ -41,6 +64,7 @@ pub(super) fn of<'a>(method: &Method, uri: &'a Uri) -> Option<Attributes<'a>> {
         subresource: rest.get(1).copied(),
         namespace,
         name,
+        query: uri.query().unwrap_or_default(),
     })
 }
 
@@ -81,6 +105,21 @@ mod tests {
                 a.name
             ),
         }
+    }
+
+    #[test]
+    fn a_list_of_one_name_has_it() {
+        let name = |uri: &str| {
+            of(&Method::GET, &uri.parse().unwrap())
+                .unwrap()
+                .name()
+                .into_owned()
+        };
+        let list = "/api/v1/namespaces/n/pods?limit=5&fieldSelector=";
+        assert_eq!(name(&format!("{list}metadata.name%3Da")), "a");
+        assert_eq!(name(&format!("{list}metadata.name%21%3Da")), "");
+        assert_eq!(name("/api/v1/namespaces/n/pods"), "");
+        assert_eq!(name("/api/v1/namespaces/n/pods/p"), "p");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A role's permissions, held inside the process beside the cluster's RBAC.
 //!
 //! What is not allowed is answered here, with the Status that a server would send; nothing leaves the
-//! process. Reads that a cache answers pass no layer: [`super::super::read`] asks the same fence.
+//! process. Reads that a cache answers pass no layer: [`super::super::read`] asks the same fences.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -13,71 +13,71 @@ use tower::{BoxError, Layer};
 
 use super::Answered;
 use super::attributes::{self, Attributes};
+use crate::cluster::discovery::Discovery;
 use crate::cluster::transport::{self, AnswerBody, Transport};
+use crate::model::access::{Access, Reach};
 
-type Allows = dyn Fn(&str, &str, &str) -> bool + Send + Sync;
+type Refuses = dyn Fn(&Access<'_>) -> Option<String> + Send + Sync;
 
 /// What a role may do.
-pub struct Fence {
-    role: String,
-    allows: Box<Allows>,
-}
+pub struct Fence(Box<Refuses>);
 
 impl Fence {
-    /// The fence of a role; `allows` is asked with API group, resource (`deployments`,
-    /// `deployments/scale`) and verb as in RBAC.
-    pub fn new(
-        role: &str,
-        allows: impl Fn(&str, &str, &str) -> bool + Send + Sync + 'static,
-    ) -> Self {
-        Self {
-            role: role.to_owned(),
-            allows: Box::new(allows),
-        }
+    /// The fence of a role; `refuses` says why a request is not allowed.
+    pub fn new(refuses: impl Fn(&Access<'_>) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self(Box::new(refuses))
     }
 
     /// The refusal in words, if there is one.
-    pub(in crate::cluster) fn refusal(
-        &self,
-        group: &str,
-        resource: &str,
-        verb: &str,
-    ) -> Option<String> {
-        if (self.allows)(group, resource, verb) {
-            return None;
-        }
-        Some(format!(
-            "role {:?} may not {verb} resource {resource:?} in API group {group:?}: \
-             its meta/main.yaml does not list it under permissions.api",
-            self.role
-        ))
+    pub(in crate::cluster) fn refusal(&self, access: &Access<'_>) -> Option<String> {
+        (self.0)(access)
     }
 
-    fn check(&self, attributes: &Attributes<'_>) -> Option<String> {
+    fn check(&self, discovery: &Discovery, attributes: &Attributes<'_>) -> Option<String> {
         let Attributes {
             verb,
             group,
             resource,
             subresource,
+            namespace,
             ..
-        } = attributes;
-        match subresource {
-            None => self.refusal(group, resource, verb),
-            Some(sub) => self.refusal(group, &format!("{resource}/{sub}"), verb),
-        }
+        } = *attributes;
+        let name = attributes.name();
+        let is_namespace = group.is_empty() && resource == "namespaces";
+        // Without a namespace, an object and a create are cluster-scoped; a collection may be either.
+        let is_object = !attributes.name.is_empty() || verb == "create";
+        let reach = if !namespace.is_empty() && !is_namespace {
+            Reach::Namespace(namespace)
+        } else if is_namespace || is_object || discovery.is_cluster_scoped(group, resource) {
+            Reach::Cluster
+        } else {
+            Reach::AllNamespaces
+        };
+        let whole = subresource.map(|subresource| format!("{resource}/{subresource}"));
+        self.refusal(&Access {
+            verb,
+            group,
+            resource: whole.as_deref().unwrap_or(resource),
+            reach,
+            name: &name,
+        })
     }
 }
 
 /// Puts a [`Fence`] before a transport.
 #[derive(Clone)]
-pub(in crate::cluster) struct FenceLayer(pub(in crate::cluster) Arc<Fence>);
+pub(in crate::cluster) struct FenceLayer {
+    pub(in crate::cluster) fence: Arc<Fence>,
+    /// Tells collections of all namespaces from cluster-scoped ones.
+    pub(in crate::cluster) discovery: Arc<Discovery>,
+}
 
 impl Layer<Transport> for FenceLayer {
     type Service = Fenced;
 
     fn layer(&self, inner: Transport) -> Fenced {
         Fenced {
-            fence: Arc::clone(&self.0),
+            layer: self.clone(),
             inner,
         }
     }
@@ -86,7 +86,7 @@ impl Layer<Transport> for FenceLayer {
 /// A transport behind a fence.
 #[derive(Clone)]
 pub(in crate::cluster) struct Fenced {
-    fence: Arc<Fence>,
+    layer: FenceLayer,
     inner: Transport,
 }
 
@@ -100,8 +100,9 @@ impl tower::Service<Request<Body>> for Fenced {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let FenceLayer { fence, discovery } = &self.layer;
         let attributes = attributes::of(request.method(), request.uri());
-        match attributes.as_ref().and_then(|a| self.fence.check(a)) {
+        match attributes.and_then(|attributes| fence.check(discovery, &attributes)) {
             None => Either::Right(self.inner.call(request)),
             Some(refusal) => Either::Left(ready(Ok(forbidden(&refusal)))),
         }

@@ -162,16 +162,9 @@ fn one(
 ) -> Answer<Arc<Object>> {
     let since = clock::now();
     let result = desired(session, object, false).and_then(|desired| {
-        let setup = &session.setup;
+        let (setup, cluster) = (&session.setup, session.cluster());
         let call = async {
-            Ok(apply::apply(
-                &setup.cluster,
-                &setup.memory,
-                &setup.owner,
-                &desired,
-                options,
-            )
-            .await)
+            Ok(apply::apply(&cluster, &setup.memory, &setup.owner, &desired, options).await)
         };
         let applied = script::block_on(cx, call)?.map_err(|error| ended(cx, session, error))?;
         session.learn(&applied.object)?;
@@ -195,9 +188,9 @@ pub(crate) fn create(cx: &NativeCallContext, object: &Dynamic) -> Answer<Arc<Obj
     let setup = &session.setup;
     let since = clock::now();
     let desired = desired(&session, object, true)?;
-    let call = async {
-        Ok(apply::create::create(&setup.cluster, &setup.memory, &setup.owner, &desired).await)
-    };
+    let cluster = session.cluster();
+    let call =
+        async { Ok(apply::create::create(&cluster, &setup.memory, &setup.owner, &desired).await) };
     let answer = script::block_on(cx, call)
         .and_then(|created| created.map_err(|error| ended(cx, &session, error)));
     let created = session.trace_failure("k8s_create", since, || name_of(object), answer)?;

@@ -31,7 +31,7 @@ mod functions {
         let since = clock::now();
         let gvk = Gvk::from_api_version(api_version, kind);
         let answer = script::block_on(&cx, async {
-            Ok(session.setup.cluster.kind(&gvk).await?.is_some())
+            Ok(session.cluster().kind(&gvk).await?.is_some())
         });
         let served = session.trace_failure("has_api", since, || gvk.to_string(), answer)?;
         session.trace("has_api", since, || gvk.to_string(), || served);
@@ -47,7 +47,7 @@ mod functions {
     pub fn api_groups(cx: NativeCallContext) -> Answer<Array> {
         let session = Session::of(&cx)?;
         let since = clock::now();
-        let answer = script::block_on(&cx, async { Ok(session.setup.cluster.api_groups().await?) });
+        let answer = script::block_on(&cx, async { Ok(session.cluster().api_groups().await?) });
         let groups = session.trace_failure("api_groups", since, String::new, answer)?;
         session.trace(
             "api_groups",
@@ -71,9 +71,7 @@ mod functions {
     pub fn k8s_version(cx: NativeCallContext) -> Answer<String> {
         let session = Session::of(&cx)?;
         let since = clock::now();
-        let answer = script::block_on(&cx, async {
-            Ok(session.setup.cluster.k8s_version().await?)
-        });
+        let answer = script::block_on(&cx, async { Ok(session.cluster().k8s_version().await?) });
         let version = session.trace_failure("k8s_version", since, String::new, answer)?;
         session.trace("k8s_version", since, || "", || version.as_str());
         Ok(version)

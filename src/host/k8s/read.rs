@@ -109,7 +109,7 @@ fn get(cx: &NativeCallContext, reference: &Reference) -> Answer<Dynamic> {
     let session = Session::of(cx)?;
     let since = clock::now();
     let answer = script::block_on(cx, async {
-        let cluster = &session.setup.cluster;
+        let cluster = &session.cluster();
         if cluster.kind(&reference.gvk).await?.is_none() {
             return Err(kind_absent(&reference.gvk));
         }
@@ -127,9 +127,9 @@ pub(crate) async fn read(
     session: &Session,
     reference: &Reference,
 ) -> Result<(ObjectRef, Option<Arc<Object>>), HostError> {
-    let setup = &session.setup;
-    let object = reference.resolve(&setup.cluster, &setup.owner.cr).await?;
-    let read = match setup.cluster.read(&object).await {
+    let (setup, cluster) = (&session.setup, session.cluster());
+    let object = reference.resolve(&cluster, &setup.owner.cr).await?;
+    let read = match cluster.read(&object).await {
         // The watch that the read began waits for the kind, and for the object with it.
         Err(error) if error.kind == ErrorKind::KindAbsent => Read {
             object: None,
@@ -154,11 +154,8 @@ fn list(cx: &NativeCallContext, gvk: &Gvk, options: Map) -> Answer<Array> {
     let fields = field_selector(options.take("fields").as_ref())?;
     options.finish(&["namespace", "labels", "fields"])?;
     let answer = script::block_on(cx, async {
-        let kind = setup
-            .cluster
-            .kind(gvk)
-            .await?
-            .ok_or_else(|| kind_absent(gvk))?;
+        let cluster = session.cluster();
+        let kind = cluster.kind(gvk).await?.ok_or_else(|| kind_absent(gvk))?;
         let namespace = match namespace.as_deref() {
             _ if !kind.namespaced => None,
             Some("*") => None,
@@ -171,7 +168,7 @@ fn list(cx: &NativeCallContext, gvk: &Gvk, options: Map) -> Answer<Array> {
             labels,
             fields,
         };
-        let read = setup.cluster.read_list(&query).await?;
+        let read = cluster.read_list(&query).await?;
         Ok((query, read))
     });
     let (query, read) = session.trace_failure("k8s_list", since, || gvk.kind_group(), answer)?;

@@ -152,7 +152,7 @@ pub(super) fn one(
     let session = Session::of(cx)?;
     let since = clock::now();
     let answer = script::block_on(cx, async {
-        let cluster = &session.setup.cluster;
+        let cluster = &session.cluster();
         if cluster.kind(&reference.gvk).await?.is_none() {
             // What has no kind is absent.
             return Ok((reference.name.clone(), "absent"));
@@ -207,7 +207,7 @@ fn change(
         session.check_secrets()?;
     }
     let answer = script::block_on(cx, async {
-        let cluster = &session.setup.cluster;
+        let cluster = &session.cluster();
         let (object, found) = read(&session, reference).await?;
         let before = found.ok_or_else(|| not_found(&object))?;
         if changes_nothing(&before.value(), &patch, kind) {
@@ -244,7 +244,7 @@ fn scale(cx: &NativeCallContext, reference: &Reference, replicas: i64) -> Answer
     let session = Session::of(cx)?;
     let since = clock::now();
     let answer = script::block_on(cx, async {
-        let cluster = &session.setup.cluster;
+        let cluster = &session.cluster();
         let (object, found) = read(&session, reference).await?;
         let before = found.ok_or_else(|| not_found(&object))?;
         if before.value()["spec"]["replicas"] == replicas {
