@@ -28,7 +28,7 @@ static WATCHES: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
 
 /// Files of roles: the role's folder, and the path within it.
 static ROLE_FILES: LazyLock<Vec<(PathBuf, PathBuf)>> = LazyLock::new(|| {
-    let folders = ["roles"].map(|folder| root().join(folder));
+    let folders = ["roles", "tests/hostile/roles"].map(|folder| root().join(folder));
     let roles = folders
         .iter()
         .flat_map(|folder| fs::read_dir(folder).unwrap());
