@@ -155,12 +155,13 @@ fn binding(
 fn referenced(tx: &Transaction<'_>, call: &Call, reference: &Value) -> Result<Bound, ApiError> {
     let [version, kind, name, uid] =
         ["apiVersion", "kind", "name", "uid"].map(|field| member(reference, field));
-    let (resource, namespace) = match (version, kind) {
-        ("v1", "Pod") => ("pods", &*call.namespace),
-        ("v1", "Secret") => ("secrets", &*call.namespace),
-        ("v1", "Node") => ("nodes", ""),
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    // The real server does not look at the version.
+    let (resource, namespace) = match (group, kind) {
+        ("", "Pod") => ("pods", &*call.namespace),
+        ("", "Secret") => ("secrets", &*call.namespace),
+        ("", "Node") => ("nodes", ""),
         _ => {
-            let (group, version) = version.split_once('/').unwrap_or(("", version));
             return Err(ApiError::bad_request(format!(
                 "cannot bind token to object of type {group}/{version}, Kind={kind}"
             )));

@@ -59,9 +59,7 @@ pub(super) fn check(source: &str) -> Result<Depth, String> {
     }
     let links = links(source);
     if links > MAX_LINKS {
-        return Err(format!(
-            "ERROR: <input>:-1:0: expression recursion limit exceeded: {MAX_LINKS}"
-        ));
+        return Err("ERROR: <input>:-1:0: max recursion depth exceeded".to_owned());
     }
     Ok(if links > Depth::SHALLOW {
         Depth::Deep
