@@ -10,14 +10,12 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::{Error, Owner};
+use crate::cluster::overtaken::Attempts;
 use crate::cluster::request::{PatchKind, WriteOptions, Written};
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::object::Managed;
 use crate::model::owner::{creation_manager, is_manager};
 use crate::model::{Object, ObjectRef};
-
-/// How often the entries are read anew because the object changed meanwhile.
-const TRIES: usize = 5;
 
 /// Creates an object that is believed to be absent: where it is not, the server refuses, so nothing
 /// that exists is taken over.
@@ -70,7 +68,7 @@ pub(super) async fn hand_over(
         manager: owner.manager.to_string(),
         ..WriteOptions::default()
     };
-    let mut tries = TRIES;
+    let mut attempts = Attempts::default();
     loop {
         let Some(mut live) = cluster.bookkeeping(object).await? else {
             return Ok(());
@@ -85,9 +83,12 @@ pub(super) async fn hand_over(
         });
         let patch = json!({ "metadata": metadata }).to_string().into();
         let sent = cluster.patch(object, PatchKind::Merge, patch, &options);
-        tries -= 1;
         match sent.await {
-            Err(error) if error.kind == ErrorKind::Conflict && tries > 0 => {}
+            Err(error) if error.kind == ErrorKind::Conflict => {
+                if !attempts.again().await {
+                    return Err(error.into());
+                }
+            }
             sent => return sent.map(drop).map_err(Into::into),
         }
     }

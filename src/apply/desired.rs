@@ -10,7 +10,7 @@ use twox_hash::XxHash3_128;
 use super::place::{Ownership, Place};
 use super::{Error, Owner};
 use crate::model::annotations::{OWNER_LABEL, PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
-use crate::model::{Gvk, Object};
+use crate::model::{Gvk, Object, json};
 
 /// Metadata that only a server sets; an object that was read and is applied again carries it.
 const SET_BY_SERVER: [&str; 8] = [
@@ -78,7 +78,7 @@ impl Desired {
         ownership: Ownership,
     ) -> Result<Value, Error> {
         let wrong = |what: &str| Error::Desired(format!("{}: {what}", place.object));
-        let Ok(Value::Object(mut top)) = serde_json::from_slice(&self.json) else {
+        let Ok(Value::Object(mut top)) = json::parse_slice(&self.json) else {
             return Err(wrong("expected a map"));
         };
         drop_nulls(&mut top);

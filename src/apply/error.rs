@@ -26,6 +26,14 @@ pub enum Error {
         /// What was to be applied.
         object: ObjectRef,
     },
+    /// The object that is there cannot be read.
+    #[error("cannot read {object}: {why}")]
+    Unreadable {
+        /// What was to be applied.
+        object: ObjectRef,
+        /// What of it, and why.
+        why: String,
+    },
     /// The object exists and the custom resource does not own it.
     #[error(
         "cannot apply {}: it exists and {cr} does not own it, {holder}; \

@@ -12,14 +12,12 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::{ChildList, Error};
+use crate::cluster::overtaken::Attempts;
 use crate::cluster::request::{PatchKind, WriteOptions};
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::annotations::{CHILDREN, CLEANUP_FINALIZER, HELD_BY_LABEL};
 use crate::model::owner::field_manager;
 use crate::model::{Holder, Object, ObjectRef};
-
-/// Attempts at a write that others' writes keep overtaking; each has seen the newest version.
-const ATTEMPTS: usize = 8;
 
 /// What the runtime keeps on a custom resource for its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +66,7 @@ pub async fn rewrite_holds(
 ) -> Result<Option<Arc<Object>>, cluster::Error> {
     let reference = cr.object_ref();
     let mut current = Arc::clone(cr);
-    let mut attempt = 1;
+    let mut attempts = Attempts::default();
     loop {
         let before = Holds::of(&current);
         let mut after = before.clone();
@@ -87,7 +85,7 @@ pub async fn rewrite_holds(
         if error.kind == ErrorKind::NotFound {
             return Ok(None);
         }
-        if !overtaken || attempt == ATTEMPTS {
+        if !overtaken || !attempts.again().await {
             return Err(error);
         }
         let live = cluster.get(&reference).await?;
@@ -96,7 +94,6 @@ pub async fn rewrite_holds(
             Some(live) if live.resource_version == current.resource_version => return Err(error),
             Some(live) => current = live,
         }
-        attempt += 1;
     }
 }
 
@@ -125,8 +122,7 @@ pub fn ours(cr: &Object) -> Vec<String> {
     }
     let manager = field_manager(&cr.object_ref());
     cr.managed_by(&manager, None)
-        .filter_map(|entry| serde_json::from_str::<Value>(&entry.fields).ok())
-        .flat_map(|fields| match &fields["f:metadata"]["f:finalizers"] {
+        .flat_map(|entry| match &entry.value()["f:metadata"]["f:finalizers"] {
             Value::Object(items) => items.keys().filter_map(|key| item(key)).collect(),
             _ => Vec::new(),
         })

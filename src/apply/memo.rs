@@ -66,10 +66,15 @@ impl Owned {
     fn of(owner: &Owner, live: &Parsed, body: &Value) -> Self {
         let (mut values, mut shape) = (XxHash3_64::new(), XxHash3_64::new());
         for entry in created::entries(owner, live.object()) {
-            let set = FieldSet::parse(&entry.fields).unwrap_or_default();
             values.write(entry.fields.as_bytes());
-            values.write_u64(set.digest(live.value(), body));
-            shape.write_u64(set.shape(body));
+            match FieldSet::parse(&entry.fields) {
+                Ok(set) => {
+                    values.write_u64(set.digest(live.value(), body));
+                    shape.write_u64(set.shape(body));
+                }
+                // What is not understood may be of any value: each version is another one.
+                Err(_) => values.write(live.resource_version.as_bytes()),
+            }
         }
         Self {
             values: values.finish(),

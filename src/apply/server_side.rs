@@ -12,6 +12,7 @@ use super::{
     Action, Applied, Claim, Desired, Error, Memory, Obstacle, Options, Owner, created, diff,
     dropped, refusal,
 };
+use crate::cluster::overtaken::Attempts;
 use crate::cluster::read::Read;
 use crate::cluster::request::{DeleteOptions, Deleted, Effect, WriteOptions, Written};
 use crate::cluster::{self, Cluster, ErrorKind};
@@ -31,10 +32,6 @@ pub(super) struct Apply<'a> {
     /// Whether the object exists, the custom resource does not own it, and it is taken over.
     adopts: bool,
 }
-
-/// How often a write is tried that others' writes overtake; each attempt after the first has seen the
-/// object past the caches. More is left to the backoff of the custom resource.
-const TRIES: usize = 3;
 
 /// What came of one write.
 enum Attempt {
@@ -65,6 +62,7 @@ impl<'a> Apply<'a> {
         if !ownership.is_owned() {
             read = cluster.read(&place.object).await?;
         }
+        refuse_unreadable(read.object.as_deref())?;
         Ok(Self {
             cluster,
             memory,
@@ -117,16 +115,19 @@ impl<'a> Apply<'a> {
             }
         }
         self.list().await?;
-        let mut tries = TRIES;
+        let mut attempts = Attempts::default();
         loop {
             let body = self.body()?;
-            tries -= 1;
             match self.attempt(memo.as_deref(), &body).await? {
                 Attempt::Written(written, recreated) => {
                     return Ok(self.conclude(digest, &body, *written, recreated));
                 }
-                Attempt::Moved(error) if tries == 0 => return Err(error),
-                Attempt::Moved(_) => self.look_again().await?,
+                Attempt::Moved(error) => {
+                    if !attempts.again().await {
+                        return Err(error);
+                    }
+                    self.look_again().await?;
+                }
             }
         }
     }
@@ -151,6 +152,7 @@ impl<'a> Apply<'a> {
     /// Reads the object past the caches, which were behind.
     async fn look_again(&mut self) -> Result<(), Error> {
         let live = self.cluster.unfenced().get(&self.place.object).await?;
+        refuse_unreadable(live.as_deref())?;
         self.live = live.map(Parsed::new);
         self.check_claim().await
     }
@@ -385,6 +387,17 @@ pub(super) async fn child(cluster: &Cluster, object: &ObjectRef) -> Result<Read,
         cluster.get(object).await?
     };
     Ok(Read { object, subscribed })
+}
+
+/// Refuses an object that is not whole: what it lacks would look as if it were not there.
+fn refuse_unreadable(live: Option<&Object>) -> Result<(), Error> {
+    let Some((live, why)) = live.and_then(|live| Some((live, live.unreadable.as_ref()?))) else {
+        return Ok(());
+    };
+    Err(Error::Unreadable {
+        object: live.object_ref(),
+        why: why.to_string(),
+    })
 }
 
 /// An object in the way, which the run subscribes to: it runs again when the object changes or goes. The

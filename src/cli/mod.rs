@@ -173,9 +173,14 @@ fn writes(count: usize) -> String {
 }
 
 /// What a command's futures run on.
+/// Stack of a thread that serves. What walks a value that is nested as deeply as `model::json` reads needs
+/// less than 2 MB in a build without optimizations.
+const STACK: usize = 8 << 20;
+
 fn runtime(threads: usize) -> anyhow::Result<tokio::runtime::Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
+        .thread_stack_size(STACK)
         .enable_all()
         .build()?;
     Ok(runtime)

@@ -13,6 +13,7 @@ mod crds;
 pub mod discovery;
 pub mod error;
 pub mod layer;
+pub mod overtaken;
 pub mod read;
 pub mod request;
 pub mod rules;

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::cluster::watch::Change;
 use crate::model::Object;
+use crate::model::object::Managed;
 
 type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
@@ -54,8 +55,7 @@ pub(super) fn lost_field(old: &Object, new: &Object) -> Option<String> {
             .managed
             .iter()
             .filter(|entry| entry.subresource.is_none());
-        own.filter_map(|entry| serde_json::from_str(&entry.fields).ok())
-            .collect()
+        own.map(Managed::value).collect()
     };
     let (old, new) = (sets(old), sets(new));
     let mut path = Vec::new();

@@ -3,6 +3,7 @@
 //! Status, managed fields, resource version and finalizers are not part of it: the runtime writes them
 //! itself. Drift of a status is told by [`crate::reconcile::status_digest`].
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
@@ -42,6 +43,7 @@ impl Seen {
         if bare {
             hash_content(object, &mut content);
         }
+        object.unreadable.hash(&mut content);
         Self {
             deleting: object.deleting,
             paused: value(PAUSED).is_some_and(|value| value == "true"),
@@ -103,12 +105,20 @@ fn has_own_field(key: &str) -> bool {
 }
 
 fn hash_content(object: &Object, hasher: &mut XxHash3_64) {
-    let top: BTreeMap<&str, &RawValue> = serde_json::from_str(object.json()).unwrap_or_default();
+    let top = members(object);
     for (key, value) in top {
-        if !matches!(key, "apiVersion" | "kind" | "metadata" | "status") {
+        if !matches!(&*key, "apiVersion" | "kind" | "metadata" | "status") {
             (key, value.get()).hash(hasher);
         }
     }
+}
+
+/// The members of an object; a metadata-only one has none.
+fn members(object: &Object) -> BTreeMap<Cow<'_, str>, &RawValue> {
+    if object.json().is_empty() {
+        return BTreeMap::new();
+    }
+    serde_json::from_str(object.json()).expect("it was read when the object was made")
 }
 
 fn digest(value: &impl Hash) -> u64 {

@@ -36,6 +36,9 @@ impl Shared {
         if work.rate_limited {
             self.report_rate(work, &cr);
         }
+        if cr.unreadable.is_some() {
+            served.metrics.unreadable();
+        }
         let seen = Seen::of(&cr, served.watch.watch_annotations);
         let Some(history) = self.index.lock().start(key, seen) else {
             return Then::Idle;

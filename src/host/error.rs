@@ -2,6 +2,7 @@
 
 use rhai::{EvalAltResult, Map};
 
+use crate::cluster::ErrorKind;
 use crate::script::HostError;
 use crate::{apply, cluster};
 
@@ -36,6 +37,7 @@ impl From<apply::Error> for HostError {
             apply::Error::Desired(_) | apply::Error::ListFull { .. } => {
                 Self::new("invalid", message)
             }
+            apply::Error::Unreadable { .. } => Self::new(ErrorKind::Malformed.as_str(), message),
             // Whoever owns the object can take it out of the way.
             apply::Error::NotOwned { .. } => Self {
                 retryable: true,

@@ -268,7 +268,7 @@ fn wait(
     holds: impl Fn(Option<&Object>) -> Result<(), NotYet>,
 ) -> Answer<Dynamic> {
     match look(cx, function, reference, holds)? {
-        Look::Holds(found) => Ok(found.as_ref().map(live).unwrap_or_default()),
+        Look::Holds(found) => found.as_ref().map_or(Ok(Dynamic::UNIT), live),
         Look::NotYet { object, why } => {
             let on = format!("{object}: {why}");
             let objects = BTreeSet::from([object]);

@@ -13,8 +13,8 @@ use super::error::words;
 use super::steps::{Marks, Open, Selection, Step};
 use crate::apply::{self, Action, Actions, Applied, Memory, Obstacle, Owner};
 use crate::clock::{self, Clock, Instant};
-use crate::cluster::Cluster;
 use crate::cluster::request::{ListQuery, WriteOptions};
+use crate::cluster::{Cluster, ErrorKind};
 use crate::model::condition::Condition;
 use crate::model::redact::Redactor;
 use crate::model::{Object, ObjectRef};
@@ -408,9 +408,24 @@ fn shortened(mut text: String) -> String {
     text
 }
 
-/// A live object as scripts see it. Costs a parse.
-pub(super) fn live(object: &Arc<Object>) -> Dynamic {
-    value::from_json(object.json().as_bytes()).unwrap_or_default()
+/// Returns a live object as scripts see it. Costs a parse.
+pub(super) fn live(object: &Arc<Object>) -> Answer<Dynamic> {
+    readable(object)?;
+    let value = value::from_json(object.json().as_bytes());
+    Ok(value.map_err(|error| unreadable(object, &error))?)
+}
+
+/// Refuses an object that is not whole.
+pub(super) fn readable(object: &Object) -> Result<(), HostError> {
+    match &object.unreadable {
+        None => Ok(()),
+        Some(why) => Err(unreadable(object, why)),
+    }
+}
+
+fn unreadable(object: &Object, why: &dyn std::fmt::Display) -> HostError {
+    let message = format!("cannot read {}: {why}", object.object_ref());
+    HostError::new(ErrorKind::Malformed.as_str(), message)
 }
 
 #[cfg(test)]

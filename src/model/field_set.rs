@@ -13,12 +13,14 @@ use std::hash::Hasher;
 use serde_json::{Map, Value};
 use twox_hash::XxHash3_64;
 
+use super::json;
+
 /// Why a text is not a field set.
 #[derive(Debug, thiserror::Error)]
 pub enum Malformed {
     /// It is not JSON.
     #[error("not JSON")]
-    Json(#[from] serde_json::Error),
+    Json(#[from] json::Unreadable),
     /// A path element has an unknown form.
     #[error("unknown path element {0:?}")]
     Element(String),
@@ -58,8 +60,10 @@ impl Element {
         let (form, rest) = text.split_once(':').ok_or_else(unknown)?;
         match form {
             "f" => Ok(Self::Field(rest.into())),
-            "k" => Ok(Self::Key(serde_json::from_str(rest)?)),
-            "v" => Ok(Self::Item(serde_json::from_str(rest)?)),
+            "k" => Ok(Self::Key(
+                serde_json::from_str(rest).map_err(json::Unreadable::from)?,
+            )),
+            "v" => Ok(Self::Item(json::parse(rest)?)),
             "i" => rest.parse().map(Self::Index).map_err(|_| unknown()),
             _ => Err(unknown()),
         }
@@ -96,7 +100,7 @@ impl Element {
 impl FieldSet {
     /// From the text of `fieldsV1`.
     pub fn parse(text: &str) -> Result<Self, Malformed> {
-        Self::from_value(&serde_json::from_str(text)?)
+        Self::from_value(&json::parse(text)?)
     }
 
     fn from_value(value: &Value) -> Result<Self, Malformed> {

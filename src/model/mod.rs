@@ -9,6 +9,7 @@ pub mod field_set;
 pub mod findings;
 pub mod gvk;
 pub mod holder;
+pub mod json;
 pub mod json_path;
 pub mod object;
 pub mod object_ref;

@@ -3,6 +3,11 @@
 //! `managedFields` is cut out of the text; only the entries of our own field managers are kept, each
 //! as the text of its field set. Everything else is parsed when it is asked for. A 6 KB Pod takes
 //! about 5 KB here and 55 KB as a tree of values.
+//!
+//! # Guarantees
+//! What is kept parses: each member is checked when the object is made. A member that cannot be read
+//! ([`super::json`]) is left out, and [`Object::unreadable`] says which one and why. So an object of which
+//! only the metadata can be read still has an address, and nobody takes the rest for empty unknowingly.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,7 +22,7 @@ use serde_json::value::RawValue;
 
 use super::annotations::OWNER_LABEL;
 use super::owner::{FIELD_MANAGER_PREFIX, OwnerReference, is_manager};
-use super::{Gvk, ObjectRef};
+use super::{Gvk, ObjectRef, json};
 
 /// Why bytes are not an object.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +50,24 @@ pub struct Object {
     pub labels: Box<[(Box<str>, Box<str>)]>,
     /// What our own field managers own of it.
     pub managed: Box<[Managed]>,
+    /// The members that are missing because they cannot be read.
+    pub unreadable: Option<Box<Unreadable>>,
     json: Box<str>,
+}
+
+/// The members of an object that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Unreadable {
+    /// Their paths, e.g. `spec`; at least one.
+    members: Vec<Box<str>>,
+    /// What is wrong with the first one.
+    why: Box<str>,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.members.join(", "), self.why)
+    }
 }
 
 /// An entry of `metadata.managedFields` by one of our managers.
@@ -59,6 +81,26 @@ pub struct Managed {
     pub subresource: Option<Box<str>>,
     /// `fieldsV1` as JSON text.
     pub fields: Box<str>,
+}
+
+impl Managed {
+    fn of(entry: &Entry<'_>) -> Self {
+        Self {
+            manager: (&*entry.manager).into(),
+            apply: entry.operation == "Apply",
+            subresource: entry.subresource.as_deref().map(Into::into),
+            fields: entry.fields_v1.map_or("{}", RawValue::get).into(),
+        }
+    }
+
+    /// Returns the tree of its field set. Costs a parse.
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "an object is made of what was read"
+    )]
+    pub fn value(&self) -> Value {
+        json::parse(&self.fields).expect("it was checked when the object was made")
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -113,7 +155,7 @@ struct WholeMetadata<'a> {
 type Members<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
 
 /// A string that borrows where nothing in it is escaped: serde lets only fields do so.
-#[derive(Deserialize)]
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Whole<'de> {
@@ -169,6 +211,9 @@ impl<'de> ReadMembers<'de> for WholeMetadata<'de> {
             self.indexed.managed_fields = map.next_value()?;
             return Ok(());
         }
+        if self.members.iter().any(|(known, _)| *known == key) {
+            return Err(A::Error::custom("a key occurs twice"));
+        }
         let raw: &'de RawValue = map.next_value()?;
         let indexed = &mut self.indexed;
         let read = match &*key {
@@ -181,6 +226,10 @@ impl<'de> ReadMembers<'de> for WholeMetadata<'de> {
             }
             "deletionTimestamp" => optional(raw).map(|time| indexed.deletion_timestamp = time),
             "labels" => serde_json::from_str(raw.get()).map(|labels| indexed.labels = labels),
+            "creationTimestamp" => optional(raw).map(drop),
+            "annotations" => check::<BTreeMap<Text<'_>, Text<'_>>>(raw),
+            "finalizers" => check::<Vec<Text<'_>>>(raw),
+            "ownerReferences" => check::<Vec<OwnerReference>>(raw),
             _ => Ok(()),
         };
         self.members.push((key, raw));
@@ -190,6 +239,11 @@ impl<'de> ReadMembers<'de> for WholeMetadata<'de> {
 
 fn optional(raw: &RawValue) -> Result<Option<Cow<'_, str>>, serde_json::Error> {
     serde_json::from_str::<Option<Text<'_>>>(raw.get()).map(|text| text.map(|Text(text)| text))
+}
+
+/// What [`Object::details`] reads later must be of its type now.
+fn check<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Result<(), serde_json::Error> {
+    serde_json::from_str::<Option<T>>(raw.get()).map(drop)
 }
 
 fn text(raw: &RawValue) -> Result<Cow<'_, str>, serde_json::Error> {
@@ -212,6 +266,7 @@ impl Metadata<'_> {
                 .map(|(k, v)| ((&*k).into(), (&*v).into()))
                 .collect(),
             managed,
+            unreadable: None,
             json,
         }
     }
@@ -220,21 +275,30 @@ impl Metadata<'_> {
 impl Object {
     /// From an answer or a watch event; `gvk` is what was asked for (items of a list carry none).
     pub fn from_json(gvk: &Gvk, text: &str) -> Result<Self, Malformed> {
-        let Whole { metadata, others } = serde_json::from_str(text)?;
+        let Whole {
+            mut metadata,
+            mut others,
+        } = serde_json::from_str(text)?;
+        let mut unreadable = None;
+        drop_unreadable(&mut metadata.members, "metadata.", 2, &mut unreadable);
+        drop_unreadable(&mut others, "", 1, &mut unreadable);
         let json = compact(gvk, &metadata.members, &others)?;
         let metadata = metadata.indexed;
-        let managed = metadata.managed_fields.as_deref().unwrap_or_default();
-        let managed = managed
-            .iter()
-            .filter(|entry| entry.manager.starts_with(FIELD_MANAGER_PREFIX))
-            .map(|entry| Managed {
-                manager: (&*entry.manager).into(),
-                apply: entry.operation == "Apply",
-                subresource: entry.subresource.as_deref().map(Into::into),
-                fields: entry.fields_v1.map_or("{}", RawValue::get).into(),
-            })
-            .collect();
-        Ok(metadata.indexed(gvk, managed, json))
+        let entries = metadata.managed_fields.as_deref().unwrap_or_default();
+        let mut managed = Vec::new();
+        for entry in entries {
+            if !entry.manager.starts_with(FIELD_MANAGER_PREFIX) {
+                continue;
+            }
+            match entry.fields_v1.map_or(Ok(()), |raw| json::check(raw, 0)) {
+                Ok(()) => managed.push(Managed::of(entry)),
+                Err(error) => note(&mut unreadable, "metadata.managedFields".to_owned(), &error),
+            }
+        }
+        Ok(Self {
+            unreadable,
+            ..metadata.indexed(gvk, managed.into(), json)
+        })
     }
 
     /// Metadata only: what is indexed, and an empty body. `text` may be a `PartialObjectMetadata`.
@@ -277,6 +341,12 @@ impl Object {
         Self::from_json(gvk, &value.to_string())
     }
 
+    /// Returns whether a top-level member is there and cannot be read.
+    pub fn is_unreadable(&self, member: &str) -> bool {
+        let unreadable = self.unreadable.as_ref();
+        unreadable.is_some_and(|unreadable| unreadable.members.iter().any(|m| **m == *member))
+    }
+
     /// Its address.
     pub fn object_ref(&self) -> ObjectRef {
         ObjectRef {
@@ -291,9 +361,17 @@ impl Object {
         &self.json
     }
 
-    /// The tree. Costs a parse.
+    /// Returns the tree, without what is [unreadable](Self::unreadable); null where only metadata was
+    /// read. Costs a parse.
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "an object is made of what was read"
+    )]
     pub fn value(&self) -> Value {
-        serde_json::from_str(&self.json).unwrap_or_default()
+        if self.json.is_empty() {
+            return Value::Null;
+        }
+        json::parse(&self.json).expect("each member was checked when the object was made")
     }
 
     /// The value of a label.
@@ -321,15 +399,21 @@ impl Object {
     }
 
     /// The parts of the metadata that are not indexed. Costs a parse of the metadata.
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "an object is made of what was read"
+    )]
     pub fn details(&self) -> Details {
         #[derive(Deserialize)]
         struct Top {
-            #[serde(default)]
             metadata: Details,
         }
-        serde_json::from_str::<Top>(&self.json)
-            .map(|top| top.metadata)
-            .unwrap_or_default()
+        if self.json.is_empty() {
+            return Details::default();
+        }
+        let top: Top = serde_json::from_str(&self.json)
+            .expect("the metadata was checked when the object was made");
+        top.metadata
     }
 }
 
@@ -338,15 +422,53 @@ impl Object {
 #[serde(rename_all = "camelCase", default)]
 pub struct Details {
     /// `metadata.annotations`.
+    #[serde(deserialize_with = "null_is_none")]
     pub annotations: BTreeMap<String, String>,
     /// `metadata.finalizers`.
+    #[serde(deserialize_with = "null_is_none")]
     pub finalizers: Vec<String>,
     /// `metadata.ownerReferences`.
+    #[serde(deserialize_with = "null_is_none")]
     pub owner_references: Vec<OwnerReference>,
     /// `metadata.creationTimestamp`, RFC 3339.
     pub creation_timestamp: Option<String>,
     /// `metadata.deletionTimestamp`, RFC 3339.
     pub deletion_timestamp: Option<String>,
+}
+
+/// Reads a collection; null, which Go's empty collections are, is an empty one.
+fn null_is_none<'de, D, T>(reader: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Option::deserialize(reader).map(Option::unwrap_or_default)
+}
+
+/// Takes out and notes the members that cannot be read, which are `outer` levels down.
+fn drop_unreadable(
+    members: &mut Members<'_>,
+    path: &str,
+    outer: usize,
+    unreadable: &mut Option<Box<Unreadable>>,
+) {
+    members.retain(|(key, raw)| match json::check(raw, outer) {
+        Ok(()) => true,
+        Err(error) => {
+            note(unreadable, format!("{path}{key}"), &error);
+            false
+        }
+    });
+}
+
+fn note(unreadable: &mut Option<Box<Unreadable>>, member: String, error: &json::Unreadable) {
+    let noted = unreadable.get_or_insert_with(|| {
+        Box::new(Unreadable {
+            members: Vec::new(),
+            why: error.to_string().into(),
+        })
+    });
+    noted.members.push(member.into());
 }
 
 /// The text anew: type first, then the metadata, everything to the letter.
@@ -419,6 +541,60 @@ mod tests {
         assert!(!object.json().contains("managedFields"));
         assert_eq!(object.value()["apiVersion"], "apps/v1");
         assert_eq!(object.value()["spec"]["replicas"], 1);
+    }
+
+    fn nested(levels: usize) -> String {
+        let (open, close) = (r#"{"a":"#.repeat(levels), "}".repeat(levels));
+        format!(
+            r#"{{"metadata":{{"name":"a","finalizers":["f"]}},"spec":{open}1{close},"status":{{"x":1}}}}"#
+        )
+    }
+
+    #[test]
+    fn what_is_nested_deeper_than_serde_json_reads_is_no_null() {
+        for levels in [126, 127, 128, 399] {
+            let object = Object::from_json(&gvk(), &nested(levels)).unwrap();
+            assert_eq!(object.unreadable, None);
+            let mut value = &object.value()["spec"];
+            for _ in 0..levels {
+                value = &value["a"];
+            }
+            assert_eq!(*value, 1, "{levels}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_and_the_rest_is_there() {
+        let object = Object::from_json(&gvk(), &nested(400)).unwrap();
+        let why = "spec: nested more than 400 levels deep";
+        assert_eq!(object.unreadable.as_ref().unwrap().to_string(), why);
+        assert!(object.is_unreadable("spec") && !object.is_unreadable("status"));
+        assert_eq!(object.value()["status"]["x"], 1);
+        assert!(object.value()["spec"].is_null());
+        assert_eq!(object.details().finalizers, ["f"]);
+        for bad in [r#""\ud800""#, "1e999", &"9".repeat(400)] {
+            let text = format!(r#"{{"metadata":{{"name":"a"}},"data":{{"k":{bad}}}}}"#);
+            let object = Object::from_json(&gvk(), &text).unwrap();
+            assert!(object.unreadable.is_some(), "{bad}");
+            assert!(object.value()["data"].is_null());
+        }
+    }
+
+    #[test]
+    fn metadata_of_a_wrong_type_is_refused_and_null_is_empty() {
+        for field in [
+            r#""annotations":{"a":1}"#,
+            r#""finalizers":[1]"#,
+            r#""ownerReferences":[{}]"#,
+            r#""creationTimestamp":7"#,
+            r#""annotations":{},"annotations":{}"#,
+        ] {
+            let text = format!(r#"{{"metadata":{{"name":"a",{field}}}}}"#);
+            assert!(Object::from_json(&gvk(), &text).is_err(), "{field}");
+        }
+        let text = r#"{"metadata":{"name":"a","finalizers":["f"],"annotations":null}}"#;
+        let object = Object::from_json(&gvk(), text).unwrap();
+        assert_eq!(object.details().finalizers, ["f"]);
     }
 
     #[test]

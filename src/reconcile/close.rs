@@ -68,6 +68,11 @@ impl Run<'_> {
     }
 
     async fn write_status(&mut self, history: &mut History) {
+        if self.cr.is_unreadable("status") {
+            // A patch of what is not known would replace others' conditions.
+            tracing::error!("status not written: it cannot be read");
+            return;
+        }
         let gathered_status = self.redacted_status();
         let gathered_conditions = self.redacted_conditions();
         let tally = self.tally();

@@ -24,6 +24,11 @@ impl Run<'_> {
         entry: &Entry,
         bound: Option<Duration>,
     ) -> End {
+        if let Some(why) = &self.cr.unreadable {
+            let message = format!("cannot read the custom resource: {why}");
+            tracing::error!(error = message, "role not run");
+            return Outcome::Stalled { message }.into();
+        }
         let timeout = self.input.watch.timeout;
         let timeout = bound.map_or(timeout, |bound| bound.min(timeout));
         let session = Arc::new(Session::new(self.setup(role)));

@@ -16,8 +16,7 @@ use crate::model::Object;
 pub(super) fn field_sets(object: &Object, manager: &str) -> Vec<Value> {
     object
         .managed_by(manager, Some("status"))
-        .filter_map(|entry| serde_json::from_str::<Value>(&entry.fields).ok())
-        .filter_map(|mut fields| fields.get_mut("f:status").map(Value::take))
+        .filter_map(|entry| entry.value().get_mut("f:status").map(Value::take))
         .collect()
 }
 

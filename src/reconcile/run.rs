@@ -115,7 +115,7 @@ impl<'a> Run<'a> {
     /// How the run ends where the spec is not what the role's inputs ask for: only people can mend that.
     /// A deletion is not held up by it.
     fn refused_inputs(&self, role: &Role) -> Option<End> {
-        if role.inputs.is_empty() {
+        if role.inputs.is_empty() || self.cr.unreadable.is_some() {
             return None;
         }
         let nothing = Map::new();

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::conditions::{self, Change, Situation};
 use super::{merge_patch, ownership};
+use crate::cluster::overtaken::Attempts;
 use crate::cluster::request::WriteOptions;
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::condition::{self, Condition, Stamp};
@@ -91,9 +92,6 @@ pub(super) enum Written {
     Gone,
 }
 
-/// Attempts at a write that others' writes keep overtaking; each has seen the newest version.
-const ATTEMPTS: usize = 8;
-
 /// Writes the status if it is not as wanted.
 pub(super) async fn write(
     cluster: &Cluster,
@@ -103,7 +101,7 @@ pub(super) async fn write(
     let reference = cr.object_ref();
     let manager = field_manager(&reference);
     let mut current = cr.clone();
-    let mut attempt = 1;
+    let mut attempts = Attempts::default();
     loop {
         let Some(patch) = patch(&current, &manager, wanted) else {
             return Ok(Written::Unchanged(current.into_object()));
@@ -126,7 +124,7 @@ pub(super) async fn write(
         }
         // A wrong uid is a conflict or invalid, depending on what else differs.
         let overtaken = matches!(error.kind, ErrorKind::Conflict | ErrorKind::Invalid);
-        if !overtaken || attempt == ATTEMPTS {
+        if !overtaken || !attempts.again().await {
             return Err(error);
         }
         let live = cluster.get(&reference).await?;
@@ -135,7 +133,6 @@ pub(super) async fn write(
             Some(live) if live.resource_version == current.resource_version => return Err(error),
             Some(live) => current.renew(live),
         }
-        attempt += 1;
     }
 }
 

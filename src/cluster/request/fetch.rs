@@ -63,6 +63,9 @@ impl Cluster {
             };
             // All that was answered: who manages an object is part of its metadata.
             let part = parse_page(&query.gvk, Content::Full, &answer.body, &call.target)?;
+            if let Some(cause) = part.malformed.into_iter().next() {
+                return Err(Error::local(ErrorKind::Malformed, cause, call.target));
+            }
             objects.extend(part.objects);
             page = part.next;
             if page.is_none() {

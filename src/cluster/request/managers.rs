@@ -9,8 +9,8 @@ use super::{path, target};
 use crate::cluster::Cluster;
 use crate::cluster::call::Call;
 use crate::cluster::error::{Error, ErrorKind};
-use crate::model::ObjectRef;
 use crate::model::owner::FIELD_MANAGER_PREFIX;
+use crate::model::{ObjectRef, json};
 
 /// What a server keeps of an object beside its content, whole and live.
 #[derive(Debug, Default, Deserialize)]
@@ -24,12 +24,6 @@ pub struct Bookkeeping {
     pub managed_fields: Vec<Value>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Answer {
-    metadata: Bookkeeping,
-}
-
 impl Cluster {
     /// What the server keeps of an object and caches do not; `None` for one that is absent.
     pub async fn bookkeeping(&self, object: &ObjectRef) -> Result<Option<Bookkeeping>, Error> {
@@ -37,7 +31,9 @@ impl Cluster {
         let target = target(&kind, "get", object, None);
         let call = Call::get(target, path(&kind, object, None)?);
         match self.send(&call, None).await {
-            Ok(answer) => Ok(Some(metadata(&answer.body))),
+            Ok(answer) => metadata(&answer.body)
+                .map(Some)
+                .map_err(|cause| Error::local(ErrorKind::Malformed, cause, call.target)),
             Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -51,9 +47,11 @@ impl Cluster {
     }
 }
 
-fn metadata(body: &[u8]) -> Bookkeeping {
-    let answer: Answer = serde_json::from_slice(body).unwrap_or_default();
-    answer.metadata
+fn metadata(body: &[u8]) -> Result<Bookkeeping, String> {
+    let mut whole = json::parse_slice(body).map_err(|cause| cause.to_string())?;
+    let metadata = whole.get_mut("metadata").map(Value::take);
+    let metadata = metadata.ok_or("no metadata")?;
+    serde_json::from_value(metadata).map_err(|cause| cause.to_string())
 }
 
 fn others(kept: &Bookkeeping) -> BTreeSet<String> {
@@ -76,8 +74,10 @@ mod tests {
             {"manager":"rhai-operator/0123","operation":"Apply"},
             {"manager":"kube-controller-manager","operation":"Update","subresource":"status"},
             {"manager":"autoscaler","operation":"Update","fieldsV1":{"f:spec":{}}}]}}"#;
-        let kept = metadata(body);
+        let kept = metadata(body).unwrap();
         assert_eq!(others(&kept), BTreeSet::from(["autoscaler".to_owned()]));
-        assert!(others(&metadata(b"")).is_empty());
+        for body in [&b""[..], b"{", b"[]", br#"{"metadata":7}"#] {
+            assert!(metadata(body).is_err());
+        }
     }
 }

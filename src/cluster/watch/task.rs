@@ -217,6 +217,9 @@ impl Task {
                 store.list_begins(&part.resource_version, &floor);
                 part.resource_version.clone()
             });
+            for cause in &part.malformed {
+                wire::report_malformed(gvk, cause);
+            }
             for object in part.objects {
                 let change = self.watch.store.lock().listed(object);
                 self.listeners.tell(&self.watch.spec, change);

@@ -47,6 +47,8 @@ pub(in crate::cluster) struct Page {
     pub(in crate::cluster) resource_version: Box<str>,
     pub(in crate::cluster) next: Option<String>,
     pub(in crate::cluster) objects: Vec<Arc<Object>>,
+    /// Why items are missing: they have no address.
+    pub(in crate::cluster) malformed: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -101,11 +103,14 @@ pub(in crate::cluster) fn parse_page(
     };
     let list: List<'_> = serde_json::from_slice(body).map_err(|cause| malformed(&cause))?;
     let items = list.items.unwrap_or_default();
-    let objects: Result<Vec<_>, _> = items
-        .iter()
-        .map(|raw| parse(gvk, content, raw.get()))
-        .collect();
-    let objects: Vec<Arc<Object>> = objects.map_err(|cause| malformed(&cause))?;
+    let mut malformed = Vec::new();
+    let mut objects = Vec::with_capacity(items.len());
+    for item in items {
+        match parse(gvk, content, item.get()) {
+            Ok(object) => objects.push(object),
+            Err(cause) => malformed.push(describe(&cause)),
+        }
+    }
     let is_elsewhere = |object: &&Arc<Object>| {
         let namespace = object.namespace.as_deref().unwrap_or_default();
         !target.namespace.is_empty() && target.namespace != namespace
@@ -118,7 +123,20 @@ pub(in crate::cluster) fn parse_page(
         resource_version: list.metadata.resource_version,
         next: list.metadata.r#continue.filter(|next| !next.is_empty()),
         objects,
+        malformed,
     })
+}
+
+/// Logs that the server sent something that is no object.
+pub(super) fn report_malformed(gvk: &Gvk, cause: &str) {
+    tracing::error!(kind = %gvk.kind_group(), error = cause, "ignoring what is no object");
+}
+
+/// An error with its causes.
+fn describe(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let causes: Vec<_> = causes.map(ToString::to_string).collect();
+    causes.join(": ")
 }
 
 fn parse(
@@ -130,7 +148,11 @@ fn parse(
         Content::Full => Object::from_json(gvk, text),
         Content::Metadata => Object::metadata_from_json(gvk, text),
     };
-    object.map(Arc::new)
+    let object = object?;
+    if let Some(why) = &object.unreadable {
+        tracing::warn!(object = %object.object_ref(), %why, "cannot read an object");
+    }
+    Ok(Arc::new(object))
 }
 
 fn collection(kind: &ApiKind, namespace: Option<&str>, verb: &'static str) -> Target {
@@ -237,7 +259,10 @@ impl<'a> Events<'a> {
                 let event = self.parse(&self.buffer[self.start..end]);
                 self.start = end + 1;
                 self.searched = self.start;
-                return event.map(Some);
+                match event? {
+                    Some(event) => return Ok(Some(event)),
+                    None => continue,
+                }
             }
             self.compact();
             match tokio::time::timeout_at(self.until, self.body.frame()).await {
@@ -277,7 +302,8 @@ impl<'a> Events<'a> {
         }
     }
 
-    fn parse(&self, line: &[u8]) -> Result<Event, Error> {
+    /// Reads an event; `None` for one of an object without an address, which holds up no others.
+    fn parse(&self, line: &[u8]) -> Result<Option<Event>, Error> {
         let malformed = |cause: &dyn std::error::Error| self.malformed(cause.to_string());
         let line: Line<'_> = serde_json::from_slice(line).map_err(|cause| malformed(&cause))?;
         let text = line.object.get();
@@ -285,23 +311,28 @@ impl<'a> Events<'a> {
             return Err(self.refused(text));
         }
         let spec = &self.watch.spec;
-        let object = |content| parse(&spec.gvk, content, text).map_err(|cause| malformed(&cause));
+        let object = |content| {
+            parse(&spec.gvk, content, text)
+                .inspect_err(|cause| report_malformed(&spec.gvk, &describe(cause)))
+                .ok()
+        };
         let event = match &*line.r#type {
             "BOOKMARK" => {
-                let version = object(Content::Metadata)?.resource_version.clone();
-                return Ok(Event::Bookmark(version));
+                let bookmark = object(Content::Metadata);
+                let version = bookmark.map(|bookmark| bookmark.resource_version.clone());
+                return Ok(version.map(Event::Bookmark));
             }
-            "DELETED" => Event::Deleted(object(spec.content)?),
-            "ADDED" | "MODIFIED" => Event::Applied(match self.held(text) {
-                Some(held) => held,
-                None => object(spec.content)?,
-            }),
+            "DELETED" => object(spec.content).map(Event::Deleted),
+            "ADDED" | "MODIFIED" => self
+                .held(text)
+                .or_else(|| object(spec.content))
+                .map(Event::Applied),
             other => {
                 let message = format!("the server sent an event of the unknown type {other:?}");
                 return Err(self.malformed(message));
             }
         };
-        let (Event::Applied(object) | Event::Deleted(object)) = &event else {
+        let Some(Event::Applied(object) | Event::Deleted(object)) = &event else {
             return Ok(event);
         };
         if spec.covers(object.namespace.as_deref()) {
@@ -410,6 +441,29 @@ mod tests {
             assert_eq!(seen, ["+a", "=5", "-a"], "{piece}");
             assert_eq!(end, Ok(()));
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_object_holds_up_no_others() {
+        let bad = r#"{"type":"ADDED","object":{"metadata":{"name":7}}}"#;
+        let deep = format!(
+            r#"{{"type":"ADDED","object":{{"metadata":{{"name":"deep"}},"spec":{}{}}}}}"#,
+            "[".repeat(2000),
+            "]".repeat(2000)
+        );
+        let (seen, end) = read(&format!("{bad}\n{deep}\n{TEXT}"), 1000, true).await;
+        assert_eq!(seen, ["+deep", "+a", "=5", "-a"]);
+        assert_eq!(end, Ok(()));
+        let list = format!(
+            r#"{{"metadata":{{"resourceVersion":"9"}},"items":[{{"metadata":{{"labels":1}}}},{{"metadata":{{"name":"deep"}},"spec":{}{}}},{{"metadata":{{"name":"b"}}}}]}}"#,
+            "[".repeat(2000),
+            "]".repeat(2000)
+        );
+        let gvk = Gvk::new("", "v1", "ConfigMap");
+        let page = parse_page(&gvk, Content::Full, list.as_bytes(), &Target::default()).unwrap();
+        let names: Vec<_> = page.objects.iter().map(|object| &*object.name).collect();
+        assert_eq!((names, page.malformed.len()), (vec!["deep", "b"], 1));
+        assert!(page.objects[0].unreadable.is_some());
     }
 
     #[tokio::test]

@@ -13,7 +13,7 @@ use super::write;
 use crate::apply::{self, Action, Desired, Obstacle, Options};
 use crate::clock;
 use crate::cluster::request::Propagation;
-use crate::model::{Gvk, Object, yaml};
+use crate::model::{Gvk, Object, json, yaml};
 use crate::script::{self, HostError, value};
 
 /// The package.
@@ -115,7 +115,7 @@ mod functions {
     /// ```
     #[rhai_fn(name = "k8s_create", volatile, return_raw)]
     pub fn k8s_create(cx: NativeCallContext, object: Dynamic) -> Answer<Dynamic> {
-        create(&cx, &object).map(|created| live(&created))
+        create(&cx, &object).and_then(|created| live(&created))
     }
 }
 
@@ -134,10 +134,11 @@ fn objects(argument: &Dynamic) -> Answer<Vec<Dynamic>> {
 
 fn all(cx: &NativeCallContext, argument: &Dynamic, options: Options) -> Answer<Dynamic> {
     if argument.is_map() {
-        return Ok(live(&one(cx, &*Session::of(cx)?, argument, options)?));
+        return live(&one(cx, &*Session::of(cx)?, argument, options)?);
     }
     let applied = apply(cx, argument, options)?;
-    Ok(applied.iter().map(live).collect::<Array>().into())
+    let applied = applied.iter().map(live).collect::<Answer<Array>>();
+    applied.map(Into::into)
 }
 
 /// Applies an object, a list of them, or the documents of a text: the live objects, in order.
@@ -292,10 +293,8 @@ fn desired(session: &Session, object: &Dynamic, nameless: bool) -> Answer<Desire
     })?;
     let gvk = Gvk::from_api_version(&api_version, &kind);
     if gvk.group.is_empty() && &*gvk.kind == "Secret" {
-        session
-            .setup
-            .redactor
-            .learn_value(&serde_json::from_slice(&json).unwrap_or_default());
+        let secret = json::parse_slice(&json).map_err(|error| invalid(error.to_string()))?;
+        session.setup.redactor.learn_value(&secret);
         session.check_secrets()?;
     }
     Ok(Desired {

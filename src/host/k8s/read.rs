@@ -7,7 +7,7 @@ use rhai::{Array, Dynamic, Map, NativeCallContext};
 
 use super::super::Answer;
 use super::super::arguments::{Options, Reference, field_selector, label_selector};
-use super::super::session::{Session, live};
+use super::super::session::{Session, live, readable};
 use crate::clock;
 use crate::cluster::ErrorKind;
 use crate::cluster::read::Read;
@@ -119,7 +119,7 @@ fn get(cx: &NativeCallContext, reference: &Reference) -> Answer<Dynamic> {
         session.trace_failure("k8s_get", since, || reference.to_string(), answer)?;
     let result = if found.is_some() { "found" } else { "absent" };
     session.trace("k8s_get", since, || object, || result);
-    Ok(found.as_ref().map(live).unwrap_or_default())
+    found.as_ref().map_or(Ok(Dynamic::UNIT), live)
 }
 
 /// Reads an object, and notes that the run did. What has no kind is absent.
@@ -141,6 +141,7 @@ pub(crate) async fn read(
         session.learn(found)?;
     }
     session.note_read(object.clone(), read.object.as_ref(), read.subscribed);
+    read.object.as_deref().map_or(Ok(()), readable)?;
     Ok((object, read.object))
 }
 
@@ -175,7 +176,6 @@ fn list(cx: &NativeCallContext, gvk: &Gvk, options: Map) -> Answer<Array> {
     for object in &read.objects {
         session.learn(object)?;
     }
-    let items = read.objects.iter().map(live).collect();
     let count = read.objects.len();
     session.trace(
         "k8s_list",
@@ -184,7 +184,7 @@ fn list(cx: &NativeCallContext, gvk: &Gvk, options: Map) -> Answer<Array> {
         || format!("{count} found"),
     );
     session.note_list(query, read.version, read.subscribed);
-    Ok(items)
+    read.objects.iter().map(live).collect()
 }
 
 fn describe(query: &ListQuery) -> String {

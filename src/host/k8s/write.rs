@@ -234,7 +234,7 @@ fn change(
     let (object, after, result) =
         session.trace_failure("k8s_patch", since, || reference.to_string(), answer)?;
     session.trace("k8s_patch", since, || object, || result);
-    Ok(live(&after))
+    live(&after)
 }
 
 fn scale(cx: &NativeCallContext, reference: &Reference, replicas: i64) -> Answer<()> {

@@ -31,13 +31,15 @@ pub(super) enum Made {
 
 impl Made {
     /// The result of the step.
-    pub(super) fn result(&self) -> Dynamic {
-        match self {
-            Self::Objects(objects, true) => objects.iter().map(live).collect::<Array>().into(),
-            Self::Objects(objects, false) => objects.first().map(live).unwrap_or_default(),
+    pub(super) fn result(&self) -> Answer<Dynamic> {
+        Ok(match self {
+            Self::Objects(objects, true) => {
+                objects.iter().map(live).collect::<Answer<Array>>()?.into()
+            }
+            Self::Objects(objects, false) => objects.first().map_or(Ok(Dynamic::UNIT), live)?,
             Self::Value(result) | Self::Stand(Stand::Done(result)) => result.clone(),
             Self::Deleted(_) | Self::Stand(_) => Dynamic::UNIT,
-        }
+        })
     }
 }
 

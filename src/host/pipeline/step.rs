@@ -105,7 +105,7 @@ impl Walk<'_> {
             Made::Stand(stand @ (Stand::Waiting(_) | Stand::Failed(_))) => return Ok(stand),
             made => made,
         };
-        let result = made.result();
+        let result = made.result()?;
         let waits = self.gates(cx, step, &made, &result)?;
         if waits.is_empty() {
             Ok(Stand::Done(result))

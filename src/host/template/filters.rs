@@ -19,7 +19,7 @@ use sha2::{Sha256, Sha512};
 use super::super::{crypto, encoding, text};
 use super::placeholders::{self, markup};
 use super::{bounds, reads};
-use crate::model::yaml;
+use crate::model::{json, yaml};
 use crate::role::template_operators::CAPTURED;
 
 type Filtered<T> = Result<T, Error>;
@@ -200,8 +200,7 @@ fn from_yaml_all(text: String) -> Filtered<Value> {
 }
 
 fn from_json(text: String) -> Filtered<Value> {
-    let parsed: Json =
-        serde_json::from_str(&text).map_err(|error| refuse(format!("not JSON: {error}")))?;
+    let parsed = json::parse(&text).map_err(|error| refuse(format!("not JSON: {error}")))?;
     Ok(Serde(parsed).into())
 }
 

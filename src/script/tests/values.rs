@@ -62,18 +62,22 @@ async fn what_json_cannot_hold_is_told_with_its_place() {
 }
 
 #[test]
-fn values_nested_too_deeply_are_refused() {
-    let mut value = Dynamic::UNIT;
-    for _ in 0..200 {
-        value = vec![value].into();
-    }
-    assert!(
-        to_value(&value)
-            .unwrap_err()
-            .problem
-            .starts_with("nested more than")
+fn values_are_written_and_read_as_deeply_as_objects_are() {
+    let nested = |levels| (0..levels).fold(Dynamic::UNIT, |value, _| vec![value].into());
+    let deep = nested(400);
+    let json = to_value(&deep).unwrap();
+    assert_eq!(
+        text(&from_json(json.to_string().as_bytes()).unwrap()),
+        json.to_string()
     );
-    assert!(from_json("[".repeat(200).as_bytes()).is_err());
+    let refused = to_value(&nested(401)).unwrap_err();
+    assert!(
+        refused.problem.starts_with("nested more than 400"),
+        "{}",
+        refused.problem
+    );
+    let refused = from_json("[".repeat(500).as_bytes()).unwrap_err();
+    assert_eq!(refused.to_string(), "nested more than 400 levels deep");
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@ use rhai::{Array, Dynamic, Identifier, Map};
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use crate::model::json;
+
 /// JSON value → script value.
 pub fn to_dynamic(value: &Value) -> Dynamic {
     match value {
@@ -26,8 +28,16 @@ pub fn to_dynamic(value: &Value) -> Dynamic {
     }
 }
 
-/// JSON text → script value, without a JSON value in between.
-pub fn from_json(text: &[u8]) -> Result<Dynamic, serde_json::Error> {
+/// JSON text → script value, without a JSON value in between unless it is nested deeply.
+pub fn from_json(text: &[u8]) -> Result<Dynamic, json::Unreadable> {
+    match read(text) {
+        Ok(value) => Ok(value),
+        Err(_) if json::is_deep(text) => json::parse_slice(text).map(|value| to_dynamic(&value)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn read(text: &[u8]) -> Result<Dynamic, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let value = Any.deserialize(&mut reader)?;
     reader.end()?;

@@ -6,9 +6,7 @@ use rhai::Dynamic;
 use serde_json::Value;
 
 use super::Error;
-
-/// Levels that a value may be nested: what reads JSON elsewhere stops at 128.
-const MAX_NESTING: usize = 128;
+use crate::model::json;
 
 /// Bytes of JSON that a value may become: four times the largest text, because escapes make it longer.
 const MAX_BYTES: usize = 64 << 20;
@@ -18,9 +16,9 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Script value → JSON value.
 pub fn to_value(value: &Dynamic) -> Result<Value, Error> {
-    let mut json = Vec::new();
-    write_json(value, &mut json)?;
-    serde_json::from_slice(&json).map_err(|error| Error {
+    let mut text = Vec::new();
+    write_json(value, &mut text)?;
+    json::parse_slice(&text).map_err(|error| Error {
         path: "value".to_owned(),
         problem: error.to_string(),
     })
@@ -55,8 +53,11 @@ impl Writer<'_> {
     }
 
     fn nested(&mut self, value: &Dynamic, depth: usize) -> Result<(), String> {
-        if depth > MAX_NESTING {
-            return Err(format!("nested more than {MAX_NESTING} deep"));
+        if depth > json::MAX_NESTING {
+            return Err(format!(
+                "nested more than {} levels deep",
+                json::MAX_NESTING
+            ));
         }
         checkpoint::tick().map_err(|interrupted| interrupted.to_string())?;
         if self.out.len() > MAX_BYTES {

@@ -29,6 +29,7 @@ pub struct Controller {
     adds: Counter,
     retries: Counter,
     rate_limited: Counter,
+    unreadable: Counter,
     queue_duration: Histogram,
     work_duration: Histogram,
     unfinished: Seconds,
@@ -73,6 +74,7 @@ impl Controller {
             adds: families.queue_adds.get_or_create_owned(&queue),
             retries: families.queue_retries.get_or_create_owned(&queue),
             rate_limited: families.rate_limited.get_or_create_owned(&label),
+            unreadable: families.unreadable.get_or_create_owned(&label),
             queue_duration: histograms.queue_duration.get_or_create_owned(&queue),
             work_duration: histograms.work_duration.get_or_create_owned(&queue),
             unfinished: families.unfinished.get_or_create_owned(&queue),
@@ -100,6 +102,11 @@ impl Controller {
     /// Counts a run that is delayed because its CR ran too often.
     pub fn rate_limited(&self) {
         self.rate_limited.inc();
+    }
+
+    /// Counts a run that ended before its role because its CR cannot be read.
+    pub fn unreadable(&self) {
+        self.unreadable.inc();
     }
 
     /// An item left the queue for a worker.

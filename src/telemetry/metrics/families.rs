@@ -89,6 +89,7 @@ pub(super) struct Families {
     pub(super) unfinished: Family<QueueLabels, Seconds>,
     pub(super) longest: Family<QueueLabels, Seconds>,
     pub(super) rate_limited: Family<ControllerLabel, Counter>,
+    pub(super) unreadable: Family<ControllerLabel, Counter>,
     pub(super) requests: Family<RequestLabels, Counter>,
     pub(super) leader: Family<NameLabel, Gauge>,
     pub(super) host_calls: Family<FunctionLabel, Counter>,
@@ -220,6 +221,11 @@ fn register_ours(registry: &mut Registry, families: &Families, histograms: &Hist
         "rate_limited_runs",
         "Runs delayed because their CR ran more often than the bound allows, per controller",
         families.rate_limited.clone(),
+    );
+    registry.register(
+        "unreadable_runs",
+        "Runs that ended before their role because their CR cannot be read, per controller",
+        families.unreadable.clone(),
     );
     registry.register(
         "host_calls",

@@ -1,0 +1,57 @@
+//! Writes that are guarded by a resource version, and that others' writes overtake.
+//!
+//! A conflict says that the version that was known is not the newest: the caches are behind, and only a
+//! read of the server tells what is there. The next attempt waits: who writes at the same time needs time to
+//! be done, and one who never is done must not be raced. After a few attempts the error goes to the run, whose
+//! backoff is longer.
+
+use std::time::Duration;
+
+use crate::backoff::Backoff;
+use crate::clock;
+
+/// Attempts at one write.
+const ATTEMPTS: u32 = 4;
+
+/// Between attempts: longer than a read and a write of someone else take.
+const BACKOFF: Backoff = Backoff {
+    initial: Duration::from_millis(50),
+    max: Duration::from_secs(1),
+    jitter: 0.5,
+};
+
+/// Counts the attempts at one guarded write.
+#[derive(Debug, Default)]
+pub struct Attempts {
+    failures: u32,
+}
+
+impl Attempts {
+    /// Waits after an attempt that was overtaken. Returns whether there is another one, which needs a
+    /// live read first.
+    pub async fn again(&mut self) -> bool {
+        self.failures += 1;
+        if self.failures >= ATTEMPTS {
+            return false;
+        }
+        clock::sleep(BACKOFF.delay(self.failures)).await;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn attempts_are_few_and_apart() {
+        let (mut attempts, mut made) = (Attempts::default(), 1);
+        let mut before = clock::now();
+        while attempts.again().await {
+            assert!(before.elapsed() >= BACKOFF.initial / 2, "attempt {made}");
+            before = clock::now();
+            made += 1;
+        }
+        assert_eq!(made, ATTEMPTS);
+    }
+}

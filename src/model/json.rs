@@ -1,0 +1,289 @@
+//! JSON of any depth up to a stated bound.
+//!
+//! `serde_json` reads 127 levels and takes what is deeper for a syntax error. Kubernetes stores thousands
+//! of levels, and whoever may create a custom resource may nest it. So what comes from outside is read
+//! here: up to [`MAX_NESTING`] levels, and what is deeper is an error of its own.
+//!
+//! The bound is one for objects and for texts. All that walks such a value (copies, compares, writes,
+//! drops it) recurses, so the bound has to fit the stacks of the threads that do.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Number, Value};
+
+/// Levels that maps and lists may be nested.
+pub const MAX_NESTING: usize = 400;
+
+/// Levels that one reader of `serde_json` takes, with some to spare.
+const LEVELS_PER_READER: usize = 100;
+
+/// Why a text cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// It is nested too deeply.
+    #[error("nested more than {MAX_NESTING} levels deep")]
+    TooDeep,
+    /// It is no JSON, or holds a number or a character that nothing here can represent.
+    #[error("{0}")]
+    Malformed(#[from] serde_json::Error),
+}
+
+/// Parses a text.
+pub fn parse(text: &str) -> Result<Value, Unreadable> {
+    let error = match serde_json::from_str(text) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    // Depth is looked at only here: almost nothing is deep.
+    match Scan::of(text.as_bytes()).levels {
+        0..LEVELS_PER_READER => Err(error.into()),
+        levels if levels > MAX_NESTING => Err(Unreadable::TooDeep),
+        _ => Ok(read(text, 0)?),
+    }
+}
+
+/// Parses bytes.
+pub fn parse_slice(bytes: &[u8]) -> Result<Value, Unreadable> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => parse(text),
+        // It names the place.
+        Err(_) => Ok(serde_json::from_slice(bytes)?),
+    }
+}
+
+/// Returns whether a text is nested deeper than other readers may read it.
+pub fn is_deep(text: &[u8]) -> bool {
+    Scan::of(text).levels >= LEVELS_PER_READER
+}
+
+/// Checks that a text parses, `outer` levels of something else around it. `text` is JSON by its grammar.
+pub fn check(text: &RawValue, outer: usize) -> Result<(), Unreadable> {
+    let scan = Scan::of(text.get().as_bytes());
+    if scan.levels + outer > MAX_NESTING {
+        return Err(Unreadable::TooDeep);
+    }
+    if scan.doubtful {
+        parse(text.get())?;
+    }
+    Ok(())
+}
+
+/// What one pass over a text finds.
+struct Scan {
+    levels: usize,
+    /// Whether it holds what the grammar takes and a reader may not: half of a surrogate pair, a number
+    /// beyond every float.
+    doubtful: bool,
+}
+
+/// Digits that no finite float needs before its point.
+const MANY_DIGITS: usize = 300;
+
+impl Scan {
+    fn of(text: &[u8]) -> Self {
+        let mut scan = Self {
+            levels: 0,
+            doubtful: false,
+        };
+        let (mut level, mut digits, mut position) = (0_usize, 0_usize, 0);
+        while let Some(byte) = text.get(position) {
+            position += 1;
+            if byte.is_ascii_digit() {
+                digits += 1;
+                scan.doubtful |= digits > MANY_DIGITS;
+                continue;
+            }
+            match byte {
+                b'e' | b'E' => scan.doubtful |= digits > 0,
+                b'{' | b'[' => {
+                    level += 1;
+                    scan.levels = scan.levels.max(level);
+                }
+                b'}' | b']' => level = level.saturating_sub(1),
+                b'"' => position = scan.string(text, position),
+                _ => {}
+            }
+            digits = 0;
+        }
+        scan
+    }
+
+    /// Passes over a string; returns where it ends.
+    fn string(&mut self, text: &[u8], mut position: usize) -> usize {
+        while let Some(byte) = text.get(position) {
+            position += 1;
+            match byte {
+                b'"' => return position,
+                b'\\' => {
+                    let escape = text.get(position..).unwrap_or_default();
+                    self.doubtful |= matches!(escape, [b'u', b'd' | b'D', ..]);
+                    position += 1;
+                }
+                _ => {}
+            }
+        }
+        position
+    }
+}
+
+fn read(text: &str, level: usize) -> Result<Value, serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = Deep(level).deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// Reads a value this many levels down; what is far down gets a reader of its own.
+#[derive(Clone, Copy)]
+struct Deep(usize);
+
+impl<'de> DeserializeSeed<'de> for Deep {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        if self.0 > 0 && self.0.is_multiple_of(LEVELS_PER_READER) {
+            let raw = <&RawValue>::deserialize(reader)?;
+            // One level on, lest it asks for a reader again.
+            return read(raw.get(), self.0 + 1).map_err(D::Error::custom);
+        }
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Deep {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        let number = Number::from_f64(value);
+        number
+            .map(Value::Number)
+            .ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Self(self.0 + 1))? {
+            list.push(item);
+        }
+        Ok(list.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            map.insert(key, entries.next_value_seed(Self(self.0 + 1))?);
+        }
+        Ok(map.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn maps(levels: usize) -> String {
+        format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels))
+    }
+
+    fn lists(levels: usize) -> String {
+        format!("{}{}", "[".repeat(levels), "]".repeat(levels))
+    }
+
+    #[test]
+    fn the_bound_is_the_same_for_maps_and_lists() {
+        for nested in [maps, lists] {
+            for levels in [1, 99, 100, 101, 127, 128, 199, 200, 201, MAX_NESTING] {
+                let text = nested(levels);
+                let value = parse(&text).unwrap();
+                assert_eq!(value.to_string(), text, "{levels}");
+            }
+            for levels in [MAX_NESTING + 1, 100_000] {
+                let refused = parse(&nested(levels)).unwrap_err();
+                assert!(matches!(refused, Unreadable::TooDeep), "{levels}");
+            }
+        }
+    }
+
+    #[test]
+    fn brackets_in_strings_are_no_levels() {
+        let text = format!(r#"{{"a\"{}":"\\"}}"#, "[{".repeat(1000));
+        assert_eq!(Scan::of(text.as_bytes()).levels, 1);
+    }
+
+    #[test]
+    fn what_is_no_json_says_so() {
+        for text in ["", "{", "[1,]", &format!("{}x", "[".repeat(200))] {
+            assert!(
+                matches!(parse(text), Err(Unreadable::Malformed(_))),
+                "{text}"
+            );
+        }
+    }
+
+    /// Texts that the grammar takes, among them those that a reader refuses.
+    fn texts() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            "-?[1-9][0-9]{0,25}([.][0-9]{1,9})?([eE][+-]?[0-9]{1,4})?",
+            r#""([a-z{}\[\]]|\\["\\nt]|\\u[0-9a-fA-F]{4}|\\u[dD][89abAB][0-9a-f]{2})*""#,
+            Just("null".to_owned()),
+            Just("true".to_owned()),
+            Just("9".repeat(400)),
+        ];
+        leaf.prop_recursive(5, 40, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4)
+                    .prop_map(|items| format!("[{}]", items.join(","))),
+                proptest::collection::vec(("[a-z]", inner), 0..4).prop_map(|entries| {
+                    let entries = entries.iter().map(|(key, item)| format!("{key:?}: {item}"));
+                    format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        /// What passes the check parses; what parses passes the check.
+        #[test]
+        fn the_check_and_the_reader_agree(text in texts(), around in 0_usize..300) {
+            let text = format!("{}{text}{}", "[".repeat(around), "]".repeat(around));
+            let raw: &RawValue = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(check(raw, 0).is_ok(), parse(&text).is_ok());
+        }
+
+        /// Both readers read the same.
+        #[test]
+        fn what_is_deep_is_read_as_what_is_not(text in texts()) {
+            let (deep, shallow) = (read(&text, 0), serde_json::from_str::<Value>(&text));
+            prop_assert_eq!(deep.ok(), shallow.ok());
+        }
+    }
+}
