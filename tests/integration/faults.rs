@@ -11,12 +11,13 @@ use kube::api::{DeleteParams, ListParams};
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use crate::harness::{Case, Operator, Proxy, Rule, SOON, eventually, throughout, trials};
+use crate::harness::{Case, Operator, Project, Proxy, Rule, SOON, eventually, throughout, trials};
 use crate::widgets::{MAKE_MAP, WATCHES, Widgets, comes_to_rest};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
         a_conflict_is_resolved,
+        a_stale_watch_and_conflicts_make_few_requests,
         a_busy_server_is_given_the_time_that_it_asks_for,
         errors_of_the_server_are_retried,
         a_lost_answer_is_found_out,
@@ -100,6 +101,41 @@ async fn a_conflict_is_resolved(case: Case) -> anyhow::Result<()> {
         .inject(Rule::on(Method::PATCH, "/status").times(3).answer(409));
     stage.converges_in_service().await?;
     assert_eq!(fault.hits(), 3);
+    Ok(())
+}
+
+/// The cache does not know that a widget is being deleted, so that each run meets a conflict.
+async fn a_stale_watch_and_conflicts_make_few_requests(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let proxy = Proxy::start(&case).await?;
+    let watches = "- {group: '{group}', version: v1, kind: Widget, role: widget, \
+                   finalizer: {name: 'example.com/ours'}}\n";
+    let project = Project::new(&case, watches)?.with_role(&case, "widget", MAKE_MAP)?;
+    let operator = Operator::of(&case, &project)
+        .through(&proxy)
+        .start()
+        .await?;
+    operator.ready().await?;
+    let refused = proxy.inject(Rule::on(Method::PATCH, "/widgets/stale[?]").answer(409));
+    let theirs = json!({"metadata": {"finalizers": ["example.com/theirs"]}, "spec": {"text": "x"}});
+    widgets.make_with("stale", theirs).await?;
+    eventually(SOON, "an attempt to put the finalizer", || async {
+        anyhow::ensure!(refused.hits() > 0, "none yet");
+        Ok(())
+    })
+    .await?;
+    proxy.silence_watches("/widgets");
+    widgets.delete("stale").await?;
+    refused.clear();
+    let sent = proxy.inject(Rule::on(Method::PATCH, "/widgets/stale[?]").delay(Duration::ZERO));
+    // The watch is back when another widget is seen; a silent one is given up after a minute.
+    widgets.make("seen", "x").await?;
+    widgets.is_done("seen").await?;
+    let attempts = sent.hits();
+    anyhow::ensure!((1..=10).contains(&attempts), "{attempts} attempts");
+    widgets
+        .merge("stale", json!({"metadata": {"finalizers": null}}))
+        .await?;
     Ok(())
 }
 

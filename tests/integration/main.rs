@@ -34,6 +34,7 @@ mod scale;
 mod status;
 #[path = "../steps/mod.rs"]
 mod steps;
+mod unreadable;
 mod widgets;
 
 use std::process::ExitCode;
@@ -65,5 +66,6 @@ fn main() -> ExitCode {
         role_run::tests(),
         scale::tests(),
         status::tests(),
+        unreadable::tests(),
     ])
 }
