@@ -9,7 +9,7 @@ use super::queue::Key;
 use super::{Shared, child_change};
 use crate::clock;
 use crate::cluster::watch::Change;
-use crate::model::{ObjectRef, Outcome};
+use crate::model::{ObjectRef, Outcome, Redactor};
 use crate::reconcile::{Report, Subscription};
 
 impl Fight {
@@ -93,6 +93,7 @@ impl Shared {
             Some(Loss { field, .. }) => format!("{child}: {times}: {field} is also set by others"),
             None => format!("{child}: {times}, though nothing else changed"),
         };
+        let message = Redactor::new(&report.cr).public(&message);
         Some(Outcome::Fighting { message })
     }
 }

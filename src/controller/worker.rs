@@ -8,7 +8,7 @@ use super::kinds::Served;
 use super::period;
 use super::queue::{Key, Slot, Then, Work};
 use super::seen::Seen;
-use crate::model::{Object, Outcome, Reason};
+use crate::model::{Object, Outcome, Reason, Redactor};
 use crate::reconcile::{self, Input, Mode, Report, Subscription};
 use crate::telemetry::metrics::Ending;
 
@@ -68,6 +68,7 @@ impl Shared {
             work.reason
         );
         tracing::warn!(object = %cr.object_ref(), reason = %work.reason, bound = runs, "runs are delayed");
+        let note = Redactor::default().public(&note);
         self.context.events.warn(cr, "RateLimited", note);
     }
 
@@ -154,6 +155,7 @@ impl Shared {
                 "{}: {:?} is no duration like 1m30s: ignored",
                 bad.key, bad.value
             );
+            let note = Redactor::new(&report.cr).public(&note);
             self.context.events.warn(&report.cr, "BadAnnotation", note);
         }
         let period = every.map(|every| (period::spread(every), Reason::Period));

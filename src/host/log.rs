@@ -132,14 +132,13 @@ fn print<T: Variant + Clone>(module: &mut Module) {
 fn say(cx: &NativeCallContext, level: Level, message: &Dynamic, values: Option<Map>) -> Answer<()> {
     let session = Session::of(cx)?;
     let setup = &session.setup;
-    let redact = |text: &str| setup.redactor.text(text).into_owned();
-    let message = redact(&message.to_string());
+    let message = setup.redactor.public(message);
     let values = match values {
         None => None,
         Some(values) => {
             let mut values = arguments::json(&values.into())?;
             setup.redactor.value(&mut values);
-            Some(values.to_string())
+            Some(setup.redactor.public(&values))
         }
     };
     let values = values.as_deref();

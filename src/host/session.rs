@@ -15,8 +15,8 @@ use crate::apply::{self, Action, Actions, Applied, Memory, Obstacle, Owner};
 use crate::clock::{self, Clock, Instant};
 use crate::cluster::request::{ListQuery, WriteOptions};
 use crate::cluster::{Cluster, ErrorKind};
-use crate::model::condition::Condition;
-use crate::model::redact::Redactor;
+use crate::model::condition::Status;
+use crate::model::redact::{PublicText, Redactor};
 use crate::model::{Object, ObjectRef};
 use crate::role::{Role, Roles};
 use crate::script::{self, HostError, Run, Variables, value};
@@ -82,7 +82,7 @@ pub struct Gathered {
     /// `set_status`, merged: a merge patch, where null removes.
     pub status: Map<String, Value>,
     /// `set_condition`, the last of each type.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<RoleCondition>,
     /// `event`.
     pub events: Vec<Event>,
     /// `requeue`, the earliest.
@@ -120,6 +120,19 @@ pub enum Read {
     List(ListQuery, u64),
 }
 
+/// A condition that a role asked for, with what it may hold of Secrets: the run may yet learn them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleCondition {
+    /// Its type.
+    pub kind: String,
+    /// Whether it holds.
+    pub status: Status,
+    /// One `CamelCase` word.
+    pub reason: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
 /// An Event that a role asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -152,9 +165,9 @@ pub struct Call {
     /// The function.
     pub function: &'static str,
     /// What it was about.
-    pub object: String,
+    pub object: PublicText,
     /// What came of it.
-    pub result: String,
+    pub result: PublicText,
 }
 
 /// How a host function ends a run ([`crate::script::end`]).
@@ -271,13 +284,13 @@ impl Session {
         if !self.setup.trace {
             return;
         }
-        let redact = |text: String| shortened(self.setup.redactor.text(&text).into_owned());
+        let redactor = &self.setup.redactor;
         let call = Call {
             at: since.duration_since(self.started),
             took: since.elapsed(),
             function,
-            object: redact(object().to_string()),
-            result: redact(result().to_string()),
+            object: redactor.public(&object().to_string()).shorten(TRACED),
+            result: redactor.public(&result().to_string()).shorten(TRACED),
         };
         self.gathered.lock().trace.push(call);
     }
@@ -394,20 +407,6 @@ impl Session {
 /// Bytes of a text that a trace shows: enough for a message, and ten thousand of them fit.
 const TRACED: usize = 4_096;
 
-/// A text as a trace shows it, with a note where it is cut.
-fn shortened(mut text: String) -> String {
-    if text.len() > TRACED {
-        let end = text.floor_char_boundary(TRACED);
-        let left_out = text.len() - end;
-        text.truncate(end);
-        text += "… (";
-        text += &left_out.to_string();
-        text += " bytes more)";
-        text.shrink_to_fit();
-    }
-    text
-}
-
 /// Returns a live object as scripts see it. Costs a parse.
 pub(super) fn live(object: &Arc<Object>) -> Answer<Dynamic> {
     readable(object)?;
@@ -426,16 +425,4 @@ pub(super) fn readable(object: &Object) -> Result<(), HostError> {
 fn unreadable(object: &Object, why: &dyn std::fmt::Display) -> HostError {
     let message = format!("cannot read {}: {why}", object.object_ref());
     HostError::new(ErrorKind::Malformed.as_str(), message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_text_is_shortened_with_a_note() {
-        assert_eq!(shortened("short".to_owned()), "short");
-        let text = shortened(format!("{}é{}", "x".repeat(TRACED - 1), "y".repeat(100)));
-        assert!(text.ends_with("x… (102 bytes more)"), "{text}");
-    }
 }

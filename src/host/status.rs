@@ -4,9 +4,9 @@ use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Dynamic, Map, NativeCallContext};
 use serde_json::Value;
 
-use super::session::{Event, Session};
+use super::session::{Event, RoleCondition, Session};
 use super::{Answer, arguments, invalid};
-use crate::model::condition::{Condition, Status};
+use crate::model::condition::Status;
 
 /// Longer words are cut by the server's own rules for conditions.
 const LONGEST_REASON: usize = 1024;
@@ -98,12 +98,12 @@ pub(super) fn condition(
     status: &Dynamic,
     (reason, message): (&str, &str),
 ) -> Answer<()> {
-    let condition = Condition::new(
-        checked_type(kind)?,
-        status_of(status)?,
-        checked_reason("set_condition", reason)?,
-        message,
-    );
+    let condition = RoleCondition {
+        kind: checked_type(kind)?,
+        status: status_of(status)?,
+        reason: checked_reason("set_condition", reason)?,
+        message: message.to_owned(),
+    };
     let session = Session::of(cx)?;
     let mut gathered = session.gathered();
     gathered

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::PublicText;
 use crate::role::pipeline::Place;
 
 /// What one step of a pipeline came to.
@@ -28,7 +29,7 @@ pub struct Step {
     /// How it stands.
     pub state: State,
     /// What it waits for, why it failed, which steps hold it up; else empty.
-    pub message: String,
+    pub message: PublicText,
     /// When it began, from the beginning of the run.
     pub at: Duration,
     /// How long it took, the steps in it included.

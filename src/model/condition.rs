@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use super::PublicText;
+
 /// Whether a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -56,9 +58,9 @@ pub struct Condition {
     /// Whether it holds.
     pub status: Status,
     /// One CamelCase word for machines.
-    pub reason: String,
+    pub reason: PublicText,
     /// A sentence for people.
-    pub message: String,
+    pub message: PublicText,
     /// Further fields. They are written when something else changes too, and never alone.
     pub details: Map<String, Value>,
 }
@@ -68,8 +70,8 @@ impl Condition {
     pub fn new(
         kind: impl Into<String>,
         status: Status,
-        reason: impl Into<String>,
-        message: impl Into<String>,
+        reason: impl Into<PublicText>,
+        message: impl Into<PublicText>,
     ) -> Self {
         Self {
             kind: kind.into(),
@@ -94,8 +96,8 @@ impl Condition {
         let mut entry = Map::new();
         entry.insert("type".into(), self.kind.as_str().into());
         entry.insert("status".into(), self.status.as_str().into());
-        entry.insert("reason".into(), self.reason.as_str().into());
-        entry.insert("message".into(), self.message.as_str().into());
+        entry.insert("reason".into(), (*self.reason).into());
+        entry.insert("message".into(), (*self.message).into());
         let time = kept_time.map_or_else(|| stamp.now.into(), Value::clone);
         entry.insert("lastTransitionTime".into(), time);
         if let Some(generation) = stamp.generation {
@@ -163,7 +165,7 @@ mod tests {
         generation: Some(2),
     };
 
-    fn ready(status: Status, reason: &str) -> Condition {
+    fn ready(status: Status, reason: &'static str) -> Condition {
         Condition::new("Ready", status, reason, "")
     }
 

@@ -33,4 +33,4 @@ pub use outcome::Outcome;
 pub use parsed::Parsed;
 pub use problem::Problem;
 pub use reason::Reason;
-pub use redact::Redactor;
+pub use redact::{PublicText, Redactor};

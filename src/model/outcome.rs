@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::PublicText;
+
 /// How a run ended; what the controller, the status and the exit code follow from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
@@ -10,24 +12,24 @@ pub enum Outcome {
     /// The script waits for an object; the run resumes when that changes (product H2).
     Waiting {
         /// On what, for people: object and state.
-        on: String,
+        on: PublicText,
     },
     /// A retryable failure: backoff, then again.
     Failed {
         /// The failure, for people: script:line, object, message.
-        message: String,
+        message: PublicText,
         /// Not before this time, where the server said so (Retry-After).
         after: Option<Duration>,
     },
     /// `fail(message)`: no retry of its own.
     Stalled {
         /// The author's words, with script:line.
-        message: String,
+        message: PublicText,
     },
     /// The loop detector spoke (product C5).
     Fighting {
         /// Child, field and the other manager.
-        message: String,
+        message: PublicText,
     },
     /// The run was cancelled: a newer generation, shutdown, or the CR vanished.
     Cancelled,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::apply::diff::{self, Verb};
 use crate::host::session::Write;
-use crate::model::{ObjectRef, Redactor};
+use crate::model::{Object, ObjectRef, PublicText, Redactor};
 
 /// What a run changed about an object, or a plan would.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct Change {
     /// What becomes of it.
     pub verb: Verb,
     /// The difference, as unified diff; no secret is in it.
-    pub diff: String,
+    pub diff: PublicText,
     /// The step that made it, by its path; none for scripts and what is pruned.
     pub step: Option<String>,
 }
@@ -38,14 +38,24 @@ pub(super) fn of_writes(writes: &[Write], redactor: &Redactor) -> (Vec<Change>, 
         .filter_map(|(index, object)| Some((index, *by_object.get(object)?)));
     ends.filter_map(|(index, (first, last))| {
         let (before, after) = (first.before.as_deref(), last.after.as_deref());
-        let diff = diff::unified(before, after);
         let change = Change {
             object: first.object.clone(),
             verb: diff::verb(before, after)?,
-            diff: redactor.text(&diff).into_owned(),
+            diff: shown(before, after, redactor),
             step: None,
         };
         Some((change, index))
     })
     .unzip()
+}
+
+/// The difference between two states of an object. Secrets are masked before the diff breaks them into
+/// lines, and what the masks do not cover after it.
+fn shown(before: Option<&Object>, after: Option<&Object>, redactor: &Redactor) -> PublicText {
+    let (old, new) = (before.map(Object::value), after.map(Object::value));
+    let (mut old, mut new) = (old.unwrap_or_default(), new.unwrap_or_default());
+    redactor.states(&mut old, &mut new);
+    let masked = |object: Option<&Object>, tree| Object::from_value(&object?.gvk, tree).ok();
+    let (old, new) = (masked(before, &old), masked(after, &new));
+    redactor.public(&diff::unified(old.as_ref(), new.as_ref()))
 }

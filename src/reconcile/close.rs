@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::conditions::{self, Situation, Tally};
-use super::ending::{End, masked};
+use super::ending::End;
 use super::events::Event;
 use super::prune::enumerate;
 use super::report::{History, Report};
@@ -16,7 +16,7 @@ use super::status::{self, Own, Wanted, Written};
 use super::{Mode, change, ownership, steps};
 use crate::model::condition::{Condition, Stamp};
 use crate::model::owner::field_manager;
-use crate::model::{Outcome, Reason};
+use crate::model::{Outcome, PublicText, Reason};
 use crate::{clock, cluster};
 
 /// The floor of a requeue: a role that asks for the next run at once would run without end.
@@ -30,7 +30,7 @@ impl Run<'_> {
             waits,
             gone,
         } = end;
-        self.report.outcome = masked(outcome, &self.redactor);
+        self.report.outcome = outcome;
         self.report.waits = waits;
         // A deletion run that is done has let go: there is nobody to write to any more.
         self.report.gone = gone || self.finalizing && self.report.outcome == Outcome::Done;
@@ -81,7 +81,7 @@ impl Run<'_> {
         let situation = Situation {
             outcome: &outcome,
             finalizing: self.finalizing,
-            role: &self.input.watch.role,
+            role: &self.redactor.public(&self.input.watch.role),
             tally: &tally,
         };
         let manages = self.input.watch.manage_status && !self.gathered.partial;
@@ -119,14 +119,17 @@ impl Run<'_> {
         match self.send_status(&wanted).await {
             Ok(Some(written)) => self.note_written(written, history),
             Ok(None) => {}
-            Err(error) => {
-                let end = End::of_cluster("cannot write the status", &error, self.finalizing);
-                if let Outcome::Failed { message, .. } = &end.outcome {
-                    tracing::error!(error = message, "status not written");
-                }
-                self.report.outcome = masked(end.outcome, &self.redactor);
-            }
+            Err(error) => self.report_unwritten(&error),
         }
+    }
+
+    fn report_unwritten(&mut self, error: &cluster::Error) {
+        let what = "cannot write the status";
+        let end = End::of_cluster(what, error, self.finalizing, &self.redactor);
+        if let Outcome::Failed { message, .. } = &end.outcome {
+            tracing::error!(error = %message, "status not written");
+        }
+        self.report.outcome = end.outcome;
     }
 
     /// A CRD may have gained a field that it lacked: these runs are rare enough to try.
@@ -148,7 +151,7 @@ impl Run<'_> {
             if self.context.told.first(&note) {
                 tracing::warn!(kind, "no status subresource");
             }
-            self.report.notes.push(note);
+            self.report.notes.push(self.redactor.public(&note));
             return Ok(None);
         }
         match self.cluster.cached(&self.cr.object_ref()) {
@@ -192,7 +195,7 @@ impl Run<'_> {
                 let kind = self.cr.gvk.kind_group();
                 for path in dropped {
                     let note = format!("the server dropped {path}: the CRD of {kind} lacks it");
-                    self.tell_dropped(note, history);
+                    self.tell_dropped(&note, history);
                 }
                 history.dropped = all_dropped;
             }
@@ -202,13 +205,14 @@ impl Run<'_> {
             }
         }
         for (object, path) in std::mem::take(&mut self.gathered.dropped) {
-            self.tell_dropped(format!("the server dropped {path} of {object}"), history);
+            self.tell_dropped(&format!("the server dropped {path} of {object}"), history);
         }
     }
 
-    fn tell_dropped(&mut self, note: String, history: &mut History) {
+    fn tell_dropped(&mut self, note: &str, history: &mut History) {
+        let note = self.redactor.public(note);
         if history.told.insert(note.clone()) {
-            tracing::warn!(note, "field dropped");
+            tracing::warn!(%note, "field dropped");
             self.send(Event::warning(&self.cr, "FieldDropped", note.clone()));
         }
         self.report.notes.push(note);
@@ -231,11 +235,21 @@ impl Run<'_> {
                 Condition::new(
                     condition.kind.clone(),
                     condition.status,
-                    self.redactor.text(&condition.reason),
-                    self.redactor.text(&condition.message),
+                    self.public_reason(&condition.reason),
+                    self.redactor.public(&condition.message),
                 )
             })
             .collect()
+    }
+
+    /// A reason without secrets that is still one word, which the server insists on.
+    fn public_reason(&self, reason: &str) -> PublicText {
+        let public = self.redactor.public(reason);
+        if public == *reason {
+            public
+        } else {
+            "Redacted".into()
+        }
     }
 
     fn tally(&self) -> Tally {
@@ -258,9 +272,11 @@ impl Run<'_> {
         let cr = &*self.cr;
         match &self.report.outcome {
             Outcome::Failed { message, .. } | Outcome::Stalled { message } => {
-                self.send(Event::warning(cr, "Failed", message));
+                self.send(Event::warning(cr, "Failed", message.clone()));
             }
-            Outcome::Fighting { message } => self.send(Event::warning(cr, "Stalled", message)),
+            Outcome::Fighting { message } => {
+                self.send(Event::warning(cr, "Stalled", message.clone()));
+            }
             Outcome::Done if failed_before && !self.finalizing => {
                 self.send(Event::normal(
                     cr,
@@ -277,11 +293,13 @@ impl Run<'_> {
         if !self.gathered.adopted.is_empty() {
             let names = enumerate(&self.gathered.adopted);
             let note = format!("adopted objects that it did not own: {names}");
+            let note = self.redactor.public(&note);
             self.send(Event::normal(&self.cr, "Adopted", note));
         }
         for event in std::mem::take(&mut self.gathered.events) {
-            let told = Event::normal(&self.cr, "", event.message);
-            let reason = self.redactor.text(&event.reason).into_owned().into();
+            let message = self.redactor.public(&event.message);
+            let told = Event::normal(&self.cr, "", message);
+            let reason = self.public_reason(&event.reason);
             self.send(Event {
                 warning: event.warning,
                 reason,
@@ -294,7 +312,7 @@ impl Run<'_> {
             if self.context.told.first(&note) {
                 tracing::warn!(kind, "read is no subscription");
             }
-            self.report.notes.push(note);
+            self.report.notes.push(self.redactor.public(&note));
         }
         if self.gathered.unreachable && self.input.mode != Mode::Operator {
             self.report.notes.push(
@@ -316,6 +334,7 @@ impl Run<'_> {
             report.changes = changes;
             if !self.cr.uid.is_empty() {
                 report.status = self.cr.value()["status"].clone();
+                self.redactor.value(&mut report.status);
             }
         }
         report.cr = self.cr.into_object();

@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::Outcome;
 use crate::model::condition::{self, Condition, Status};
+use crate::model::{Outcome, PublicText};
 use crate::watches::Conditions;
 
 /// Types of the `standard` style.
@@ -22,7 +22,7 @@ pub(super) struct Situation<'a> {
     /// Whether it was a deletion run.
     pub(super) finalizing: bool,
     /// The role that ran.
-    pub(super) role: &'a str,
+    pub(super) role: &'a PublicText,
     /// What it did.
     pub(super) tally: &'a Tally,
 }
@@ -104,7 +104,11 @@ fn standard(situation: &Situation<'_>) -> Vec<Change> {
                 "Ready",
                 Status::True,
                 "Reconciled",
-                format!("role {} ran to its end", situation.role),
+                PublicText::concat([
+                    "role ".into(),
+                    situation.role.clone(),
+                    " ran to its end".into(),
+                ]),
             ),
             Change::Clear("Reconciling"),
             Change::Clear("Stalled"),
@@ -116,14 +120,14 @@ fn standard(situation: &Situation<'_>) -> Vec<Change> {
                 "Waiting"
             };
             vec![
-                set("Ready", Status::False, reason, on),
-                set("Reconciling", Status::True, reason, on),
+                set("Ready", Status::False, reason, on.clone()),
+                set("Reconciling", Status::True, reason, on.clone()),
                 Change::Clear("Stalled"),
             ]
         }
         Outcome::Failed { message, .. } => vec![
-            set("Ready", Status::False, "Failed", message),
-            set("Reconciling", Status::True, "Retrying", message),
+            set("Ready", Status::False, "Failed", message.clone()),
+            set("Reconciling", Status::True, "Retrying", message.clone()),
             Change::Clear("Stalled"),
         ],
         Outcome::Stalled { message } => stalled("Failed", message),
@@ -132,11 +136,11 @@ fn standard(situation: &Situation<'_>) -> Vec<Change> {
     }
 }
 
-fn stalled(reason: &str, message: &str) -> Vec<Change> {
+fn stalled(reason: &'static str, message: &PublicText) -> Vec<Change> {
     vec![
-        set("Ready", Status::False, reason, message),
+        set("Ready", Status::False, reason, message.clone()),
         Change::Clear("Reconciling"),
-        set("Stalled", Status::True, reason, message),
+        set("Stalled", Status::True, reason, message.clone()),
     ]
 }
 
@@ -164,7 +168,7 @@ fn ansible(situation: &Situation<'_>) -> Vec<Change> {
                 "Running",
                 Status::True,
                 "Running",
-                format!("Running reconciliation: {on}"),
+                PublicText::concat(["Running reconciliation: ".into(), on.clone()]),
             ),
             set("Successful", Status::False, "", ""),
             set("Failure", Status::False, "", ""),
@@ -179,7 +183,8 @@ fn ansible(situation: &Situation<'_>) -> Vec<Change> {
                 "Running reconciliation",
             ),
             set("Successful", Status::False, "", ""),
-            set("Failure", Status::True, "Failed", message).detailed("ansibleResult", result),
+            set("Failure", Status::True, "Failed", message.clone())
+                .detailed("ansibleResult", result),
         ],
         Outcome::Cancelled => Vec::new(),
     }
@@ -202,18 +207,9 @@ fn ansible_result(tally: &Tally) -> Value {
 /// `metav1.Condition` bounds a message at 32 KiB, and a person's patience ends before that.
 const MAX_MESSAGE: usize = 2048;
 
-fn set(kind: &str, status: Status, reason: &str, message: impl AsRef<str>) -> Change {
-    let message = shorten(message.as_ref(), MAX_MESSAGE);
+fn set(kind: &str, status: Status, reason: &'static str, message: impl Into<PublicText>) -> Change {
+    let message = message.into().shorten(MAX_MESSAGE);
     Change::Set(Condition::new(kind, status, reason, message))
-}
-
-/// The text, cut at a character and marked as cut if it is longer than `max` bytes.
-pub(super) fn shorten(text: &str, max: usize) -> String {
-    if text.len() <= max {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(max.saturating_sub('…'.len_utf8()));
-    format!("{}…", &text[..end])
 }
 
 impl Change {
@@ -256,7 +252,7 @@ mod tests {
         let situation = Situation {
             outcome,
             finalizing,
-            role: "web",
+            role: &"web".into(),
             tally: &tally,
         };
         lines(&at_end(style, &situation))
@@ -272,7 +268,7 @@ mod tests {
 
     #[test]
     fn standard_is_what_kstatus_reads() {
-        let no = || String::from("no");
+        let no = || PublicText::from("no");
         let stalled = Outcome::Stalled { message: no() };
         let fighting = Outcome::Fighting { message: no() };
         let waits = "Ready=False Waiting, Reconciling=True Waiting, -Stalled";
@@ -341,7 +337,7 @@ mod tests {
             let situation = Situation {
                 outcome: &outcome,
                 finalizing: false,
-                role: "web",
+                role: &"web".into(),
                 tally: &tally,
             };
             let mut list = Vec::new();
@@ -360,11 +356,5 @@ mod tests {
                 "{style:?} {outcome:?}"
             );
         }
-    }
-
-    #[test]
-    fn long_messages_are_cut_between_characters() {
-        assert_eq!(shorten("short", 5), "short");
-        assert_eq!(shorten("ääää", 7), "ää…");
     }
 }

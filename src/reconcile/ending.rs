@@ -45,11 +45,11 @@ impl End {
     }
 
     /// Of a script that failed.
-    pub(super) fn of_script(error: &script::Error, finalizing: bool) -> Self {
-        let message = || error.to_string();
+    pub(super) fn of_script(error: &script::Error, finalizing: bool, redactor: &Redactor) -> Self {
+        let message = || redactor.public(error);
         match &error.kind {
             Kind::Ended(ending) => match ending.downcast_ref::<Ending>() {
-                Some(ending) => Self::of_ending(ending, error),
+                Some(ending) => Self::of_ending(ending, error, redactor),
                 None => Outcome::Failed {
                     message: message(),
                     after: None,
@@ -75,10 +75,10 @@ impl End {
         }
     }
 
-    fn of_ending(ending: &Ending, error: &script::Error) -> Self {
+    fn of_ending(ending: &Ending, error: &script::Error, redactor: &Redactor) -> Self {
         match ending {
             Ending::Waiting { on, objects } => {
-                let on = on.clone();
+                let on = redactor.public(on);
                 Self {
                     waits: objects.clone(),
                     ..Outcome::Waiting { on }.into()
@@ -86,8 +86,8 @@ impl End {
             }
             Ending::Failed(message) => {
                 let message = match error.place() {
-                    Some(place) => format!("{place}: {message}"),
-                    None => message.clone(),
+                    Some(place) => redactor.public(&format!("{place}: {message}")),
+                    None => redactor.public(message),
                 };
                 Outcome::Stalled { message }.into()
             }
@@ -96,11 +96,11 @@ impl End {
                 terminal: true,
                 ..
             } => {
-                let message = message.clone();
+                let message = redactor.public(message);
                 Outcome::Stalled { message }.into()
             }
             Ending::Broken { message, after, .. } => {
-                let (message, after) = (message.clone(), *after);
+                let (message, after) = (redactor.public(message), *after);
                 Outcome::Failed { message, after }.into()
             }
             Ending::Gone => Self::gone(),
@@ -108,12 +108,17 @@ impl End {
     }
 
     /// Of something that the runtime itself could not do.
-    pub(super) fn of_cluster(what: &str, error: &cluster::Error, finalizing: bool) -> Self {
+    pub(super) fn of_cluster(
+        what: &str,
+        error: &cluster::Error,
+        finalizing: bool,
+        redactor: &Redactor,
+    ) -> Self {
         match error.kind {
             cluster::ErrorKind::NamespaceTerminating => namespace_terminates(finalizing).into(),
             cluster::ErrorKind::Cancelled => Outcome::Cancelled.into(),
             _ => {
-                let message = format!("{what}: {error}");
+                let message = redactor.public(&format!("{what}: {error}"));
                 Outcome::Failed {
                     message,
                     after: error.after,
@@ -124,29 +129,22 @@ impl End {
     }
 
     /// The same of what `apply` could not do for the runtime.
-    pub(super) fn of_apply(what: &str, error: &apply::Error, finalizing: bool) -> Self {
+    pub(super) fn of_apply(
+        what: &str,
+        error: &apply::Error,
+        finalizing: bool,
+        redactor: &Redactor,
+    ) -> Self {
         match error {
-            apply::Error::Cluster(error) => Self::of_cluster(what, error, finalizing),
+            apply::Error::Cluster(error) => Self::of_cluster(what, error, finalizing, redactor),
             apply::Error::OwnerGone { .. } => Self::gone(),
             error => Outcome::Failed {
-                message: format!("{what}: {error}"),
+                message: redactor.public(&format!("{what}: {error}")),
                 after: None,
             }
             .into(),
         }
     }
-}
-
-/// The outcome without secrets.
-pub(super) fn masked(mut outcome: Outcome, redactor: &Redactor) -> Outcome {
-    match &mut outcome {
-        Outcome::Waiting { on: text }
-        | Outcome::Failed { message: text, .. }
-        | Outcome::Stalled { message: text }
-        | Outcome::Fighting { message: text } => *text = redactor.text(text).into_owned(),
-        Outcome::Done | Outcome::Cancelled => {}
-    }
-    outcome
 }
 
 /// Nothing can be made any more in a namespace that goes; a deletion run has nothing left to do there,
@@ -187,7 +185,7 @@ mod tests {
     }
 
     fn end(kind: Kind, finalizing: bool) -> End {
-        End::of_script(&failed(kind), finalizing)
+        End::of_script(&failed(kind), finalizing, &Redactor::default())
     }
 
     #[test]
@@ -229,18 +227,17 @@ mod tests {
     fn no_outcome_gives_a_secret_away() {
         let redactor = Redactor::default();
         redactor.add("hunter22");
-        let text = || "no hunter22".to_owned();
-        for outcome in [
-            Outcome::Waiting { on: text() },
-            Outcome::Failed {
-                message: text(),
-                after: None,
-            },
-            Outcome::Stalled { message: text() },
-            Outcome::Fighting { message: text() },
+        for kind in [
+            Kind::Runtime,
+            Kind::Ended(Arc::new(Ending::Failed("no hunter22".into()))),
+            Kind::Host(Box::new(HostError::new("invalid", "no hunter22"))),
         ] {
-            let shown = format!("{:?}", masked(outcome, &redactor));
-            assert!(shown.contains("no [redacted]"), "{shown}");
+            let end = End::of_script(&failed(kind), false, &redactor);
+            let shown = end.outcome.message().unwrap();
+            assert!(
+                shown.contains("[redacted]") && !shown.contains("hunter22"),
+                "{shown}"
+            );
         }
     }
 

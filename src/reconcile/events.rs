@@ -6,7 +6,6 @@
 
 mod book;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,11 +15,10 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
 use self::book::{Book, Series, Verdict};
-use super::conditions::shorten;
 use crate::clock::{self, Clock};
 use crate::cluster::request::{PatchKind, WriteOptions};
 use crate::cluster::{Cluster, Error, ErrorKind};
-use crate::model::{Gvk, Object, ObjectRef};
+use crate::model::{Gvk, Object, ObjectRef, PublicText};
 
 /// Who the Events are from.
 const CONTROLLER: &str = "rhai-operator";
@@ -43,14 +41,14 @@ pub(super) struct Event {
     /// Whether it is a Warning, else Normal.
     pub(super) warning: bool,
     /// One CamelCase word.
-    pub(super) reason: Cow<'static, str>,
+    pub(super) reason: PublicText,
     /// For people.
-    pub(super) note: String,
+    pub(super) note: PublicText,
 }
 
 impl Event {
     /// Good news about a custom resource.
-    pub(super) fn normal(cr: &Object, reason: &'static str, note: impl Into<String>) -> Self {
+    pub(super) fn normal(cr: &Object, reason: &'static str, note: impl Into<PublicText>) -> Self {
         Self {
             regarding: cr.object_ref(),
             uid: cr.uid.clone(),
@@ -61,7 +59,7 @@ impl Event {
     }
 
     /// Bad news about a custom resource.
-    pub(super) fn warning(cr: &Object, reason: &'static str, note: impl Into<String>) -> Self {
+    pub(super) fn warning(cr: &Object, reason: &'static str, note: impl Into<PublicText>) -> Self {
         Self {
             warning: true,
             ..Self::normal(cr, reason, note)
@@ -119,7 +117,7 @@ impl Recorder {
     }
 
     /// Warns about a custom resource.
-    pub fn warn(&self, cr: &Object, reason: &'static str, note: impl Into<String>) {
+    pub fn warn(&self, cr: &Object, reason: &'static str, note: impl Into<PublicText>) {
         self.send(Event::warning(cr, reason, note));
     }
 
@@ -143,7 +141,8 @@ impl fmt::Debug for Recorder {
 fn instance() -> Arc<str> {
     let name = |key| std::env::var(key).ok().filter(|name| !name.is_empty());
     let name = name("POD_NAME").or_else(|| name("HOSTNAME"));
-    shorten(name.as_deref().unwrap_or(CONTROLLER), MAX_REASON).into()
+    let name = name.as_deref().unwrap_or(CONTROLLER);
+    name[..name.floor_char_boundary(MAX_REASON)].into()
 }
 
 struct Sender {
@@ -241,8 +240,8 @@ impl Sender {
             "reportingInstance": &*self.instance,
             "action": "Reconcile",
             "type": if *warning { "Warning" } else { "Normal" },
-            "reason": shorten(reason, MAX_REASON),
-            "note": shorten(note, MAX_NOTE),
+            "reason": reason.clone().shorten(MAX_REASON),
+            "note": note.clone().shorten(MAX_NOTE),
             "regarding": {
                 "apiVersion": regarding.gvk.api_version(),
                 "kind": &*regarding.gvk.kind,

@@ -26,7 +26,8 @@ impl Run<'_> {
     ) -> End {
         if let Some(why) = &self.cr.unreadable {
             let message = format!("cannot read the custom resource: {why}");
-            tracing::error!(error = message, "role not run");
+            let message = self.redactor.public(&message);
+            tracing::error!(error = %message, "role not run");
             return Outcome::Stalled { message }.into();
         }
         let timeout = self.input.watch.timeout;
@@ -47,17 +48,18 @@ impl Run<'_> {
         self.gathered = std::mem::take(&mut *session.gathered());
         if !self.redactor.is_ready() {
             // It may take a second, and the threads of the runtime serve other runs.
-            let redactor = self.redactor.clone();
-            let prepared = tokio::task::spawn_blocking(move || redactor.prepare());
+            let redactor = &self.redactor;
+            let shared = redactor.clone();
+            let prepared = tokio::task::spawn_blocking(move || shared.prepare());
             if let Err(error) = prepared.await {
-                tracing::error!(%error, "cannot prepare redaction");
+                tracing::error!(error = %redactor.public(&error), "cannot prepare redaction");
             }
         }
         match result {
             Ok(_) => Outcome::Done.into(),
             Err(error) => {
                 self.report.limit = error.limit();
-                let end = End::of_script(&error, self.finalizing);
+                let end = End::of_script(&error, self.finalizing, &self.redactor);
                 // Nothing is wrong with what waits, e.g. with what is in a namespace that goes.
                 if !matches!(end.outcome, Outcome::Waiting { .. }) {
                     log(&error, &self.redactor);
@@ -96,6 +98,6 @@ impl Run<'_> {
 fn log(error: &script::Error, redactor: &Redactor) {
     if !matches!(error.kind, Kind::Ended(_) | Kind::Cancelled) {
         let text = format!("{error:#}");
-        tracing::error!(error = %redactor.text(&text), "script failed");
+        tracing::error!(error = %redactor.public(&text), "script failed");
     }
 }

@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn only_orphan_gives_up_and_only_when_the_time_is_over() {
         let failed = Outcome::Failed {
-            message: String::new(),
+            message: "".into(),
             after: None,
         };
         let over = Some(Duration::ZERO);

@@ -32,13 +32,19 @@ pub(super) async fn prune(run: &mut Run<'_>) -> Option<End> {
     if !run.report.pruned.is_empty() {
         let names = enumerate(&run.report.pruned);
         let note = format!("deleted what the role no longer applies: {names}");
+        let note = run.redactor.public(&note);
         run.send(Event::normal(&run.cr, "Pruned", note));
     }
     if let Some(end) = forget_gone(run).await {
         return Some(end);
     }
     let (object, error) = failed.first()?;
-    let end = End::of_apply(&format!("cannot prune {object}"), error, false);
+    let end = End::of_apply(
+        &format!("cannot prune {object}"),
+        error,
+        false,
+        &run.redactor,
+    );
     (end.outcome != Outcome::Done).then_some(end)
 }
 
@@ -64,6 +70,7 @@ async fn forget_gone(run: &mut Run<'_>) -> Option<End> {
             "cannot update the list of children",
             &error,
             false,
+            &run.redactor,
         )),
     }
 }
@@ -82,10 +89,12 @@ async fn sweep(run: &Run<'_>) -> Result<(), Option<End>> {
             "cannot look for children",
             &error,
             false,
+            &run.redactor,
         )));
     }
     // Trying again would not help, and a role that has done its work is not to fail for it.
     if run.context.told.first("cannot look for children") {
+        let error = run.redactor.public(&error);
         tracing::warn!(%error, "nothing is pruned: cannot look for children");
     }
     Err(None)

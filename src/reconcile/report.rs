@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Call, Change, Step, Subscription};
 use crate::apply::Actions;
-use crate::model::{Object, ObjectRef, Outcome};
+use crate::model::{Object, ObjectRef, Outcome, PublicText};
 
 /// What a run came to; all that anyone may want to know about it.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ pub struct Report {
     /// How often the script called each host function that reaches out.
     pub calls: BTreeMap<&'static str, usize>,
     /// What people should know, e.g. fields that the server dropped.
-    pub notes: Vec<String>,
+    pub notes: Vec<PublicText>,
     /// Each host call; empty for the operator's runs.
     pub trace: Vec<Call>,
     /// What the steps of pipelines came to.
@@ -72,7 +72,7 @@ pub struct History {
     /// Paths of the status that the server dropped.
     pub(super) dropped: BTreeSet<String>,
     /// Dropped fields that people were told of.
-    pub(super) told: BTreeSet<String>,
+    pub(super) told: BTreeSet<PublicText>,
 }
 
 impl Report {

@@ -87,7 +87,9 @@ impl<'a> Run<'a> {
     async fn make_so(&mut self) -> End {
         if self.input.mode == Mode::Operator {
             match finalizer::settle(self.context, self.input).await {
-                Err(error) => return End::of_cluster("cannot set finalizers", &error, false),
+                Err(error) => {
+                    return End::of_cluster("cannot set finalizers", &error, false, &self.redactor);
+                }
                 // Its deletion comes as an event of its own.
                 Ok(Some(cr)) if cr.deleting => return Outcome::Cancelled.into(),
                 Ok(Some(cr)) => self.cr.renew(cr),
@@ -126,6 +128,7 @@ impl<'a> Run<'a> {
         }
         let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
         let message = format!("{} (inputs of role {})", violations.join("; "), role.name);
+        let message = self.redactor.public(&message);
         Some(Outcome::Stalled { message }.into())
     }
 
@@ -155,7 +158,7 @@ impl<'a> Run<'a> {
         let stale = finalizer::release(self.context, self.cr.object());
         match stale.await {
             Ok(()) => Outcome::Done.into(),
-            Err(error) => End::of_cluster("cannot remove finalizers", &error, true),
+            Err(error) => End::of_cluster("cannot remove finalizers", &error, true, &self.redactor),
         }
     }
 
@@ -182,8 +185,8 @@ impl<'a> Run<'a> {
         let left = finalizer::time_left(&self.cr, finalizer, now);
         if finalizer::gives_up(finalizer, &end.outcome, left) {
             let why = match &end.outcome {
-                Outcome::Failed { message, .. } | Outcome::Stalled { message } => message,
-                Outcome::Waiting { on } => on,
+                Outcome::Failed { message, .. } | Outcome::Stalled { message } => &**message,
+                Outcome::Waiting { on } => &**on,
                 _ => "it was not done in time",
             };
             return self.give_up(finalizer, why);
@@ -200,7 +203,8 @@ impl<'a> Run<'a> {
             "finalizer {} is given up, what it cares for is left: {why}",
             finalizer.name
         );
-        tracing::warn!(finalizer = %finalizer.name, why, "finalizer given up");
+        let note = self.redactor.public(&note);
+        tracing::warn!(finalizer = %finalizer.name, why = %self.redactor.public(why), "finalizer given up");
         self.send(Event::warning(&self.cr, "FinalizerGivenUp", note));
         Outcome::Done.into()
     }
@@ -212,20 +216,21 @@ impl<'a> Run<'a> {
         }
         let swept = self.context.sweep.done(&self.context.cluster).await;
         if let Err(error) = swept {
-            return End::of_cluster("cannot look for children", &error, true);
+            return End::of_cluster("cannot look for children", &error, true, &self.redactor);
         }
         match cleanup::clean_up(&self.cluster, &self.owner()).await {
             Ok(left) => match left.first() {
                 None => Outcome::Done.into(),
                 Some(first) => {
                     let on = format!("{first} and {} more to be gone", left.len() - 1);
+                    let on = self.redactor.public(&on);
                     End {
                         waits: left.clone(),
                         ..Outcome::Waiting { on }.into()
                     }
                 }
             },
-            Err(error) => End::of_apply("cannot delete what is left", &error, true),
+            Err(error) => End::of_apply("cannot delete what is left", &error, true, &self.redactor),
         }
     }
 
@@ -234,7 +239,14 @@ impl<'a> Run<'a> {
             Ok(Some(cr)) => self.cr.renew(cr),
             // The custom resource went with its last finalizer, by whoever's hand.
             Ok(None) => return Err(End::finished()),
-            Err(error) => return Err(End::of_cluster("cannot remove finalizers", &error, true)),
+            Err(error) => {
+                return Err(End::of_cluster(
+                    "cannot remove finalizers",
+                    &error,
+                    true,
+                    &self.redactor,
+                ));
+            }
         }
         Ok(())
     }
@@ -242,7 +254,7 @@ impl<'a> Run<'a> {
     fn role(&self, name: &str) -> Result<Arc<Role>, End> {
         let role = self.input.roles.get(name).cloned();
         role.ok_or_else(|| {
-            let message = format!("role {name} is not loaded");
+            let message = self.redactor.public(&format!("role {name} is not loaded"));
             Outcome::Failed {
                 message,
                 after: None,
@@ -276,10 +288,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Hands an Event over, secrets masked; a plan sends none.
-    pub(super) fn send(&self, mut event: Event) {
+    /// Hands an Event over; a plan sends none.
+    pub(super) fn send(&self, event: Event) {
         if self.input.mode != Mode::Plan {
-            event.note = self.redactor.text(&event.note).into_owned();
             self.context.events.send(event);
         }
     }

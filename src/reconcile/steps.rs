@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::ending::{End, masked};
+use super::ending::End;
 use super::run::Run;
 use super::{Change, Mode};
 use crate::cluster::request::PatchKind;
@@ -50,9 +50,9 @@ impl Run<'_> {
             Err(error) if error.kind == ErrorKind::NotFound => self.report.gone = true,
             Err(error) => {
                 let what = "cannot write down since when steps wait";
-                let end = End::of_cluster(what, &error, self.finalizing);
-                tracing::error!(%error, "annotation not written");
-                self.report.outcome = masked(end.outcome, &self.redactor);
+                let end = End::of_cluster(what, &error, self.finalizing, &self.redactor);
+                tracing::error!(error = %self.redactor.public(&error), "annotation not written");
+                self.report.outcome = end.outcome;
             }
         }
     }
@@ -114,7 +114,7 @@ impl Run<'_> {
 fn shown(step: &Step) -> Value {
     let mut shown = json!({"name": &*step.name, "state": step.state});
     if !step.message.is_empty() {
-        shown["message"] = step.message.as_str().into();
+        shown["message"] = (*step.message).into();
     }
     shown
 }

@@ -4,9 +4,12 @@
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::fmt::format::{self, FmtSpan};
+use tracing_subscriber::fmt::{FormatFields, MakeWriter};
+
+use crate::model::redact::escaped;
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,9 +61,23 @@ where
     if is_json(format) {
         builder.json().flatten_event(true).try_init()
     } else {
-        builder.with_ansi(colours).try_init()
+        builder.with_ansi(colours).fmt_fields(fields()).try_init()
     }
     .map_err(Error::Twice)
+}
+
+/// Writes fields in a log for people: what comes from data cannot control a terminal, and cannot look
+/// like a log line of its own, because further lines are indented.
+fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
+    let fields = format::debug_fn(|writer, field, value| {
+        let text = format!("{value:?}").replace('\n', "\n    ");
+        let text = escaped(&text);
+        match field.name() {
+            "message" => write!(writer, "{text}"),
+            name => write!(writer, "{}={text}", name.trim_start_matches("r#")),
+        }
+    });
+    fields.delimited(" ")
 }
 
 /// Refuses what [`init`] would refuse as a level.
@@ -106,7 +123,48 @@ fn is_json(format: Format) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+
     use super::*;
+
+    /// The lines of a log.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn data_cannot_control_a_terminal_nor_make_a_line() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(move || writer.clone())
+            .with_ansi(false)
+            .fmt_fields(fields())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let data = "a\u{1b}[2J\n2026-01-01 ERROR forged \u{202e}";
+            let span = tracing::info_span!("run", object.r#ref = %data);
+            let _entered = span.enter();
+            tracing::info!(error = %data, text = data, "{data}");
+        });
+        let text = String::from_utf8(lines.0.lock().clone()).unwrap();
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
+        assert!(!text.contains("\n2026-01-01 ERROR"), "{text}");
+        assert!(text.contains("error=a\\u{1b}[2J"), "{text}");
+    }
 
     #[test]
     fn a_level_that_is_none_is_refused_with_its_text() {

@@ -147,7 +147,7 @@ impl Stage {
     /// Runs the role; it has to wait. For what.
     pub(crate) async fn waits(&mut self) -> String {
         match self.run().await.outcome {
-            Outcome::Waiting { on } => on,
+            Outcome::Waiting { on } => on.to_string(),
             other => panic!("not waiting: {other:?}"),
         }
     }
@@ -155,7 +155,7 @@ impl Stage {
     /// Runs the role; it has to fail, with a further try. Why.
     pub(crate) async fn fails(&mut self) -> String {
         match self.run().await.outcome {
-            Outcome::Failed { message, .. } => message,
+            Outcome::Failed { message, .. } => message.to_string(),
             other => panic!("not failed: {other:?}"),
         }
     }
@@ -163,7 +163,7 @@ impl Stage {
     /// Runs the role; it has to fail for good. Why.
     pub(crate) async fn stalls(&mut self) -> String {
         match self.run().await.outcome {
-            Outcome::Stalled { message } => message,
+            Outcome::Stalled { message } => message.to_string(),
             other => panic!("not stalled: {other:?}"),
         }
     }

@@ -293,7 +293,7 @@ mod tests {
         let view = View::new(true);
         view.ran(Reason::Created, &report(Outcome::Done));
         let waiting = Outcome::Waiting {
-            on: "Deployment a".to_owned(),
+            on: "Deployment a".into(),
         };
         view.ran(Reason::Child, &report(waiting));
         let picture = drawn(&view, SIZE);
@@ -320,7 +320,7 @@ mod tests {
             view.ran(Reason::Created, &done);
         }
         done.outcome = Outcome::Waiting {
-            on: "something".to_owned(),
+            on: "something".into(),
         };
         view.ran(Reason::Child, &done);
         let size = Size { rows: 7, ..SIZE };

@@ -53,7 +53,7 @@ fn outcome(outcome: &Outcome) -> Value {
         Outcome::Failed { message, .. }
         | Outcome::Stalled { message }
         | Outcome::Fighting { message } => message,
-        Outcome::Done | Outcome::Cancelled => "",
+        Outcome::Done | Outcome::Cancelled => &"".into(),
     };
     json!({"kind": outcome.as_str(), "message": message})
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::steps;
 use crate::apply::diff::Verb;
+use crate::model::redact::escaped;
 use crate::model::{Outcome, yaml};
 use crate::reconcile::{Call, Change, Report};
 
@@ -41,7 +42,7 @@ pub(super) fn report(
     }
     if !report.status.is_null() {
         writeln!(out, "\nstatus:")?;
-        for line in yaml::write(&report.status).lines() {
+        for line in escaped(&yaml::write(&report.status)).lines() {
             writeln!(out, "  {line}")?;
         }
     }

@@ -117,7 +117,7 @@ mod tests {
             message: if state == State::Waiting {
                 "ConfigMap x".into()
             } else {
-                String::new()
+                "".into()
             },
             at: Duration::ZERO,
             took: Duration::from_micros(1500),

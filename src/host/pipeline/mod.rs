@@ -85,7 +85,7 @@ fn whole(cx: &NativeCallContext, mut verdict: Verdict) -> Answer<()> {
     let ending = verdict.ending();
     if let Some(Ending::Broken { message, .. }) = &ending {
         let session = Session::of(cx)?;
-        let message = session.setup.redactor.text(message);
+        let message = session.setup.redactor.public(message);
         tracing::error!(error = %message, "steps failed");
     }
     match ending {

@@ -49,7 +49,7 @@ impl Walk<'_> {
             _ => {
                 let failure = Failure::new(&step.name, failure);
                 let text = format!("{:#}", failure.told());
-                let text = self.session.setup.redactor.text(&text);
+                let text = self.session.setup.redactor.public(&text);
                 tracing::warn!(error = %text, "step failed");
                 Ok(Stand::Failed(vec![failure]))
             }
@@ -187,12 +187,7 @@ impl<'a> Opened<'a> {
             of: list.len(),
             needs: needs.map(|need| Arc::clone(&list[*need].name)).collect(),
             state: state(stand),
-            message: self
-                .session
-                .setup
-                .redactor
-                .text(&message(list, stand))
-                .into_owned(),
+            message: self.session.setup.redactor.public(&message(list, stand)),
             at: self.since.duration_since(self.session.started),
             took: self.since.elapsed(),
             calls: gathered.called() - self.calls,

@@ -12,6 +12,7 @@
 
 mod fold;
 mod matcher;
+mod public_text;
 mod words;
 
 use std::borrow::Cow;
@@ -27,6 +28,7 @@ use serde_json::{Value, json};
 
 use self::fold::{Folded, fold};
 use self::matcher::{Form, Matcher, Origin};
+pub use self::public_text::{PublicText, escaped};
 pub use self::words::WordSet;
 use self::words::fingerprint;
 use super::Object;
@@ -196,6 +198,19 @@ impl Redactor {
             return WITHHELD.into();
         }
         known.text(text)
+    }
+
+    /// Returns a text that may be shown to anyone.
+    pub fn public(&self, text: &(impl fmt::Display + ?Sized)) -> PublicText {
+        PublicText::of_masked(&self.text(&text.to_string()))
+    }
+
+    /// Masks two states of a tree; what differs in a secret only is marked as changed.
+    pub fn states(&self, before: &mut Value, after: &mut Value) {
+        let (old, new) = (before.clone(), after.clone());
+        self.value(before);
+        self.value(after);
+        mark_changes((&old, &new), (before, after));
     }
 
     /// Masks the strings and numbers of a tree.
@@ -392,6 +407,33 @@ fn masked(text: &str, mut ranges: Vec<Range<usize>>) -> Cow<'_, str> {
     }
     masked.push_str(&text[last_end.unwrap_or(0)..]);
     masked.into()
+}
+
+/// Marks what was changed and looks the same since it is masked.
+fn mark_changes((old, new): (&Value, &Value), (before, after): (&Value, &mut Value)) {
+    match (old, new, before, after) {
+        (Value::Object(old), Value::Object(new), Value::Object(before), Value::Object(after)) => {
+            for (key, after) in after {
+                if let (Some(old), Some(new), Some(before)) =
+                    (old.get(key), new.get(key), before.get(key))
+                {
+                    mark_changes((old, new), (before, after));
+                }
+            }
+        }
+        (Value::Array(old), Value::Array(new), Value::Array(before), Value::Array(after)) => {
+            let states = old.iter().zip(new).zip(before.iter().zip(after));
+            states.for_each(|(states, masked)| mark_changes(states, masked));
+        }
+        (old, new, before, after) => {
+            if old != new
+                && before == after
+                && let Some(text) = after.as_str()
+            {
+                *after = format!("{text} (changed)").into();
+            }
+        }
+    }
 }
 
 /// The strings and numbers in a tree. The data of a Secret is a map of strings; what a server refuses

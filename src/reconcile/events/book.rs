@@ -193,8 +193,8 @@ fn name(object: &str, stamp: Timestamp) -> String {
 mod tests {
     use super::*;
     use crate::clock;
-    use crate::model::ObjectRef;
     use crate::model::gvk::Gvk;
+    use crate::model::{ObjectRef, Redactor};
 
     fn event(uid: &str, note: &str) -> Event {
         Event {
@@ -202,7 +202,7 @@ mod tests {
             uid: uid.into(),
             warning: true,
             reason: "Failed".into(),
-            note: note.into(),
+            note: Redactor::default().public(note),
         }
     }
 

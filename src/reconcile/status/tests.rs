@@ -39,7 +39,7 @@ impl End {
         let situation = Situation {
             outcome: &self.outcome,
             finalizing: false,
-            role: "web",
+            role: &"web".into(),
             tally: &tally,
         };
         let own = if self.manage {

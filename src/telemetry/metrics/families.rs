@@ -212,31 +212,7 @@ fn register_ours(registry: &mut Registry, families: &Families, histograms: &Hist
         families.leader.clone(),
     );
     let registry = registry.sub_registry_with_prefix("rhai_operator");
-    registry.register(
-        "script_seconds",
-        "Length of a script's run",
-        histograms.script.clone(),
-    );
-    registry.register(
-        "rate_limited_runs",
-        "Runs delayed because their CR ran more often than the bound allows, per controller",
-        families.rate_limited.clone(),
-    );
-    registry.register(
-        "unreadable_runs",
-        "Runs that ended before their role because their CR cannot be read, per controller",
-        families.unreadable.clone(),
-    );
-    registry.register(
-        "host_calls",
-        "Calls of host functions by scripts",
-        families.host_calls.clone(),
-    );
-    registry.register(
-        "run_limits",
-        "Runs that a limit ended, by limit",
-        families.limits.clone(),
-    );
+    register_runs(registry, families, histograms);
     registry.register(
         "applies",
         "Objects applied, by what it came to",
@@ -261,5 +237,33 @@ fn register_ours(registry: &mut Registry, families: &Families, histograms: &Hist
         "watch_state",
         "Watches by kind, purpose and state",
         families.watches.clone(),
+    );
+}
+
+fn register_runs(registry: &mut Registry, families: &Families, histograms: &Histograms) {
+    registry.register(
+        "script_seconds",
+        "Length of a script's run",
+        histograms.script.clone(),
+    );
+    registry.register(
+        "rate_limited_runs",
+        "Runs delayed because their CR ran more often than the bound allows, per controller",
+        families.rate_limited.clone(),
+    );
+    registry.register(
+        "unreadable_runs",
+        "Runs that ended before their role because their CR cannot be read, per controller",
+        families.unreadable.clone(),
+    );
+    registry.register(
+        "host_calls",
+        "Calls of host functions by scripts",
+        families.host_calls.clone(),
+    );
+    registry.register(
+        "run_limits",
+        "Runs that a limit ended, by limit",
+        families.limits.clone(),
     );
 }
