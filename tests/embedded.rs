@@ -260,9 +260,9 @@ metadata: {name: elsewhere, namespace: made-for-it}
 ";
     std::fs::write(&input, objects).unwrap();
     let (code, stdout, stderr) = role_run(&["--cr", MEMCACHED, "--input", &input]);
-    // The selector of what is there cannot be changed.
+    // It has the name of the child, and no owner.
     assert_eq!(code, Some(1), "{stdout}{stderr}");
-    assert!(stdout.contains("immutable"), "{stdout}");
+    assert!(stdout.contains("does not own it"), "{stdout}");
 }
 
 #[test]

@@ -115,8 +115,10 @@ fn own(
     if ownership == Ownership::None {
         return Ok(());
     }
-    put(metadata, "labels", OWNER_LABEL, json!(owner.uid)).ok_or("metadata.labels")?;
-    if ownership == Ownership::Annotations {
+    if ownership.is_owned() {
+        put(metadata, "labels", OWNER_LABEL, json!(owner.uid)).ok_or("metadata.labels")?;
+    }
+    if matches!(ownership, Ownership::Annotations | Ownership::Mark) {
         let kind = json!(owner.cr.gvk.kind_group());
         let name = json!(owner.namespaced_name());
         return put(metadata, "annotations", PRIMARY_RESOURCE, name)

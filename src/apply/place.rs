@@ -18,6 +18,9 @@ pub(super) struct Place {
 pub enum Ownership {
     /// It does not.
     None,
+    /// By annotations alone, which prove nothing and make nothing collect it. With them our field manager
+    /// owns a field at least: a server keeps no entry of a manager without fields.
+    Mark,
     /// By an owner reference, which the garbage collector follows.
     Reference,
     /// By annotations, where the API allows no reference.
@@ -25,9 +28,9 @@ pub enum Ownership {
 }
 
 impl Ownership {
-    /// Whether it does at all.
+    /// Returns whether it names an owner that pruning and cleanup follow.
     pub fn is_owned(self) -> bool {
-        self != Self::None
+        !matches!(self, Self::None | Self::Mark)
     }
 
     /// Whether garbage collection cannot reach the object from its owner.
@@ -46,8 +49,10 @@ impl Place {
         live: Option<&Object>,
     ) -> Ownership {
         let ours = live.is_some_and(|live| live.owner_uid() == Some(&*owner.uid));
-        if !wanted || !owner.is_live() || (owner.finalizing && !ours) {
+        if !wanted {
             Ownership::None
+        } else if !owner.is_live() || (owner.finalizing && !ours) {
+            Ownership::Mark
         } else if owner.can_be_referenced_from(self.object.namespace.as_deref()) {
             Ownership::Reference
         } else {

@@ -360,7 +360,9 @@ impl<'a> Apply<'a> {
 
     fn memo(&self) -> Option<Arc<Memo>> {
         match self.ownership {
-            Ownership::None => self.memory.memo(&self.owner.manager, &self.place.object),
+            Ownership::None | Ownership::Mark => {
+                self.memory.memo(&self.owner.manager, &self.place.object)
+            }
             _ => self.cluster.record(&self.place.object)?.downcast().ok(),
         }
     }
@@ -368,7 +370,7 @@ impl<'a> Apply<'a> {
     fn remember(&self, memo: Memo) {
         let memo = Arc::new(memo);
         match self.ownership {
-            Ownership::None => {
+            Ownership::None | Ownership::Mark => {
                 (self.memory).remember(&self.owner.manager, &self.place.object, memo);
             }
             _ => self.cluster.set_record(&self.place.object, memo),

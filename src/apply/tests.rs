@@ -374,7 +374,7 @@ async fn what_a_deletion_run_makes_anew_has_no_owner() {
     let mut owner = world.owner.clone();
     assert_eq!(place.ownership(&owner, true, None), Ownership::Reference);
     owner.finalizing = true;
-    assert_eq!(place.ownership(&owner, true, None), Ownership::None);
+    assert_eq!(place.ownership(&owner, true, None), Ownership::Mark);
     assert_eq!(
         place.ownership(&owner, true, Some(&ours)),
         Ownership::Reference
