@@ -12,6 +12,7 @@ use super::meta::{self, Meta};
 use super::pipeline::Source;
 use super::template_names::{self, Unknown};
 use super::template_operators;
+use super::template_size::{self, MAX_TOKENS};
 use super::template_structure::{self, Finding};
 use super::{Loaded, Role, Toolchain};
 use crate::model::Problem;
@@ -132,6 +133,18 @@ impl Loading<'_> {
             let Some(text) = folder.text(&file, self.problems) else {
                 continue;
             };
+            if let Some(offset) = template_size::too_long(text, environment.syntax()) {
+                let message = format!("expression of more than {MAX_TOKENS} tokens");
+                let long = Unknown {
+                    offset,
+                    message,
+                    near: None,
+                };
+                let problem = self.unknown_name(&file, text, long);
+                self.problems
+                    .push(problem.hint("split it with {% set %}, or move data to vars/main.yaml"));
+                continue;
+            }
             if let Err(error) = environment.add_template_owned(name.to_owned(), text.to_owned()) {
                 self.problems.push(self.in_template(&file, text, &error));
                 continue;

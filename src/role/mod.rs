@@ -18,6 +18,7 @@ mod project;
 mod snake_case;
 pub mod template_names;
 pub mod template_operators;
+mod template_size;
 mod template_structure;
 mod variables;
 

@@ -86,7 +86,7 @@ pub(crate) fn strategy() -> impl Strategy<Value = Edit> {
         2 => (place(), prop::collection::vec(any::<u8>(), 1..4))
             .prop_map(|(at, bytes)| Edit::Insert(at, bytes)),
         6 => (place(), select(&WORDS[..])).prop_map(|(at, word)| Edit::Word(at, word)),
-        1 => (place(), 1..20_usize, select(&[2, 300][..]))
+        1 => (place(), 1..20_usize, select(&[2, 5_000][..]))
             .prop_map(|(at, count, times)| Edit::Repeat(at, count, times)),
         3 => (place(), place()).prop_map(|(from, to)| Edit::Line(from, to)),
     ]
