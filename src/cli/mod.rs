@@ -172,11 +172,11 @@ fn writes(count: usize) -> String {
     }
 }
 
-/// What a command's futures run on.
 /// Stack of a thread that serves. What walks a value that is nested as deeply as `model::json` reads needs
 /// less than 2 MB in a build without optimizations.
 const STACK: usize = 8 << 20;
 
+/// Returns what a command's futures run on.
 fn runtime(threads: usize) -> anyhow::Result<tokio::runtime::Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)

@@ -15,8 +15,7 @@
 //! $ HOSTILE_ONLY='Patches /spec/steps patch-1' cargo test --test hostile
 //! ```
 //!
-//! A violation names the case as the last of these takes it. `tests/integration/hostile.rs` runs a smaller
-//! sample on a real kube-apiserver.
+//! A violation names the case as the last of these takes it.
 
 #![allow(
     clippy::unwrap_used,
