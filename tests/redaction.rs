@@ -135,7 +135,7 @@ fn forms(value: &str) -> Vec<String> {
     forms
 }
 
-/// Whether a text contains a form; one of fewer than twelve characters as a whole word.
+/// Returns whether a text contains a form; one of fewer than twelve characters as a whole word.
 fn contains(text: &str, form: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let is_long = form.chars().count() >= 12;

@@ -31,12 +31,12 @@ impl ChildList {
         Self(entries.unwrap_or_default())
     }
 
-    /// Whether it names an object, in whatever version of its kind.
+    /// Returns whether it names an object, in whatever version of its kind.
     pub fn contains(&self, object: &ObjectRef) -> bool {
         self.0.contains(&object.to_string())
     }
 
-    /// Whether it is empty.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

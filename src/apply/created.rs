@@ -43,12 +43,12 @@ pub(super) fn entries<'a>(owner: &'a Owner, live: &'a Object) -> impl Iterator<I
         .filter(|entry| entry.apply || is_creation(owner, &entry.manager))
 }
 
-/// Whether an entry is that of a create of just this.
+/// Returns whether an entry is that of a create of just this.
 pub(super) fn is_of(owner: &Owner, entry: &Managed, body: &Value) -> bool {
     *entry.manager == creation_manager(&owner.manager, body.to_string().as_bytes())
 }
 
-/// Whether a create still owns anything of the object.
+/// Returns whether a create still owns anything of the object.
 pub(super) fn is_left(owner: &Owner, live: &Object) -> bool {
     entries(owner, live).any(|entry| !entry.apply)
 }
@@ -94,7 +94,7 @@ pub(super) async fn hand_over(
     }
 }
 
-/// Whether there was an entry of a create.
+/// Returns whether there was an entry of a create.
 fn converted(owner: &Owner, entries: &mut Vec<Value>) -> bool {
     let text = |entry: &Value, key: &str| entry[key].as_str().unwrap_or_default().to_owned();
     let whole = |entry: &Value| entry["subresource"].is_null();

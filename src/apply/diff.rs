@@ -42,7 +42,7 @@ pub fn verb(before: Option<&Object>, after: Option<&Object>) -> Option<Verb> {
     }
 }
 
-/// Whether a user would see no difference.
+/// Returns whether a user would see no difference.
 pub fn same(before: &Object, after: &Object) -> bool {
     before.json() == after.json() || stripped(before) == stripped(after)
 }

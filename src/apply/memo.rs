@@ -40,12 +40,12 @@ impl Memo {
         }
     }
 
-    /// Whether the object is to the letter what it was.
+    /// Returns whether the object is to the letter what it was.
     pub(super) fn is_current(&self, desired: u128, live: &Object) -> bool {
         self.desired == desired && self.resource_version == live.resource_version
     }
 
-    /// Whether nothing of ours changed in it, whatever others did.
+    /// Returns whether nothing of ours changed in it, whatever others did.
     pub(super) fn still_holds(
         &self,
         desired: u128,
@@ -56,7 +56,7 @@ impl Memo {
         self.desired == desired && self.owned == Owned::of(owner, live, body)
     }
 
-    /// Whether `body` asks for the paths that were asked for before: then it gives none up.
+    /// Returns whether `body` asks for the paths that were asked for before: then it gives none up.
     pub(super) fn asks_for_the_same(&self, owner: &Owner, live: &Parsed, body: &Value) -> bool {
         self.owned.shape == Owned::of(owner, live, body).shape
     }
@@ -83,7 +83,7 @@ impl Owned {
     }
 }
 
-/// Whether applying `body` would change nothing, as far as managed fields and live values tell.
+/// Returns whether applying `body` would change nothing, as far as managed fields and live values tell.
 pub(super) fn matches(owner: &Owner, live: &Parsed, body: &Value) -> bool {
     let mut entries: Vec<_> = created::entries(owner, live.object()).collect();
     entries.sort_by_key(|entry| !entry.apply);

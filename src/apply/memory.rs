@@ -54,7 +54,7 @@ impl Memory {
         inner.made[0].insert(object.clone());
     }
 
-    /// Whether a child was made a moment ago.
+    /// Returns whether a child was made a moment ago.
     pub(super) fn was_just_made(&self, object: &ObjectRef) -> bool {
         let mut inner = self.0.lock();
         inner.turn();

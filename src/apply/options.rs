@@ -55,7 +55,7 @@ impl Action {
         Self::Recreated,
     ];
 
-    /// Whether a request that may write was sent.
+    /// Returns whether a request that may write was sent.
     pub fn sent(self) -> bool {
         self != Self::Skipped
     }

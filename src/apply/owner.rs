@@ -45,12 +45,12 @@ impl Owner {
         }
     }
 
-    /// Whether the cluster holds the custom resource, so that it can own anything.
+    /// Returns whether the cluster holds the custom resource, so that it can own anything.
     pub fn is_live(&self) -> bool {
         !self.uid.is_empty()
     }
 
-    /// Whether the API lets it own an object of that namespace (`None`: a cluster-scoped one).
+    /// Returns whether the API lets it own an object of that namespace (`None`: a cluster-scoped one).
     pub(super) fn can_be_referenced_from(&self, namespace: Option<&str>) -> bool {
         self.cr.namespace.is_none() || self.cr.namespace.as_deref() == namespace
     }

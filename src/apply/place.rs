@@ -33,7 +33,7 @@ impl Ownership {
         !matches!(self, Self::None | Self::Mark)
     }
 
-    /// Whether garbage collection cannot reach the object from its owner.
+    /// Returns whether garbage collection cannot reach the object from its owner.
     pub fn is_unreachable(self) -> bool {
         self == Self::Annotations
     }

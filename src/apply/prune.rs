@@ -49,7 +49,7 @@ pub async fn prune(cluster: &Cluster, owner: &Owner, kept: &BTreeSet<ObjectRef>)
     pruned
 }
 
-/// Whether a run applied the object, in whatever version of its kind.
+/// Returns whether a run applied the object, in whatever version of its kind.
 fn is_kept(kept: &BTreeSet<ObjectRef>, child: &Object) -> bool {
     let same = |kept: &ObjectRef, gvk: &Gvk| {
         kept.name == child.name && kept.namespace == child.namespace && kept.gvk.same_kind(gvk)

@@ -8,7 +8,7 @@ use crate::cluster::request::{PatchKind, WriteOptions};
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::Object;
 
-/// Whether the server refused a second controller.
+/// Returns whether the server refused a second controller.
 pub(super) fn is_second_controller(error: &cluster::Error) -> bool {
     error.kind == ErrorKind::Invalid
         && error
@@ -16,7 +16,7 @@ pub(super) fn is_second_controller(error: &cluster::Error) -> bool {
             .contains("Only one reference can have Controller")
 }
 
-/// Whether the server refused a write because its uid is not that of the object of this name.
+/// Returns whether the server refused a write because its uid is not that of the object of this name.
 ///
 /// A server that checks the uid as a precondition answers with a conflict, one that validates it as a
 /// field with an invalid one.
@@ -33,7 +33,7 @@ pub(super) fn is_another_object(error: &cluster::Error) -> bool {
     }
 }
 
-/// Whether the server refused a change of what cannot be changed. There is no reason for it in the
+/// Returns whether the server refused a change of what cannot be changed. There is no reason for it in the
 /// API, only these words.
 pub(super) fn is_immutable(error: &cluster::Error) -> bool {
     const WORDS: [&str; 6] = [

@@ -287,7 +287,7 @@ impl<'a> Apply<'a> {
         self.cluster.apply(object, body, &options).await
     }
 
-    /// Whether fields are taken from other managers.
+    /// Returns whether fields are taken from other managers.
     fn forces(&self) -> bool {
         let force = self.options.force.or(self.owner.force);
         force.unwrap_or(self.options.owner)

@@ -123,7 +123,7 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
 /// What a shell sees of a program that the system ended because nobody reads on (128 + SIGPIPE).
 const CLOSED_PIPE: u8 = 141;
 
-/// Whether an output was closed before all was written, as by `head`.
+/// Returns whether an output was closed before all was written, as by `head`.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);

@@ -12,7 +12,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 pub(super) struct Typed(Vec<String>);
 
 impl Typed {
-    /// Whether a flag was; `id` is the name of its field.
+    /// Returns whether a flag was; `id` is the name of its field.
     pub(super) fn has(&self, id: &str) -> bool {
         self.0.iter().any(|typed| typed == id)
     }

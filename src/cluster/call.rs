@@ -239,7 +239,7 @@ async fn exchange(
     Ok((parts.status, parts.headers, body))
 }
 
-/// Whether the server may have carried the request out although it failed for us.
+/// Returns whether the server may have carried the request out although it failed for us.
 fn may_have_happened(failure: &Error) -> bool {
     match failure.kind {
         ErrorKind::Timeout | ErrorKind::Unreachable => true,

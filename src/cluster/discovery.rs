@@ -56,7 +56,7 @@ impl ApiKind {
         }
     }
 
-    /// Whether it serves the verb.
+    /// Returns whether it serves the verb.
     pub fn can(&self, verb: &str) -> bool {
         self.verbs.iter().any(|one| &**one == verb)
     }
@@ -259,7 +259,7 @@ impl Discovery {
         self.known.lock().status_fields.insert(gvk.clone(), fields);
     }
 
-    /// Whether changes of CRDs are told through [`Discovery::forget`].
+    /// Returns whether changes of CRDs are told through [`Discovery::forget`].
     pub(super) fn set_crds_watched(&self, watched: bool) {
         self.crds_watched.store(watched, Ordering::Relaxed);
     }

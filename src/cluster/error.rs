@@ -215,7 +215,7 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Whether a failure of this class passes by itself.
+/// Returns whether a failure of this class passes by itself.
 fn passes(kind: ErrorKind) -> bool {
     matches!(
         kind,

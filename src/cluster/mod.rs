@@ -151,7 +151,7 @@ impl Cluster {
         }
     }
 
-    /// Whether writes are dry-runs.
+    /// Returns whether writes are dry-runs.
     pub fn is_dry_run(&self) -> bool {
         self.dry_run
     }

@@ -199,7 +199,7 @@ impl Cluster {
         })
     }
 
-    /// Whether an object still is as a run read it (resource version, `None` for absent), as far as
+    /// Returns whether an object still is as a run read it (resource version, `None` for absent), as far as
     /// the watches know. A run's subscriptions begin with this question: what changed between its
     /// read and the registration would be lost otherwise.
     pub fn is_current(&self, object: &ObjectRef, resource_version: Option<&str>) -> bool {

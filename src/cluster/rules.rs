@@ -37,7 +37,7 @@ struct Rule {
 }
 
 impl Rules {
-    /// Whether all objects of a kind can be done this to: the kind serves the verb, and a rule has it.
+    /// Returns whether all objects of a kind can be done this to: the kind serves the verb, and a rule has it.
     pub fn allow(&self, kind: &ApiKind, verb: &str) -> bool {
         kind.can(verb)
             && self
@@ -46,7 +46,7 @@ impl Rules {
                 .any(|rule| rule.allows(kind, verb))
     }
 
-    /// Whether a rule names the kind, and does not only cover it along with everything else.
+    /// Returns whether a rule names the kind, and does not only cover it along with everything else.
     pub fn name(&self, kind: &ApiKind) -> bool {
         let names = |rule: &Rule| rule.resources.iter().any(|one| **one == *kind.plural);
         self.resource_rules

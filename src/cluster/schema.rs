@@ -13,7 +13,7 @@ use crate::model::{Gvk, ObjectRef};
 pub(super) type Fields = Option<Arc<BTreeSet<String>>>;
 
 impl Cluster {
-    /// Whether the status of a kind has a field of this name, as far as its CRD tells; yes where there is
+    /// Returns whether the status of a kind has a field of this name, as far as its CRD tells; yes where there is
     /// no CRD, or we may not read it. Asked once, unless a watch over CRDs tells of a change.
     pub async fn has_status_field(&self, gvk: &Gvk, field: &str) -> bool {
         let fields = match self.shared.discovery.status_fields(gvk) {
@@ -34,7 +34,7 @@ impl Cluster {
         asked
     }
 
-    /// Whether the CRD of a kind declares a field of this name in its status. No where there is no CRD, or
+    /// Returns whether the CRD of a kind declares a field of this name in its status. No where there is no CRD, or
     /// we may not read it, or a status takes whatever it is given.
     pub async fn declares_status_field(&self, gvk: &Gvk, field: &str) -> bool {
         self.has_status_field(gvk, field).await

@@ -15,7 +15,7 @@ use crate::model::object::Managed;
 
 type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-/// Whether the change may matter to the CR.
+/// Returns whether the change may matter to the CR.
 pub(super) fn matters(change: &Change) -> bool {
     match (&change.old, &change.new) {
         (Some(old), Some(new)) => old.uid != new.uid || differs(old, new).unwrap_or(true),

@@ -232,7 +232,7 @@ fn retain<K: std::hash::Hash + Eq, V>(
     }
 }
 
-/// Whether both name the same objects and lists, whatever their versions.
+/// Returns whether both name the same objects and lists, whatever their versions.
 fn same_subscriptions(old: &[Subscription], new: &[Subscription]) -> bool {
     old.len() == new.len()
         && old.iter().zip(new).all(|pair| match pair {

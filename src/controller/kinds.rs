@@ -67,7 +67,7 @@ impl Served {
             .find_map(|cache| cache.get(key.namespace.as_deref(), &key.name))
     }
 
-    /// Whether all its caches are complete.
+    /// Returns whether all its caches are complete.
     pub(super) fn is_synced(&self) -> bool {
         let caches = self.caches.read();
         let synced = |cache: &Arc<watch::Watch>| matches!(cache.state(), watch::State::Synced);
@@ -90,7 +90,7 @@ impl Served {
         }
     }
 
-    /// Whether a change of a child triggers.
+    /// Returns whether a change of a child triggers.
     pub(super) fn follows(&self, child: &Object) -> bool {
         let watch = &self.watch;
         watch.watch_dependents

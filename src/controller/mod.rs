@@ -170,7 +170,7 @@ impl Controller {
 }
 
 impl Controller {
-    /// Whether no run is on its way or due now; a delayed one may follow.
+    /// Returns whether no run is on its way or due now; a delayed one may follow.
     pub fn is_idle(&self) -> bool {
         self.0.queue.is_idle()
     }

@@ -79,7 +79,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether an object is one of those that are reconciled.
+    /// Returns whether an object is one of those that are reconciled.
     fn serves(&self, object: &Object) -> bool {
         let selects = |watch: &Watch| {
             let selector = watch.selector.as_ref();

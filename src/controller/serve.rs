@@ -178,7 +178,7 @@ fn same_but_for_position(old: &Watch, new: &Watch) -> bool {
     *old == moved
 }
 
-/// Whether a watch's roles are as before: its own, its finalizer's, and any that these may include, which
+/// Returns whether a watch's roles are as before: its own, its finalizer's, and any that these may include, which
 /// is known only when they run.
 fn same_roles(old: &Arc<Roles>, new: &Arc<Roles>) -> bool {
     let digests = |roles: &Roles| -> Vec<(Arc<str>, u64)> {

@@ -72,7 +72,7 @@ fn value(value: Option<OsString>, name: &str) -> Answer<Option<Dynamic>> {
     }
 }
 
-/// Whether a list of names, where a trailing `*` stands for any ending, has a name.
+/// Returns whether a list of names, where a trailing `*` stands for any ending, has a name.
 fn opens(list: &[String], name: &str) -> bool {
     list.iter().any(|item| match item.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),

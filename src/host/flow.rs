@@ -23,7 +23,7 @@ pub(super) fn module() -> Module {
 
 #[export_module]
 mod functions {
-    /// Whether an object has become what its spec asks for.
+    /// Returns whether an object has become what its spec asks for.
     ///
     /// Built-in kinds are judged by the rules of kstatus (a Deployment by its replicas, a Job by its
     /// completion, …), others by their condition `Ready` or `Available`; an object without conditions
@@ -233,7 +233,7 @@ impl From<Box<rhai::EvalAltResult>> for NotYet {
     }
 }
 
-/// Whether an object is gone: another of its name does not count.
+/// Returns whether an object is gone: another of its name does not count.
 pub(super) fn gone(reference: &Reference, found: Option<&Object>) -> Result<(), NotYet> {
     let is_it = |found: &Object| {
         reference

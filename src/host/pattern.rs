@@ -4,7 +4,7 @@ use regex::Regex;
 
 use super::{Answer, invalid, text};
 
-/// Whether a name is meant as a pattern.
+/// Returns whether a name is meant as a pattern.
 pub(super) fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?'])
 }

@@ -37,7 +37,7 @@ mod functions {
         })
     }
 
-    /// Whether a version is in a range.
+    /// Returns whether a version is in a range.
     ///
     /// - `version`: a semantic version, with the forgiveness of `semver_compare`.
     /// - `range`: comparisons joined by commas: `>=1.30, <2`, `^1.2`, `~1.2.3`, `1.*`. A

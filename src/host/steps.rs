@@ -144,7 +144,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Whether all steps are done.
+    /// Returns whether all steps are done.
     pub fn is_all(&self) -> bool {
         self.tags.is_empty() && self.start_at.is_none()
     }
@@ -162,7 +162,7 @@ struct Level {
 }
 
 impl Open {
-    /// Whether no step is at work.
+    /// Returns whether no step is at work.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

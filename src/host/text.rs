@@ -34,7 +34,7 @@ pub(super) fn module() -> Module {
 
 #[export_module]
 mod functions {
-    /// Whether a pattern is found anywhere in a text; `^` and `$` anchor it.
+    /// Returns whether a pattern is found anywhere in a text; `^` and `$` anchor it.
     ///
     /// - `text`: where to look.
     /// - `pattern`: a regular expression, best in backticks, where `\` needs no doubling.

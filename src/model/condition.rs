@@ -132,7 +132,7 @@ pub fn find<'a>(list: &'a [Value], kind: &str) -> Option<&'a Value> {
     list.iter().find(|entry| entry["type"] == kind)
 }
 
-/// Whether the list has an entry of this type with this status.
+/// Returns whether the list has an entry of this type with this status.
 pub fn is(list: &[Value], kind: &str, status: Status) -> bool {
     find(list, kind).is_some_and(|entry| entry["status"] == status.as_str())
 }

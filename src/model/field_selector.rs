@@ -19,7 +19,7 @@ struct Term {
 }
 
 impl FieldSelector {
-    /// Whether it selects everything.
+    /// Returns whether it selects everything.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -47,7 +47,7 @@ impl FieldSelector {
         map.iter().map(term).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether it selects an object of this namespace and name; `None` where that does not tell.
+    /// Returns whether it selects an object of this namespace and name; `None` where that does not tell.
     pub fn matches(&self, namespace: &str, name: &str) -> Option<bool> {
         let mut all = true;
         for term in &self.0 {

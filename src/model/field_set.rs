@@ -112,12 +112,12 @@ impl FieldSet {
         Ok(Self { children })
     }
 
-    /// Whether nothing is owned.
+    /// Returns whether nothing is owned.
     pub fn is_empty(&self) -> bool {
         self.children.is_empty()
     }
 
-    /// Whether applying `desired` would change nothing: its paths are exactly the owned ones, and
+    /// Returns whether applying `desired` would change nothing: its paths are exactly the owned ones, and
     /// `live` has its values there.
     ///
     /// Type, name and namespace are never owned and are not compared; what the server ignores in an
@@ -126,7 +126,7 @@ impl FieldSet {
         self.top_matches(desired, live, Extent::Exact)
     }
 
-    /// Whether all of `desired` is owned, and `live` has its values there; more may be owned, such as
+    /// Returns whether all of `desired` is owned, and `live` has its values there; more may be owned, such as
     /// the server's defaults of what was created.
     pub fn covers(&self, desired: &Value, live: &Value) -> bool {
         self.top_matches(desired, live, Extent::AtLeast)
@@ -209,7 +209,7 @@ impl FieldSet {
         }
     }
 
-    /// Whether the steps below are steps into a value of this type.
+    /// Returns whether the steps below are steps into a value of this type.
     fn leads_into(&self, value: &Value) -> bool {
         match self.children.first() {
             Some((Element::Field(_), _)) => value.is_object(),
@@ -276,7 +276,7 @@ fn below_matches(
     }
 }
 
-/// Whether nothing would be left of a desired value once the server has read it.
+/// Returns whether nothing would be left of a desired value once the server has read it.
 fn vanishes(desired: &Value) -> bool {
     match desired {
         Value::Null => true,
@@ -317,7 +317,7 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether an empty map or list was applied, which owns the place but no content: the server may drop
+/// Returns whether an empty map or list was applied, which owns the place but no content: the server may drop
 /// it, and others may fill it.
 fn others_may_fill(desired: &Value, live: &Value) -> bool {
     match desired {

@@ -54,7 +54,7 @@ impl Findings {
         self.problems.borrow_mut().push(problem);
     }
 
-    /// Whether there are errors among them so far.
+    /// Returns whether there are errors among them so far.
     pub fn has_errors(&self) -> bool {
         self.problems.borrow().iter().any(Problem::is_error)
     }
@@ -408,7 +408,7 @@ impl<'a> Fields<'a> {
         self.map.error_at(at, message, hint);
     }
 
-    /// Whether it has keys that are not known, all of which were told.
+    /// Returns whether it has keys that are not known, all of which were told.
     pub fn has_unknown(&self) -> bool {
         match &self.map.node.content {
             Content::Map(entries) => {

@@ -61,7 +61,7 @@ impl Gvk {
         }
     }
 
-    /// Whether both name the same kind of the same group, whatever the version.
+    /// Returns whether both name the same kind of the same group, whatever the version.
     pub fn same_kind(&self, other: &Self) -> bool {
         self.kind == other.kind && self.group == other.group
     }

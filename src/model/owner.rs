@@ -56,7 +56,7 @@ pub fn creation_manager(manager: &str, body: &[u8]) -> String {
     format!("{manager}/{:016x}", XxHash3_64::oneshot(body))
 }
 
-/// Whether a field manager is the one given, or that of a create by it.
+/// Returns whether a field manager is the one given, or that of a create by it.
 pub fn is_manager(name: &str, manager: &str) -> bool {
     name.strip_prefix(manager)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -35,7 +35,7 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-/// Whether a line or a column names no place.
+/// Returns whether a line or a column names no place.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 fn is_whole(place: &usize) -> bool {
     *place == 0
@@ -59,7 +59,7 @@ impl Problem {
         }
     }
 
-    /// Whether nothing starts with it.
+    /// Returns whether nothing starts with it.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

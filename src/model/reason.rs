@@ -53,7 +53,7 @@ impl Reason {
         }
     }
 
-    /// Whether this trigger cuts a backoff short (product C4).
+    /// Returns whether this trigger cuts a backoff short (product C4).
     pub fn cuts_backoff(self) -> bool {
         matches!(
             self,

@@ -124,12 +124,12 @@ impl LabelSelector {
         self.requirements.iter().map(opposite).collect()
     }
 
-    /// Whether it selects everything.
+    /// Returns whether it selects everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Whether labels, looked up by name, fit.
+    /// Returns whether labels, looked up by name, fit.
     pub fn matches<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|requirement| {
             let value = label(&requirement.key);

@@ -50,7 +50,7 @@ pub(super) fn own_types(style: Conditions) -> [&'static str; 3] {
     }
 }
 
-/// Whether the runtime may write a condition of this type, in any style.
+/// Returns whether the runtime may write a condition of this type, in any style.
 pub(super) fn is_own_type(kind: &str) -> bool {
     STANDARD.contains(&kind) || ANSIBLE.contains(&kind)
 }
@@ -86,7 +86,7 @@ pub(super) fn paused(style: Conditions, list: &[Value]) -> Vec<Change> {
     changes
 }
 
-/// Whether the conditions say that the last run failed.
+/// Returns whether the conditions say that the last run failed.
 pub(super) fn tell_of_failure(style: Conditions, list: &[Value]) -> bool {
     match style {
         Conditions::Standard => condition::find(list, "Ready").is_some_and(|ready| {

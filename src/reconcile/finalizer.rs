@@ -77,7 +77,7 @@ pub(super) async fn release(context: &Context, cr: &Arc<Object>) -> Result<(), c
     .map(|_| ())
 }
 
-/// Whether a custom resource has a finalizer.
+/// Returns whether a custom resource has a finalizer.
 pub(super) fn has(cr: &Object, name: &str) -> bool {
     cr.details()
         .finalizers
@@ -102,7 +102,7 @@ pub(super) fn time_left(cr: &Object, finalizer: &Finalizer, now: Timestamp) -> O
     Some(timeout.saturating_sub(passed))
 }
 
-/// Whether a deletion run that ended like this is the last one, and what it could not do is left.
+/// Returns whether a deletion run that ended like this is the last one, and what it could not do is left.
 pub(super) fn gives_up(finalizer: &Finalizer, outcome: &Outcome, left: Option<Duration>) -> bool {
     finalizer.on_failure == FinalizerFailure::Orphan
         && left == Some(Duration::ZERO)

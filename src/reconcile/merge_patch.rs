@@ -44,7 +44,7 @@ pub(super) fn between(old: &Map<String, Value>, new: &Map<String, Value>) -> Opt
     (!patch.is_empty()).then(|| patch.into())
 }
 
-/// Whether a server would store both as one value: it writes `1.0` as `1`.
+/// Returns whether a server would store both as one value: it writes `1.0` as `1`.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
@@ -92,7 +92,7 @@ fn collect_missing(sent: &Value, answer: &Value, path: &str, found: &mut BTreeSe
     }
 }
 
-/// Whether a patch sets nothing beyond these paths.
+/// Returns whether a patch sets nothing beyond these paths.
 pub(super) fn is_within(sent: &Value, paths: &BTreeSet<String>, path: &str) -> bool {
     if paths.contains(path) {
         return true;

@@ -63,7 +63,7 @@ fn strip_field(map: &mut Map<String, Value>, name: &str, set: &Value) {
     }
 }
 
-/// Whether a set names an item of a list as a whole: by its keys or by its value.
+/// Returns whether a set names an item of a list as a whole: by its keys or by its value.
 fn names_item(set: &Value, item: &Value) -> bool {
     set.as_object().into_iter().flatten().any(|(key, inner)| {
         if let Some(value) = key.strip_prefix("v:") {

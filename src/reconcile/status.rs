@@ -149,7 +149,7 @@ fn changed(cr: Arc<Object>, patch: &Value, wanted: &Wanted<'_>) -> Written {
     }
 }
 
-/// Whether the runtime wrote the field by itself; what a CRD lacks of those is nobody's concern.
+/// Returns whether the runtime wrote the field by itself; what a CRD lacks of those is nobody's concern.
 fn is_own(path: &str, wanted: &Wanted<'_>) -> bool {
     match path.strip_prefix("status.").unwrap_or_default() {
         "observedGeneration" => true,

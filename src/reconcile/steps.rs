@@ -135,7 +135,7 @@ fn path(steps: &[Step], write: usize) -> Option<String> {
     })
 }
 
-/// Whether a run that ended so did all that its role is for.
+/// Returns whether a run that ended so did all that its role is for.
 pub(super) fn is_complete(outcome: &Outcome, partial: bool) -> bool {
     *outcome == Outcome::Done && !partial
 }

@@ -13,7 +13,7 @@ pub struct Told(Arc<Mutex<BTreeSet<String>>>);
 const CAPACITY: usize = 10_000;
 
 impl Told {
-    /// Whether this is said for the first time.
+    /// Returns whether this is said for the first time.
     pub(super) fn first(&self, what: &str) -> bool {
         let mut told = self.0.lock();
         told.len() < CAPACITY && !told.contains(what) && told.insert(what.to_owned())

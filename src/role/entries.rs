@@ -53,7 +53,7 @@ impl<'a> Entries<'a> {
         paths.any(|path| self.source.folder.get(&path).is_some())
     }
 
-    /// Whether it may be there but could not be read, which has been told.
+    /// Returns whether it may be there but could not be read, which has been told.
     fn is_unreadable(&self, name: &str) -> bool {
         let tasks = self.source.folder.path.join("tasks");
         let entry = tasks.join(name);
@@ -158,7 +158,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Whether a file of `tasks/` is an entry by its name.
+/// Returns whether a file of `tasks/` is an entry by its name.
 fn is_entry(name: &str) -> bool {
     let name = name.rsplit_once('.').map_or(name, |(name, _)| name);
     ["main", "finalize"].contains(&name)

@@ -223,7 +223,7 @@ impl Beside {
         }
     }
 
-    /// Whether an event is about nothing else. The links of a mounted `ConfigMap` begin with two dots.
+    /// Returns whether an event is about nothing else. The links of a mounted `ConfigMap` begin with two dots.
     fn is_all_of(&self, event: &Event) -> bool {
         let is_beside = |path: &PathBuf| {
             let path = absolute(path);

@@ -183,7 +183,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a path, links followed, is inside the role and no folder that contains itself.
+    /// Returns whether a path, links followed, is inside the role and no folder that contains itself.
     fn inside(&mut self, path: &Path) -> Option<()> {
         let target = self.tell(path, path.canonicalize())?;
         let message = if !target.starts_with(&self.root) {
@@ -197,7 +197,7 @@ impl Walk<'_> {
         None
     }
 
-    /// Whether `target` is one of the folders on the way to `path`.
+    /// Returns whether `target` is one of the folders on the way to `path`.
     fn encloses(&self, path: &Path, target: &Path) -> bool {
         let above = path.ancestors().skip(1);
         let mut above = above.take_while(|folder| folder.starts_with(&self.path));

@@ -34,7 +34,7 @@ pub struct ApiRule {
 }
 
 impl Permissions {
-    /// Whether the role may send a request for a custom resource in the namespace `own`.
+    /// Returns whether the role may send a request for a custom resource in the namespace `own`.
     pub fn allows(&self, access: &Access<'_>, own: Option<&str>) -> bool {
         let Some(rules) = &self.api else {
             return true;

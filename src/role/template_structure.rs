@@ -34,7 +34,7 @@ pub(super) struct Finding {
     pub(super) hint: &'static str,
 }
 
-/// Whether a template renders YAML, by its name.
+/// Returns whether a template renders YAML, by its name.
 pub(super) fn is_yaml(name: &str) -> bool {
     let name = name.strip_suffix(".j2").unwrap_or(name);
     [".yaml", ".yml"].iter().any(|end| name.ends_with(end))
@@ -163,7 +163,7 @@ impl Written<'_> {
         rendered.contains(name) || matches!(next, Some(Token::ParenOpen))
     }
 
-    /// Whether a list or map in brackets goes on from the line before.
+    /// Returns whether a list or map in brackets goes on from the line before.
     fn is_in_brackets(&self, offset: usize) -> bool {
         let before = self.text.get(..offset).unwrap_or_default().trim_end();
         before.ends_with(['[', '{', ','])

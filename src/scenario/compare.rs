@@ -92,7 +92,7 @@ fn field(whole: &Value, key: &str) -> Option<Value> {
     whole.get(key).cloned()
 }
 
-/// Whether a key is a JSONPath query.
+/// Returns whether a key is a JSONPath query.
 pub(super) fn is_query(key: &str) -> bool {
     key.starts_with("$.") || key.starts_with("$[")
 }

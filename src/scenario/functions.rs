@@ -184,7 +184,7 @@ mod functions {
         Ok(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
-    /// Whether an object has become what its spec asks for.
+    /// Returns whether an object has become what its spec asks for.
     #[rhai_fn(return_raw)]
     pub(crate) fn ready(object: Dynamic) -> Answer<bool> {
         Ok(!object.is_unit() && host::readiness::not_ready(&json(&object)?).is_none())

@@ -130,7 +130,7 @@ impl Floor {
         self.clock.clone()
     }
 
-    /// Whether it is the embedded API.
+    /// Returns whether it is the embedded API.
     pub(super) fn is_embedded(&self) -> bool {
         self.embedded.is_some()
     }

@@ -57,7 +57,7 @@ impl StageReport {
         }
     }
 
-    /// Whether it failed.
+    /// Returns whether it failed.
     pub fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
@@ -87,7 +87,7 @@ impl Played {
         Self::new(scenario, vec![stage], Duration::ZERO, Vec::new())
     }
 
-    /// Whether a stage failed.
+    /// Returns whether a stage failed.
     pub fn has_failed(&self) -> bool {
         self.stages.iter().any(StageReport::has_failed)
     }

@@ -65,7 +65,7 @@ impl Requests {
         self.begun.load(Ordering::SeqCst)
     }
 
-    /// Whether each has its answer; a watch has it with the answer's head.
+    /// Returns whether each has its answer; a watch has it with the answer's head.
     pub(super) fn all_answered(&self) -> bool {
         self.ended.load(Ordering::SeqCst) == self.begun()
     }

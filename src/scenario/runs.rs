@@ -51,13 +51,13 @@ impl Observer for Runs {
 }
 
 impl Runs {
-    /// Whether no run is on its way or due now.
+    /// Returns whether no run is on its way or due now.
     pub(super) fn is_idle(&self) -> bool {
         let seen = self.0.lock();
         seen.controller.as_ref().is_none_or(Controller::is_idle)
     }
 
-    /// Whether an operator serves.
+    /// Returns whether an operator serves.
     pub(super) fn is_serving(&self) -> bool {
         self.0.lock().controller.is_some()
     }

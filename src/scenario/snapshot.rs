@@ -108,7 +108,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && name.chars().all(fits)
 }
 
-/// Whether labels are nothing but the runtime's own.
+/// Returns whether labels are nothing but the runtime's own.
 fn is_ours(labels: &Map<String, Value>) -> bool {
     labels.len() == 1 && labels.contains_key(OWNER_LABEL)
 }

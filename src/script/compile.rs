@@ -114,7 +114,7 @@ impl<'a> Loading<'a> {
         self
     }
 
-    /// Whether a file was met already.
+    /// Returns whether a file was met already.
     pub(super) fn knows(&self, path: &str) -> bool {
         self.files.contains_key(path)
     }

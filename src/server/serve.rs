@@ -76,7 +76,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// Whether a connection ended before it was accepted: the next one may be fine.
+/// Returns whether a connection ended before it was accepted: the next one may be fine.
 fn is_of_the_client(error: &io::Error) -> bool {
     matches!(
         error.kind(),

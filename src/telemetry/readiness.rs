@@ -44,7 +44,7 @@ impl Readiness {
         }
     }
 
-    /// Whether no part blocks.
+    /// Returns whether no part blocks.
     pub fn is_ready(&self) -> bool {
         !self
             .0

@@ -41,7 +41,7 @@ pub struct Watches {
 }
 
 impl Watches {
-    /// Whether the entries may not be served.
+    /// Returns whether the entries may not be served.
     pub fn has_errors(&self) -> bool {
         self.problems.iter().any(Problem::is_error)
     }

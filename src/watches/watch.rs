@@ -155,7 +155,7 @@ pub enum Namespaces {
 }
 
 impl Namespaces {
-    /// Whether objects of a namespace (`None`: cluster-scoped ones) are watched.
+    /// Returns whether objects of a namespace (`None`: cluster-scoped ones) are watched.
     pub fn contains(&self, namespace: Option<&str>) -> bool {
         match (self, namespace) {
             (Self::All, _) | (_, None) => true,

@@ -34,7 +34,7 @@ impl Answer {
         serde_json::to_string_pretty(self).expect("an answer is JSON")
     }
 
-    /// Whether the server says that it cannot do this.
+    /// Returns whether the server says that it cannot do this.
     pub(crate) fn is_not_implemented(&self) -> bool {
         self.code == 501
     }

@@ -26,7 +26,7 @@ static DECLARED: LazyLock<Vec<Declared>> = LazyLock::new(|| {
 
 static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Whether a difference at a place is known.
+/// Returns whether a difference at a place is known.
 pub(crate) fn is_declared(place: &str) -> bool {
     let patterns = DECLARED.iter().flat_map(|declared| &declared.at);
     let found: Vec<&String> = patterns.filter(|pattern| matches(pattern, place)).collect();

@@ -206,7 +206,7 @@ fn headers(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
     kept
 }
 
-/// Whether an answer is what its step waits for.
+/// Returns whether an answer is what its step waits for.
 fn shows(answer: &Answer, until: &BTreeMap<String, Value>) -> bool {
     until.iter().all(|(what, wanted)| match what.as_str() {
         "code" => wanted.as_u64() == Some(answer.code.into()),

@@ -212,7 +212,7 @@ impl Normal {
         }
     }
 
-    /// Whether something in a list of the whole cluster belongs to a sequence that runs beside ours.
+    /// Returns whether something in a list of the whole cluster belongs to a sequence that runs beside ours.
     fn is_of_another_sequence(&self, item: &Value) -> bool {
         let name = item.get("name").or_else(|| item.pointer("/metadata/name"));
         let name = name.and_then(Value::as_str).unwrap_or_default();

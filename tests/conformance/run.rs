@@ -37,7 +37,7 @@ impl Mode {
     }
 }
 
-/// Whether this run proves the harness, not the embedded API.
+/// Returns whether this run proves the harness, not the embedded API.
 pub(crate) fn compares_with_itself() -> bool {
     Mode::of_environment() == Mode::Myself
 }

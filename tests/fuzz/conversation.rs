@@ -121,7 +121,7 @@ async fn sent(service: &mut Service, parts: Parts, step: &Step) -> Result<Value,
     checked(response).await
 }
 
-/// Whether what is answered may have no end.
+/// Returns whether what is answered may have no end.
 fn is_stream(uri: &str) -> bool {
     uri.contains("watch")
 }

@@ -72,11 +72,6 @@ fn are_sound(problems: &[Problem]) -> Result<(), String> {
 }
 
 fn load_role(role: &Path, edited: &Path, text: &[u8]) -> Result<(), String> {
-    std::fs::write(
-        "/tmp/wt/hostile-last",
-        [edited.display().to_string().as_bytes(), b"\n", text].concat(),
-    )
-    .unwrap();
     let folder = tempfile::tempdir().unwrap();
     let name = role.file_name().unwrap();
     let to = folder.path().join("roles").join(name);

@@ -288,13 +288,13 @@ impl Case {
         self.field.starts_with("/spec")
     }
 
-    /// Whether it can be made of a harmless custom resource.
+    /// Returns whether it can be made of a harmless custom resource.
     pub(crate) fn can_be_late(&self) -> bool {
         let is_name = self.field.ends_with("ame") && self.field.starts_with("/metadata");
         !is_name && !self.is_status()
     }
 
-    /// Whether the value goes into the status, which is written by a request of its own.
+    /// Returns whether the value goes into the status, which is written by a request of its own.
     pub(crate) fn is_status(&self) -> bool {
         self.field.starts_with("/status")
     }

@@ -40,7 +40,7 @@ impl Oracle {
         self.has_learned = true;
     }
 
-    /// Whether each complete run of a role makes an object. A loop may have nothing to go through.
+    /// Returns whether each complete run of a role makes an object. A loop may have nothing to go through.
     pub(crate) fn makes_objects(&self, kinds: &[Kind], kind: usize) -> bool {
         kinds[kind].role != "loops" && self.resources.contains_key(&kind)
     }
@@ -116,7 +116,7 @@ impl Oracle {
     }
 }
 
-/// Whether an object has the key that data would add, or is named so.
+/// Returns whether an object has the key that data would add, or is named so.
 fn is_injected(object: &Object) -> bool {
     object.text.contains(&format!("\"{INJECTED}\":")) || object.seen.metadata.name == INJECTED
 }

@@ -17,7 +17,7 @@ impl Report {
         whats.insert(what);
     }
 
-    /// Whether nothing is violated.
+    /// Returns whether nothing is violated.
     pub(crate) fn is_empty(&self) -> bool {
         self.violations.is_empty()
     }

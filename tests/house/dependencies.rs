@@ -128,7 +128,7 @@ impl Policy {
     }
 }
 
-/// Whether the allowed licences are enough for an SPDX expression. `OR` binds weaker than `AND`;
+/// Returns whether the allowed licences are enough for an SPDX expression. `OR` binds weaker than `AND`;
 /// a slash is how old manifests write `OR`.
 fn is_satisfied(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let spaced = expression

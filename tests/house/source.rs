@@ -35,7 +35,7 @@ impl Source {
             .filter(is_code)
     }
 
-    /// Whether all of the file is tests.
+    /// Returns whether all of the file is tests.
     pub(crate) fn is_test(&self) -> bool {
         self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
     }

@@ -84,7 +84,7 @@ impl Choice {
     }
 }
 
-/// Whether a step, or one in it, was one of those to do.
+/// Returns whether a step, or one in it, was one of those to do.
 fn was_meant(step: &Step) -> bool {
     if step.steps.is_empty() {
         step.state != State::Unselected

@@ -234,7 +234,7 @@ impl Types<'_> {
         Some(Gvk::new(group, version, self.kind.as_deref()?))
     }
 
-    /// Whether they are these; an answer that does not say its type is of the one that was asked for.
+    /// Returns whether they are these; an answer that does not say its type is of the one that was asked for.
     fn are_of(&self, gvk: &Gvk) -> bool {
         self.gvk().is_none_or(|own| own == *gvk)
     }

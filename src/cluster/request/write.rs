@@ -246,7 +246,7 @@ fn name_in(body: &[u8]) -> Option<String> {
     serde_json::from_slice::<Top>(body).ok()?.metadata.name
 }
 
-/// Whether a write could not have changed the object that we knew: it held all of the body already.
+/// Returns whether a write could not have changed the object that we knew: it held all of the body already.
 ///
 /// Then a version that we did not know is someone else's change, and not of our making. Where this
 /// cannot be told (a JSON patch, a value that the server writes in another form) the write counts as

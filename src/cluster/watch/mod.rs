@@ -65,7 +65,7 @@ pub enum Purpose {
 }
 
 impl Spec {
-    /// Whether the watch could hold an object of its kind in this namespace.
+    /// Returns whether the watch could hold an object of its kind in this namespace.
     fn covers(&self, namespace: Option<&str>) -> bool {
         self.namespace.is_none() || self.namespace.as_deref() == namespace
     }
@@ -164,7 +164,7 @@ impl Watch {
         }
     }
 
-    /// Whether the cache has been filled, and followed the server since.
+    /// Returns whether the cache has been filled, and followed the server since.
     pub fn is_complete(&self) -> bool {
         self.store.lock().complete()
     }
@@ -192,7 +192,7 @@ impl Watch {
         self.store.lock().len()
     }
 
-    /// Whether the cache holds nothing.
+    /// Returns whether the cache holds nothing.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

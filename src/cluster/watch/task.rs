@@ -71,7 +71,7 @@ enum End {
     Failed(Error),
 }
 
-/// Whether another version may help: not where the server is away, busy, or does not know us.
+/// Returns whether another version may help: not where the server is away, busy, or does not know us.
 fn may_be_of_the_version(error: &Error) -> bool {
     let answered = error
         .code

@@ -201,7 +201,7 @@ impl Queue {
         self.0.state.lock().running()
     }
 
-    /// Whether nothing runs and nothing waits for a slot; what is delayed may follow.
+    /// Returns whether nothing runs and nothing waits for a slot; what is delayed may follow.
     pub fn is_idle(&self) -> bool {
         self.0.state.lock().is_idle()
     }

@@ -145,7 +145,7 @@ impl State {
         kind.metrics.bound(limit);
     }
 
-    /// Whether nothing runs and nothing waits for a slot; what is delayed may follow.
+    /// Returns whether nothing runs and nothing waits for a slot; what is delayed may follow.
     pub(super) fn is_idle(&self) -> bool {
         self.running == 0 && self.kinds.iter().all(|kind| kind.ready == 0)
     }

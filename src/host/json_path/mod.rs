@@ -233,7 +233,7 @@ impl Queryable for Node<'_> {
     }
 }
 
-/// Whether a text is, or has, what the pattern describes; `None` of what is no text or no pattern.
+/// Returns whether a text is, or has, what the pattern describes; `None` of what is no text or no pattern.
 fn matches(text: &Node<'_>, pattern: &Node<'_>, whole: bool) -> Option<bool> {
     thread_local! {
         /// Also those that are none: finding that out costs as much.

@@ -15,7 +15,7 @@ pub(super) fn module() -> Module {
 
 #[export_module]
 mod functions {
-    /// Whether the cluster knows a kind: a platform's own, or that of another operator.
+    /// Returns whether the cluster knows a kind: a platform's own, or that of another operator.
     ///
     /// - `api_version`: e.g. `"route.openshift.io/v1"`.
     /// - `kind`: e.g. `"Route"`.

@@ -282,7 +282,7 @@ fn not_found(object: &ObjectRef) -> HostError {
     }
 }
 
-/// Whether a patch would leave an object as it is, as far as can be told without the server.
+/// Returns whether a patch would leave an object as it is, as far as can be told without the server.
 fn changes_nothing(object: &Value, patch: &Value, kind: PatchKind) -> bool {
     match kind {
         PatchKind::Merge => merges_to_same(object, patch),

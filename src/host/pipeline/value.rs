@@ -103,7 +103,7 @@ pub(super) fn place(place: &Place) -> (&str, usize, usize) {
     (&place.file, place.line, place.column)
 }
 
-/// Whether a test holds.
+/// Returns whether a test holds.
 pub(super) fn holds(cx: &NativeCallContext, test: &Test) -> Answer<bool> {
     match test {
         Test::Constant(constant) => Ok(*constant),
@@ -124,7 +124,7 @@ pub(super) fn described(test: &Test) -> String {
     }
 }
 
-/// Whether a query of an object itself selects something.
+/// Returns whether a query of an object itself selects something.
 pub(super) fn holds_of(object: &Dynamic, query: &Query) -> Answer<bool> {
     let found = path::select(object, &query.text, usize::MAX)?;
     Ok(found.iter().any(is_something))

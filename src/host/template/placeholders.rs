@@ -100,7 +100,7 @@ pub(super) fn markup_of(value: &Value) -> Option<Arc<str>> {
     CURRENT.with_borrow(|current| Some(current.as_ref()?.markup.get(&address)?.text.clone()))
 }
 
-/// Whether a value has text of a template or of a filter, and not only data.
+/// Returns whether a value has text of a template or of a filter, and not only data.
 pub(super) fn has_own_text(value: &Value) -> bool {
     let Some(text) = markup_of(value) else {
         return false;
@@ -161,7 +161,7 @@ pub(super) fn trimmed(markup_text: &str) -> Result<Value, Error> {
     markup(&text)
 }
 
-/// Whether YAML can take a string for nothing but a scalar, whatever stands around it.
+/// Returns whether YAML can take a string for nothing but a scalar, whatever stands around it.
 fn is_harmless(text: &str) -> bool {
     let number = text.strip_prefix('-').unwrap_or(text);
     let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
@@ -248,7 +248,7 @@ impl Placeholders {
         Ok(real.into())
     }
 
-    /// Whether a text has a placeholder.
+    /// Returns whether a text has a placeholder.
     pub(super) fn is_in(&self, text: &str) -> bool {
         !self.entries.is_empty() && text.contains(&self.prefix)
     }

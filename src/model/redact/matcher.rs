@@ -130,12 +130,12 @@ impl Matcher {
         self.spellings.is_empty()
     }
 
-    /// Whether an automaton could not be built; nothing can be searched then.
+    /// Returns whether an automaton could not be built; nothing can be searched then.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken
     }
 
-    /// Whether everything that was added can be found.
+    /// Returns whether everything that was added can be found.
     pub(super) fn is_built(&self) -> bool {
         self.pending.is_empty()
     }
@@ -352,7 +352,7 @@ impl Tail {
     }
 }
 
-/// Whether no word goes on from before a place.
+/// Returns whether no word goes on from before a place.
 fn ends_word(text: &str, at: usize) -> bool {
     let before = text[..at].chars().next_back();
     before.is_none_or(|character| !super::is_word(character))

@@ -173,7 +173,7 @@ impl Redactor {
         }
     }
 
-    /// Whether a text can be masked at once; else it may take a second.
+    /// Returns whether a text can be masked at once; else it may take a second.
     pub fn is_ready(&self) -> bool {
         self.0.read().matcher.is_built()
     }
@@ -338,7 +338,7 @@ impl Known {
         masked(whole, found)
     }
 
-    /// Whether a spelling is to be masked.
+    /// Returns whether a spelling is to be masked.
     fn is_secret(&self, origin: Origin) -> bool {
         self.marked.contains(&origin.value)
             || !self.is_public(origin.line) && !self.is_public(origin.value)
@@ -461,7 +461,7 @@ fn is_short(text: &str) -> bool {
     text.chars().nth(MIN_CHARS - 1).is_none()
 }
 
-/// Whether a character is a part of a word, next to which a short value is not recognized.
+/// Returns whether a character is a part of a word, next to which a short value is not recognized.
 fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }

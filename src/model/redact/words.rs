@@ -60,13 +60,13 @@ static VOCABULARY: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     words.flat_map(str::split_whitespace).collect()
 });
 
-/// Whether a text is a word that Kubernetes and common software use, in any case.
+/// Returns whether a text is a word that Kubernetes and common software use, in any case.
 pub(super) fn is_common(text: &str) -> bool {
     // No word of the list is longer.
     text.len() <= 40 && VOCABULARY.contains(&*text.to_ascii_lowercase())
 }
 
-/// Whether a line of a longer text is structure only, such as `kind: Secret` and the first line of a
+/// Returns whether a line of a longer text is structure only, such as `kind: Secret` and the first line of a
 /// certificate: it consists of common words.
 pub(super) fn is_structure(line: &str) -> bool {
     if let Some(inner) = line.strip_prefix("-----") {

@@ -40,7 +40,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Whether the steps within it have names of their own.
+    /// Returns whether the steps within it have names of their own.
     pub(super) fn is_enclosed(&self) -> bool {
         self.step.repeat.is_some() || matches!(self.step.action, Action::Include(_))
     }

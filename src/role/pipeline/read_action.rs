@@ -209,7 +209,7 @@ impl Reading<'_> {
         self.mentions.extend(mentions);
     }
 
-    /// Whether a folder of the role has a file.
+    /// Returns whether a folder of the role has a file.
     fn is_there(&self, folder: &str, path: &str, item: &Item<'_>) -> bool {
         let names: Vec<_> = self.folder.below(folder).map(|(name, _)| name).collect();
         if names.contains(&path) {
@@ -420,7 +420,7 @@ fn is_manifest_key(key: &str) -> bool {
     ["apiVersion", "kind", "metadata", "spec", "data"].contains(&key)
 }
 
-/// Whether a `script` names a file: as code it would be a property of a variable that does not exist.
+/// Returns whether a `script` names a file: as code it would be a property of a variable that does not exist.
 fn is_script_name(text: &str) -> bool {
     is_rhai(text) && !text.contains(char::is_whitespace) && !text.contains('(')
 }

@@ -293,7 +293,7 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a string is JSONPath by its beginning.
+/// Returns whether a string is JSONPath by its beginning.
 pub(super) fn is_query(item: &Item<'_>) -> bool {
     matches!(&item.node().content, Content::String(text)
         if text.starts_with("$.") || text.starts_with("$["))

@@ -141,7 +141,7 @@ impl Tree {
         }
     }
 
-    /// Whether it is written as a map.
+    /// Returns whether it is written as a map.
     pub(super) fn is_map(&self) -> bool {
         matches!(self, Self::Map(_) | Self::Constant(Value::Object(_)))
     }

@@ -275,7 +275,7 @@ fn names(objects: &[DynamicObject]) -> BTreeSet<String> {
     objects.iter().map(name).collect()
 }
 
-/// Whether it is one of the product's objects, or the Release.
+/// Returns whether it is one of the product's objects, or the Release.
 fn is_concerned(of: &Target, target: &str) -> bool {
     of.namespace == target
         || of.name == target

@@ -160,7 +160,7 @@ impl Request {
         self.response_status.code
     }
 
-    /// Whether it asks to change something. A review is created, but it is a question.
+    /// Returns whether it asks to change something. A review is created, but it is a question.
     pub(crate) fn is_write(&self) -> bool {
         let asks = matches!(self.verb.as_str(), "get" | "list" | "watch" | "head");
         !asks && !self.object_ref.resource.ends_with("reviews")

@@ -35,7 +35,7 @@ pub(crate) struct Start<'a> {
 /// Says to this program that it is an operator.
 const AS_OPERATOR: &str = "RHAI_OPERATOR_TESTS_AS_OPERATOR";
 
-/// Whether this process was started to be an operator, not to run tests.
+/// Returns whether this process was started to be an operator, not to run tests.
 pub(crate) fn acts_as_operator() -> bool {
     std::env::var_os(AS_OPERATOR).is_some()
 }
@@ -243,7 +243,7 @@ impl Operator {
         self.get(self.health_address()?, "/healthz").await
     }
 
-    /// Whether the process that was started is still there.
+    /// Returns whether the process that was started is still there.
     pub(crate) fn is_running(&mut self) -> anyhow::Result<bool> {
         Ok(self.child.try_wait()?.is_none())
     }

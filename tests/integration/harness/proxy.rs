@@ -195,7 +195,7 @@ impl Fault {
 }
 
 impl Active {
-    /// Whether this request is hit; if so, it is counted.
+    /// Returns whether this request is hit; if so, it is counted.
     fn hit(&self, method: &Method, uri: &str) -> bool {
         let Rule {
             methods,
@@ -214,7 +214,7 @@ impl Active {
     }
 }
 
-/// Whether there was one left.
+/// Returns whether there was one left.
 fn take_one(left: &AtomicUsize) -> bool {
     let one_less = |left: usize| left.checked_sub(1);
     left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less)

@@ -33,12 +33,12 @@ struct Granted {
     reason: String,
 }
 
-/// Whether somebody may do something.
+/// Returns whether somebody may do something.
 pub(crate) fn is_allowed(user: &User, attributes: &Attributes, rules: &dyn Rules) -> bool {
     decide(user, attributes, rules).allowed
 }
 
-/// Whether somebody may do something, and why.
+/// Returns whether somebody may do something, and why.
 pub(crate) fn decide(user: &User, attributes: &Attributes, rules: &dyn Rules) -> Decision {
     if user.groups.iter().any(|group| group == MASTERS) {
         return Decision {
@@ -157,14 +157,14 @@ fn reason(binding: &Value, subject: &Value) -> String {
     )
 }
 
-/// Whether a list of a rule has a word, or stands for every word.
+/// Returns whether a list of a rule has a word, or stands for every word.
 fn has(rule: &Value, list: &str, word: &str) -> bool {
     items(&rule[list])
         .iter()
         .any(|one| one == "*" || one == word)
 }
 
-/// Whether one rule lets something be done.
+/// Returns whether one rule lets something be done.
 pub(super) fn allows(rule: &Value, attributes: &Attributes) -> bool {
     if !has(rule, "verbs", &attributes.verb) {
         return false;
@@ -189,7 +189,7 @@ fn is_of_resource(rule: &Value, attributes: &Attributes) -> bool {
     !attributes.subresource.is_empty() && items(&rule["resources"]).iter().any(|one| *one == every)
 }
 
-/// Whether a path is a URL of a rule, or under one that ends in `*`.
+/// Returns whether a path is a URL of a rule, or under one that ends in `*`.
 pub(super) fn is_under(url: &str, path: &str) -> bool {
     match url.strip_suffix('*') {
         Some(prefix) => path.starts_with(prefix),

@@ -25,7 +25,7 @@ pub(crate) struct Context<'a> {
     pub tokens: &'a dyn Fn(&str) -> Option<User>,
 }
 
-/// Whether a kind is a review that [`answer`] answers.
+/// Returns whether a kind is a review that [`answer`] answers.
 pub(crate) fn is_review(kind: &str) -> bool {
     matches!(
         kind,

@@ -212,7 +212,7 @@ fn wire(entry: &Entry) -> Value {
     Value::Object(wire)
 }
 
-/// Whether a write asks to forget all managers: an empty list, or one empty entry.
+/// Returns whether a write asks to forget all managers: an empty list, or one empty entry.
 pub(super) fn asks_for_reset(object: &Value) -> bool {
     match object["metadata"]["managedFields"]
         .as_array()

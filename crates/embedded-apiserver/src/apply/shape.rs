@@ -45,7 +45,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Whether there is nothing in a list or a map, or no such thing.
+/// Returns whether there is nothing in a list or a map, or no such thing.
 pub(super) fn is_blank(value: Option<&Value>) -> bool {
     match value {
         Some(Value::Array(items)) => items.is_empty(),

@@ -83,7 +83,7 @@ fn is_omitted(field: &Field, zero: bool) -> bool {
     }
 }
 
-/// Whether Go has a struct there, which is never empty.
+/// Returns whether Go has a struct there, which is never empty.
 fn is_struct(shape: &Shape) -> bool {
     matches!(
         shape,

@@ -32,7 +32,7 @@ impl Quantity {
         self.nano
     }
 
-    /// Whether it is below zero.
+    /// Returns whether it is below zero.
     pub(crate) fn is_negative(self) -> bool {
         self.nano < 0
     }

@@ -54,7 +54,7 @@ pub(crate) fn terminating(crd: &Value, deletion: Deletion, now: &str) -> Value {
     status
 }
 
-/// Whether a condition is there and true.
+/// Returns whether a condition is there and true.
 pub(crate) fn is_true(crd: &Value, kind: &str) -> bool {
     find(&crd["status"], kind).is_some_and(|it| it["status"] == "True")
 }

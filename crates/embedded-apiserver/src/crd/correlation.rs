@@ -38,7 +38,7 @@ impl<'a> Correlation<'a> {
         })
     }
 
-    /// Whether nothing changed; lists without keys are compared as a whole.
+    /// Returns whether nothing changed; lists without keys are compared as a whole.
     pub(super) fn is_unchanged(self) -> bool {
         match (self.new, self.old) {
             (Value::Object(new), Value::Object(old)) => {

@@ -206,7 +206,7 @@ fn is_isbn13(text: &str) -> bool {
     })
 }
 
-/// Whether there are so many digits, and the sum of what they weigh is a multiple.
+/// Returns whether there are so many digits, and the sum of what they weigh is a multiple.
 fn adds_up(text: &str, length: usize, of: u32, weigh: impl Fn(usize, char) -> Option<u32>) -> bool {
     let text = digits(text);
     let weighed = text.chars().enumerate();

@@ -135,7 +135,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Whether the field stays: empty ones are not written.
+    /// Returns whether the field stays: empty ones are not written.
     fn field(
         &mut self,
         value: &mut Value,

@@ -116,7 +116,7 @@ fn named(chars: &mut Peekable<Chars<'_>>, out: &mut String) {
     }
 }
 
-/// Whether what follows a brace is `3}`, `3,}` or `3,5}`.
+/// Returns whether what follows a brace is `3}`, `3,}` or `3,5}`.
 fn is_repetition(chars: Peekable<Chars<'_>>) -> bool {
     let inner: String = chars.take_while(|it| *it != '}').collect();
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());

@@ -98,7 +98,7 @@ pub(super) struct Pattern {
 }
 
 impl Structural {
-    /// Whether it has all that rules see of every resource: kind, version and names.
+    /// Returns whether it has all that rules see of every resource: kind, version and names.
     pub(super) fn describes_resource(&self) -> bool {
         let is = |schema: &Self, name: &str, kind: &str| {
             let property = schema.properties.get(name);
@@ -158,7 +158,7 @@ impl Structural {
         })
     }
 
-    /// Whether a rule of the Common Expression Language is anywhere in it.
+    /// Returns whether a rule of the Common Expression Language is anywhere in it.
     pub(super) fn has_rules(&self) -> bool {
         !self.rules.is_empty()
             || self.items.as_ref().is_some_and(|items| items.has_rules())

@@ -145,7 +145,7 @@ impl Version {
         &self.columns
     }
 
-    /// Whether the status is a subresource.
+    /// Returns whether the status is a subresource.
     pub fn has_status(&self) -> bool {
         self.has_status
     }

@@ -60,7 +60,7 @@ impl Graph {
         dependents.cloned().collect()
     }
 
-    /// Whether anything depends on a uid.
+    /// Returns whether anything depends on a uid.
     pub(super) fn has_dependents(&self, uid: &str) -> bool {
         self.dependents.contains_key(uid)
     }

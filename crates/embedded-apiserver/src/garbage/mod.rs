@@ -207,7 +207,7 @@ fn node_of(resource: &str, object: &Value) -> Node {
     }
 }
 
-/// Whether two states are the same to a collector.
+/// Returns whether two states are the same to a collector.
 fn is_alike(old: &Value, new: &Value) -> bool {
     ["ownerReferences", "finalizers", "deletionTimestamp"]
         .iter()
@@ -230,7 +230,7 @@ fn has_finalizer(object: &Value, finalizer: &str) -> bool {
         .any(|one| one == finalizer)
 }
 
-/// Whether a dependent keeps its owner from going before it.
+/// Returns whether a dependent keeps its owner from going before it.
 fn blocks(dependent: &Value, owner: &str) -> bool {
     let blocks = |one: &Value| text(one, &["uid"]) == owner && one["blockOwnerDeletion"] == true;
     items(&dependent["metadata"]["ownerReferences"])

@@ -86,13 +86,13 @@ fn of_resource(incoming: &Incoming, path: &Path) -> Attributes {
     }
 }
 
-/// Whether a request is to be done as somebody else.
+/// Returns whether a request is to be done as somebody else.
 pub(super) fn impersonates(headers: &HeaderMap) -> bool {
     let names = ["impersonate-user", "impersonate-group", "impersonate-uid"];
     names.iter().any(|name| headers.contains_key(*name))
 }
 
-/// Whether somebody may act as who they say they are.
+/// Returns whether somebody may act as who they say they are.
 ///
 /// <https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/>
 pub(super) fn impersonation(

@@ -264,7 +264,7 @@ fn require_revision(cx: &Exchange<'_>) -> Result<(), ApiError> {
     }
 }
 
-/// Whether the resource, or the subresource that is meant, knows the verb.
+/// Returns whether the resource, or the subresource that is meant, knows the verb.
 pub(super) fn require(call: &Call, verb: &str) -> Result<(), ApiError> {
     let version = call.served();
     let verbs = match version.subresource(&call.subresource) {

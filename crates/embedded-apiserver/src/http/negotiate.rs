@@ -80,7 +80,7 @@ pub(super) fn accept(headers: &HeaderMap) -> String {
     values.join(",")
 }
 
-/// Whether aggregated discovery is wanted.
+/// Returns whether aggregated discovery is wanted.
 pub(super) fn wants_aggregated(accept: &str) -> bool {
     ranges(accept).iter().any(|range| {
         range.media == "application/json"

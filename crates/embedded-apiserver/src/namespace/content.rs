@@ -55,7 +55,7 @@ impl Content {
         content
     }
 
-    /// Whether nothing is left.
+    /// Returns whether nothing is left.
     pub(super) fn is_empty(&self) -> bool {
         self.resources.is_empty()
     }

@@ -250,7 +250,7 @@ fn list(value: Option<&Value>) -> Result<Option<Vec<Value>>, ApiError> {
     }
 }
 
-/// Whether the items of a patch come in the order that it gives.
+/// Returns whether the items of a patch come in the order that it gives.
 fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<(), ApiError> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());

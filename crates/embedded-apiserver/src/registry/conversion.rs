@@ -57,7 +57,7 @@ fn members<'a>(object: &'a mut Value, field: &str) -> Option<&'a mut Map<String,
     object.get_mut(field)?.as_object_mut()
 }
 
-/// Whether a metric is the one that version 1 has a field for.
+/// Returns whether a metric is the one that version 1 has a field for.
 fn is_cpu_utilization(metric: &Value) -> bool {
     metric["type"] == "Resource"
         && metric["resource"]["name"] == "cpu"

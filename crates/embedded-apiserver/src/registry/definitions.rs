@@ -147,7 +147,7 @@ fn accept_others(tx: &mut Transaction<'_>, gone: &str, definition: &Value) {
     }
 }
 
-/// Whether a definition was changed.
+/// Returns whether a definition was changed.
 fn update(
     tx: &mut Transaction<'_>,
     subresource: &str,

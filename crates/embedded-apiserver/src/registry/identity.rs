@@ -27,7 +27,7 @@ pub(super) fn expected(call: &Call) -> (String, String) {
     (kind.to_owned(), api_version)
 }
 
-/// Whether the path's objects are of a custom kind: a Scale is none, whatever it scales.
+/// Returns whether the path's objects are of a custom kind: a Scale is none, whatever it scales.
 pub(super) fn is_custom(call: &Call) -> bool {
     call.resource.is_custom() && call.subresource != "scale"
 }
@@ -155,7 +155,7 @@ fn relabel(object: &mut Value, kind: String, api_version: String) {
     }
 }
 
-/// Whether kind and version can be read at all.
+/// Returns whether kind and version can be read at all.
 fn type_meta(object: &Value) -> Result<(), String> {
     let parsing = "couldn't get version/kind; json parse error: json: cannot unmarshal";
     let Value::Object(map) = object else {

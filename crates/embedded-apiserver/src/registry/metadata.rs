@@ -24,7 +24,7 @@ pub(super) fn namespace(object: &Value) -> &str {
     text(object, "namespace")
 }
 
-/// Whether the object waits for its finalizers or its grace period.
+/// Returns whether the object waits for its finalizers or its grace period.
 pub(super) fn is_terminating(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }

@@ -41,12 +41,12 @@ struct Bound {
 }
 
 impl Issued {
-    /// Whether a token is past its time.
+    /// Returns whether a token is past its time.
     pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires + LEEWAY < now
     }
 
-    /// Whether a token stands for its user now: nothing that it is bound to has been deleted.
+    /// Returns whether a token stands for its user now: nothing that it is bound to has been deleted.
     pub(crate) fn is_valid(&self, store: &Store, now: Timestamp) -> bool {
         !self.is_expired(now) && self.bound.iter().all(|bound| bound.is_there(store, now))
     }

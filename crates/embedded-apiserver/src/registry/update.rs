@@ -205,7 +205,7 @@ pub(super) fn grow_generation(object: &mut Value) {
     metadata::of_mut(object).insert("generation".to_owned(), (generation + 1).into());
 }
 
-/// Whether anything but these fields differs.
+/// Returns whether anything but these fields differs.
 fn differs(object: &Value, live: &Value, but: &[&str]) -> bool {
     let keys = |one: &Value| -> Vec<String> {
         let map = one.as_object().into_iter().flatten();
@@ -239,7 +239,7 @@ fn commit(tx: &mut Transaction<'_>, call: &Call, live: &Arc<Value>, object: Valu
     Answer::ok(encode::presented(&call.resource, &call.version, &stored))
 }
 
-/// Whether nothing keeps a terminating object any more.
+/// Returns whether nothing keeps a terminating object any more.
 fn is_over(call: &Call, object: &Value) -> bool {
     metadata::is_terminating(object)
         && metadata::finalizers(object).is_empty()

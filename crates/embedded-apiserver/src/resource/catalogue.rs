@@ -82,7 +82,7 @@ impl Catalogue {
         &self.groups
     }
 
-    /// Whether anything is served in this group and version.
+    /// Returns whether anything is served in this group and version.
     pub fn serves(&self, group: &str, version: &str) -> bool {
         self.all()
             .any(|one| *one.group == *group && one.served(version).is_some())

@@ -100,12 +100,12 @@ impl Resource {
         self.storage.as_ref().unwrap_or(&self.id)
     }
 
-    /// Whether a custom resource definition made it.
+    /// Returns whether a custom resource definition made it.
     pub fn is_custom(&self) -> bool {
         self.custom
     }
 
-    /// Whether an object of this revision may be older than the definition of the resource.
+    /// Returns whether an object of this revision may be older than the definition of the resource.
     pub fn may_outdate(&self, revision: &str) -> bool {
         self.changed_at > 0
             && revision
@@ -124,7 +124,7 @@ impl Resource {
         stored.unwrap_or(&self.versions[0])
     }
 
-    /// Whether its objects are kept at all: reviews are answered and forgotten.
+    /// Returns whether its objects are kept at all: reviews are answered and forgotten.
     pub fn is_stored(&self) -> bool {
         let verbs = &self.storage_version().verbs;
         verbs.iter().any(|verb| verb == "list") && &*self.plural != "componentstatuses"
@@ -142,7 +142,7 @@ impl Version {
         self.subresources.iter().find(|one| &*one.name == name)
     }
 
-    /// Whether the verb is in its list.
+    /// Returns whether the verb is in its list.
     pub fn allows(&self, verb: &str) -> bool {
         self.verbs.iter().any(|one| one == verb)
     }

@@ -75,7 +75,7 @@ pub(crate) fn yaml(text: &[u8]) -> Result<Decoded, String> {
 /// than 16 KB for each level.
 const SHALLOW: usize = 32;
 
-/// Whether a document may be deeper than [`SHALLOW`]: never said to be shallow where it is deep.
+/// Returns whether a document may be deeper than [`SHALLOW`]: never said to be shallow where it is deep.
 fn may_be_deep(text: &str) -> bool {
     // An alias stands for what is as deep as that which it names.
     if text.contains('&') {
@@ -90,7 +90,7 @@ fn may_be_deep(text: &str) -> bool {
     most > SHALLOW && !is_shallow_json(text)
 }
 
-/// Whether a text that has many brackets is JSON, and none of it deep: most applies send such.
+/// Returns whether a text that has many brackets is JSON, and none of it deep: most applies send such.
 fn is_shallow_json(text: &str) -> bool {
     let (mut depth, mut in_text, mut escaped, mut before) = (0, false, false, b'{');
     let bytes = text.bytes().filter(|byte| !byte.is_ascii_whitespace());

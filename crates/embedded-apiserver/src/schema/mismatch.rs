@@ -207,7 +207,7 @@ fn fits_number(go: &str, value: &Value) -> bool {
 const QUANTITY: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-/// Whether a text has the form of a quantity: a number and a suffix.
+/// Returns whether a text has the form of a quantity: a number and a suffix.
 fn quantity(value: &Value) -> Read {
     let number;
     let text = match value {

@@ -71,7 +71,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Whether a selector may name the path; the server's words if not.
+/// Returns whether a selector may name the path; the server's words if not.
 pub(super) fn check(resource: &Resource, version: &Version, path: &str) -> Result<(), String> {
     let always = path == "metadata.name"
         || (path == "metadata.namespace" && (resource.namespaced || !resource.is_custom()));

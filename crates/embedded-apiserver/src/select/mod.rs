@@ -49,12 +49,12 @@ impl Selection {
         }
     }
 
-    /// Whether everything is selected.
+    /// Returns whether everything is selected.
     pub(crate) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Whether an object is selected.
+    /// Returns whether an object is selected.
     pub(crate) fn matches(&self, resource: &Resource, key: &Key, object: &Value) -> bool {
         let fields = self.fields.iter().all(|term| {
             let is = match &*term.path {

@@ -11,7 +11,7 @@ pub(super) fn find<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
         .find(|one| one["type"] == kind)
 }
 
-/// Whether a condition is true.
+/// Returns whether a condition is true.
 pub(super) fn is_true(status: &Value, kind: &str) -> bool {
     find(status, kind).is_some_and(|one| one["status"] == "True")
 }

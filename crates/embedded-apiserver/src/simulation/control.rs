@@ -115,7 +115,7 @@ impl Control {
         self.0.lock().changed
     }
 
-    /// Whether something was changed since this was last asked.
+    /// Returns whether something was changed since this was last asked.
     pub(super) fn take_changed(&self) -> bool {
         std::mem::take(&mut self.0.lock().changed)
     }

@@ -52,7 +52,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, set: &Value) 
     revision::clean(tx, set, &[&revision.name]);
 }
 
-/// Whether the template's node selector fits the node.
+/// Returns whether the template's node selector fits the node.
 fn runs_on(set: &Value, node: &Value) -> bool {
     let selector = set["spec"]["template"]["spec"]["nodeSelector"].as_object();
     let mut wanted = selector.into_iter().flatten();

@@ -303,7 +303,7 @@ fn progress(
     None
 }
 
-/// Whether more of what is new is there than before.
+/// Returns whether more of what is new is there than before.
 fn has_grown(deployment: &Value, status: &Value) -> bool {
     let before = &deployment["status"];
     let grows = |field: &str| number(status, &[field]) > number(before, &[field]);

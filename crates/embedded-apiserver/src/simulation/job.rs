@@ -29,7 +29,7 @@ struct Pods {
     done: Vec<i64>,
 }
 
-/// Whether a Job is over, one way or the other.
+/// Returns whether a Job is over, one way or the other.
 pub(super) fn is_over(job: &Value) -> bool {
     condition::is_true(&job["status"], "Complete") || condition::is_true(&job["status"], "Failed")
 }

@@ -12,17 +12,17 @@ use super::{Simulation, condition, node, status};
 use crate::builtin::path::{items, text};
 use crate::registry::Transaction;
 
-/// Whether a Pod has neither ended nor been told to.
+/// Returns whether a Pod has neither ended nor been told to.
 pub(super) fn is_active(pod: &Value) -> bool {
     !is_finished(pod) && !is_terminating(pod)
 }
 
-/// Whether a Pod has ended.
+/// Returns whether a Pod has ended.
 pub(super) fn is_finished(pod: &Value) -> bool {
     matches!(text(pod, &["status", "phase"]), "Succeeded" | "Failed")
 }
 
-/// Whether a Pod is ready.
+/// Returns whether a Pod is ready.
 pub(super) fn is_ready(pod: &Value) -> bool {
     condition::is_true(&pod["status"], "Ready")
 }

@@ -48,7 +48,7 @@ fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
     rest.parse().ok()
 }
 
-/// Whether a Pod lets those after it go on.
+/// Returns whether a Pod lets those after it go on.
 fn is_settled(tx: &Transaction<'_>, set: &Value, pod: &Value) -> bool {
     let seconds = number(set, &["spec", "minReadySeconds"]);
     let available = available_at(pod, seconds).is_some_and(|at| at <= tx.now());

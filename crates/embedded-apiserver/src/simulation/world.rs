@@ -80,7 +80,7 @@ pub(super) fn owner_reference(owner: &Value) -> Value {
     })
 }
 
-/// Whether a Service's or a budget's selector selects labels.
+/// Returns whether a Service's or a budget's selector selects labels.
 pub(super) fn selects(selecting: &Value, labels: &Value) -> bool {
     let selector = &selecting["spec"]["selector"];
     let nothing = selector.as_object().is_none_or(Map::is_empty);

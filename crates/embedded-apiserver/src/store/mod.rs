@@ -59,7 +59,7 @@ impl Store {
         self.tables.values().map(Table::len).sum()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

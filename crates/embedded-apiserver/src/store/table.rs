@@ -63,7 +63,7 @@ impl Table {
         self.objects.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }

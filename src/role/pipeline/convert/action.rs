@@ -185,7 +185,7 @@ impl Script<'_> {
         }
     }
 
-    /// Whether a template, or one that is not known, may use a variable.
+    /// Returns whether a template, or one that is not known, may use a variable.
     fn reads(&self, name: &Text, variable: &str) -> bool {
         let template = name.constant();
         let template = template.and_then(|name| self.role.templates.get_template(name).ok());

@@ -285,7 +285,7 @@ fn keep(step: &Step, value: &str) -> String {
     }
 }
 
-/// Whether a step may end a run.
+/// Returns whether a step may end a run.
 fn may_wait(step: &Step) -> bool {
     let within = |steps: &[Step]| steps.iter().any(may_wait);
     step.ready.is_some()

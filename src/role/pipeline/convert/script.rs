@@ -27,7 +27,7 @@ const STATEMENTS: [&str; 10] = [
     "throw", "let", "const", "while", "loop", "for", "do", "try", "import", "break",
 ];
 
-/// Whether a text is more than one expression.
+/// Returns whether a text is more than one expression.
 pub(super) fn is_statement(text: &str) -> bool {
     let first = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let first = first.into_iter().next().unwrap_or_default();
@@ -38,7 +38,7 @@ fn is_function(line: &str) -> bool {
     line.starts_with("fn ") || line.starts_with("private fn ")
 }
 
-/// Whether all braces of a function are closed. Those in strings count too: they come in pairs there.
+/// Returns whether all braces of a function are closed. Those in strings count too: they come in pairs there.
 fn is_closed(function: &str) -> bool {
     let count = |brace| function.matches(brace).count();
     count('{') > 0 && count('{') <= count('}')

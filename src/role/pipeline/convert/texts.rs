@@ -43,7 +43,7 @@ pub(super) fn documents(documents: &[Value]) -> String {
     code::list(documents.map(|document| code::value(&document)))
 }
 
-/// Whether there are values in documents that have to be made texts.
+/// Returns whether there are values in documents that have to be made texts.
 pub(super) fn are_missing(documents: &[Value]) -> bool {
     documents
         .iter()

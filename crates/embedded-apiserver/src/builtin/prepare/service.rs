@@ -135,7 +135,7 @@ fn has_health_port(spec: &Value) -> bool {
     is_balanced(spec) && text(spec, &["externalTrafficPolicy"]) == "Local"
 }
 
-/// Whether it is reached from outside.
+/// Returns whether it is reached from outside.
 fn is_exposed(spec: &Value) -> bool {
     matches!(kind(spec), "NodePort" | "LoadBalancer")
         || kind(spec) == "ClusterIP" && !items(&spec["externalIPs"]).is_empty()

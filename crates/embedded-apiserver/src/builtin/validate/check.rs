@@ -148,7 +148,7 @@ fn percent(text: &str) -> Option<i64> {
     all.then(|| digits.parse().unwrap_or(i64::MAX))
 }
 
-/// Whether a number or percentage is nothing.
+/// Returns whether a number or percentage is nothing.
 pub(super) fn is_nothing(value: &Value) -> bool {
     match value {
         Value::String(text) => percent(text) == Some(0),

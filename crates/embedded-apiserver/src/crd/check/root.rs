@@ -84,7 +84,7 @@ fn root_error(schema: &Value, path: &str) -> Option<FieldError> {
     foreign.then(|| FieldError::invalid(path, schema.clone(), why))
 }
 
-/// Whether nothing stands in a schema that the structure has no place for.
+/// Returns whether nothing stands in a schema that the structure has no place for.
 fn is_readable(schema: &Value) -> bool {
     const UNREADABLE: [&str; 7] = [
         "id",

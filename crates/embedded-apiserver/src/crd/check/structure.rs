@@ -173,7 +173,7 @@ fn metadata(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldErro
     }
 }
 
-/// Whether a schema of metadata restricts the names only.
+/// Returns whether a schema of metadata restricts the names only.
 fn is_plain(metadata: &Value) -> bool {
     let allowed = |key: &str| matches!(key, "type" | "default" | "properties");
     metadata

@@ -42,7 +42,7 @@ impl Program {
         Ok(Self { expression, depth })
     }
 
-    /// Whether it names what is there, and comes to what is wanted.
+    /// Returns whether it names what is there, and comes to what is wanted.
     pub(super) fn check(
         &self,
         source: &str,
@@ -61,7 +61,7 @@ impl Program {
         self.depth.descend(most).unwrap_or(u64::MAX)
     }
 
-    /// Whether it compares with the state before.
+    /// Returns whether it compares with the state before.
     pub(super) fn uses_old(&self) -> bool {
         let uses = || self.expression.references().has_variable("oldSelf");
         self.depth.descend(uses).unwrap_or(true)

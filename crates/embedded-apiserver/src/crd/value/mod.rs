@@ -222,7 +222,7 @@ fn object(
     outcome
 }
 
-/// Whether there are as many as there must be.
+/// Returns whether there are as many as there must be.
 fn size(
     size: usize,
     (least, most): (Option<i64>, Option<i64>),

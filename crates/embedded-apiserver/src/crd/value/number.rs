@@ -59,7 +59,7 @@ fn as_limit(number: &Number, fits: bool) -> Cow<'_, Number> {
     }
 }
 
-/// Whether a number can be held by what its type and format name.
+/// Returns whether a number can be held by what its type and format name.
 fn out_of_range(
     number: &Number,
     what: &str,
@@ -178,7 +178,7 @@ fn beyond(number: &Number, bound: Bound, is_minimum: bool, path: &Path<'_>) -> O
     fails.then(|| Failure::invalid(path, number.clone(), &format!("should be {than} {shown}")))
 }
 
-/// Whether a float counts as an integer.
+/// Returns whether a float counts as an integer.
 pub(super) fn is_integral(value: &Value) -> bool {
     value.as_f64().is_some_and(is_whole)
 }
@@ -192,7 +192,7 @@ fn is_whole(number: f64) -> bool {
         || (number - nearest).abs() < 1e-9 * number.abs().max(nearest.abs()).max(f64::MIN_POSITIVE)
 }
 
-/// Whether a value is one of an enumeration: numbers are converted to the type of the listed one,
+/// Returns whether a value is one of an enumeration: numbers are converted to the type of the listed one,
 /// and null is never in it.
 #[expect(clippy::cast_possible_truncation, reason = "Go converts so")]
 pub(super) fn same(value: &Value, listed: &Value) -> bool {
