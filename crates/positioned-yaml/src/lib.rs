@@ -57,6 +57,8 @@ impl From<serde_yaml::Error> for Error {
             || text.starts_with("budget breached: RecordedAnchor")
         {
             "aliases and merge keys expand to too much text for a text of this length".to_owned()
+        } else if text.starts_with("budget breached: Depth") {
+            format!("nested more than {MAX_DEPTH} levels deep")
         } else if text.starts_with("multiple YAML documents") {
             "expected one YAML document, found several".to_owned()
         } else {
@@ -75,6 +77,10 @@ const EXPANDED_EVENTS: (usize, usize) = (20_000, 1_000_000);
 
 /// The least and the most bytes of text that aliases and merge keys may add; in between, twice the text.
 const EXPANDED_BYTES: (usize, usize) = (1 << 20, 32 << 20);
+
+/// The maximum nesting of lists and maps. The parser calls itself for each, on the stack of
+/// whoever reads.
+const MAX_DEPTH: usize = 64;
 
 fn options(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Options {
     let (fewest, most) = EXPANDED_EVENTS;
@@ -96,6 +102,7 @@ fn options(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Options {
             max_nodes: usual.max_nodes.saturating_mul(BUDGET_FACTOR),
             max_documents: usual.max_documents.saturating_mul(BUDGET_FACTOR),
             max_total_scalar_bytes: scalar_bytes,
+            max_depth: MAX_DEPTH,
             // A guess at what is bounded exactly here: it refuses 101 uses of one anchor.
             enforce_alias_anchor_ratio: false,
             // What aliases copy is kept until the end of the text.
@@ -619,6 +626,14 @@ mod tests {
         assert_eq!(write_within(&deep, 100_000), None);
         assert_eq!(write_within(&json!({"a": 1}), 5), Some("a: 1\n".to_owned()));
         assert_eq!(write_within(&json!({"a": 1}), 4), None);
+    }
+
+    #[test]
+    fn a_text_that_is_too_deep_is_told_so() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(parse(&nested(MAX_DEPTH)).is_ok());
+        let error = parse(&nested(MAX_DEPTH + 1)).unwrap_err();
+        assert_eq!(error.message, "nested more than 64 levels deep");
     }
 
     #[test]
