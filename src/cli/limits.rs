@@ -8,7 +8,7 @@ use crate::script::Limits;
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Limits of a run")]
 pub(super) struct RunLimits {
-    /// Memory that one run may hold at a time.
+    /// Maximum memory that one run holds at a time.
     #[arg(
         long = "run-memory",
         value_name = "SIZE",
@@ -17,7 +17,7 @@ pub(super) struct RunLimits {
         value_parser = bytes
     )]
     memory: usize,
-    /// Operations of the script engine that one run may take.
+    /// Maximum number of operations of the script engine in one run.
     #[arg(
         long = "run-operations",
         value_name = "N",
@@ -26,7 +26,7 @@ pub(super) struct RunLimits {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     operations: u64,
-    /// Calls of host functions that reach out of the process that one run may make.
+    /// Maximum number of calls in one run that reach out of the process, such as `k8s_get`.
     #[arg(
         long = "run-host-calls",
         value_name = "N",

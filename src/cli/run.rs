@@ -88,8 +88,8 @@ pub(super) struct Options {
     /// How often a CR is reconciled though nothing changed; 0s means never.
     #[arg(long, value_name = "DURATION", env = "RHAI_OPERATOR_RECONCILE_PERIOD", default_value = "10h", value_parser = duration)]
     reconcile_period: Duration,
-    /// How often a CR is reconciled at most in a minute. New generations, deletions and requests come
-    /// on top.
+    /// Maximum number of runs of one CR per minute. A new generation, a deletion and a reconcile-at
+    /// request are not limited.
     #[arg(
         long,
         value_name = "N",
