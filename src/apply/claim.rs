@@ -1,4 +1,4 @@
-//! Who owns an existing object: decides between applying, refusing and waiting.
+//! Decides who owns an existing object, and so whether to apply, refuse or wait.
 //!
 //! Anyone who may patch an object can set labels, annotations, owner references and the name of a
 //! field manager. A claim of ours therefore never needs more rights than garbage collection would give
@@ -9,7 +9,7 @@ use crate::model::Object;
 use crate::model::annotations::{PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
 use crate::model::owner::OwnerReference;
 
-/// Who owns an existing object.
+/// The owner of an existing object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// The custom resource.

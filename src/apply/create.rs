@@ -102,7 +102,7 @@ async fn list(owner: &Owner, place: &Place, ownership: Ownership) -> Result<(), 
     }
 }
 
-/// What is sent. A name that the custom resource has to list is generated here.
+/// Returns the body to send. A name that the custom resource has to list is generated here.
 fn body(
     desired: &Desired,
     place: &mut Place,
@@ -129,8 +129,7 @@ fn generate_name(body: &Value) -> String {
     format!("{prefix}{}", suffix.to_lowercase())
 }
 
-/// What an earlier custom resource of the same name left is about to be removed: not an object to rely
-/// on.
+/// Fails for an object of an earlier custom resource of the same name: garbage collection removes it.
 async fn check_former(cluster: &Cluster, owner: &Owner, live: &Arc<Object>) -> Result<(), Error> {
     if Claim::of(owner, live) != Claim::Former {
         return Ok(());

@@ -10,7 +10,7 @@ use crate::model::{Object, ObjectRef};
 pub struct Obstacle {
     /// The object as the server has it.
     pub live: Arc<Object>,
-    /// Whether its next change is heard of.
+    /// True if its next change triggers a run.
     pub subscribed: bool,
 }
 
@@ -31,7 +31,7 @@ pub enum Error {
     Unreadable {
         /// What was to be applied.
         object: ObjectRef,
-        /// What of it, and why.
+        /// The part that cannot be read, and the reason.
         why: String,
     },
     /// The object exists and the custom resource does not own it.
@@ -43,7 +43,7 @@ pub enum Error {
     NotOwned {
         /// The custom resource.
         cr: ObjectRef,
-        /// Who owns the object, in words.
+        /// The owner of the object, in words.
         holder: String,
         /// The object that is in the way.
         obstacle: Obstacle,

@@ -19,7 +19,7 @@ use crate::model::annotations::{CHILDREN, CLEANUP_FINALIZER, HELD_BY_LABEL};
 use crate::model::owner::field_manager;
 use crate::model::{Holder, Object, ObjectRef};
 
-/// What the runtime keeps on a custom resource for its end.
+/// The finalizers of a custom resource, and its list of children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holds {
     /// All finalizers, those of others included.

@@ -13,7 +13,7 @@ pub struct Options {
     /// Whether fields are taken from other managers; `None` for the watch's word, and without that:
     /// from objects that the custom resource owns.
     pub force: Option<bool>,
-    /// Whether an existing object that the custom resource does not own is taken over; `None` for the
+    /// True if an existing object that the custom resource does not own is adopted; `None` for the
     /// watch's word.
     pub adopt: Option<bool>,
     /// Whether an object that cannot be changed so is deleted and made anew.
@@ -98,7 +98,7 @@ pub struct Applied {
     pub before: Option<Arc<Object>>,
     /// What was done.
     pub action: Action,
-    /// Whether an existing object that the custom resource did not own was taken over.
+    /// True if the object existed and was adopted.
     pub adopted: bool,
     /// Fields that were sent and that the server did not keep.
     pub dropped: Vec<String>,

@@ -1,4 +1,4 @@
-//! What the server means by its refusals, and how another controller is made a mere owner.
+//! Explains refusals of the server, and turns another controller into an owner without control.
 
 use bytes::Bytes;
 use serde_json::{Value, json};

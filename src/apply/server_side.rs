@@ -29,11 +29,11 @@ pub(super) struct Apply<'a> {
     ownership: Ownership,
     live: Option<Parsed>,
     subscribed: bool,
-    /// Whether the object exists, the custom resource does not own it, and it is taken over.
+    /// True if the object exists, the custom resource does not own it, and it is adopted.
     adopts: bool,
 }
 
-/// What came of one write.
+/// The result of one write.
 enum Attempt {
     /// It was carried out; whether the object was deleted for it.
     Written(Box<Written>, bool),
@@ -140,7 +140,7 @@ impl<'a> Apply<'a> {
         }
     }
 
-    /// What is sent. An object that is being deleted takes no new finalizers.
+    /// Returns the body to send. An object that is being deleted takes no new finalizers.
     fn body(&self) -> Result<Value, Error> {
         let mut body = self.desired.body(&self.place, self.owner, self.ownership)?;
         if let Some(live) = self.live.as_ref().filter(|live| live.deleting) {

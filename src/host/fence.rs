@@ -19,7 +19,7 @@ pub fn fenced(cluster: &Cluster, role: &Arc<Role>, own: Option<&Arc<str>>) -> Cl
     })))
 }
 
-/// Why a role may not send a request, and the rule that would allow it.
+/// The reason that a role must not send a request, and the rule that would allow it.
 fn refusal(role: &Role, access: &Access<'_>, own: Option<&str>) -> Option<String> {
     if role.permissions.allows(access, own) {
         return None;

@@ -15,9 +15,9 @@ use crate::script;
 
 /// What one compiled pattern may take, a tenth of the crate's default: a few hundred alternatives fit.
 pub(super) const PATTERN_BYTES: usize = 1 << 20;
-/// What a pattern may take for a text over [`LONG_TEXT`].
+/// The maximum compiled size of a pattern for a text over [`LONG_TEXT`].
 const SMALL_PATTERN_BYTES: usize = 128 << 10;
-/// What the search of a pattern may keep for speed, a quarter of the crate's default.
+/// The maximum cache of a pattern's search: a quarter of the crate's default.
 const DFA_BYTES: usize = 512 << 10;
 /// Bytes of a text that any pattern may search: a search at its worst, which takes some 3 ns for each byte
 /// of the text and each of a pattern's states, is over within some seconds.

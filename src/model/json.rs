@@ -20,7 +20,7 @@ pub const MAX_NESTING: usize = 400;
 /// Levels that one reader of `serde_json` takes, with some to spare.
 const LEVELS_PER_READER: usize = 100;
 
-/// Why a text cannot be read.
+/// The reason that a text cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// It is nested too deeply.
@@ -71,7 +71,7 @@ pub fn check(text: &RawValue, outer: usize) -> Result<(), Unreadable> {
     Ok(())
 }
 
-/// What one pass over a text finds.
+/// The findings of one pass over a text.
 struct Scan {
     levels: usize,
     /// Whether it holds what the grammar takes and a reader may not: half of a surrogate pair, a number

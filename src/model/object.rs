@@ -60,7 +60,7 @@ pub struct Object {
 pub struct Unreadable {
     /// Their paths, e.g. `spec`; at least one.
     members: Vec<Box<str>>,
-    /// What is wrong with the first one.
+    /// The problem of the first one.
     why: Box<str>,
 }
 

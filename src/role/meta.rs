@@ -154,7 +154,7 @@ fn is_namespace(text: &str) -> bool {
     text == "*" || is_dns_label(text)
 }
 
-/// What the API takes as a segment of a path.
+/// Returns whether the API takes a name as a segment of a path.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && !matches!(text, "." | "..") && !text.contains(['/', '%'])
 }

@@ -377,7 +377,7 @@ fn may_go_on() -> bool {
     }
 }
 
-/// Why the run of this thread must end now, if it must.
+/// Returns the reason that the run of this thread must end now, if there is one.
 fn interruption(run: &Run) -> Option<Stop> {
     if is_memory_exceeded() {
         return Some(Stop::Limit(Limit::Memory));

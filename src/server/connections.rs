@@ -18,7 +18,7 @@ struct Connection {
     task: AbortHandle,
 }
 
-/// Whether a connection is being answered; shared with its task.
+/// A flag, shared with the task of a connection: true while the connection is being answered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Activity(Arc<AtomicBool>);
 

@@ -59,7 +59,7 @@ pub struct Watch {
     pub on_delete: OnDelete,
     /// Whether applies take over fields of other managers; `None` for the default per child.
     pub force: Option<bool>,
-    /// Whether applies take over existing objects that the CR does not own.
+    /// True if applies adopt existing objects that the CR does not own.
     pub adopt: bool,
     /// Namespaces whose objects are primaries, `WATCH_NAMESPACE` taken into account.
     pub namespaces: Namespaces,

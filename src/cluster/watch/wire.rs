@@ -47,7 +47,7 @@ pub(in crate::cluster) struct Page {
     pub(in crate::cluster) resource_version: Box<str>,
     pub(in crate::cluster) next: Option<String>,
     pub(in crate::cluster) objects: Vec<Arc<Object>>,
-    /// Why items are missing: they have no address.
+    /// The reason that items are missing: they have no address.
     pub(in crate::cluster) malformed: Vec<String>,
 }
 

@@ -56,13 +56,13 @@ pub struct Work {
     pub reason: Reason,
     /// How many runs of it failed in a row.
     pub failures: u32,
-    /// Whether it was delayed because its CR ran too often, and that is worth a report.
+    /// True if the rate limit delayed it and the delay must be reported.
     pub rate_limited: bool,
     /// Cancelled when the run is of no use any more.
     pub cancel: CancellationToken,
 }
 
-/// What makes a run of a CR useless.
+/// A change that makes the current run of a CR useless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Newer {
     /// The deletion of the CR. It cancels a run always.

@@ -46,9 +46,9 @@ struct Item {
     failures: u32,
     /// Whether the last run was cut short by a newer generation: the next one may finish.
     interrupted: bool,
-    /// Whether the bound on runs is not for the next run.
+    /// True if the rate limit does not apply to the next run.
     exempt: bool,
-    /// Whether the next run reports that it was delayed by that bound.
+    /// True if the next run must report that the rate limit delayed it.
     rate_limited: bool,
     rank: u64,
 }
@@ -74,7 +74,7 @@ impl Trigger {
     }
 }
 
-/// Why a key waits for its timer.
+/// The reason that a key waits for its timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     /// For a run that was asked for; any trigger comes first.

@@ -10,7 +10,7 @@ use super::filters;
 use super::placeholders::{Entry, Placeholders};
 use crate::model::yaml;
 
-/// Why rendered text is no set of documents.
+/// The reason that rendered text is not a list of YAML documents.
 pub(super) enum Error {
     /// It is not YAML.
     Syntax(yaml::Error),
@@ -71,7 +71,7 @@ fn without_empty_lines(text: &str, placeholders: &Placeholders) -> String {
     result
 }
 
-/// What the notation of scalars says about the placeholders in them.
+/// The style of each scalar that holds a placeholder.
 #[derive(Default)]
 struct Styles {
     /// Entries in plain scalars.

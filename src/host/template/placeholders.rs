@@ -25,7 +25,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Placeholders>> = const { RefCell::new(None) };
 }
 
-/// What a placeholder stands for.
+/// The data that a placeholder stands for.
 pub(super) enum Entry {
     /// A string.
     Text(Arc<str>),

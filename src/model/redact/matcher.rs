@@ -26,7 +26,7 @@ const MAX_TAILS: usize = 8;
 /// How many values are remembered that share a spelling.
 const MAX_VALUES: usize = 8;
 
-/// What a spelling comes from, as fingerprints.
+/// The value and the line that a spelling comes from, as fingerprints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     /// The line, or the value itself.

@@ -73,7 +73,7 @@ impl Users {
         tokens.insert(token.to_owned(), Token::Issued(issued));
     }
 
-    /// Whose a token is, if one that was issued is still valid.
+    /// Returns the user of an issued token that is still valid.
     pub(super) fn owner(
         &self,
         token: &str,

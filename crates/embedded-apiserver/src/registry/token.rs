@@ -15,7 +15,7 @@ use crate::store::{Key, Store};
 /// How long a token is good for that does not say it, in seconds.
 const LIFETIME: i64 = 3600;
 
-/// Who issues tokens, and for whom.
+/// The issuer and the audience of tokens.
 const ISSUER: &str = "https://kubernetes.default.svc";
 
 /// How long a token outlives its end, and that of what it is bound to: clocks differ. As the real server's
@@ -190,7 +190,7 @@ fn referenced(tx: &Transaction<'_>, call: &Call, reference: &Value) -> Result<Bo
     })
 }
 
-/// Why a token cannot be good for so many seconds.
+/// Returns why a token cannot be valid for so many seconds.
 fn wrong_lifetime(seconds: i64) -> Option<&'static str> {
     match seconds {
         ..600 => Some("may not specify a duration less than 10 minutes"),

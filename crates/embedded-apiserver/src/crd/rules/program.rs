@@ -55,7 +55,7 @@ impl Program {
         checked.unwrap_or_else(|()| Err("internal error".to_owned()))
     }
 
-    /// What it costs at the most over values of these bounds.
+    /// Returns the highest cost over values of these bounds.
     pub(super) fn cost(&self, bounds: &Bounds, optional_old: bool) -> u64 {
         let most = || cost::most(&self.expression, bounds, optional_old);
         self.depth.descend(most).unwrap_or(u64::MAX)
