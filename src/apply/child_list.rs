@@ -19,16 +19,30 @@ const MAX_BYTES: usize = 128 * 1024;
 pub struct ChildList(BTreeSet<String>);
 
 impl ChildList {
-    /// Returns the list of a custom resource. One that cannot be read lists nothing.
+    /// Returns the list of a custom resource. A list that cannot be read is reported in the log and lists
+    /// nothing: whoever may edit the annotation may empty it, too.
     pub fn of(cr: &Object) -> Self {
         // Most objects have not even the word in them; parsing their metadata is not free.
         if !cr.json().contains(CHILDREN) {
             return Self::default();
         }
         let annotations = cr.details().annotations;
-        let list = annotations.get(CHILDREN);
-        let entries = list.and_then(|text| serde_json::from_str(text).ok());
-        Self(entries.unwrap_or_default())
+        let Some(list) = annotations.get(CHILDREN) else {
+            return Self::default();
+        };
+        match serde_json::from_str(list) {
+            Ok(entries) => Self(entries),
+            Err(error) => {
+                // The place alone: the error's text would quote the annotation.
+                let (line, column) = (error.line(), error.column());
+                let object = cr.object_ref();
+                tracing::warn!(
+                    "cannot read {CHILDREN} of {object}: line {line}, column {column}: expected a JSON \
+                     list of texts; children that it named are not cleaned up"
+                );
+                Self::default()
+            }
+        }
     }
 
     /// Returns whether it names an object, in whatever version of its kind.
