@@ -21,7 +21,7 @@ pub struct ChildList(BTreeSet<String>);
 impl ChildList {
     /// Returns the list of a custom resource. A list that cannot be read is reported in the log and lists
     /// nothing: whoever may edit the annotation may empty it, too.
-    pub fn of(cr: &Object) -> Self {
+    pub fn read_from(cr: &Object) -> Self {
         // Most objects have not even the word in them; parsing their metadata is not free.
         if !cr.json().contains(CHILDREN) {
             return Self::default();
@@ -58,7 +58,8 @@ impl ChildList {
     /// Adds an object; `false` if the list is too long for that.
     pub(super) fn add(&mut self, object: &ObjectRef) -> bool {
         self.0.insert(object.to_string());
-        self.text().is_none_or(|text| text.len() <= MAX_BYTES)
+        self.annotation_value()
+            .is_none_or(|text| text.len() <= MAX_BYTES)
     }
 
     /// Adds all objects of another list.
@@ -72,7 +73,7 @@ impl ChildList {
     }
 
     /// The annotation's value; `None` for no annotation.
-    pub(super) fn text(&self) -> Option<String> {
+    pub(super) fn annotation_value(&self) -> Option<String> {
         (!self.0.is_empty()).then(|| serde_json::json!(self.0).to_string())
     }
 }
@@ -97,14 +98,14 @@ mod tests {
     #[test]
     fn a_list_comes_back_as_it_was_written_whatever_the_version() {
         let mut list = ChildList::default();
-        assert_eq!(list.text(), None);
+        assert_eq!(list.annotation_value(), None);
         assert!(list.add(&role("v1")));
-        let text = list.text().unwrap();
+        let text = list.annotation_value().unwrap();
         assert_eq!(
             text,
             r#"["ClusterRole.rbac.authorization.k8s.io system:reader"]"#
         );
-        let read = ChildList::of(&cr(&json!({CHILDREN: text})));
+        let read = ChildList::read_from(&cr(&json!({CHILDREN: text})));
         assert_eq!(read, list);
         assert!(read.contains(&role("v1beta1")));
     }
@@ -112,7 +113,7 @@ mod tests {
     #[test]
     fn what_a_tenant_wrote_instead_lists_nothing() {
         for text in ["", "{}", "[1]", "ClusterRole x", "[\"a\""] {
-            assert!(ChildList::of(&cr(&json!({CHILDREN: text}))).is_empty());
+            assert!(ChildList::read_from(&cr(&json!({CHILDREN: text}))).is_empty());
         }
     }
 

@@ -26,7 +26,7 @@ impl Claim {
     /// Another controller outweighs all other marks. Our label counts only together with our field
     /// manager, because controllers copy labels. What a deletion run makes, and a run of a custom
     /// resource that no cluster holds, has neither label nor reference: the field manager alone counts.
-    pub fn of(owner: &Owner, live: &Object) -> Self {
+    pub fn determine(owner: &Owner, live: &Object) -> Self {
         let references = live.details().owner_references;
         let is_own = |reference: &OwnerReference| owner.is_live() && reference.uid == *owner.uid;
         let controller = references.iter().find(|reference| reference.controller);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     fn claim(metadata: &Value) -> Claim {
-        Claim::of(&owner(), &live(metadata))
+        Claim::determine(&owner(), &live(metadata))
     }
 
     fn foreign(words: &str) -> Claim {
@@ -154,7 +154,7 @@ mod tests {
             finalizing: true,
             ..owner()
         };
-        let claim = |metadata: &Value| Claim::of(&finalizing, &live(metadata));
+        let claim = |metadata: &Value| Claim::determine(&finalizing, &live(metadata));
         assert_eq!(claim(&managed(&json!({}))), Claim::Own);
         assert_eq!(claim(&json!({})), foreign("it has no owner"));
     }

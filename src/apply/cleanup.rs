@@ -2,13 +2,13 @@
 //!
 //! A namespaced custom resource cannot be the owner, by reference, of an object in another namespace
 //! or of a cluster-scoped one. Such a child carries annotations, and its custom resource lists it and has
-//! the cleanup finalizer from before the child is made ([`super::finalizer::Guard`]) until after it is
+//! the cleanup finalizer from before the child is made ([`super::finalizer::ChildRegistrar`]) until after it is
 //! gone. What is not listed is not deleted.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::order::rank;
+use super::deletion_order::creation_rank;
 use super::{Error, Owner, inventory, prune};
 use crate::cluster::Cluster;
 use crate::cluster::request::Deleted;
@@ -23,10 +23,10 @@ use crate::model::ObjectRef;
 /// # Assumptions
 /// The caches hold all kinds of children: after a start, [`inventory::sweep`] has to come first.
 pub async fn clean_up(cluster: &Cluster, owner: &Owner) -> Result<BTreeSet<ObjectRef>, Error> {
-    let mut left = inventory::unreachable(cluster, owner);
-    left.sort_by_cached_key(|child| Reverse(rank(&child.gvk)));
+    let mut left = inventory::unreachable_children(cluster, owner);
+    left.sort_by_cached_key(|child| Reverse(creation_rank(&child.gvk)));
     let mut done = 0;
-    for step in left.chunk_by(|a, b| rank(&a.gvk) == rank(&b.gvk)) {
+    for step in left.chunk_by(|a, b| creation_rank(&a.gvk) == creation_rank(&b.gvk)) {
         let mut going = false;
         for child in step {
             going |= child.deleting

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use twox_hash::XxHash3_128;
 
-use super::place::{Ownership, Place};
+use super::target::{ApplyTarget, Ownership};
 use super::{Error, Owner};
 use crate::model::annotations::{OWNER_LABEL, PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
 use crate::model::{Gvk, Object, json};
@@ -26,7 +26,7 @@ const SET_BY_SERVER: [&str; 8] = [
 
 /// An object as a role wants it.
 #[derive(Clone, Debug)]
-pub struct Desired {
+pub struct DesiredObject {
     /// Its kind.
     pub gvk: Gvk,
     /// Its namespace, where the role named one.
@@ -37,7 +37,7 @@ pub struct Desired {
     pub json: Vec<u8>,
 }
 
-impl Desired {
+impl DesiredObject {
     /// From a tree, e.g. out of a file.
     pub fn from_value(object: &Value) -> Result<Self, Error> {
         let text = |value: &Value| {
@@ -46,7 +46,7 @@ impl Desired {
                 .filter(|text| !text.is_empty())
                 .map(str::to_owned)
         };
-        let absent = |field: &str| Error::Desired(format!("the object has no {field}"));
+        let absent = |field: &str| Error::InvalidObject(format!("the object has no {field}"));
         let api_version = text(&object["apiVersion"]).ok_or_else(|| absent("apiVersion"))?;
         let kind = text(&object["kind"]).ok_or_else(|| absent("kind"))?;
         let name = text(&object["metadata"]["name"]).ok_or_else(|| absent("metadata.name"))?;
@@ -73,20 +73,20 @@ impl Desired {
     /// The object as it is sent: what only the server says is left out, the owner is put in.
     pub(super) fn body(
         &self,
-        place: &Place,
+        target: &ApplyTarget,
         owner: &Owner,
         ownership: Ownership,
     ) -> Result<Value, Error> {
-        let wrong = |what: &str| Error::Desired(format!("{}: {what}", place.object));
+        let wrong = |what: &str| Error::InvalidObject(format!("{}: {what}", target.object));
         let Ok(Value::Object(mut top)) = json::parse_slice(&self.json) else {
             return Err(wrong("expected a map"));
         };
         drop_nulls(&mut top);
         // A status of a kind that has the subresource is ignored by the server, without a word.
-        if place.kind.has_status {
+        if target.kind.has_status {
             top.remove("status");
         }
-        if place.object.gvk.same_kind(&Gvk::new("", "v1", "Secret")) {
+        if target.object.gvk.same_kind(&Gvk::new("", "v1", "Secret")) {
             encode_string_data(&mut top);
         }
         let metadata = top.entry("metadata").or_insert_with(|| json!({}));
@@ -96,18 +96,18 @@ impl Desired {
         for field in SET_BY_SERVER {
             metadata.remove(field);
         }
-        match &place.object.namespace {
+        match &target.object.namespace {
             Some(namespace) => metadata.insert("namespace".to_owned(), json!(namespace)),
             None => metadata.remove("namespace"),
         };
-        own(metadata, owner, ownership)
+        add_owner(metadata, owner, ownership)
             .map_err(|field| wrong(&format!("{field} has a wrong type")))?;
         Ok(Value::Object(top))
     }
 }
 
 /// Says who owns the object; on failure, the field that is not what it has to be.
-fn own(
+fn add_owner(
     metadata: &mut Map<String, Value>,
     owner: &Owner,
     ownership: Ownership,
@@ -116,13 +116,13 @@ fn own(
         return Ok(());
     }
     if ownership.is_owned() {
-        put(metadata, "labels", OWNER_LABEL, json!(owner.uid)).ok_or("metadata.labels")?;
+        insert_into(metadata, "labels", OWNER_LABEL, json!(owner.uid)).ok_or("metadata.labels")?;
     }
-    if matches!(ownership, Ownership::Annotations | Ownership::Mark) {
+    if matches!(ownership, Ownership::Annotations | Ownership::Informational) {
         let kind = json!(owner.cr.gvk.kind_group());
         let name = json!(owner.namespaced_name());
-        return put(metadata, "annotations", PRIMARY_RESOURCE, name)
-            .and_then(|()| put(metadata, "annotations", PRIMARY_RESOURCE_TYPE, kind))
+        return insert_into(metadata, "annotations", PRIMARY_RESOURCE, name)
+            .and_then(|()| insert_into(metadata, "annotations", PRIMARY_RESOURCE_TYPE, kind))
             .ok_or("metadata.annotations");
     }
     let references = metadata
@@ -137,7 +137,12 @@ fn own(
 }
 
 /// Sets an entry of a map of the metadata; `None` if that is no map.
-fn put(metadata: &mut Map<String, Value>, field: &str, key: &str, value: Value) -> Option<()> {
+fn insert_into(
+    metadata: &mut Map<String, Value>,
+    field: &str,
+    key: &str,
+    value: Value,
+) -> Option<()> {
     let map = metadata.entry(field).or_insert_with(|| json!({}));
     map.as_object_mut()?.insert(key.to_owned(), value);
     Some(())
@@ -205,10 +210,10 @@ mod tests {
     }
 
     fn body(desired: &Value, namespaced: bool, ownership: Ownership) -> Value {
-        let desired = Desired::from_value(desired).unwrap();
+        let desired = DesiredObject::from_value(desired).unwrap();
         let owner = owner(Some("n"));
-        let place = desired.place_in(kind(&desired.gvk, namespaced), &owner);
-        desired.body(&place.unwrap(), &owner, ownership).unwrap()
+        let target = desired.target_of_kind(kind(&desired.gvk, namespaced), &owner);
+        desired.body(&target.unwrap(), &owner, ownership).unwrap()
     }
 
     #[test]
@@ -272,8 +277,8 @@ mod tests {
     #[test]
     fn a_namespaced_object_of_a_cluster_scoped_owner_needs_a_namespace() {
         let desired = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}});
-        let desired = Desired::from_value(&desired).unwrap();
-        let error = desired.place_in(kind(&desired.gvk, true), &owner(None));
+        let desired = DesiredObject::from_value(&desired).unwrap();
+        let error = desired.target_of_kind(kind(&desired.gvk, true), &owner(None));
         assert_eq!(
             error.unwrap_err().to_string(),
             "ConfigMap c needs metadata.namespace: Web.example.com w has none"
@@ -283,7 +288,7 @@ mod tests {
     #[test]
     fn another_owner_or_another_way_is_another_digest() {
         let desired = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}});
-        let desired = Desired::from_value(&desired).unwrap();
+        let desired = DesiredObject::from_value(&desired).unwrap();
         let one = desired.digest(&owner(Some("n")), Ownership::Reference);
         assert_ne!(one, desired.digest(&owner(Some("n")), Ownership::None));
         assert_ne!(one, desired.digest(&owner(Some("m")), Ownership::Reference));
@@ -298,7 +303,7 @@ mod tests {
             json!({"apiVersion": "v1", "metadata": {"name": "n"}}),
             json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": ""}}),
         ] {
-            assert!(Desired::from_value(&object).is_err(), "{object}");
+            assert!(DesiredObject::from_value(&object).is_err(), "{object}");
         }
     }
 }

@@ -23,7 +23,7 @@ const CONTEXT: usize = 3;
 /// What a write does to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verb {
+pub enum ChangeKind {
     /// It is new.
     Create,
     /// It becomes another.
@@ -33,25 +33,27 @@ pub enum Verb {
 }
 
 /// What becomes of an object, `None` if nothing that a user would see.
-pub fn verb(before: Option<&Object>, after: Option<&Object>) -> Option<Verb> {
+pub fn change_kind(before: Option<&Object>, after: Option<&Object>) -> Option<ChangeKind> {
     match (before, after) {
         (None, None) => None,
-        (None, Some(_)) => Some(Verb::Create),
-        (Some(_), None) => Some(Verb::Delete),
-        (Some(before), Some(after)) => (!same(before, after)).then_some(Verb::Change),
+        (None, Some(_)) => Some(ChangeKind::Create),
+        (Some(_), None) => Some(ChangeKind::Delete),
+        (Some(before), Some(after)) => {
+            (!is_equivalent(before, after)).then_some(ChangeKind::Change)
+        }
     }
 }
 
 /// Returns whether a user would see no difference.
-pub fn same(before: &Object, after: &Object) -> bool {
+pub fn is_equivalent(before: &Object, after: &Object) -> bool {
     before.json() == after.json() || stripped(before) == stripped(after)
 }
 
 /// The difference as unified diff, empty if there is none; `None` stands for absence.
-pub fn unified(before: Option<&Object>, after: Option<&Object>) -> String {
+pub fn unified_diff(before: Option<&Object>, after: Option<&Object>) -> String {
     let (mut old, mut new) = (before.map(stripped), after.map(stripped));
     if is_secret(before) || is_secret(after) {
-        hide(old.as_mut(), new.as_mut());
+        hide_secret_data(old.as_mut(), new.as_mut());
     }
     let text = |value: &Option<Value>| value.as_ref().map(yaml::write).unwrap_or_default();
     let (old, new) = (text(&old), text(&new));
@@ -83,15 +85,15 @@ fn is_secret(object: Option<&Object>) -> bool {
 }
 
 /// Hides values; a changed one reads otherwise on the two sides, so that it is seen to change.
-fn hide(mut old: Option<&mut Value>, mut new: Option<&mut Value>) {
+fn hide_secret_data(mut old: Option<&mut Value>, mut new: Option<&mut Value>) {
     for field in ["data", "stringData"] {
         let values = |side: &Option<&mut Value>| -> Map<String, Value> {
             let values = side.as_ref().and_then(|v| v.get(field)?.as_object());
             values.cloned().unwrap_or_default()
         };
         let (was, is) = (values(&old), values(&new));
-        mask(old.as_deref_mut(), field, |_| "(hidden)");
-        mask(new.as_deref_mut(), field, |key| {
+        mask_values(old.as_deref_mut(), field, |_| "(hidden)");
+        mask_values(new.as_deref_mut(), field, |key| {
             if was.get(key).is_some_and(|value| is.get(key) != Some(value)) {
                 "(hidden, changed)"
             } else {
@@ -101,7 +103,7 @@ fn hide(mut old: Option<&mut Value>, mut new: Option<&mut Value>) {
     }
 }
 
-fn mask(object: Option<&mut Value>, field: &str, text: impl Fn(&str) -> &'static str) {
+fn mask_values(object: Option<&mut Value>, field: &str, text: impl Fn(&str) -> &'static str) {
     let values = object.and_then(|object| object.get_mut(field)?.as_object_mut());
     for (key, value) in values.into_iter().flatten() {
         *value = json!(text(key));
@@ -127,9 +129,9 @@ mod tests {
             "ConfigMap",
             &json!({"metadata": {"name": "c", "resourceVersion": "2"}}),
         );
-        assert!(same(&a, &b));
-        assert_eq!(verb(Some(&a), Some(&b)), None);
-        assert_eq!(unified(Some(&a), Some(&b)), "");
+        assert!(is_equivalent(&a, &b));
+        assert_eq!(change_kind(Some(&a), Some(&b)), None);
+        assert_eq!(unified_diff(Some(&a), Some(&b)), "");
     }
 
     #[test]
@@ -142,7 +144,7 @@ mod tests {
             "ConfigMap",
             &json!({"metadata": {"name": "c"}, "data": {"k": "2", "l": "x"}}),
         );
-        insta::assert_snapshot!(unified(Some(&a), Some(&b)), @r#"
+        insta::assert_snapshot!(unified_diff(Some(&a), Some(&b)), @r#"
         --- ConfigMap c
         +++ ConfigMap c
         @@ -1,6 +1,6 @@
@@ -154,16 +156,16 @@ mod tests {
          kind: ConfigMap
          metadata:
         "#);
-        assert_eq!(verb(Some(&a), Some(&b)), Some(Verb::Change));
+        assert_eq!(change_kind(Some(&a), Some(&b)), Some(ChangeKind::Change));
     }
 
     #[test]
     fn coming_and_going_are_whole_objects() {
         let a = object("ConfigMap", &json!({"metadata": {"name": "c"}}));
-        assert!(unified(None, Some(&a)).starts_with("--- /dev/null\n+++ ConfigMap c\n"));
-        assert!(unified(Some(&a), None).contains("-kind: ConfigMap\n"));
-        assert_eq!(verb(None, Some(&a)), Some(Verb::Create));
-        assert_eq!(verb(Some(&a), None), Some(Verb::Delete));
+        assert!(unified_diff(None, Some(&a)).starts_with("--- /dev/null\n+++ ConfigMap c\n"));
+        assert!(unified_diff(Some(&a), None).contains("-kind: ConfigMap\n"));
+        assert_eq!(change_kind(None, Some(&a)), Some(ChangeKind::Create));
+        assert_eq!(change_kind(Some(&a), None), Some(ChangeKind::Delete));
     }
 
     #[test]
@@ -174,7 +176,7 @@ mod tests {
                 &json!({"metadata": {"name": "s"}, "data": {"a": a, "b": b}}),
             )
         };
-        let diff = unified(
+        let diff = unified_diff(
             Some(&secret("c2VjcmV0", "eA==")),
             Some(&secret("aGlkZGVu", "eA==")),
         );
@@ -183,7 +185,7 @@ mod tests {
             "{diff}"
         );
         assert!(!diff.contains("c2VjcmV0") && !diff.contains("aGlkZGVu"));
-        let new = unified(None, Some(&secret("c2VjcmV0", "eA==")));
+        let new = unified_diff(None, Some(&secret("c2VjcmV0", "eA==")));
         assert!(!new.contains("c2VjcmV0"), "{new}");
     }
 }

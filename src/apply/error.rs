@@ -7,7 +7,7 @@ use crate::model::{Object, ObjectRef};
 
 /// An object that exists where another one is wanted.
 #[derive(Clone, Debug)]
-pub struct Obstacle {
+pub struct ExistingObject {
     /// The object as the server has it.
     pub live: Arc<Object>,
     /// True if its next change triggers a run.
@@ -19,7 +19,7 @@ pub struct Obstacle {
 pub enum Error {
     /// The desired object makes no sense; nothing was sent.
     #[error("{0}")]
-    Desired(String),
+    InvalidObject(String),
     /// The cluster does not serve the kind (yet).
     #[error("the cluster has no kind {} in {}", object.gvk.kind, object.gvk.api_version())]
     KindAbsent {
@@ -38,7 +38,7 @@ pub enum Error {
     #[error(
         "cannot apply {}: it exists and {cr} does not own it, {holder}; \
          hint: set `adopt: true` to take it over",
-        obstacle.live.object_ref()
+        existing.live.object_ref()
     )]
     NotOwned {
         /// The custom resource.
@@ -46,18 +46,18 @@ pub enum Error {
         /// The owner of the object, in words.
         holder: String,
         /// The object that is in the way.
-        obstacle: Obstacle,
+        existing: ExistingObject,
     },
     /// An earlier custom resource of the same name owned the object; garbage collection removes it.
     #[error(
         "{} belongs to an earlier {cr} and is being removed by garbage collection",
-        obstacle.live.object_ref()
+        existing.live.object_ref()
     )]
     Former {
         /// The custom resource.
         cr: ObjectRef,
         /// The object that is in the way.
-        obstacle: Obstacle,
+        existing: ExistingObject,
     },
     /// A field that cannot be changed would change.
     #[error("{error}; `recreate: true` deletes the object and makes it anew")]

@@ -21,18 +21,18 @@ use crate::model::{Holder, Object, ObjectRef};
 
 /// The finalizers of a custom resource, and its list of children.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holds {
+pub struct CleanupState {
     /// All finalizers, those of others included.
     pub finalizers: Vec<String>,
     /// The children that owner references cannot reach.
     pub children: ChildList,
 }
 
-impl Holds {
-    fn of(cr: &Object) -> Self {
+impl CleanupState {
+    fn read_from(cr: &Object) -> Self {
         Self {
             finalizers: cr.details().finalizers,
-            children: ChildList::of(cr),
+            children: ChildList::read_from(cr),
         }
     }
 
@@ -42,36 +42,36 @@ impl Holds {
 }
 
 /// Writes the finalizers of a custom resource as `change` makes them of those that it has; otherwise as
-/// [`rewrite_holds`].
-pub async fn rewrite(
+/// [`update_cleanup_state`].
+pub async fn update_finalizers(
     cluster: &Cluster,
     cr: &Arc<Object>,
     holder: Option<&Holder>,
     change: impl Fn(&Object, &[String]) -> Vec<String>,
 ) -> Result<Option<Arc<Object>>, cluster::Error> {
-    let change = |current: &Object, holds: &mut Holds| {
+    let change = |current: &Object, holds: &mut CleanupState| {
         holds.finalizers = change(current, &holds.finalizers);
     };
-    rewrite_holds(cluster, cr, holder, change).await
+    update_cleanup_state(cluster, cr, holder, change).await
 }
 
 /// Writes what the runtime keeps on a custom resource, under the custom resource's own field manager,
 /// and the label that says who holds it: `holder`, or without one whoever it names already. Returns it
 /// as it then is; `None` when it is gone, or when another has taken its name.
-pub async fn rewrite_holds(
+pub async fn update_cleanup_state(
     cluster: &Cluster,
     cr: &Arc<Object>,
     holder: Option<&Holder>,
-    change: impl Fn(&Object, &mut Holds),
+    change: impl Fn(&Object, &mut CleanupState),
 ) -> Result<Option<Arc<Object>>, cluster::Error> {
     let reference = cr.object_ref();
     let mut current = Arc::clone(cr);
     let mut attempts = Attempts::default();
     loop {
-        let before = Holds::of(&current);
+        let before = CleanupState::read_from(&current);
         let mut after = before.clone();
         change(&current, &mut after);
-        let label = label(&current, &before.finalizers, &after.finalizers, holder);
+        let label = holder_label(&current, &before.finalizers, &after.finalizers, holder);
         if after == before && label == current.label(HELD_BY_LABEL) {
             return Ok(Some(current));
         }
@@ -98,7 +98,7 @@ pub async fn rewrite_holds(
 }
 
 /// Who holds the custom resource then: nobody, once no finalizer of ours is left.
-fn label<'a>(
+fn holder_label<'a>(
     current: &'a Object,
     before: &[String],
     after: &[String],
@@ -108,14 +108,14 @@ fn label<'a>(
     if after.is_empty() {
         return None;
     }
-    let ours = ours(current);
+    let ours = own_finalizers(current);
     let is_ours = |name: &String| ours.contains(name) || !before.contains(name);
     let held = after.iter().any(is_ours);
     holder.map(Holder::as_str).or(there).filter(|_| held)
 }
 
 /// The finalizers that our field manager set: only they are ours to take off unasked.
-pub fn ours(cr: &Object) -> Vec<String> {
+pub fn own_finalizers(cr: &Object) -> Vec<String> {
     // Most custom resources have no finalizer of ours; a field manager's name is a hash.
     if cr.managed.iter().all(|entry| entry.subresource.is_some()) {
         return Vec::new();
@@ -123,18 +123,23 @@ pub fn ours(cr: &Object) -> Vec<String> {
     let manager = field_manager(&cr.object_ref());
     cr.managed_by(&manager, None)
         .flat_map(|entry| match &entry.value()["f:metadata"]["f:finalizers"] {
-            Value::Object(items) => items.keys().filter_map(|key| item(key)).collect(),
+            Value::Object(items) => items.keys().filter_map(|key| set_member(key)).collect(),
             _ => Vec::new(),
         })
         .collect()
 }
 
 /// The value of a set's member, `v:"name"`.
-fn item(key: &str) -> Option<String> {
+fn set_member(key: &str) -> Option<String> {
     serde_json::from_str(key.strip_prefix("v:")?).ok()
 }
 
-fn body(current: &Object, before: &Holds, after: &Holds, label: Option<&str>) -> Value {
+fn body(
+    current: &Object,
+    before: &CleanupState,
+    after: &CleanupState,
+    label: Option<&str>,
+) -> Value {
     let mut body = json!({"metadata": {
         "uid": current.uid,
         "resourceVersion": current.resource_version,
@@ -144,7 +149,7 @@ fn body(current: &Object, before: &Holds, after: &Holds, label: Option<&str>) ->
         body["metadata"]["labels"][HELD_BY_LABEL] = json!(label);
     }
     if after.children != before.children {
-        body["metadata"]["annotations"][CHILDREN] = json!(after.children.text());
+        body["metadata"]["annotations"][CHILDREN] = json!(after.children.annotation_value());
     }
     body
 }
@@ -168,19 +173,19 @@ async fn patch(
 /// Lists a child that owner references cannot reach on its custom resource before the child is made,
 /// and holds the custom resource by the cleanup finalizer where such children are to be deleted with it:
 /// a crash in between must leave nothing behind.
-pub struct Guard {
+pub struct ChildRegistrar {
     cluster: Cluster,
     holder: Option<Holder>,
     finalizer: bool,
     /// The custom resource as last seen, and what it holds.
-    cr: Mutex<(Arc<Object>, Holds)>,
+    cr: Mutex<(Arc<Object>, CleanupState)>,
 }
 
-impl Guard {
+impl ChildRegistrar {
     /// A guard of a custom resource; `cluster` is not fenced, the write is the runtime's own.
     /// `finalizer`: whether the custom resource gets the cleanup finalizer.
     pub fn new(cluster: Cluster, cr: Arc<Object>, holder: Option<Holder>, finalizer: bool) -> Self {
-        let holds = Holds::of(&cr);
+        let holds = CleanupState::read_from(&cr);
         Self {
             cluster,
             holder,
@@ -191,7 +196,7 @@ impl Guard {
 
     /// Returns when the custom resource lists the child and has the finalizer; no request if both were so
     /// before.
-    pub async fn hold(&self, child: &ObjectRef) -> Result<(), Error> {
+    pub async fn register(&self, child: &ObjectRef) -> Result<(), Error> {
         let mut held = self.cr.lock().await;
         let (cr, holds) = &*held;
         if holds.children.contains(child) && (!self.finalizer || holds.has_cleanup()) {
@@ -205,18 +210,19 @@ impl Guard {
                 object: child.clone(),
             });
         }
-        let written = rewrite_holds(&self.cluster, cr, self.holder.as_ref(), |current, holds| {
-            holds.children.add(child);
-            // The API takes no new finalizer on what is being deleted.
-            if self.finalizer && !current.deleting && !holds.has_cleanup() {
-                holds.finalizers.push(CLEANUP_FINALIZER.to_owned());
-            }
-        });
+        let written =
+            update_cleanup_state(&self.cluster, cr, self.holder.as_ref(), |current, holds| {
+                holds.children.add(child);
+                // The API takes no new finalizer on what is being deleted.
+                if self.finalizer && !current.deleting && !holds.has_cleanup() {
+                    holds.finalizers.push(CLEANUP_FINALIZER.to_owned());
+                }
+            });
         let gone = || Error::OwnerGone { cr: reference };
         let Some(written) = written.await? else {
             return Err(gone());
         };
-        let holds = Holds::of(&written);
+        let holds = CleanupState::read_from(&written);
         if self.finalizer && !holds.has_cleanup() {
             return Err(gone());
         }
@@ -225,7 +231,7 @@ impl Guard {
     }
 }
 
-impl fmt::Debug for Guard {
+impl fmt::Debug for ChildRegistrar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard").finish_non_exhaustive()
     }
@@ -233,15 +239,19 @@ impl fmt::Debug for Guard {
 
 /// Takes from a custom resource's list what `kept` does not name, and the cleanup finalizer with the last
 /// child that needs it. No request where nothing changes; `None`: the custom resource is gone.
-pub async fn forget_children(
+pub async fn retain_children(
     cluster: &Cluster,
     cr: &Arc<Object>,
     kept: &BTreeSet<ObjectRef>,
 ) -> Result<Option<Arc<Object>>, cluster::Error> {
     let kept: BTreeSet<String> = kept.iter().map(ToString::to_string).collect();
-    rewrite_holds(cluster, cr, None, |current, holds| {
+    update_cleanup_state(cluster, cr, None, |current, holds| {
         holds.children.retain(&kept);
-        if holds.children.is_empty() && ours(current).iter().any(|name| name == CLEANUP_FINALIZER) {
+        if holds.children.is_empty()
+            && own_finalizers(current)
+                .iter()
+                .any(|name| name == CLEANUP_FINALIZER)
+        {
             holds.finalizers.retain(|name| name != CLEANUP_FINALIZER);
         }
     })
@@ -271,13 +281,16 @@ mod tests {
     fn labelled(ours: &[&str], before: &[&str], after: &[&str], there: &Value) -> Option<String> {
         let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let (cr, holder) = (cr(ours, there), Holder::new("n", "o"));
-        label(&cr, &owned(before), &owned(after), Some(&holder)).map(str::to_owned)
+        holder_label(&cr, &owned(before), &owned(after), Some(&holder)).map(str::to_owned)
     }
 
     #[test]
     fn ours_are_those_that_our_manager_set() {
         let cr = cr(&["example.com/f", "rhai.operator/cleanup"], &json!({}));
-        assert_eq!(ours(&cr), ["example.com/f", "rhai.operator/cleanup"]);
+        assert_eq!(
+            own_finalizers(&cr),
+            ["example.com/f", "rhai.operator/cleanup"]
+        );
     }
 
     #[test]

@@ -45,11 +45,11 @@ fn is_child(owner: &Owner, object: &Object) -> bool {
     let is_marked = object.managed_by(&owner.manager, None).next().is_some()
         || annotated(PRIMARY_RESOURCE, owner.namespaced_name())
             && annotated(PRIMARY_RESOURCE_TYPE, owner.cr.gvk.kind_group());
-    controller.is_none() && is_marked && owner.listed.contains(&object.object_ref())
+    controller.is_none() && is_marked && owner.listed_children.contains(&object.object_ref())
 }
 
 /// Those of the children that owner references cannot reach.
-pub(super) fn unreachable(cluster: &Cluster, owner: &Owner) -> Vec<Arc<Object>> {
+pub(super) fn unreachable_children(cluster: &Cluster, owner: &Owner) -> Vec<Arc<Object>> {
     let mut children = children(cluster, owner);
     children.retain(|child| !owner.can_be_referenced_from(child.namespace.as_deref()));
     children
@@ -57,7 +57,7 @@ pub(super) fn unreachable(cluster: &Cluster, owner: &Owner) -> Vec<Arc<Object>> 
 
 /// The sweep of a process: done once, before anything is pruned or cleaned up. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Sweep(Arc<Progress>);
+pub struct ChildKindDiscovery(Arc<Progress>);
 
 #[derive(Debug, Default)]
 struct Progress {
@@ -65,9 +65,9 @@ struct Progress {
     done: OnceCell<()>,
 }
 
-impl Sweep {
+impl ChildKindDiscovery {
     /// Begins the work beside whatever goes on, so that nobody has to wait for all of it later.
-    pub fn begin(&self, cluster: &Cluster) {
+    pub fn start(&self, cluster: &Cluster) {
         // Read first: this is asked before each run.
         let progress = &self.0;
         if progress.begun.load(Ordering::Relaxed) || progress.begun.swap(true, Ordering::Relaxed) {
@@ -86,7 +86,7 @@ impl Sweep {
     /// Returns when the caches hold all kinds of children; whoever comes first does the work.
     pub async fn done(&self, cluster: &Cluster) -> Result<(), cluster::Error> {
         let work = || async {
-            let found = sweep(cluster, cluster.namespaces()).await?;
+            let found = discover_child_kinds(cluster, cluster.namespaces()).await?;
             tracing::debug!(kinds = found.len(), "looked for children of all kinds");
             Ok(())
         };
@@ -102,7 +102,7 @@ impl Sweep {
 /// refused. Each is listed once, metadata only, by the server's label filter.
 ///
 /// `namespaces`: where children can be; `None` for everywhere.
-pub async fn sweep(
+pub async fn discover_child_kinds(
     cluster: &Cluster,
     namespaces: Option<&BTreeSet<Arc<str>>>,
 ) -> Result<Vec<Gvk>, cluster::Error> {

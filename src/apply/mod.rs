@@ -4,40 +4,40 @@
 //! [`desired`] (what is sent), `memo` (when nothing is), `server_side` (the steps), [`prune`],
 //! [`cleanup`], [`inventory`], [`held`], [`diff`].
 
+pub mod apply_cache;
 mod child_list;
 mod claim;
 pub mod cleanup;
-pub mod create;
-mod created;
+mod conflict;
+pub mod create_once;
+mod deletion_order;
 pub mod desired;
 pub mod diff;
-mod dropped;
 pub mod error;
 pub mod finalizer;
-pub mod held;
+mod initial_create;
 pub mod inventory;
-mod memo;
-pub mod memory;
+mod last_applied;
 pub mod options;
-mod order;
+pub mod orphaned_finalizers;
 pub mod owner;
-mod place;
 pub mod prune;
-mod refusal;
+mod pruned_fields;
 mod server_side;
+mod target;
 
 #[cfg(test)]
 mod tests;
 
+pub use self::apply_cache::ApplyCache;
 pub use self::child_list::ChildList;
 pub use self::claim::Claim;
-pub use self::desired::Desired;
-pub use self::dropped::unknown_field;
-pub use self::error::{Error, Obstacle};
-pub use self::memory::Memory;
-pub use self::options::{Action, Actions, Applied, Options};
+pub use self::desired::DesiredObject;
+pub use self::error::{Error, ExistingObject};
+pub use self::options::{Action, ActionCounts, ApplyResult, Options};
 pub use self::owner::Owner;
-pub use self::place::Ownership;
+pub use self::pruned_fields::unknown_field;
+pub use self::target::Ownership;
 use crate::cluster::Cluster;
 
 /// Makes an object as a role wants it, with no request where it is so already.
@@ -71,12 +71,12 @@ use crate::cluster::Cluster;
 /// Nothing was changed, but for [`Error::Recreating`]: the object was deleted.
 pub async fn apply(
     cluster: &Cluster,
-    memory: &Memory,
+    cache: &ApplyCache,
     owner: &Owner,
-    desired: &Desired,
+    desired: &DesiredObject,
     options: Options,
-) -> Result<Applied, Error> {
-    server_side::Apply::prepare(cluster, memory, owner, desired, options)
+) -> Result<ApplyResult, Error> {
+    server_side::ServerSideApply::prepare(cluster, cache, owner, desired, options)
         .await?
         .run()
         .await

@@ -74,11 +74,11 @@ impl Action {
 
 /// How many applies came to which action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Actions([usize; Action::ALL.len()]);
+pub struct ActionCounts([usize; Action::ALL.len()]);
 
-impl Actions {
+impl ActionCounts {
     /// Counts one.
-    pub fn note(&mut self, action: Action) {
+    pub fn record(&mut self, action: Action) {
         self.0[action as usize] += 1;
     }
 
@@ -91,7 +91,7 @@ impl Actions {
 
 /// What came of an apply.
 #[derive(Clone, Debug)]
-pub struct Applied {
+pub struct ApplyResult {
     /// The object as it now is.
     pub object: Arc<Object>,
     /// The object as it was, where that was known.
@@ -101,7 +101,7 @@ pub struct Applied {
     /// True if the object existed and was adopted.
     pub adopted: bool,
     /// Fields that were sent and that the server did not keep.
-    pub dropped: Vec<String>,
+    pub pruned_fields: Vec<String>,
     /// How it says who owns it.
     pub ownership: Ownership,
     /// Whether its changes are heard of.
@@ -114,9 +114,9 @@ mod tests {
 
     #[test]
     fn each_action_is_counted_for_itself() {
-        let mut actions = Actions::default();
+        let mut actions = ActionCounts::default();
         for action in Action::ALL.into_iter().chain([Action::Skipped]) {
-            actions.note(action);
+            actions.record(action);
         }
         let counted: Vec<_> = actions.iter().collect();
         assert_eq!(counted.len(), Action::ALL.len());

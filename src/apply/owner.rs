@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ChildList;
-use super::finalizer::Guard;
+use super::finalizer::ChildRegistrar;
 use crate::model::owner::{OwnerReference, field_manager};
 use crate::model::{Object, ObjectRef};
 
@@ -23,10 +23,10 @@ pub struct Owner {
     /// Whether this is a deletion run: what it makes anew must outlive the custom resource.
     pub finalizing: bool,
     /// The children that owner references cannot reach, as the custom resource listed them.
-    pub listed: Arc<ChildList>,
+    pub listed_children: Arc<ChildList>,
     /// Lists a child that owner references cannot reach before it is made; `None` in a dry run and where
     /// nothing can own anything.
-    pub guard: Option<Arc<Guard>>,
+    pub registrar: Option<Arc<ChildRegistrar>>,
 }
 
 impl Owner {
@@ -40,8 +40,8 @@ impl Owner {
             force: None,
             adopt: false,
             finalizing: false,
-            listed: Arc::new(ChildList::of(cr)),
-            guard: None,
+            listed_children: Arc::new(ChildList::read_from(cr)),
+            registrar: None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::order::rank;
+use super::deletion_order::creation_rank;
 use super::{Error, Owner, finalizer, inventory};
 use crate::cluster::request::{DeleteOptions, Deleted};
 use crate::cluster::{self, Cluster, ErrorKind};
@@ -13,7 +13,7 @@ use crate::model::{Gvk, Object, ObjectRef};
 
 /// What pruning did.
 #[derive(Debug, Default)]
-pub struct Pruned {
+pub struct PruneResult {
     /// What was deleted, as it was.
     pub deleted: Vec<Arc<Object>>,
     /// What could not be, and why.
@@ -29,8 +29,8 @@ pub struct Pruned {
 /// # Guarantees
 /// Left alone is what is being deleted already, what carries the label `rhai.operator/prune: never`,
 /// and what was made anew under its name since the cache was looked at.
-pub async fn prune(cluster: &Cluster, owner: &Owner, kept: &BTreeSet<ObjectRef>) -> Pruned {
-    let mut pruned = Pruned::default();
+pub async fn prune(cluster: &Cluster, owner: &Owner, kept: &BTreeSet<ObjectRef>) -> PruneResult {
+    let mut pruned = PruneResult::default();
     if !owner.is_live() || owner.finalizing {
         return pruned;
     }
@@ -38,7 +38,7 @@ pub async fn prune(cluster: &Cluster, owner: &Owner, kept: &BTreeSet<ObjectRef>)
     surplus.retain(|child| {
         !child.deleting && child.label(PRUNE_LABEL) != Some("never") && !is_kept(kept, child)
     });
-    surplus.sort_by_cached_key(|child| Reverse(rank(&child.gvk)));
+    surplus.sort_by_cached_key(|child| Reverse(creation_rank(&child.gvk)));
     for child in surplus {
         match delete(cluster, &child).await {
             Ok(Deleted::Gone | Deleted::Marked(_)) => pruned.deleted.push(child),
@@ -62,7 +62,7 @@ fn is_kept(kept: &BTreeSet<ObjectRef>, child: &Object) -> bool {
 ///
 /// # Assumptions
 /// As for [`prune`].
-pub async fn forget_gone(
+pub async fn update_child_list(
     cluster: &Cluster,
     owner: &Owner,
     cr: &Arc<Object>,
@@ -70,11 +70,11 @@ pub async fn forget_gone(
 ) -> Result<Option<Arc<Object>>, cluster::Error> {
     let mut kept = kept.clone();
     kept.extend(
-        inventory::unreachable(cluster, owner)
+        inventory::unreachable_children(cluster, owner)
             .iter()
             .map(|child| child.object_ref()),
     );
-    finalizer::forget_children(cluster, cr, &kept).await
+    finalizer::retain_children(cluster, cr, &kept).await
 }
 
 /// Deletes this very object; one of the same name that is another counts as its absence.

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::desired::keep_finalizers_of;
-use super::memo::{self, Memo};
-use super::place::{Ownership, Place};
+use super::last_applied::{self, LastApplied};
+use super::target::{ApplyTarget, Ownership};
 use super::{
-    Action, Applied, Claim, Desired, Error, Memory, Obstacle, Options, Owner, created, diff,
-    dropped, refusal,
+    Action, ApplyCache, ApplyResult, Claim, DesiredObject, Error, ExistingObject, Options, Owner,
+    conflict, diff, initial_create, pruned_fields,
 };
 use crate::cluster::overtaken::Attempts;
 use crate::cluster::read::Read;
@@ -19,13 +19,13 @@ use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::{Object, ObjectRef, Parsed};
 
 /// One apply, with all that it needs.
-pub(super) struct Apply<'a> {
+pub(super) struct ServerSideApply<'a> {
     cluster: &'a Cluster,
-    memory: &'a Memory,
+    cache: &'a ApplyCache,
     owner: &'a Owner,
-    desired: &'a Desired,
+    desired: &'a DesiredObject,
     options: Options,
-    place: Place,
+    target: ApplyTarget,
     ownership: Ownership,
     live: Option<Parsed>,
     subscribed: bool,
@@ -34,42 +34,42 @@ pub(super) struct Apply<'a> {
 }
 
 /// The result of one write.
-enum Attempt {
+enum WriteAttempt {
     /// It was carried out; whether the object was deleted for it.
     Written(Box<Written>, bool),
     /// The server refused it, because the object is not the one that was looked at.
-    Moved(Error),
+    Outdated(Error),
 }
 
-impl<'a> Apply<'a> {
+impl<'a> ServerSideApply<'a> {
     /// Finds out where the object lives, whose it will be, and what is there.
     pub(super) async fn prepare(
         cluster: &'a Cluster,
-        memory: &'a Memory,
+        cache: &'a ApplyCache,
         owner: &'a Owner,
-        desired: &'a Desired,
+        desired: &'a DesiredObject,
         options: Options,
     ) -> Result<Self, Error> {
-        let place = desired.place(cluster, owner).await?;
+        let target = desired.resolve_target(cluster, owner).await?;
         let mut read = Read {
             object: None,
             subscribed: false,
         };
         if options.owner && owner.is_live() {
-            read = child(cluster, &place.object).await?;
+            read = read_child(cluster, &target.object).await?;
         }
-        let ownership = place.ownership(owner, options.owner, read.object.as_deref());
+        let ownership = target.ownership(owner, options.owner, read.object.as_deref());
         if !ownership.is_owned() {
-            read = cluster.read(&place.object).await?;
+            read = cluster.read(&target.object).await?;
         }
         refuse_unreadable(read.object.as_deref())?;
         Ok(Self {
             cluster,
-            memory,
+            cache,
             owner,
             desired,
             options,
-            place,
+            target,
             ownership,
             live: read.object.map(Parsed::new),
             subscribed: read.subscribed,
@@ -77,72 +77,76 @@ impl<'a> Apply<'a> {
         })
     }
 
-    pub(super) async fn run(mut self) -> Result<Applied, Error> {
+    pub(super) async fn run(mut self) -> Result<ApplyResult, Error> {
         let digest = self.desired.digest(self.owner, self.ownership);
         let memo = self.memo();
         if let (Some(memo), Some(live)) = (&memo, &self.live)
             && memo.is_current(digest, live)
         {
             self.cluster
-                .check_access(&self.place.object, "patch")
+                .check_access(&self.target.object, "patch")
                 .await?;
-            self.list().await?;
-            return Ok(self.skipped(live.object()));
+            self.register_child().await?;
+            return Ok(self.skipped_result(live.object()));
         }
         if self.live.is_none()
             && self.ownership.is_owned()
-            && self.memory.was_just_made(&self.place.object)
+            && self.cache.was_recently_created(&self.target.object)
         {
-            check_owner(self.cluster, self.owner).await?;
+            check_owner_exists(self.cluster, self.owner).await?;
         }
-        let is_own = |live: &Parsed| Claim::of(self.owner, live) == Claim::Own;
+        let is_own = |live: &Parsed| Claim::determine(self.owner, live) == Claim::Own;
         if self.options.owner && !self.live.as_ref().is_none_or(is_own) {
-            self.look_again().await?;
+            self.refetch().await?;
         }
         if let Some(live) = &self.live {
             let body = self.body()?;
             let holds = match &memo {
-                Some(memo) if memo.still_holds(digest, self.owner, live, &body) => true,
-                _ => memo::matches(self.owner, live, &body),
+                Some(memo) if memo.is_unchanged(digest, self.owner, live, &body) => true,
+                _ => last_applied::matches_live(self.owner, live, &body),
             };
             if holds && !self.adopts {
                 self.cluster
-                    .check_access(&self.place.object, "patch")
+                    .check_access(&self.target.object, "patch")
                     .await?;
-                self.list().await?;
-                self.remember(Memo::new(digest, self.owner, live, &body));
-                return Ok(self.skipped(live.object()));
+                self.register_child().await?;
+                self.remember(LastApplied::new(digest, self.owner, live, &body));
+                return Ok(self.skipped_result(live.object()));
             }
         }
-        self.list().await?;
+        self.register_child().await?;
         let mut attempts = Attempts::default();
         loop {
             let body = self.body()?;
             match self.attempt(memo.as_deref(), &body).await? {
-                Attempt::Written(written, recreated) => {
-                    return Ok(self.conclude(digest, &body, *written, recreated));
+                WriteAttempt::Written(written, recreated) => {
+                    return Ok(self.into_result(digest, &body, *written, recreated));
                 }
-                Attempt::Moved(error) => {
+                WriteAttempt::Outdated(error) => {
                     if !attempts.again().await {
                         return Err(error);
                     }
-                    self.look_again().await?;
+                    self.refetch().await?;
                 }
             }
         }
     }
 
     /// Sees to it that the custom resource lists an object that owner references cannot reach.
-    async fn list(&self) -> Result<(), Error> {
-        match &self.owner.guard {
-            Some(guard) if self.ownership.is_unreachable() => guard.hold(&self.place.object).await,
+    async fn register_child(&self) -> Result<(), Error> {
+        match &self.owner.registrar {
+            Some(guard) if self.ownership.is_unreachable() => {
+                guard.register(&self.target.object).await
+            }
             _ => Ok(()),
         }
     }
 
     /// Returns the body to send. An object that is being deleted takes no new finalizers.
     fn body(&self) -> Result<Value, Error> {
-        let mut body = self.desired.body(&self.place, self.owner, self.ownership)?;
+        let mut body = self
+            .desired
+            .body(&self.target, self.owner, self.ownership)?;
         if let Some(live) = self.live.as_ref().filter(|live| live.deleting) {
             keep_finalizers_of(&mut body, live);
         }
@@ -150,8 +154,8 @@ impl<'a> Apply<'a> {
     }
 
     /// Reads the object past the caches, which were behind.
-    async fn look_again(&mut self) -> Result<(), Error> {
-        let live = self.cluster.unfenced().get(&self.place.object).await?;
+    async fn refetch(&mut self) -> Result<(), Error> {
+        let live = self.cluster.unfenced().get(&self.target.object).await?;
         refuse_unreadable(live.as_deref())?;
         self.live = live.map(Parsed::new);
         self.check_claim().await
@@ -167,7 +171,7 @@ impl<'a> Apply<'a> {
             return Ok(());
         };
         let adopt = self.options.adopt.unwrap_or(self.owner.adopt);
-        let holder = match Claim::of(self.owner, live) {
+        let holder = match Claim::determine(self.owner, live) {
             Claim::Own => return Ok(()),
             Claim::Foreign(_) if adopt => {
                 self.adopts = true;
@@ -176,73 +180,84 @@ impl<'a> Apply<'a> {
             Claim::Foreign(holder) => Some(holder),
             Claim::Former => None,
         };
-        let object = &self.place.object;
-        let obstacle = obstacle(self.cluster, object, live.object()).await;
+        let object = &self.target.object;
+        let existing = subscribe_to_existing(self.cluster, object, live.object()).await;
         let cr = self.owner.cr.clone();
         Err(match holder {
             Some(holder) => Error::NotOwned {
                 cr,
                 holder,
-                obstacle,
+                existing,
             },
-            None => Error::Former { cr, obstacle },
+            None => Error::Former { cr, existing },
         })
     }
 
     /// Before an apply that may give a field up, or may take none from others: what our create owns
     /// becomes the apply's.
-    async fn prepare_to_give_up(&self, memo: Option<&Memo>, body: &Value) -> Result<(), Error> {
+    async fn convert_creation_fields(
+        &self,
+        memo: Option<&LastApplied>,
+        body: &Value,
+    ) -> Result<(), Error> {
         let Some(live) = &self.live else {
             return Ok(());
         };
-        let keeps_all = |memo: &Memo| memo.asks_for_the_same(self.owner, live, body);
+        let keeps_all = |memo: &LastApplied| memo.requests_same_fields(self.owner, live, body);
         let harmless = self.forces() && memo.is_some_and(keeps_all);
-        if harmless || self.cluster.is_dry_run() || !created::is_left(self.owner, live) {
+        if harmless
+            || self.cluster.is_dry_run()
+            || !initial_create::has_creation_entry(self.owner, live)
+        {
             return Ok(());
         }
-        created::hand_over(self.cluster, self.owner, &self.place.object).await
+        initial_create::convert_to_apply(self.cluster, self.owner, &self.target.object).await
     }
 
     /// Sends one write. The server refuses it where the object of this name is not the one that was
     /// looked at: what is absent is created, what is there is named by its uid.
-    async fn attempt(&self, memo: Option<&Memo>, body: &Value) -> Result<Attempt, Error> {
+    async fn attempt(
+        &self,
+        memo: Option<&LastApplied>,
+        body: &Value,
+    ) -> Result<WriteAttempt, Error> {
         match &self.live {
             Some(live) if self.options.recreate && live.deleting => Err(self.recreating()),
             None if self.options.owner => self.create(body, false).await,
             Some(live) if self.adopts => {
-                self.prepare_to_give_up(memo, body).await?;
-                let body = self.supplant(live, body).await?;
+                self.convert_creation_fields(memo, body).await?;
+                let body = self.demote_controllers(live, body).await?;
                 self.apply(&body).await
             }
             _ => {
-                self.prepare_to_give_up(memo, body).await?;
+                self.convert_creation_fields(memo, body).await?;
                 self.apply(body).await
             }
         }
     }
 
-    async fn create(&self, body: &Value, recreated: bool) -> Result<Attempt, Error> {
+    async fn create(&self, body: &Value, recreated: bool) -> Result<WriteAttempt, Error> {
         let bytes = Bytes::from(body.to_string());
-        match created::create(self.cluster, self.owner, &self.place.object, &bytes).await {
-            Ok(written) => Ok(Attempt::Written(Box::new(written), recreated)),
+        match initial_create::create(self.cluster, self.owner, &self.target.object, &bytes).await {
+            Ok(written) => Ok(WriteAttempt::Written(Box::new(written), recreated)),
             Err(error) if error.kind == ErrorKind::AlreadyExists => {
-                Ok(Attempt::Moved(error.into()))
+                Ok(WriteAttempt::Outdated(error.into()))
             }
-            Err(error) => Err(refusal::explain(self.cluster, self.owner, error).await),
+            Err(error) => Err(conflict::explain_refusal(self.cluster, self.owner, error).await),
         }
     }
 
-    async fn apply(&self, body: &Value) -> Result<Attempt, Error> {
+    async fn apply(&self, body: &Value) -> Result<WriteAttempt, Error> {
         let error = match self.patch(body).await {
-            Ok(written) => return Ok(Attempt::Written(Box::new(written), false)),
+            Ok(written) => return Ok(WriteAttempt::Written(Box::new(written), false)),
             Err(error) => error,
         };
-        let overtaken = refusal::is_another_object(&error) || refusal::is_second_controller(&error);
+        let overtaken = conflict::is_uid_mismatch(&error) || conflict::is_second_controller(&error);
         if overtaken && self.options.owner {
-            return Ok(Attempt::Moved(error.into()));
+            return Ok(WriteAttempt::Outdated(error.into()));
         }
-        if !refusal::is_immutable(&error) {
-            return Err(refusal::explain(self.cluster, self.owner, error).await);
+        if !conflict::is_immutable(&error) {
+            return Err(conflict::explain_refusal(self.cluster, self.owner, error).await);
         }
         if !self.options.recreate {
             return Err(Error::Immutable { error });
@@ -253,7 +268,7 @@ impl<'a> Apply<'a> {
 
     /// Makes room for the custom resource as controller. A dry run cannot change the object before, so
     /// there the apply itself does it.
-    async fn supplant(&self, live: &Parsed, body: &Value) -> Result<Value, Error> {
+    async fn demote_controllers(&self, live: &Parsed, body: &Value) -> Result<Value, Error> {
         let mut body = body.clone();
         let references = live.details().owner_references;
         let mut controllers = references.into_iter().filter(|one| one.controller);
@@ -266,7 +281,7 @@ impl<'a> Apply<'a> {
                     wanted.push(reference);
                 }
             }
-            Some(_) => refusal::demote_controllers(self.cluster, self.owner, live).await?,
+            Some(_) => conflict::demote_controllers(self.cluster, self.owner, live).await?,
             None => {}
         }
         Ok(body)
@@ -278,7 +293,7 @@ impl<'a> Apply<'a> {
             force: self.forces(),
             ..WriteOptions::default()
         };
-        let object = &self.place.object;
+        let object = &self.target.object;
         let mut body = body.clone();
         if let Some(live) = self.live.as_ref().filter(|_| self.options.owner) {
             body["metadata"]["uid"] = json!(live.uid);
@@ -298,7 +313,7 @@ impl<'a> Apply<'a> {
             uid: self.live.as_ref().map(|live| live.uid.to_string()),
             ..DeleteOptions::default()
         };
-        match self.cluster.delete(&self.place.object, &options).await? {
+        match self.cluster.delete(&self.target.object, &options).await? {
             Deleted::Gone | Deleted::Absent => Ok(()),
             Deleted::Marked(_) => Err(self.recreating()),
         }
@@ -306,42 +321,52 @@ impl<'a> Apply<'a> {
 
     fn recreating(&self) -> Error {
         Error::Recreating {
-            object: self.place.object.clone(),
+            object: self.target.object.clone(),
         }
     }
 
-    fn skipped(&self, live: &Arc<Object>) -> Applied {
-        Applied {
+    fn skipped_result(&self, live: &Arc<Object>) -> ApplyResult {
+        ApplyResult {
             object: Arc::clone(live),
             before: None,
             action: Action::Skipped,
             adopted: false,
-            dropped: Vec::new(),
+            pruned_fields: Vec::new(),
             ownership: self.ownership,
             subscribed: self.subscribed,
         }
     }
 
-    fn conclude(self, digest: u128, body: &Value, written: Written, recreated: bool) -> Applied {
+    fn into_result(
+        self,
+        digest: u128,
+        body: &Value,
+        written: Written,
+        recreated: bool,
+    ) -> ApplyResult {
         let object = Parsed::new(written.object);
         let action = match written.effect {
             _ if recreated => Action::Recreated,
             Effect::Created => Action::Created,
             Effect::Unchanged => Action::Unchanged,
-            Effect::Changed if self.cluster.is_dry_run() => self.planned(&object),
+            Effect::Changed if self.cluster.is_dry_run() => self.planned_action(&object),
             Effect::Changed => Action::Changed,
         };
         if !self.cluster.is_dry_run() {
             if action == Action::Created && self.ownership.is_owned() {
-                self.memory.made(&self.place.object);
+                self.cache.record_creation(&self.target.object);
             }
-            self.remember(Memo::new(digest, self.owner, &object, body));
+            self.remember(LastApplied::new(digest, self.owner, &object, body));
         }
-        Applied {
+        ApplyResult {
             adopted: self.adopts,
             before: self.live.map(Parsed::into_object),
             action,
-            dropped: dropped::fields(body, object.value(), &written.warnings),
+            pruned_fields: pruned_fields::find_pruned_fields(
+                body,
+                object.value(),
+                &written.warnings,
+            ),
             ownership: self.ownership,
             subscribed: self.subscribed,
             object: object.into_object(),
@@ -349,8 +374,8 @@ impl<'a> Apply<'a> {
     }
 
     /// What a dry-run would have done: its answer has the old resource version in any case.
-    fn planned(&self, after: &Object) -> Action {
-        let same = |before: &Parsed| diff::same(before, after);
+    fn planned_action(&self, after: &Object) -> Action {
+        let same = |before: &Parsed| diff::is_equivalent(before, after);
         if self.live.as_ref().is_some_and(same) {
             Action::Unchanged
         } else {
@@ -358,28 +383,28 @@ impl<'a> Apply<'a> {
         }
     }
 
-    fn memo(&self) -> Option<Arc<Memo>> {
+    fn memo(&self) -> Option<Arc<LastApplied>> {
         match self.ownership {
-            Ownership::None | Ownership::Mark => {
-                self.memory.memo(&self.owner.manager, &self.place.object)
-            }
-            _ => self.cluster.record(&self.place.object)?.downcast().ok(),
+            Ownership::None | Ownership::Informational => self
+                .cache
+                .last_applied(&self.owner.manager, &self.target.object),
+            _ => self.cluster.record(&self.target.object)?.downcast().ok(),
         }
     }
 
-    fn remember(&self, memo: Memo) {
+    fn remember(&self, memo: LastApplied) {
         let memo = Arc::new(memo);
         match self.ownership {
-            Ownership::None | Ownership::Mark => {
-                (self.memory).remember(&self.owner.manager, &self.place.object, memo);
+            Ownership::None | Ownership::Informational => {
+                (self.cache).store(&self.owner.manager, &self.target.object, memo);
             }
-            _ => self.cluster.set_record(&self.place.object, memo),
+            _ => self.cluster.set_record(&self.target.object, memo),
         }
     }
 }
 
 /// A child as the cache of children has it; as the server has it where there can be no such cache.
-pub(super) async fn child(cluster: &Cluster, object: &ObjectRef) -> Result<Read, Error> {
+pub(super) async fn read_child(cluster: &Cluster, object: &ObjectRef) -> Result<Read, Error> {
     let namespace = object.namespace.as_deref();
     let children = cluster.children(&object.gvk, namespace);
     let subscribed = children.synced().await.is_ok();
@@ -404,13 +429,13 @@ fn refuse_unreadable(live: Option<&Object>) -> Result<(), Error> {
 
 /// An object in the way, which the run subscribes to: it runs again when the object changes or goes. The
 /// role's permissions do not matter here, for it is not shown the object.
-pub(super) async fn obstacle(
+pub(super) async fn subscribe_to_existing(
     cluster: &Cluster,
     object: &ObjectRef,
     live: &Arc<Object>,
-) -> Obstacle {
+) -> ExistingObject {
     let read = cluster.unfenced().read(object).await;
-    Obstacle {
+    ExistingObject {
         live: Arc::clone(live),
         subscribed: read.is_ok_and(|read| read.subscribed),
     }
@@ -418,7 +443,7 @@ pub(super) async fn obstacle(
 
 /// A child that vanished right after we made it may have been made for a custom resource that is gone,
 /// and collected: the cache of custom resources would be behind.
-pub(super) async fn check_owner(cluster: &Cluster, owner: &Owner) -> Result<(), Error> {
+pub(super) async fn check_owner_exists(cluster: &Cluster, owner: &Owner) -> Result<(), Error> {
     let live = cluster.unfenced().get(&owner.cr).await?;
     match live {
         Some(live) if live.uid == owner.uid => Ok(()),

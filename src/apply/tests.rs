@@ -14,8 +14,8 @@ use tower::layer::layer_fn;
 use tower::{ServiceExt, service_fn};
 
 use super::{
-    Action, Applied, ChildList, Desired, Error, Memory, Options, Owner, Ownership, apply, cleanup,
-    create, finalizer, inventory, place, prune,
+    Action, ApplyCache, ApplyResult, ChildList, DesiredObject, Error, Options, Owner, Ownership,
+    apply, cleanup, create_once, finalizer, inventory, prune, target,
 };
 use crate::cluster::connect::{self, Source, connect};
 use crate::cluster::request::Deleted;
@@ -27,7 +27,7 @@ use embedded_apiserver::{self as apiserver, ApiServer, User};
 /// A server with a custom resource: a ConfigMap, for the server owns by any kind alike.
 struct World {
     cluster: Cluster,
-    memory: Memory,
+    cache: ApplyCache,
     cr: Arc<Object>,
     owner: Owner,
     /// As somebody else reaches it.
@@ -71,7 +71,7 @@ impl World {
         let cr = cluster.get(&map_ref("cr")).await.unwrap().unwrap();
         Self {
             cluster,
-            memory: Memory::default(),
+            cache: ApplyCache::default(),
             owner: Owner::new(&cr),
             cr,
             others,
@@ -82,7 +82,7 @@ impl World {
     /// A process that has seen nothing yet.
     async fn restart(&mut self) {
         self.cluster = reach(&self.client).await;
-        self.memory = Memory::default();
+        self.cache = ApplyCache::default();
     }
 
     /// Lets something happen just before each request that `picks` goes out.
@@ -106,12 +106,12 @@ impl World {
         self.cluster = self.cluster.with_layer(&layer);
     }
 
-    async fn try_apply(&self, object: &Value, options: Options) -> Result<Applied, Error> {
-        let desired = Desired::from_value(object).unwrap();
-        apply(&self.cluster, &self.memory, &self.owner, &desired, options).await
+    async fn try_apply(&self, object: &Value, options: Options) -> Result<ApplyResult, Error> {
+        let desired = DesiredObject::from_value(object).unwrap();
+        apply(&self.cluster, &self.cache, &self.owner, &desired, options).await
     }
 
-    async fn apply(&self, object: &Value) -> Applied {
+    async fn apply(&self, object: &Value) -> ApplyResult {
         self.try_apply(object, Options::default()).await.unwrap()
     }
 
@@ -310,18 +310,16 @@ async fn a_deletion_run_takes_nothing_over_either() {
         },
     ];
     for owner in owners {
-        let desired = Desired::from_value(&map("a", &json!({}), "2")).unwrap();
-        let World {
-            cluster, memory, ..
-        } = &world;
-        let refused = apply(cluster, memory, &owner, &desired, Options::default()).await;
+        let desired = DesiredObject::from_value(&map("a", &json!({}), "2")).unwrap();
+        let World { cluster, cache, .. } = &world;
+        let refused = apply(cluster, cache, &owner, &desired, Options::default()).await;
         assert!(
             matches!(refused, Err(Error::NotOwned { .. })),
             "{refused:?}"
         );
-        let own = Desired::from_value(&map("b", &json!({}), "2")).unwrap();
+        let own = DesiredObject::from_value(&map("b", &json!({}), "2")).unwrap();
         for _ in 0..2 {
-            apply(cluster, memory, &owner, &own, Options::default())
+            apply(cluster, cache, &owner, &own, Options::default())
                 .await
                 .unwrap();
         }
@@ -366,17 +364,20 @@ async fn what_a_deletion_run_makes_anew_has_no_owner() {
         .await
         .unwrap()
         .unwrap();
-    let place = place::Place {
+    let target = target::ApplyTarget {
         kind,
         object: map_ref("a"),
     };
     let ours = world.apply(&map("a", &json!({}), "1")).await.object;
     let mut owner = world.owner.clone();
-    assert_eq!(place.ownership(&owner, true, None), Ownership::Reference);
+    assert_eq!(target.ownership(&owner, true, None), Ownership::Reference);
     owner.finalizing = true;
-    assert_eq!(place.ownership(&owner, true, None), Ownership::Mark);
     assert_eq!(
-        place.ownership(&owner, true, Some(&ours)),
+        target.ownership(&owner, true, None),
+        Ownership::Informational
+    );
+    assert_eq!(
+        target.ownership(&owner, true, Some(&ours)),
         Ownership::Reference
     );
 }
@@ -420,7 +421,7 @@ async fn a_finalizer_is_not_put_on_another_of_the_name() {
         .await
         .unwrap();
     let add = |_: &Object, _: &[String]| vec!["ex.io/f".to_owned()];
-    let written = finalizer::rewrite(&world.cluster, &world.cr, None, add).await;
+    let written = finalizer::update_finalizers(&world.cluster, &world.cr, None, add).await;
     assert!(written.unwrap().is_none());
     let there = world.others.get("cr").await.unwrap();
     assert_eq!(there.metadata.finalizers, None);
@@ -507,20 +508,20 @@ async fn the_guard_is_there_before_what_it_guards() {
     let elsewhere = json!({"namespace": "kube-public"});
     for by_apply in [true, false] {
         let cr = world.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
-        let guard = finalizer::Guard::new(world.cluster.clone(), cr, None, true);
-        world.owner.guard = Some(Arc::new(guard));
+        let guard = finalizer::ChildRegistrar::new(world.cluster.clone(), cr, None, true);
+        world.owner.registrar = Some(Arc::new(guard));
         if by_apply {
             world.apply(&map("a", &elsewhere, "1")).await;
         } else {
-            let desired = Desired::from_value(&map("b", &elsewhere, "1")).unwrap();
+            let desired = DesiredObject::from_value(&map("b", &elsewhere, "1")).unwrap();
             let World {
                 cluster,
-                memory,
+                cache,
                 owner,
                 ..
             } = &world;
-            let made = create::create(cluster, memory, owner, &desired).await;
-            assert!(made.unwrap().unreachable);
+            let made = create_once::create_once(cluster, cache, owner, &desired).await;
+            assert!(made.unwrap().is_unreachable);
         }
         let seen = std::mem::take(&mut *seen.lock());
         let name = if by_apply { "a" } else { "b" };
@@ -535,9 +536,9 @@ async fn the_guard_is_there_before_what_it_guards() {
 /// Lists children on the custom resource as the operator does.
 async fn guarded(world: &mut World) {
     let cr = world.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
-    world.owner.listed = Arc::new(ChildList::of(&cr));
-    let guard = finalizer::Guard::new(world.cluster.clone(), cr, None, true);
-    world.owner.guard = Some(Arc::new(guard));
+    world.owner.listed_children = Arc::new(ChildList::read_from(&cr));
+    let guard = finalizer::ChildRegistrar::new(world.cluster.clone(), cr, None, true);
+    world.owner.registrar = Some(Arc::new(guard));
 }
 
 #[tokio::test]
@@ -565,7 +566,7 @@ async fn the_list_is_written_when_it_changes_and_goes_with_the_last_child() {
     let forget = async |world: &World, kept: &[ObjectRef]| {
         let cr = world.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
         let kept = kept.iter().cloned().collect();
-        prune::forget_gone(&world.cluster, &world.owner, &cr, &kept)
+        prune::update_child_list(&world.cluster, &world.owner, &cr, &kept)
             .await
             .unwrap()
             .unwrap()
@@ -573,13 +574,13 @@ async fn the_list_is_written_when_it_changes_and_goes_with_the_last_child() {
     // Applied, or there: listed.
     for kept in [vec![a.clone()], vec![]] {
         let cr = forget(&world, &kept).await;
-        assert!(ChildList::of(&cr).contains(&a));
+        assert!(ChildList::read_from(&cr).contains(&a));
         assert_eq!(cr.details().finalizers, [CLEANUP_FINALIZER]);
     }
     let pruned = prune::prune(&world.cluster, &world.owner, &BTreeSet::new()).await;
     assert_eq!(pruned.deleted.len(), 1, "{pruned:?}");
     let cr = forget(&world, &[]).await;
-    assert!(ChildList::of(&cr).is_empty());
+    assert!(ChildList::read_from(&cr).is_empty());
     assert!(cr.details().finalizers.is_empty());
     assert!(!cr.json().contains(CHILDREN));
 }
@@ -606,7 +607,9 @@ async fn a_listed_object_that_is_not_marked_is_left() {
     world.patch("cr", json!({"metadata": annotations})).await;
     guarded(&mut world).await;
     let cluster = &world.cluster;
-    inventory::sweep(cluster, None).await.unwrap();
+    inventory::discover_child_kinds(cluster, None)
+        .await
+        .unwrap();
     let gvk = map_ref("a").gvk;
     let children = cluster.children(&gvk, Some("kube-public"));
     while children.get(Some("kube-public"), "labelled").is_none() {
@@ -620,7 +623,7 @@ async fn a_listed_object_that_is_not_marked_is_left() {
     world.apply(&map("a", &elsewhere, "1")).await;
     let cr = world.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
     let a = ObjectRef::new(gvk, Some("kube-public"), "a");
-    assert!(ChildList::of(&cr).contains(&a));
+    assert!(ChildList::read_from(&cr).contains(&a));
 }
 
 #[tokio::test]
@@ -633,9 +636,10 @@ async fn a_plan_makes_nothing_and_remembers_nothing() {
     assert_eq!(planned.action, Action::Created);
     let planned = world.apply(&map("there", &json!({}), "2")).await;
     assert_eq!(planned.action, Action::Changed);
-    let desired = Desired::from_value(&map("b", &json!({}), "1")).unwrap();
-    let planned = create::create(&world.cluster, &world.memory, &world.owner, &desired).await;
-    assert!(planned.unwrap().new);
+    let desired = DesiredObject::from_value(&map("b", &json!({}), "1")).unwrap();
+    let planned =
+        create_once::create_once(&world.cluster, &world.cache, &world.owner, &desired).await;
+    assert!(planned.unwrap().is_new);
     let pruned = prune::prune(&world.cluster, &world.owner, &BTreeSet::new()).await;
     assert_eq!(pruned.deleted.len(), 1, "{pruned:?}");
     for name in ["a", "b"] {

@@ -202,7 +202,7 @@ impl Shared {
         self.index.lock().remove(key);
         if let Some(served) = self.kinds.get(key.kind) {
             let manager = field_manager(&served.object_ref(key));
-            self.context.memory.forget(&manager);
+            self.context.apply_cache.forget(&manager);
         }
     }
 }

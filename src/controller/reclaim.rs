@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::Shared;
-use crate::apply::held;
+use crate::apply::orphaned_finalizers;
 use crate::backoff::Backoff;
 use crate::model::{Gvk, Holder, Object};
 use crate::watches::{Namespaces, Watch};
@@ -55,11 +55,13 @@ impl Shared {
                 Namespaces::All => None,
                 Namespaces::Only(names) => Some(names.iter().map(|name| (**name).into()).collect()),
             };
-            let lost = held::outside(cluster, holder, gvk, places.as_ref(), selector).await?;
+            let lost =
+                orphaned_finalizers::unselected(cluster, holder, gvk, places.as_ref(), selector)
+                    .await?;
             self.release_all(&lost).await?;
         }
         let kinds: Vec<Gvk> = served.iter().map(|it| it.watch.gvk.clone()).collect();
-        let lost = held::unserved(cluster, holder, &kinds).await?;
+        let lost = orphaned_finalizers::unwatched_kinds(cluster, holder, &kinds).await?;
         self.release_all(&lost).await
     }
 

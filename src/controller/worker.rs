@@ -94,7 +94,7 @@ impl Shared {
         }
         let report = match self.fought_over(key, &report) {
             Some(outcome) => {
-                let mut declared = reconcile::declare(&self.context, input, outcome).await;
+                let mut declared = reconcile::record_outcome(&self.context, input, outcome).await;
                 declared.reads = report.reads;
                 declared.waits = report.waits;
                 declared

@@ -34,7 +34,7 @@ impl From<apply::Error> for HostError {
     fn from(error: apply::Error) -> Self {
         let message = error.to_string();
         match error {
-            apply::Error::Desired(_) | apply::Error::ListFull { .. } => {
+            apply::Error::InvalidObject(_) | apply::Error::ListFull { .. } => {
                 Self::new("invalid", message)
             }
             apply::Error::Unreadable { .. } => Self::new(ErrorKind::Malformed.as_str(), message),

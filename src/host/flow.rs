@@ -137,7 +137,7 @@ mod functions {
             return Ok(());
         }
         session.trace("wait_until", clock::now(), || on, || "waiting");
-        let (on, objects) = (on.to_owned(), session.gathered().applied.clone());
+        let (on, objects) = (on.to_owned(), session.effects().applied.clone());
         Err(script::end(&cx, Arc::new(Ending::Waiting { on, objects })))
     }
 
@@ -173,9 +173,9 @@ mod functions {
     pub fn requeue(cx: NativeCallContext, after: Dynamic) -> Answer<()> {
         let session = Session::of(&cx)?;
         let after = arguments::duration(&after)?;
-        let mut gathered = session.gathered();
-        let earlier = gathered.requeue_after.filter(|known| *known < after);
-        gathered.requeue_after = Some(earlier.unwrap_or(after));
+        let mut effects = session.effects();
+        let earlier = effects.requeue_after.filter(|known| *known < after);
+        effects.requeue_after = Some(earlier.unwrap_or(after));
         Ok(())
     }
 

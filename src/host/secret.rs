@@ -11,7 +11,7 @@ use serde_json::json;
 use super::arguments::Reference;
 use super::session::Session;
 use super::{Answer, arguments, invalid, k8s};
-use crate::apply::{Claim, Obstacle};
+use crate::apply::{Claim, ExistingObject};
 use crate::clock;
 use crate::model::{Gvk, Object};
 use crate::script::{self, HostError, value};
@@ -114,14 +114,14 @@ mod functions {
 /// password that another knows, or give away one that is not its own.
 fn check_owned(cx: &NativeCallContext, session: &Session, secret: &Arc<Object>) -> Answer<()> {
     let owner = &session.setup.owner;
-    let obstacle = || Obstacle {
+    let existing = || ExistingObject {
         live: Arc::clone(secret),
         subscribed: true,
     };
-    match Claim::of(owner, secret) {
+    match Claim::determine(owner, secret) {
         Claim::Own => Ok(()),
         Claim::Foreign(_) if owner.adopt => Ok(()),
-        Claim::Former => Err(k8s::former(cx, session, &obstacle())),
+        Claim::Former => Err(k8s::former(cx, session, &existing())),
         Claim::Foreign(holder) => {
             let object = secret.object_ref();
             let message = format!(

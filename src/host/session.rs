@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::Answer;
 use super::error::words;
 use super::steps::{Marks, Open, Selection, Step};
-use crate::apply::{self, Action, Actions, Applied, Memory, Obstacle, Owner};
+use crate::apply::{self, Action, ActionCounts, ApplyCache, ApplyResult, ExistingObject, Owner};
 use crate::clock::{self, Clock, Instant};
 use crate::cluster::request::{ListQuery, WriteOptions};
 use crate::cluster::{Cluster, ErrorKind};
@@ -26,7 +26,7 @@ pub struct Setup {
     /// The cluster, seen through the layers of this run; host functions use [`Session::cluster`].
     pub cluster: Cluster,
     /// What earlier runs left in memory about what they applied; one per process.
-    pub memory: Memory,
+    pub apply_cache: ApplyCache,
     /// The custom resource of the run, as owner.
     pub owner: Owner,
     /// The role that runs.
@@ -41,7 +41,7 @@ pub struct Setup {
     pub clock: Clock,
     /// Environment variables that the operator's flag opens; a trailing `*` stands for any ending.
     pub allow_env: Vec<String>,
-    /// Whether each call is noted in [`Gathered::trace`].
+    /// Whether each call is noted in [`RunEffects::trace`].
     pub trace: bool,
     /// What earlier runs left to be remembered of steps.
     pub marks: Marks,
@@ -57,7 +57,7 @@ pub struct Session {
     pub(super) included: Mutex<Vec<Included>>,
     /// The steps at work.
     pub(super) open: Mutex<Open>,
-    gathered: Mutex<Gathered>,
+    effects: Mutex<RunEffects>,
 }
 
 /// An included role, and the `vars` that it sees.
@@ -70,7 +70,7 @@ pub(super) struct Included {
 
 /// What a run did and asked for, in the order in which it did.
 #[derive(Default, Debug)]
-pub struct Gathered {
+pub struct RunEffects {
     /// What was read, absence included.
     pub reads: Vec<Read>,
     /// What the role wants to exist.
@@ -92,7 +92,7 @@ pub struct Gathered {
     /// Writes that were not needed: nothing would have changed, or nothing did.
     pub skipped: usize,
     /// What applies came to.
-    pub actions: Actions,
+    pub actions: ActionCounts,
     /// Existing objects that the custom resource did not own and owns now.
     pub adopted: Vec<ObjectRef>,
     /// Fields that were sent and that the server did not keep.
@@ -195,7 +195,7 @@ pub enum Ending {
     Gone,
 }
 
-impl Gathered {
+impl RunEffects {
     /// How many host calls were made.
     pub(super) fn called(&self) -> usize {
         self.calls.values().sum()
@@ -210,7 +210,7 @@ impl Session {
             started: clock::now(),
             included: Mutex::default(),
             open: Mutex::default(),
-            gathered: Mutex::default(),
+            effects: Mutex::default(),
             setup,
         }
     }
@@ -259,9 +259,9 @@ impl Session {
         variables
     }
 
-    /// What was gathered so far.
-    pub fn gathered(&self) -> MutexGuard<'_, Gathered> {
-        self.gathered.lock()
+    /// Returns the effects so far.
+    pub fn effects(&self) -> MutexGuard<'_, RunEffects> {
+        self.effects.lock()
     }
 
     /// How the role's own writes are made.
@@ -280,7 +280,7 @@ impl Session {
         object: impl FnOnce() -> O,
         result: impl FnOnce() -> R,
     ) {
-        *self.gathered.lock().calls.entry(function).or_default() += 1;
+        *self.effects.lock().calls.entry(function).or_default() += 1;
         if !self.setup.trace {
             return;
         }
@@ -292,7 +292,7 @@ impl Session {
             object: redactor.public(&object().to_string()).shorten(TRACED),
             result: redactor.public(&result().to_string()).shorten(TRACED),
         };
-        self.gathered.lock().trace.push(call);
+        self.effects.lock().trace.push(call);
     }
 
     /// Notes a call that began at `since` if it failed, and hands its answer on.
@@ -331,34 +331,34 @@ impl Session {
         found: Option<&Arc<Object>>,
         subscribed: bool,
     ) {
-        let mut gathered = self.gathered.lock();
+        let mut effects = self.effects.lock();
         if subscribed {
             let version = found.map(|found| found.resource_version.clone());
-            gathered.reads.push(Read::Object(object, version));
+            effects.reads.push(Read::Object(object, version));
         } else {
-            gathered.unwatched.insert(object.gvk.kind_group());
+            effects.unwatched.insert(object.gvk.kind_group());
         }
     }
 
     /// Notes an object in the way of another one: the run depends on it.
-    pub(super) fn note_obstacle(&self, obstacle: &Obstacle) {
-        let object = obstacle.live.object_ref();
-        self.note_read(object, Some(&obstacle.live), obstacle.subscribed);
+    pub(super) fn note_existing(&self, existing: &ExistingObject) {
+        let object = existing.live.object_ref();
+        self.note_read(object, Some(&existing.live), existing.subscribed);
     }
 
     /// The same for a list.
     pub(super) fn note_list(&self, query: ListQuery, version: u64, subscribed: bool) {
-        let mut gathered = self.gathered.lock();
+        let mut effects = self.effects.lock();
         if subscribed {
-            gathered.reads.push(Read::List(query, version));
+            effects.reads.push(Read::List(query, version));
         } else {
-            gathered.unwatched.insert(query.gvk.kind_group());
+            effects.unwatched.insert(query.gvk.kind_group());
         }
     }
 
     /// Notes a write that changed something.
     pub(super) fn note_write(&self, write: Write) {
-        self.gathered.lock().writes.push(write);
+        self.effects.lock().writes.push(write);
     }
 
     /// Notes fields that the server named as dropped.
@@ -367,40 +367,40 @@ impl Session {
             .iter()
             .filter_map(|warning| apply::unknown_field(warning));
         let dropped = fields.map(|field| (object.clone(), field));
-        self.gathered.lock().dropped.extend(dropped);
+        self.effects.lock().dropped.extend(dropped);
     }
 
     /// Notes what an apply did.
-    pub(super) fn note(&self, applied: &Applied) {
+    pub(super) fn note(&self, applied: &ApplyResult) {
         let object = applied.object.object_ref();
-        let mut gathered = self.gathered.lock();
-        let dropped = applied.dropped.iter();
-        gathered
+        let mut effects = self.effects.lock();
+        let dropped = applied.pruned_fields.iter();
+        effects
             .dropped
             .extend(dropped.map(|field| (object.clone(), field.clone())));
         if applied.adopted {
-            gathered.adopted.push(object.clone());
+            effects.adopted.push(object.clone());
         }
-        gathered.unreachable |= applied.ownership.is_unreachable();
-        gathered.actions.note(applied.action);
+        effects.unreachable |= applied.ownership.is_unreachable();
+        effects.actions.record(applied.action);
         match applied.action {
-            Action::Skipped | Action::Unchanged => gathered.skipped += 1,
-            Action::Created | Action::Changed | Action::Recreated => gathered.writes.push(Write {
+            Action::Skipped | Action::Unchanged => effects.skipped += 1,
+            Action::Created | Action::Changed | Action::Recreated => effects.writes.push(Write {
                 object: object.clone(),
                 before: applied.before.clone(),
                 after: Some(Arc::clone(&applied.object)),
             }),
         }
         if !applied.subscribed {
-            gathered.unwatched.insert(object.gvk.kind_group());
+            effects.unwatched.insert(object.gvk.kind_group());
         }
         if !applied.ownership.is_owned() {
             let version = applied.object.resource_version.clone();
-            gathered
+            effects
                 .reads
                 .push(Read::Object(object.clone(), Some(version)));
         }
-        gathered.applied.insert(object);
+        effects.applied.insert(object);
     }
 }
 

@@ -86,7 +86,7 @@ pub(super) fn put(cx: &NativeCallContext, values: Map) -> Answer<()> {
         }
     }
     if let Value::Object(values) = arguments::json(&values.into())? {
-        merge(&mut session.gathered().status, values);
+        merge(&mut session.effects().status, values);
     }
     Ok(())
 }
@@ -105,11 +105,11 @@ pub(super) fn condition(
         message: message.to_owned(),
     };
     let session = Session::of(cx)?;
-    let mut gathered = session.gathered();
-    gathered
+    let mut effects = session.effects();
+    effects
         .conditions
         .retain(|known| known.kind != condition.kind);
-    gathered.conditions.push(condition);
+    effects.conditions.push(condition);
     Ok(())
 }
 
@@ -133,7 +133,7 @@ pub(super) fn tell(
         reason: checked_reason("event", reason)?,
         message: message.to_owned(),
     };
-    Session::of(cx)?.gathered().events.push(event);
+    Session::of(cx)?.effects().events.push(event);
     Ok(())
 }
 

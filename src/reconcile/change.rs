@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::apply::diff::{self, Verb};
+use crate::apply::diff::{self, ChangeKind};
 use crate::host::session::Write;
 use crate::model::{Object, ObjectRef, PublicText, Redactor};
 
 /// What a run changed about an object, or a plan would.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct ObjectChange {
     /// The object.
     pub object: ObjectRef,
     /// What becomes of it.
-    pub verb: Verb,
+    pub kind: ChangeKind,
     /// The difference, as unified diff; no secret is in it.
     pub diff: PublicText,
     /// The step that made it, by its path; none for scripts and what is pruned.
@@ -21,7 +21,10 @@ pub struct Change {
 
 /// The changes of a run's writes, one per object, in the order of their first write; and which write
 /// that is.
-pub(super) fn of_writes(writes: &[Write], redactor: &Redactor) -> (Vec<Change>, Vec<usize>) {
+pub(super) fn changes_from_writes(
+    writes: &[Write],
+    redactor: &Redactor,
+) -> (Vec<ObjectChange>, Vec<usize>) {
     let mut order: Vec<(usize, &ObjectRef)> = Vec::new();
     let mut by_object: BTreeMap<&ObjectRef, (&Write, &Write)> = BTreeMap::new();
     for (index, write) in writes.iter().enumerate() {
@@ -38,10 +41,10 @@ pub(super) fn of_writes(writes: &[Write], redactor: &Redactor) -> (Vec<Change>, 
         .filter_map(|(index, object)| Some((index, *by_object.get(object)?)));
     ends.filter_map(|(index, (first, last))| {
         let (before, after) = (first.before.as_deref(), last.after.as_deref());
-        let change = Change {
+        let change = ObjectChange {
             object: first.object.clone(),
-            verb: diff::verb(before, after)?,
-            diff: shown(before, after, redactor),
+            kind: diff::change_kind(before, after)?,
+            diff: redacted_diff(before, after, redactor),
             step: None,
         };
         Some((change, index))
@@ -51,11 +54,15 @@ pub(super) fn of_writes(writes: &[Write], redactor: &Redactor) -> (Vec<Change>, 
 
 /// The difference between two states of an object. Secrets are masked before the diff breaks them into
 /// lines, and what the masks do not cover after it.
-fn shown(before: Option<&Object>, after: Option<&Object>, redactor: &Redactor) -> PublicText {
+fn redacted_diff(
+    before: Option<&Object>,
+    after: Option<&Object>,
+    redactor: &Redactor,
+) -> PublicText {
     let (old, new) = (before.map(Object::value), after.map(Object::value));
     let (mut old, mut new) = (old.unwrap_or_default(), new.unwrap_or_default());
     redactor.states(&mut old, &mut new);
     let masked = |object: Option<&Object>, tree| Object::from_value(&object?.gvk, tree).ok();
     let (old, new) = (masked(before, &old), masked(after, &new));
-    redactor.public(&diff::unified(old.as_ref(), new.as_ref()))
+    redactor.public(&diff::unified_diff(old.as_ref(), new.as_ref()))
 }

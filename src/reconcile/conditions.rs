@@ -16,7 +16,7 @@ const ANSIBLE: [&str; 3] = ["Running", "Successful", "Failure"];
 
 /// What the table is asked about.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Situation<'a> {
+pub(super) struct RunSummary<'a> {
     /// How the run ended.
     pub(super) outcome: &'a Outcome,
     /// Whether it was a deletion run.
@@ -24,12 +24,12 @@ pub(super) struct Situation<'a> {
     /// The role that ran.
     pub(super) role: &'a PublicText,
     /// What it did.
-    pub(super) tally: &'a Tally,
+    pub(super) tally: &'a RunCounts,
 }
 
 /// The counts of `ansibleResult`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct RunCounts {
     /// Writes sent.
     pub(super) changed: usize,
     /// Writes not needed.
@@ -57,7 +57,7 @@ pub(super) fn is_own_type(kind: &str) -> bool {
 
 /// What becomes of one of the runtime's own conditions.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Change {
+pub(super) enum ConditionChange {
     /// It is to be as given.
     Set(Condition),
     /// It is to go.
@@ -65,7 +65,7 @@ pub(super) enum Change {
 }
 
 /// What the run's end makes of the conditions.
-pub(super) fn at_end(style: Conditions, situation: &Situation<'_>) -> Vec<Change> {
+pub(super) fn for_outcome(style: Conditions, situation: &RunSummary<'_>) -> Vec<ConditionChange> {
     match style {
         Conditions::Standard => standard(situation),
         Conditions::Ansible => ansible(situation),
@@ -73,7 +73,7 @@ pub(super) fn at_end(style: Conditions, situation: &Situation<'_>) -> Vec<Change
 }
 
 /// What holding a CR makes of the conditions that are there.
-pub(super) fn paused(style: Conditions, list: &[Value]) -> Vec<Change> {
+pub(super) fn for_paused(style: Conditions, list: &[Value]) -> Vec<ConditionChange> {
     const HELD: &str = "held by the annotation rhai.operator/paused";
     let (progress, summary) = match style {
         Conditions::Standard => ("Reconciling", "Ready"),
@@ -87,7 +87,7 @@ pub(super) fn paused(style: Conditions, list: &[Value]) -> Vec<Change> {
 }
 
 /// Returns whether the conditions say that the last run failed.
-pub(super) fn tell_of_failure(style: Conditions, list: &[Value]) -> bool {
+pub(super) fn indicate_failure(style: Conditions, list: &[Value]) -> bool {
     match style {
         Conditions::Standard => condition::find(list, "Ready").is_some_and(|ready| {
             let reason = ready["reason"].as_str();
@@ -97,7 +97,7 @@ pub(super) fn tell_of_failure(style: Conditions, list: &[Value]) -> bool {
     }
 }
 
-fn standard(situation: &Situation<'_>) -> Vec<Change> {
+fn standard(situation: &RunSummary<'_>) -> Vec<ConditionChange> {
     match situation.outcome {
         Outcome::Done => vec![
             set(
@@ -110,8 +110,8 @@ fn standard(situation: &Situation<'_>) -> Vec<Change> {
                     " ran to its end".into(),
                 ]),
             ),
-            Change::Clear("Reconciling"),
-            Change::Clear("Stalled"),
+            ConditionChange::Clear("Reconciling"),
+            ConditionChange::Clear("Stalled"),
         ],
         Outcome::Waiting { on } => {
             let reason = if situation.finalizing {
@@ -122,13 +122,13 @@ fn standard(situation: &Situation<'_>) -> Vec<Change> {
             vec![
                 set("Ready", Status::False, reason, on.clone()),
                 set("Reconciling", Status::True, reason, on.clone()),
-                Change::Clear("Stalled"),
+                ConditionChange::Clear("Stalled"),
             ]
         }
         Outcome::Failed { message, .. } => vec![
             set("Ready", Status::False, "Failed", message.clone()),
             set("Reconciling", Status::True, "Retrying", message.clone()),
-            Change::Clear("Stalled"),
+            ConditionChange::Clear("Stalled"),
         ],
         Outcome::Stalled { message } => stalled("Failed", message),
         Outcome::Fighting { message } => stalled("Fighting", message),
@@ -136,15 +136,15 @@ fn standard(situation: &Situation<'_>) -> Vec<Change> {
     }
 }
 
-fn stalled(reason: &'static str, message: &PublicText) -> Vec<Change> {
+fn stalled(reason: &'static str, message: &PublicText) -> Vec<ConditionChange> {
     vec![
         set("Ready", Status::False, reason, message.clone()),
-        Change::Clear("Reconciling"),
+        ConditionChange::Clear("Reconciling"),
         set("Stalled", Status::True, reason, message.clone()),
     ]
 }
 
-fn ansible(situation: &Situation<'_>) -> Vec<Change> {
+fn ansible(situation: &RunSummary<'_>) -> Vec<ConditionChange> {
     let result = ansible_result(situation.tally);
     match situation.outcome {
         Outcome::Done => vec![
@@ -190,8 +190,8 @@ fn ansible(situation: &Situation<'_>) -> Vec<Change> {
     }
 }
 
-fn ansible_result(tally: &Tally) -> Value {
-    let Tally {
+fn ansible_result(tally: &RunCounts) -> Value {
+    let RunCounts {
         changed,
         ok,
         failures,
@@ -207,12 +207,17 @@ fn ansible_result(tally: &Tally) -> Value {
 /// `metav1.Condition` bounds a message at 32 KiB, and a person's patience ends before that.
 const MAX_MESSAGE: usize = 2048;
 
-fn set(kind: &str, status: Status, reason: &'static str, message: impl Into<PublicText>) -> Change {
+fn set(
+    kind: &str,
+    status: Status,
+    reason: &'static str,
+    message: impl Into<PublicText>,
+) -> ConditionChange {
     let message = message.into().shorten(MAX_MESSAGE);
-    Change::Set(Condition::new(kind, status, reason, message))
+    ConditionChange::Set(Condition::new(kind, status, reason, message))
 }
 
-impl Change {
+impl ConditionChange {
     /// The type of the condition.
     pub(super) fn kind(&self) -> &str {
         match self {
@@ -248,20 +253,20 @@ mod tests {
 
     /// The table as lines: `Ready=True Reconciled`, `-Stalled`.
     fn table(style: Conditions, outcome: &Outcome, finalizing: bool) -> Vec<String> {
-        let tally = Tally::default();
-        let situation = Situation {
+        let tally = RunCounts::default();
+        let situation = RunSummary {
             outcome,
             finalizing,
             role: &"web".into(),
             tally: &tally,
         };
-        lines(&at_end(style, &situation))
+        lines(&for_outcome(style, &situation))
     }
 
-    fn lines(changes: &[Change]) -> Vec<String> {
-        let line = |change: &Change| match change {
-            Change::Set(c) => format!("{}={} {}", c.kind, c.status, c.reason),
-            Change::Clear(kind) => format!("-{kind}"),
+    fn lines(changes: &[ConditionChange]) -> Vec<String> {
+        let line = |change: &ConditionChange| match change {
+            ConditionChange::Set(c) => format!("{}={} {}", c.kind, c.status, c.reason),
+            ConditionChange::Clear(kind) => format!("-{kind}"),
         };
         changes.iter().map(line).collect()
     }
@@ -314,13 +319,13 @@ mod tests {
 
     #[test]
     fn paused_leaves_ready_as_it_was() {
-        let held = paused(Conditions::Standard, &[]);
+        let held = for_paused(Conditions::Standard, &[]);
         assert_eq!(
             lines(&held),
             ["Reconciling=False Paused", "Ready=Unknown Paused"]
         );
         let was = json!({"type": "Ready", "status": "True", "reason": "Reconciled"});
-        let held = paused(Conditions::Standard, &[was]);
+        let held = for_paused(Conditions::Standard, &[was]);
         assert_eq!(lines(&held), ["Reconciling=False Paused"]);
     }
 
@@ -333,8 +338,8 @@ mod tests {
             (Conditions::Ansible, failed(), true),
             (Conditions::Ansible, Outcome::Done, false),
         ] {
-            let tally = Tally::default();
-            let situation = Situation {
+            let tally = RunCounts::default();
+            let situation = RunSummary {
                 outcome: &outcome,
                 finalizing: false,
                 role: &"web".into(),
@@ -345,13 +350,13 @@ mod tests {
                 now: "",
                 generation: None,
             };
-            for change in at_end(style, &situation) {
-                if let Change::Set(condition) = change {
+            for change in for_outcome(style, &situation) {
+                if let ConditionChange::Set(condition) = change {
                     condition::merge(&mut list, &condition, &stamp);
                 }
             }
             assert_eq!(
-                tell_of_failure(style, &list),
+                indicate_failure(style, &list),
                 failure,
                 "{style:?} {outcome:?}"
             );

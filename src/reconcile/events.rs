@@ -4,7 +4,7 @@
 //! ago is counted as a series instead of sent again; what one custom resource may send is limited
 //! (`book`). When the queue is full or the server refuses, Events are lost, and the log says so.
 
-mod book;
+mod event_aggregator;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
-use self::book::{Book, Series, Verdict};
+use self::event_aggregator::{Aggregator, Decision, Series};
 use crate::clock::{self, Clock};
 use crate::cluster::request::{PatchKind, WriteOptions};
 use crate::cluster::{Cluster, Error, ErrorKind};
@@ -91,10 +91,10 @@ impl Recorder {
     /// last clone of the recorder.
     pub fn spawn(cluster: Cluster, clock: Clock) -> Self {
         let (queue, commands) = mpsc::channel(QUEUE);
-        let sender = Sender {
+        let sender = EventSender {
             cluster,
             clock,
-            book: Book::default(),
+            aggregator: Aggregator::default(),
             instance: instance(),
         };
         tokio::spawn(
@@ -145,42 +145,42 @@ fn instance() -> Arc<str> {
     name[..name.floor_char_boundary(MAX_REASON)].into()
 }
 
-struct Sender {
+struct EventSender {
     cluster: Cluster,
     clock: Clock,
-    book: Book,
+    aggregator: Aggregator,
     instance: Arc<str>,
 }
 
-impl Sender {
+impl EventSender {
     async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
         loop {
-            let due = self.book.due();
+            let due = self.aggregator.due();
             let command = tokio::select! {
                 command = commands.recv() => command,
                 () = wait_until(due) => {
-                    self.count(false).await;
+                    self.send_counts(false).await;
                     continue;
                 }
             };
             match command {
-                Some(Command::Send(event)) => self.take(event).await,
+                Some(Command::Send(event)) => self.record(event).await,
                 Some(Command::Flush(done)) => {
-                    self.count(true).await;
+                    self.send_counts(true).await;
                     // Whoever asked may have gone.
                     let _ = done.send(());
                 }
-                None => return self.count(true).await,
+                None => return self.send_counts(true).await,
             }
         }
     }
 
-    async fn take(&mut self, event: Event) {
+    async fn record(&mut self, event: Event) {
         let stamp = self.clock.timestamp();
-        match self.book.enter(&event, clock::now(), stamp) {
-            Verdict::Counted => {}
-            Verdict::Refused => tracing::debug!(object.ref = %event.regarding, "event held back"),
-            Verdict::First(name) => {
+        match self.aggregator.add(&event, clock::now(), stamp) {
+            Decision::Count => {}
+            Decision::Drop => tracing::debug!(object.ref = %event.regarding, "event held back"),
+            Decision::Send(name) => {
                 let body = self.body(&event, &name, stamp);
                 let (kind, namespace) = (kind(), event.namespace());
                 let options = WriteOptions {
@@ -191,16 +191,16 @@ impl Sender {
                     .cluster
                     .create(&kind, Some(namespace), body.into(), &options);
                 if let Err(error) = sent.await {
-                    self.book.forget(&event);
-                    lost(&error);
+                    self.aggregator.forget(&event);
+                    log_lost(&error);
                 }
             }
         }
     }
 
     /// Sends the counts of series that are due, or all that have news.
-    async fn count(&mut self, all: bool) {
-        for series in self.book.take_due(clock::now(), all) {
+    async fn send_counts(&mut self, all: bool) {
+        for series in self.aggregator.take_due(clock::now(), all) {
             let Series {
                 namespace,
                 name,
@@ -218,7 +218,7 @@ impl Sender {
                 .cluster
                 .patch(&event, PatchKind::Merge, body.into(), &options);
             if let Err(error) = sent.await {
-                lost(&error);
+                log_lost(&error);
             }
         }
     }
@@ -264,7 +264,7 @@ async fn wait_until(due: Option<clock::Instant>) {
 }
 
 /// In a namespace that goes, and about an Event that the server has let go, nobody misses anything.
-fn lost(error: &Error) {
+fn log_lost(error: &Error) {
     match error.kind {
         ErrorKind::NamespaceTerminating | ErrorKind::NotFound => {
             tracing::debug!(%error, "event lost");

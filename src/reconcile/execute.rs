@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Mode;
-use super::ending::End;
-use super::inputs::{self, Scene};
+use super::inputs::{self, ScriptInputs};
+use super::outcome_mapping::RunEnd;
 use super::run::Run;
 use super::steps;
 use crate::clock;
@@ -18,12 +18,12 @@ use crate::script::{self, Job, Kind};
 
 impl Run<'_> {
     /// Runs a script or pipeline of a role, within the watch's timeout and the bound.
-    pub(super) async fn execute(
+    pub(super) async fn run_script(
         &mut self,
         role: &Arc<Role>,
         entry: &Entry,
         bound: Option<Duration>,
-    ) -> End {
+    ) -> RunEnd {
         if let Some(why) = &self.cr.unreadable {
             let message = format!("cannot read the custom resource: {why}");
             let message = self.redactor.public(&message);
@@ -45,7 +45,7 @@ impl Run<'_> {
         let started = clock::now();
         let result = self.context.pool.run(job).await;
         self.report.script_took = started.elapsed();
-        self.gathered = std::mem::take(&mut *session.gathered());
+        self.effects = std::mem::take(&mut *session.effects());
         if !self.redactor.is_ready() {
             // It may take a second, and the threads of the runtime serve other runs.
             let redactor = &self.redactor;
@@ -59,7 +59,7 @@ impl Run<'_> {
             Ok(_) => Outcome::Done.into(),
             Err(error) => {
                 self.report.limit = error.limit();
-                let end = End::of_script(&error, self.finalizing, &self.redactor);
+                let end = RunEnd::from_script_error(&error, self.finalizing, &self.redactor);
                 // Nothing is wrong with what waits, e.g. with what is in a namespace that goes.
                 if !matches!(end.outcome, Outcome::Waiting { .. }) {
                     log(&error, &self.redactor);
@@ -70,7 +70,7 @@ impl Run<'_> {
     }
 
     fn setup(&self, role: &Arc<Role>) -> Setup {
-        let scene = Scene {
+        let scene = ScriptInputs {
             cr: &self.cr,
             watch: &self.input.watch,
             role,
@@ -79,7 +79,7 @@ impl Run<'_> {
         };
         Setup {
             cluster: fenced(&self.cluster, role, self.cr.namespace.as_ref()),
-            memory: self.context.memory.clone(),
+            apply_cache: self.context.apply_cache.clone(),
             owner: self.owner(),
             role: Arc::clone(role),
             roles: Arc::clone(&self.input.roles),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{Context, Input};
-use crate::apply::finalizer::{self, ours};
+use crate::apply::finalizer::{self, own_finalizers};
 use crate::cluster::{self, Cluster};
 use crate::model::annotations::CLEANUP_FINALIZER;
 use crate::model::{Object, Outcome};
@@ -26,8 +26,8 @@ pub(super) async fn settle(
         .as_ref()
         .map(|finalizer| &*finalizer.name);
     let holder = context.holder.as_ref();
-    finalizer::rewrite(&context.cluster, &input.cr, holder, |current, before| {
-        let stale: Vec<String> = ours(current)
+    finalizer::update_finalizers(&context.cluster, &input.cr, holder, |current, before| {
+        let stale: Vec<String> = own_finalizers(current)
             .into_iter()
             .filter(|name| Some(&**name) != wanted && name != CLEANUP_FINALIZER)
             .collect();
@@ -53,7 +53,7 @@ pub(super) async fn remove(
     cr: &Arc<Object>,
     names: &[&str],
 ) -> Result<Option<Arc<Object>>, cluster::Error> {
-    finalizer::rewrite(cluster, cr, None, |_, before| {
+    finalizer::update_finalizers(cluster, cr, None, |_, before| {
         before
             .iter()
             .filter(|name| !names.contains(&&***name))
@@ -65,8 +65,8 @@ pub(super) async fn remove(
 
 /// Takes all of our finalizers off.
 pub(super) async fn release(context: &Context, cr: &Arc<Object>) -> Result<(), cluster::Error> {
-    finalizer::rewrite(&context.cluster, cr, None, |current, before| {
-        let ours = ours(current);
+    finalizer::update_finalizers(&context.cluster, cr, None, |current, before| {
+        let ours = own_finalizers(current);
         before
             .iter()
             .filter(|name| !ours.contains(name))

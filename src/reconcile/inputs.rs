@@ -9,7 +9,7 @@ use crate::watches::Watch;
 
 /// For which run the constants are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scene<'a> {
+pub(super) struct ScriptInputs<'a> {
     pub(super) cr: &'a Parsed,
     pub(super) watch: &'a Watch,
     pub(super) role: &'a Role,
@@ -19,8 +19,8 @@ pub(super) struct Scene<'a> {
 
 /// Constants of every script, in modules too: `cr`, `spec`, `status`, `meta`, `vars`, `finalizing`,
 /// `reason`.
-pub(super) fn variables(scene: &Scene<'_>) -> Variables {
-    let Scene {
+pub(super) fn variables(scene: &ScriptInputs<'_>) -> Variables {
+    let ScriptInputs {
         cr,
         watch,
         role,

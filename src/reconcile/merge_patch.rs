@@ -28,14 +28,14 @@ pub(super) fn apply(target: &mut Map<String, Value>, patch: &Map<String, Value>)
 }
 
 /// The patch that makes `new` of `old`; `None` when they are the same.
-pub(super) fn between(old: &Map<String, Value>, new: &Map<String, Value>) -> Option<Value> {
+pub(super) fn diff(old: &Map<String, Value>, new: &Map<String, Value>) -> Option<Value> {
     let mut patch = Map::new();
     for key in old.keys().filter(|key| !new.contains_key(*key)) {
         patch.insert(key.clone(), Value::Null);
     }
     for (key, new) in new {
         let change = match (old.get(key), new) {
-            (Some(Value::Object(old)), Value::Object(new)) => between(old, new),
+            (Some(Value::Object(old)), Value::Object(new)) => diff(old, new),
             (Some(old), new) if same(old, new) => None,
             (_, new) => Some(new.clone()),
         };
@@ -64,7 +64,7 @@ fn same(a: &Value, b: &Value) -> bool {
 
 /// Paths of what a patch sets and an answer lacks: what the server dropped. The topmost path of a part
 /// that is missing as a whole.
-pub(super) fn missing(sent: &Value, answer: &Value, path: &str) -> BTreeSet<String> {
+pub(super) fn missing_paths(sent: &Value, answer: &Value, path: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     collect_missing(sent, answer, path, &mut found);
     found
@@ -126,12 +126,12 @@ mod tests {
     fn only_what_differs_is_in_the_patch() {
         let old = map(json!({"a": 1, "b": {"c": [1], "d": 2}, "gone": 1}));
         let new = map(json!({"a": 1.0, "b": {"c": [2], "d": 2}, "new": {"x": 1}}));
-        let patch = between(&old, &new).unwrap();
+        let patch = diff(&old, &new).unwrap();
         assert_eq!(
             patch,
             json!({"b": {"c": [2]}, "gone": null, "new": {"x": 1}})
         );
-        assert_eq!(between(&old, &old), None);
+        assert_eq!(diff(&old, &old), None);
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
             "deep": {"kept": 1, "lost": 2}, "empty": {},
         });
         let answer = json!({"kept": 1, "list": [{"x": 1}], "deep": {"kept": 1}});
-        let dropped = missing(&patch, &answer, "status");
+        let dropped = missing_paths(&patch, &answer, "status");
         let expected = ["status.consumers", "status.deep.lost", "status.list[0].y"];
         assert_eq!(dropped.iter().collect::<Vec<_>>(), expected);
     }
@@ -175,7 +175,7 @@ mod tests {
         #[test]
         fn a_patch_makes_the_new_of_the_old(old in tree_map(), new in tree_map()) {
             let mut target = old.clone();
-            if let Some(patch) = between(&old, &new) {
+            if let Some(patch) = diff(&old, &new) {
                 apply(&mut target, &map(patch));
             }
             prop_assert_eq!(target, new);

@@ -8,35 +8,35 @@
 //! end means), `prune`, `close` with `steps`, `conditions`, `status` and `events`.
 
 mod change;
-mod close;
 mod conditions;
-mod ending;
 mod events;
 mod execute;
 mod finalizer;
+mod finish;
 mod inputs;
 mod merge_patch;
-mod ownership;
+mod outcome_mapping;
 mod prune;
 mod report;
 mod run;
 mod status;
+mod status_ownership;
 mod steps;
-mod told;
+mod warn_once;
 
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-pub use self::change::Change;
+pub use self::change::ObjectChange;
 pub use self::events::Recorder;
-pub use self::ownership::digest as status_digest;
 pub use self::report::{History, Report};
 use self::run::Run;
-pub use self::told::Told;
-use crate::apply::Memory;
-use crate::apply::inventory::Sweep;
+pub use self::status_ownership::digest as status_digest;
+pub use self::warn_once::WarnOnce;
+use crate::apply::ApplyCache;
+use crate::apply::inventory::ChildKindDiscovery;
 use crate::clock::Clock;
 use crate::cluster::{self, Cluster};
 pub use crate::host::session::{Call, Read as Subscription};
@@ -52,9 +52,9 @@ pub struct Context {
     /// The door to the cluster; the runtime's own writes pass it unfenced.
     pub cluster: Cluster,
     /// What earlier runs left in memory about what they applied.
-    pub memory: Memory,
+    pub apply_cache: ApplyCache,
     /// Whether children of all kinds were looked for.
-    pub sweep: Sweep,
+    pub child_kinds: ChildKindDiscovery,
     /// The threads that scripts run on.
     pub pool: Arc<Pool>,
     /// What one script may use up.
@@ -68,7 +68,7 @@ pub struct Context {
     /// Where Events go.
     pub events: Recorder,
     /// Warnings that were given once.
-    pub told: Told,
+    pub warned: WarnOnce,
     /// The wall clock.
     pub clock: Clock,
 }
@@ -109,14 +109,14 @@ impl Context {
         Self {
             events: Recorder::spawn(cluster.clone(), clock.clone()),
             cluster,
-            memory: Memory::default(),
-            sweep: Sweep::default(),
+            apply_cache: ApplyCache::default(),
+            child_kinds: ChildKindDiscovery::default(),
             pool,
             limits: Limits::default(),
             allow_env: Vec::new(),
             selection: Selection::default(),
             holder: None,
-            told: Told::default(),
+            warned: WarnOnce::default(),
             clock,
         }
     }
@@ -144,15 +144,15 @@ impl Context {
 /// One run at a time per custom resource.
 pub async fn reconcile(context: &Context, input: Input) -> Report {
     let span = span(&input);
-    Run::new(context, &input).go().instrument(span).await
+    Run::new(context, &input).execute().instrument(span).await
 }
 
 /// Writes an outcome that no script came to, e.g. that of the loop detector, into the status and an
 /// Event, without a run.
-pub async fn declare(context: &Context, input: Input, outcome: Outcome) -> Report {
+pub async fn record_outcome(context: &Context, input: Input, outcome: Outcome) -> Report {
     let span = span(&input);
     Run::new(context, &input)
-        .close(outcome.into())
+        .finish(outcome.into())
         .instrument(span)
         .await
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Mode;
-use super::ending::End;
 use super::events::Event;
+use super::outcome_mapping::RunEnd;
 use super::run::Run;
-use crate::apply::prune::{self as children, Pruned};
+use crate::apply::prune::{self as children, PruneResult};
 use crate::host::session::Write;
 use crate::model::annotations::{CHILDREN, CLEANUP_FINALIZER};
 use crate::model::{ObjectRef, Outcome};
@@ -15,14 +15,14 @@ use crate::model::{ObjectRef, Outcome};
 const NAMED: usize = 5;
 
 /// Prunes; how the run ends if that failed.
-pub(super) async fn prune(run: &mut Run<'_>) -> Option<End> {
+pub(super) async fn prune(run: &mut Run<'_>) -> Option<RunEnd> {
     if let Err(end) = sweep(run).await {
         return end;
     }
-    let Pruned { deleted, failed } =
-        children::prune(&run.cluster, &run.owner(), &run.gathered.applied).await;
+    let PruneResult { deleted, failed } =
+        children::prune(&run.cluster, &run.owner(), &run.effects.applied).await;
     run.report.pruned = deleted.iter().map(|child| child.object_ref()).collect();
-    run.gathered
+    run.effects
         .writes
         .extend(deleted.into_iter().map(|child| Write {
             object: child.object_ref(),
@@ -39,7 +39,7 @@ pub(super) async fn prune(run: &mut Run<'_>) -> Option<End> {
         return Some(end);
     }
     let (object, error) = failed.first()?;
-    let end = End::of_apply(
+    let end = RunEnd::from_apply_error(
         &format!("cannot prune {object}"),
         error,
         false,
@@ -49,7 +49,7 @@ pub(super) async fn prune(run: &mut Run<'_>) -> Option<End> {
 }
 
 /// Takes from the custom resource what it keeps for children that are gone.
-async fn forget_gone(run: &mut Run<'_>) -> Option<End> {
+async fn forget_gone(run: &mut Run<'_>) -> Option<RunEnd> {
     if run.input.mode == Mode::Plan || run.cr.uid.is_empty() {
         return None;
     }
@@ -62,11 +62,11 @@ async fn forget_gone(run: &mut Run<'_>) -> Option<End> {
     if !newest.json().contains(CHILDREN) && !newest.json().contains(CLEANUP_FINALIZER) {
         return None;
     }
-    let applied = &run.gathered.applied;
-    match children::forget_gone(&run.cluster, &run.owner(), &newest, applied).await {
+    let applied = &run.effects.applied;
+    match children::update_child_list(&run.cluster, &run.owner(), &newest, applied).await {
         Ok(Some(_)) => None,
-        Ok(None) => Some(End::gone()),
-        Err(error) => Some(End::of_cluster(
+        Ok(None) => Some(RunEnd::gone()),
+        Err(error) => Some(RunEnd::from_cluster_error(
             "cannot update the list of children",
             &error,
             false,
@@ -76,16 +76,16 @@ async fn forget_gone(run: &mut Run<'_>) -> Option<End> {
 }
 
 /// Sees to it that children of kinds that no role applies any more are known too.
-async fn sweep(run: &Run<'_>) -> Result<(), Option<End>> {
+async fn sweep(run: &Run<'_>) -> Result<(), Option<RunEnd>> {
     if run.cr.uid.is_empty() {
         return Ok(());
     }
-    let error = match run.context.sweep.done(&run.context.cluster).await {
+    let error = match run.context.child_kinds.done(&run.context.cluster).await {
         Ok(()) => return Ok(()),
         Err(error) => error,
     };
     if error.retryable {
-        return Err(Some(End::of_cluster(
+        return Err(Some(RunEnd::from_cluster_error(
             "cannot look for children",
             &error,
             false,
@@ -93,7 +93,7 @@ async fn sweep(run: &Run<'_>) -> Result<(), Option<End>> {
         )));
     }
     // Trying again would not help, and a role that has done its work is not to fail for it.
-    if run.context.told.first("cannot look for children") {
+    if run.context.warned.is_first("cannot look for children") {
         let error = run.redactor.public(&error);
         tracing::warn!(%error, "nothing is pruned: cannot look for children");
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Call, Change, Step, Subscription};
-use crate::apply::Actions;
+use super::{Call, ObjectChange, Step, Subscription};
+use crate::apply::ActionCounts;
 use crate::model::{Object, ObjectRef, Outcome, PublicText};
 
 /// What a run came to; all that anyone may want to know about it.
@@ -40,7 +40,7 @@ pub struct Report {
     /// Writes that were not needed.
     pub skipped: usize,
     /// What applies came to.
-    pub actions: Actions,
+    pub actions: ActionCounts,
     /// How long the run took.
     pub took: Duration,
     /// How long its script took, host calls included.
@@ -56,7 +56,7 @@ pub struct Report {
     /// What the steps of pipelines came to.
     pub steps: Vec<Step>,
     /// What was changed, or would be; empty for the operator's runs.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ObjectChange>,
     /// The status as it is after the run, or would be; null for the operator's runs.
     pub status: Value,
     /// What the next run is to be given.
@@ -72,7 +72,7 @@ pub struct History {
     /// Paths of the status that the server dropped.
     pub(super) dropped: BTreeSet<String>,
     /// Dropped fields that people were told of.
-    pub(super) told: BTreeSet<PublicText>,
+    pub(super) reported: BTreeSet<PublicText>,
 }
 
 impl Report {
@@ -92,7 +92,7 @@ impl Report {
             status_written: false,
             writes: Vec::new(),
             skipped: 0,
-            actions: Actions::default(),
+            actions: ActionCounts::default(),
             took: Duration::ZERO,
             script_took: Duration::ZERO,
             limit: None,

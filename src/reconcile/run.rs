@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::Map;
 
-use super::ending::End;
 use super::events::Event;
+use super::outcome_mapping::RunEnd;
 use super::report::Report;
 use super::{Context, Input, Mode, finalizer, prune, steps};
-use crate::apply::finalizer::Guard;
+use crate::apply::finalizer::ChildRegistrar;
 use crate::apply::{ChildList, Owner, cleanup};
 use crate::clock::{self, Instant};
 use crate::cluster::Cluster;
-use crate::host::session::Gathered;
+use crate::host::session::RunEffects;
 use crate::model::annotations::{CLEANUP_FINALIZER, PAUSED};
 use crate::model::{Outcome, Parsed, Redactor};
 use crate::role::{Role, violations};
@@ -31,7 +31,7 @@ pub(super) struct Run<'a> {
     /// The secrets that the run has seen.
     pub(super) redactor: Redactor,
     /// What the script did and asked for.
-    pub(super) gathered: Gathered,
+    pub(super) effects: RunEffects,
     pub(super) started: Instant,
     pub(super) report: Report,
 }
@@ -51,25 +51,25 @@ impl<'a> Run<'a> {
             cr: Parsed::new(Arc::clone(&input.cr)),
             finalizing: input.cr.deleting,
             redactor,
-            gathered: Gathered::default(),
+            effects: RunEffects::default(),
             started: clock::now(),
             report: Report::new(Outcome::Done, &input.cr),
         }
     }
 
     /// Runs all phases.
-    pub(super) async fn go(mut self) -> Report {
+    pub(super) async fn execute(mut self) -> Report {
         tracing::debug!("started");
         if self.is_paused() {
             self.report.paused = true;
-            return self.close(Outcome::Done.into()).await;
+            return self.finish(Outcome::Done.into()).await;
         }
         let end = if self.finalizing {
-            self.delete().await
+            self.reconcile_deleting().await
         } else {
-            self.make_so().await
+            self.reconcile_live().await
         };
-        self.close(end).await
+        self.finish(end).await
     }
 
     fn is_paused(&self) -> bool {
@@ -84,16 +84,21 @@ impl<'a> Run<'a> {
     }
 
     /// The run of a custom resource that is to stay.
-    async fn make_so(&mut self) -> End {
+    async fn reconcile_live(&mut self) -> RunEnd {
         if self.input.mode == Mode::Operator {
             match finalizer::settle(self.context, self.input).await {
                 Err(error) => {
-                    return End::of_cluster("cannot set finalizers", &error, false, &self.redactor);
+                    return RunEnd::from_cluster_error(
+                        "cannot set finalizers",
+                        &error,
+                        false,
+                        &self.redactor,
+                    );
                 }
                 // Its deletion comes as an event of its own.
                 Ok(Some(cr)) if cr.deleting => return Outcome::Cancelled.into(),
                 Ok(Some(cr)) => self.cr.renew(cr),
-                Ok(None) => return End::gone(),
+                Ok(None) => return RunEnd::gone(),
             }
         }
         let role = match self.role(&self.input.watch.role) {
@@ -104,11 +109,11 @@ impl<'a> Run<'a> {
             return end;
         }
         if self.input.mode == Mode::Operator && self.input.watch.prune {
-            self.context.sweep.begin(&self.context.cluster);
+            self.context.child_kinds.start(&self.context.cluster);
         }
-        let end = self.execute(&role, &role.entry, None).await;
-        let complete = steps::is_complete(&end.outcome, self.gathered.partial);
-        if !complete || self.gathered.failed_applies > 0 || !self.input.watch.prune {
+        let end = self.run_script(&role, &role.entry, None).await;
+        let complete = steps::is_complete(&end.outcome, self.effects.partial);
+        if !complete || self.effects.failed_applies > 0 || !self.input.watch.prune {
             return end;
         }
         prune::prune(self).await.unwrap_or(end)
@@ -116,7 +121,7 @@ impl<'a> Run<'a> {
 
     /// How the run ends where the spec is not what the role's inputs ask for: only people can mend that.
     /// A deletion is not held up by it.
-    fn refused_inputs(&self, role: &Role) -> Option<End> {
+    fn refused_inputs(&self, role: &Role) -> Option<RunEnd> {
         if role.inputs.is_empty() || self.cr.unreadable.is_some() {
             return None;
         }
@@ -134,7 +139,7 @@ impl<'a> Run<'a> {
 
     /// The run of a custom resource that is being deleted. Each finalizer goes when its own part is
     /// done, so that a later part that waits does not repeat an earlier one.
-    async fn delete(&mut self) -> End {
+    async fn reconcile_deleting(&mut self) -> RunEnd {
         if let Some(finalizer) = self.input.watch.finalizer.clone()
             && finalizer::has(&self.cr, &finalizer.name)
         {
@@ -142,28 +147,30 @@ impl<'a> Run<'a> {
             if end.outcome != Outcome::Done {
                 return end;
             }
-            if let Err(end) = self.let_go(&[&finalizer.name]).await {
+            if let Err(end) = self.release_finalizers(&[&finalizer.name]).await {
                 return end;
             }
         }
         if finalizer::has(&self.cr, CLEANUP_FINALIZER) {
-            let end = self.clean_up().await;
+            let end = self.delete_unreachable_children().await;
             if end.outcome != Outcome::Done {
                 return end;
             }
-            if let Err(end) = self.let_go(&[CLEANUP_FINALIZER]).await {
+            if let Err(end) = self.release_finalizers(&[CLEANUP_FINALIZER]).await {
                 return end;
             }
         }
         let stale = finalizer::release(self.context, self.cr.object());
         match stale.await {
             Ok(()) => Outcome::Done.into(),
-            Err(error) => End::of_cluster("cannot remove finalizers", &error, true, &self.redactor),
+            Err(error) => {
+                RunEnd::from_cluster_error("cannot remove finalizers", &error, true, &self.redactor)
+            }
         }
     }
 
     /// Runs what the watch's finalizer is for.
-    async fn finalize(&mut self, finalizer: &Finalizer) -> End {
+    async fn finalize(&mut self, finalizer: &Finalizer) -> RunEnd {
         let now = self.context.clock.timestamp();
         let left = finalizer::time_left(&self.cr, finalizer, now);
         let overdue = Outcome::Failed {
@@ -180,7 +187,7 @@ impl<'a> Run<'a> {
         };
         let entry = finalizer::entry(&role, finalizer);
         let bound = left.filter(|left| !left.is_zero());
-        let end = self.execute(&role, entry, bound).await;
+        let end = self.run_script(&role, entry, bound).await;
         let now = self.context.clock.timestamp();
         let left = finalizer::time_left(&self.cr, finalizer, now);
         if finalizer::gives_up(finalizer, &end.outcome, left) {
@@ -198,7 +205,7 @@ impl<'a> Run<'a> {
     }
 
     /// Lets a custom resource go although its deletion run did not succeed.
-    fn give_up(&self, finalizer: &Finalizer, why: &str) -> End {
+    fn give_up(&self, finalizer: &Finalizer, why: &str) -> RunEnd {
         let note = format!(
             "finalizer {} is given up, what it cares for is left: {why}",
             finalizer.name
@@ -210,13 +217,18 @@ impl<'a> Run<'a> {
     }
 
     /// Deletes the children that garbage collection does not reach.
-    async fn clean_up(&self) -> End {
+    async fn delete_unreachable_children(&self) -> RunEnd {
         if self.input.watch.on_delete == OnDelete::Orphan {
             return Outcome::Done.into();
         }
-        let swept = self.context.sweep.done(&self.context.cluster).await;
+        let swept = self.context.child_kinds.done(&self.context.cluster).await;
         if let Err(error) = swept {
-            return End::of_cluster("cannot look for children", &error, true, &self.redactor);
+            return RunEnd::from_cluster_error(
+                "cannot look for children",
+                &error,
+                true,
+                &self.redactor,
+            );
         }
         match cleanup::clean_up(&self.cluster, &self.owner()).await {
             Ok(left) => match left.first() {
@@ -224,23 +236,25 @@ impl<'a> Run<'a> {
                 Some(first) => {
                     let on = format!("{first} and {} more to be gone", left.len() - 1);
                     let on = self.redactor.public(&on);
-                    End {
+                    RunEnd {
                         waits: left.clone(),
                         ..Outcome::Waiting { on }.into()
                     }
                 }
             },
-            Err(error) => End::of_apply("cannot delete what is left", &error, true, &self.redactor),
+            Err(error) => {
+                RunEnd::from_apply_error("cannot delete what is left", &error, true, &self.redactor)
+            }
         }
     }
 
-    async fn let_go(&mut self, names: &[&str]) -> Result<(), End> {
+    async fn release_finalizers(&mut self, names: &[&str]) -> Result<(), RunEnd> {
         match finalizer::remove(&self.cluster, self.cr.object(), names).await {
             Ok(Some(cr)) => self.cr.renew(cr),
             // The custom resource went with its last finalizer, by whoever's hand.
-            Ok(None) => return Err(End::finished()),
+            Ok(None) => return Err(RunEnd::finished()),
             Err(error) => {
-                return Err(End::of_cluster(
+                return Err(RunEnd::from_cluster_error(
                     "cannot remove finalizers",
                     &error,
                     true,
@@ -251,7 +265,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn role(&self, name: &str) -> Result<Arc<Role>, End> {
+    fn role(&self, name: &str) -> Result<Arc<Role>, RunEnd> {
         let role = self.input.roles.get(name).cloned();
         role.ok_or_else(|| {
             let message = self.redactor.public(&format!("role {name} is not loaded"));
@@ -268,21 +282,21 @@ impl<'a> Run<'a> {
         let guarded = self.input.mode != Mode::Plan && !self.finalizing && !self.cr.uid.is_empty();
         let finalizer =
             self.input.mode == Mode::Operator && self.input.watch.on_delete == OnDelete::Delete;
-        let mut listed = ChildList::of(&self.cr);
+        let mut listed = ChildList::read_from(&self.cr);
         // What this run has listed may be in the cache only. The list alone proves nothing, so that a
         // longer one does no harm.
         if let Some(Some(cached)) = self.cluster.cached(&self.cr.object_ref()) {
-            listed.extend(ChildList::of(&cached));
+            listed.extend(ChildList::read_from(&cached));
         }
         Owner {
-            listed: Arc::new(listed),
+            listed_children: Arc::new(listed),
             force: self.input.watch.force,
             adopt: self.input.watch.adopt,
             finalizing: self.finalizing,
-            guard: guarded.then(|| {
+            registrar: guarded.then(|| {
                 let (cluster, cr) = (self.cluster.clone(), Arc::clone(self.cr.object()));
                 let holder = self.context.holder.clone();
-                Arc::new(Guard::new(cluster, cr, holder, finalizer))
+                Arc::new(ChildRegistrar::new(cluster, cr, holder, finalizer))
             }),
             ..Owner::new(&self.cr)
         }

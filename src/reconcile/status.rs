@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::conditions::{self, Change, Situation};
-use super::{merge_patch, ownership};
+use super::conditions::{self, ConditionChange, RunSummary};
+use super::{merge_patch, status_ownership};
 use crate::cluster::overtaken::Attempts;
 use crate::cluster::request::WriteOptions;
 use crate::cluster::{self, Cluster, ErrorKind};
@@ -22,7 +22,7 @@ use crate::watches::Conditions;
 
 /// What a run wants its CR's status to hold.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct DesiredStatus<'a> {
     /// What the role set, as a merge patch.
     pub(super) role: &'a Map<String, Value>,
     /// Conditions that the role set.
@@ -30,7 +30,7 @@ pub(super) struct Wanted<'a> {
     /// The style of the runtime's own conditions.
     pub(super) style: Conditions,
     /// What the runtime has to say itself.
-    pub(super) own: Own<'a>,
+    pub(super) own: RuntimeStatus<'a>,
     /// The CR's generation that the run saw, and when it ended.
     pub(super) stamp: Stamp<'a>,
     /// Fields that the server was seen to drop: not worth a write of their own.
@@ -39,44 +39,44 @@ pub(super) struct Wanted<'a> {
 
 /// What the runtime has to say itself.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Own<'a> {
+pub(super) enum RuntimeStatus<'a> {
     /// Nothing, as the watch has `manageStatus: false`.
-    Nothing {
+    Unmanaged {
         /// Whether the run completed.
         complete: bool,
     },
     /// The run's end.
-    End(&'a Situation<'a>),
+    Finished(&'a RunSummary<'a>),
     /// The CR is held.
     Paused,
 }
 
-impl Own<'_> {
+impl RuntimeStatus<'_> {
     fn complete(&self) -> bool {
         match self {
-            Self::Nothing { complete } => *complete,
-            Self::End(situation) => *situation.outcome == Outcome::Done,
+            Self::Unmanaged { complete } => *complete,
+            Self::Finished(situation) => *situation.outcome == Outcome::Done,
             Self::Paused => false,
         }
     }
 
-    fn changes(&self, style: Conditions, list: &[Value]) -> Vec<Change> {
+    fn changes(&self, style: Conditions, list: &[Value]) -> Vec<ConditionChange> {
         match self {
-            Self::Nothing { .. } => Vec::new(),
-            Self::End(situation) => conditions::at_end(style, situation),
-            Self::Paused => conditions::paused(style, list),
+            Self::Unmanaged { .. } => Vec::new(),
+            Self::Finished(situation) => conditions::for_outcome(style, situation),
+            Self::Paused => conditions::for_paused(style, list),
         }
     }
 
     /// A held CR's new generation was not looked at, nor was that of a cancelled run.
     fn observes_generation(&self) -> bool {
-        matches!(self, Self::End(situation) if *situation.outcome != Outcome::Cancelled)
+        matches!(self, Self::Finished(situation) if *situation.outcome != Outcome::Cancelled)
     }
 }
 
 /// What came of a write.
 #[derive(Debug)]
-pub(super) enum Written {
+pub(super) enum StatusWrite {
     /// The status was so already.
     Unchanged(Arc<Object>),
     /// It is now, but for fields that the server dropped.
@@ -96,15 +96,15 @@ pub(super) enum Written {
 pub(super) async fn write(
     cluster: &Cluster,
     cr: &Parsed,
-    wanted: &Wanted<'_>,
-) -> Result<Written, cluster::Error> {
+    wanted: &DesiredStatus<'_>,
+) -> Result<StatusWrite, cluster::Error> {
     let reference = cr.object_ref();
     let manager = field_manager(&reference);
     let mut current = cr.clone();
     let mut attempts = Attempts::default();
     loop {
         let Some(patch) = patch(&current, &manager, wanted) else {
-            return Ok(Written::Unchanged(current.into_object()));
+            return Ok(StatusWrite::Unchanged(current.into_object()));
         };
         let body = json!({
             "metadata": {"uid": current.uid, "resourceVersion": current.resource_version},
@@ -120,7 +120,7 @@ pub(super) async fn write(
             Err(error) => error,
         };
         if error.kind == ErrorKind::NotFound {
-            return Ok(Written::Gone);
+            return Ok(StatusWrite::Gone);
         }
         // A wrong uid is a conflict or invalid, depending on what else differs.
         let overtaken = matches!(error.kind, ErrorKind::Conflict | ErrorKind::Invalid);
@@ -129,20 +129,20 @@ pub(super) async fn write(
         }
         let live = cluster.get(&reference).await?;
         match live.filter(|live| live.uid == cr.uid) {
-            None => return Ok(Written::Gone),
+            None => return Ok(StatusWrite::Gone),
             Some(live) if live.resource_version == current.resource_version => return Err(error),
             Some(live) => current.renew(live),
         }
     }
 }
 
-fn changed(cr: Arc<Object>, patch: &Value, wanted: &Wanted<'_>) -> Written {
-    let all_dropped = merge_patch::missing(patch, &cr.value()["status"], "status");
+fn changed(cr: Arc<Object>, patch: &Value, wanted: &DesiredStatus<'_>) -> StatusWrite {
+    let all_dropped = merge_patch::missing_paths(patch, &cr.value()["status"], "status");
     let told = all_dropped
         .iter()
         .filter(|path| !is_own(path, wanted))
         .cloned();
-    Written::Changed {
+    StatusWrite::Changed {
         cr,
         dropped: told.collect(),
         all_dropped,
@@ -150,7 +150,7 @@ fn changed(cr: Arc<Object>, patch: &Value, wanted: &Wanted<'_>) -> Written {
 }
 
 /// Returns whether the runtime wrote the field by itself; what a CRD lacks of those is nobody's concern.
-fn is_own(path: &str, wanted: &Wanted<'_>) -> bool {
+fn is_own(path: &str, wanted: &DesiredStatus<'_>) -> bool {
     match path.strip_prefix("status.").unwrap_or_default() {
         "observedGeneration" => true,
         "conditions" => wanted.conditions.is_empty(),
@@ -159,7 +159,7 @@ fn is_own(path: &str, wanted: &Wanted<'_>) -> bool {
 }
 
 /// The status of a CR that no server holds as it would be.
-pub(super) fn preview(cr: &Parsed, wanted: &Wanted<'_>) -> Value {
+pub(super) fn preview(cr: &Parsed, wanted: &DesiredStatus<'_>) -> Value {
     next(&status_of(cr), &[], wanted).into()
 }
 
@@ -171,20 +171,24 @@ fn status_of(cr: &Parsed) -> Map<String, Value> {
 }
 
 /// The merge patch from a CR's status to what it should be; `None` when it is so.
-pub(super) fn patch(cr: &Parsed, manager: &str, wanted: &Wanted<'_>) -> Option<Value> {
+pub(super) fn patch(cr: &Parsed, manager: &str, wanted: &DesiredStatus<'_>) -> Option<Value> {
     let live = status_of(cr);
-    let sets = ownership::field_sets(cr, manager);
+    let sets = status_ownership::field_sets(cr, manager);
     let next = next(&live, &sets, wanted);
-    let patch = merge_patch::between(&live, &next)?;
+    let patch = merge_patch::diff(&live, &next)?;
     (!merge_patch::is_within(&patch, wanted.dropped, "status")).then_some(patch)
 }
 
 /// The status as it should be.
-fn next(live: &Map<String, Value>, sets: &[Value], wanted: &Wanted<'_>) -> Map<String, Value> {
+fn next(
+    live: &Map<String, Value>,
+    sets: &[Value],
+    wanted: &DesiredStatus<'_>,
+) -> Map<String, Value> {
     let mut next = live.clone();
     if wanted.own.complete() {
         for set in sets {
-            ownership::strip(&mut next, set);
+            status_ownership::remove_owned(&mut next, set);
         }
     }
     merge_patch::apply(&mut next, wanted.role);
@@ -205,17 +209,17 @@ fn next(live: &Map<String, Value>, sets: &[Value], wanted: &Wanted<'_>) -> Map<S
         next.remove(key);
         next.extend(seen.clone().map(|seen| (key.to_owned(), seen)));
         // Where the CRD lacks the field, its absence is no reason to write.
-        if seen.is_some() || merge_patch::between(live, &next).is_some() {
+        if seen.is_some() || merge_patch::diff(live, &next).is_some() {
             next.insert(key.into(), generation.into());
         }
     }
     next
 }
 
-fn merged_conditions(old: &[Value], sets: &[Value], wanted: &Wanted<'_>) -> Vec<Value> {
+fn merged_conditions(old: &[Value], sets: &[Value], wanted: &DesiredStatus<'_>) -> Vec<Value> {
     let complete = wanted.own.complete();
     let own_types = conditions::own_types(wanted.style);
-    let managed = !matches!(wanted.own, Own::Nothing { .. });
+    let managed = !matches!(wanted.own, RuntimeStatus::Unmanaged { .. });
     // The role has the last word where the run completed, else the table has.
     let by_role: BTreeMap<&str, &Condition> = wanted
         .conditions
@@ -229,10 +233,10 @@ fn merged_conditions(old: &[Value], sets: &[Value], wanted: &Wanted<'_>) -> Vec<
     if complete {
         let kept: BTreeSet<&str> = changes
             .iter()
-            .map(Change::kind)
+            .map(ConditionChange::kind)
             .chain(by_role.keys().copied())
             .collect();
-        for kind in ownership::own_conditions(sets) {
+        for kind in status_ownership::own_conditions(sets) {
             if !kept.contains(&*kind) {
                 condition::remove(&mut list, &kind);
             }
@@ -240,8 +244,10 @@ fn merged_conditions(old: &[Value], sets: &[Value], wanted: &Wanted<'_>) -> Vec<
     }
     for change in &changes {
         match change {
-            Change::Set(condition) => condition::merge(&mut list, condition, &wanted.stamp),
-            Change::Clear(kind) => condition::remove(&mut list, kind),
+            ConditionChange::Set(condition) => {
+                condition::merge(&mut list, condition, &wanted.stamp)
+            }
+            ConditionChange::Clear(kind) => condition::remove(&mut list, kind),
         }
     }
     for condition in by_role.values() {

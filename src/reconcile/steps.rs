@@ -6,9 +6,9 @@
 
 use serde_json::{Value, json};
 
-use super::ending::End;
+use super::outcome_mapping::RunEnd;
 use super::run::Run;
-use super::{Change, Mode};
+use super::{Mode, ObjectChange};
 use crate::cluster::request::PatchKind;
 use crate::cluster::{self, ErrorKind};
 use crate::host::steps::{Marks, State, Step};
@@ -34,8 +34,8 @@ pub(super) fn marks(cr: &Object) -> Marks {
 
 impl Run<'_> {
     /// Writes what the next run has to know of steps, if that changed.
-    pub(super) async fn remember_steps(&mut self) {
-        let Some(marks) = self.gathered.marks.take() else {
+    pub(super) async fn write_step_marks(&mut self) {
+        let Some(marks) = self.effects.marks.take() else {
             return;
         };
         if self.input.mode == Mode::Plan || self.cr.uid.is_empty() || self.report.gone {
@@ -50,7 +50,7 @@ impl Run<'_> {
             Err(error) if error.kind == ErrorKind::NotFound => self.report.gone = true,
             Err(error) => {
                 let what = "cannot write down since when steps wait";
-                let end = End::of_cluster(what, &error, self.finalizing, &self.redactor);
+                let end = RunEnd::from_cluster_error(what, &error, self.finalizing, &self.redactor);
                 tracing::error!(error = %self.redactor.public(&error), "annotation not written");
                 self.report.outcome = end.outcome;
             }
@@ -83,9 +83,9 @@ impl Run<'_> {
     }
 
     /// Puts the steps into the status, where the CRD has a field for them and the role none of its own.
-    pub(super) async fn show_steps(&mut self) {
-        let steps = &self.gathered.steps;
-        if steps.is_empty() || self.gathered.status.contains_key(FIELD) || self.gathered.partial {
+    pub(super) async fn add_steps_to_status(&mut self) {
+        let steps = &self.effects.steps;
+        if steps.is_empty() || self.effects.status.contains_key(FIELD) || self.effects.partial {
             return;
         }
         if !self
@@ -95,8 +95,8 @@ impl Run<'_> {
         {
             return;
         }
-        let steps: Vec<Value> = steps.iter().map(shown).collect();
-        self.gathered.status.insert(FIELD.to_owned(), steps.into());
+        let steps: Vec<Value> = steps.iter().map(step_status).collect();
+        self.effects.status.insert(FIELD.to_owned(), steps.into());
     }
 
     /// How many steps were skipped, those within steps included.
@@ -106,12 +106,12 @@ impl Run<'_> {
             let here = steps.iter().filter(is_skipped).count();
             here + steps.iter().map(|step| skipped(&step.steps)).sum::<usize>()
         }
-        skipped(&self.gathered.steps)
+        skipped(&self.effects.steps)
     }
 }
 
 /// A step as the status holds it: nothing that differs between two runs in which all was the same.
-fn shown(step: &Step) -> Value {
+fn step_status(step: &Step) -> Value {
     let mut shown = json!({"name": &*step.name, "state": step.state});
     if !step.message.is_empty() {
         shown["message"] = (*step.message).into();
@@ -120,7 +120,7 @@ fn shown(step: &Step) -> Value {
 }
 
 /// Tells which step each change was made by.
-pub(super) fn attribute(changes: &mut [Change], order: &[usize], steps: &[Step]) {
+pub(super) fn assign_steps(changes: &mut [ObjectChange], order: &[usize], steps: &[Step]) {
     for (change, write) in changes.iter_mut().zip(order) {
         change.step = path(steps, *write);
     }

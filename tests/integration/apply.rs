@@ -11,10 +11,10 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use libtest_mimic::Trial;
-use rhai_operator::apply::finalizer::Guard;
+use rhai_operator::apply::finalizer::ChildRegistrar;
 use rhai_operator::apply::{
-    Action, Applied, Desired, Error, Memory, Options, Owner, apply, cleanup, create, inventory,
-    prune,
+    Action, ApplyCache, ApplyResult, DesiredObject, Error, Options, Owner, apply, cleanup,
+    create_once, inventory, prune,
 };
 use rhai_operator::cluster::connect::{self, connect};
 use rhai_operator::cluster::layer::Observer;
@@ -80,7 +80,7 @@ impl Observer for Counter {
 /// A process that applies for one custom resource.
 struct Process {
     cluster: Cluster,
-    memory: Memory,
+    apply_cache: ApplyCache,
     owner: Owner,
     counter: Arc<Counter>,
 }
@@ -97,25 +97,32 @@ impl Process {
             settings: Settings::default(),
         };
         let cluster = connect(options).await?.cluster;
-        let guard = Guard::new(cluster.clone(), Arc::new(cr.clone()), None, true);
+        let guard = ChildRegistrar::new(cluster.clone(), Arc::new(cr.clone()), None, true);
         Ok(Self {
             owner: Owner {
-                guard: Some(Arc::new(guard)),
+                registrar: Some(Arc::new(guard)),
                 ..Owner::new(cr)
             },
             cluster,
-            memory: Memory::default(),
+            apply_cache: ApplyCache::default(),
             counter,
         })
     }
 
-    async fn apply(&self, object: &Value) -> Result<Applied, Error> {
+    async fn apply(&self, object: &Value) -> Result<ApplyResult, Error> {
         self.apply_with(object, Options::default()).await
     }
 
-    async fn apply_with(&self, object: &Value, options: Options) -> Result<Applied, Error> {
-        let desired = Desired::from_value(object)?;
-        apply(&self.cluster, &self.memory, &self.owner, &desired, options).await
+    async fn apply_with(&self, object: &Value, options: Options) -> Result<ApplyResult, Error> {
+        let desired = DesiredObject::from_value(object)?;
+        apply(
+            &self.cluster,
+            &self.apply_cache,
+            &self.owner,
+            &desired,
+            options,
+        )
+        .await
     }
 
     fn writes(&self) -> usize {
@@ -430,8 +437,8 @@ async fn an_object_of_another_controller_is_refused_or_adopted(case: Case) -> an
         "{error}"
     );
     let plan = process.cluster.with_dry_run();
-    let desired = Desired::from_value(&wanted)?;
-    let planned = apply(&plan, &process.memory, &process.owner, &desired, ADOPT).await?;
+    let desired = DesiredObject::from_value(&wanted)?;
+    let planned = apply(&plan, &process.apply_cache, &process.owner, &desired, ADOPT).await?;
     assert_eq!(planned.action, Action::Changed);
     assert!(planned.before.is_some(), "a plan shows the live object");
     let adopted = process.apply_with(&wanted, ADOPT).await?;
@@ -457,12 +464,12 @@ async fn an_object_of_nobody_is_refused_or_adopted(case: Case) -> anyhow::Result
     let wanted = config("c", &json!({"a": "1"}));
     let error = process.apply(&wanted).await.unwrap_err();
     assert!(
-        matches!(&error, Error::NotOwned { obstacle, .. } if obstacle.subscribed),
+        matches!(&error, Error::NotOwned { existing, .. } if existing.subscribed),
         "{error}"
     );
     let plan = process.cluster.with_dry_run();
-    let desired = Desired::from_value(&wanted)?;
-    let planned = apply(&plan, &process.memory, &process.owner, &desired, ADOPT).await?;
+    let desired = DesiredObject::from_value(&wanted)?;
+    let planned = apply(&plan, &process.apply_cache, &process.owner, &desired, ADOPT).await?;
     let before = planned.before.context("a plan shows the live object")?;
     assert_eq!(before.value()["data"], json!({"b": "2"}));
     assert_eq!(maps.get("c").await?.data.unwrap_or_default().len(), 1);
@@ -662,9 +669,9 @@ async fn a_child_in_another_namespace_is_guarded_and_cleaned_up(case: Case) -> a
     process.apply(&namespace).await?;
     // After a restart the kinds are found again; workloads go before namespaces.
     let mut restarted = Process::start(&case, &cr_of(&process).await?).await?;
-    inventory::sweep(&restarted.cluster, None).await?;
+    inventory::discover_child_kinds(&restarted.cluster, None).await?;
     // What the custom resource does not list is left, whatever its label says.
-    let listed = std::mem::take(&mut restarted.owner.listed);
+    let listed = std::mem::take(&mut restarted.owner.listed_children);
     assert!(
         cleanup::clean_up(&restarted.cluster, &restarted.owner)
             .await?
@@ -674,7 +681,7 @@ async fn a_child_in_another_namespace_is_guarded_and_cleaned_up(case: Case) -> a
     let names: Vec<_> = pruned.deleted.iter().map(|one| &*one.name).collect();
     assert_eq!(names, ["near"]);
     process.apply(&config("close", &json!({"a": "1"}))).await?;
-    restarted.owner.listed = listed;
+    restarted.owner.listed_children = listed;
     eventually(SOON, "all is cleaned up", || async {
         let left = cleanup::clean_up(&restarted.cluster, &restarted.owner).await?;
         anyhow::ensure!(left.is_empty(), "{left:?}");
@@ -710,7 +717,7 @@ async fn what_is_no_longer_applied_is_pruned(case: Case) -> anyhow::Result<()> {
     assert_eq!(process.writes(), writes);
     // A kind that no role applies any more, after a restart.
     let restarted = Process::start(&case, &cr_of(&process).await?).await?;
-    inventory::sweep(&restarted.cluster, None).await?;
+    inventory::discover_child_kinds(&restarted.cluster, None).await?;
     kept.retain(|object| &*object.gvk.kind != "ConfigMap");
     let pruned = prune::prune(&restarted.cluster, &restarted.owner, &kept).await;
     assert!(pruned.failed.is_empty(), "{:?}", pruned.failed);
@@ -754,7 +761,7 @@ async fn a_forged_label_deletes_nothing(case: Case) -> anyhow::Result<()> {
             .await?;
     }
     let restarted = Process::start(&case, &cr_of(&process).await?).await?;
-    inventory::sweep(&restarted.cluster, None).await?;
+    inventory::discover_child_kinds(&restarted.cluster, None).await?;
     assert_eq!(restarted.cluster.owned_by(&process.owner.uid).len(), 3);
     let pruned = prune::prune(&restarted.cluster, &restarted.owner, &BTreeSet::new()).await;
     let names: Vec<_> = pruned.deleted.iter().map(|one| &*one.name).collect();
@@ -883,13 +890,19 @@ async fn a_field_without_schema_is_named(case: Case) -> anyhow::Result<()> {
 
 async fn what_is_created_once_is_left_alone(case: Case) -> anyhow::Result<()> {
     let process = Process::start(&case, &cr(&case).await?).await?;
-    let once = |data: Value| Desired::from_value(&config("c", &data));
-    let make = async |desired: &Desired| {
-        create::create(&process.cluster, &process.memory, &process.owner, desired).await
+    let once = |data: Value| DesiredObject::from_value(&config("c", &data));
+    let make = async |desired: &DesiredObject| {
+        create_once::create_once(
+            &process.cluster,
+            &process.apply_cache,
+            &process.owner,
+            desired,
+        )
+        .await
     };
-    assert!(make(&once(json!({"a": "1"}))?).await?.new);
+    assert!(make(&once(json!({"a": "1"}))?).await?.is_new);
     let again = make(&once(json!({"a": "2"}))?).await?;
-    assert!(!again.new);
+    assert!(!again.is_new);
     assert_eq!(again.object.value()["data"]["a"], "1");
     let mut generated = once(json!({}))?;
     generated.name = "".into();

@@ -20,7 +20,7 @@ pub(super) fn of(report: &Report, role: &str, plan: bool, live: bool) -> Value {
     let changes = report.changes.iter().map(|change| {
         json!({
             "object": reference(&change.object),
-            "verb": change.verb,
+            "verb": change.kind,
             "diff": change.diff,
             "step": change.step,
         })

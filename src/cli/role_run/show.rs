@@ -4,10 +4,10 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use super::steps;
-use crate::apply::diff::Verb;
+use crate::apply::diff::ChangeKind;
 use crate::model::redact::escaped;
 use crate::model::{Outcome, yaml};
-use crate::reconcile::{Call, Change, Report};
+use crate::reconcile::{Call, ObjectChange, Report};
 
 pub(super) const GREEN: &str = "\x1b[32m";
 pub(super) const RED: &str = "\x1b[31m";
@@ -79,14 +79,14 @@ fn calls(out: &mut impl Write, calls: &[Call], paint: &Paint) -> io::Result<()> 
     Ok(())
 }
 
-fn diff(out: &mut impl Write, change: &Change, plan: bool, paint: &Paint) -> io::Result<()> {
-    let verb = match (change.verb, plan) {
-        (Verb::Create, true) => "would be created",
-        (Verb::Create, false) => "created",
-        (Verb::Change, true) => "would be changed",
-        (Verb::Change, false) => "changed",
-        (Verb::Delete, true) => "would be deleted",
-        (Verb::Delete, false) => "deleted",
+fn diff(out: &mut impl Write, change: &ObjectChange, plan: bool, paint: &Paint) -> io::Result<()> {
+    let verb = match (change.kind, plan) {
+        (ChangeKind::Create, true) => "would be created",
+        (ChangeKind::Create, false) => "created",
+        (ChangeKind::Change, true) => "would be changed",
+        (ChangeKind::Change, false) => "changed",
+        (ChangeKind::Delete, true) => "would be deleted",
+        (ChangeKind::Delete, false) => "deleted",
     };
     writeln!(out, "\n{} {verb}", change.object)?;
     for line in change.diff.lines() {

@@ -10,7 +10,7 @@ use super::super::arguments::{self, Reference};
 use super::super::session::{Ending, Session, Write, live};
 use super::super::{Answer, invalid};
 use super::write;
-use crate::apply::{self, Action, Desired, Obstacle, Options};
+use crate::apply::{self, Action, DesiredObject, ExistingObject, Options};
 use crate::clock;
 use crate::cluster::request::Propagation;
 use crate::model::{Gvk, Object, json, yaml};
@@ -165,7 +165,14 @@ fn one(
     let result = desired(session, object, false).and_then(|desired| {
         let (setup, cluster) = (&session.setup, session.cluster());
         let call = async {
-            Ok(apply::apply(&cluster, &setup.memory, &setup.owner, &desired, options).await)
+            Ok(apply::apply(
+                &cluster,
+                &setup.apply_cache,
+                &setup.owner,
+                &desired,
+                options,
+            )
+            .await)
         };
         let applied = script::block_on(cx, call)?.map_err(|error| ended(cx, session, error))?;
         session.learn(&applied.object)?;
@@ -179,7 +186,7 @@ fn one(
         Ok(applied.object)
     });
     if result.is_err() {
-        session.gathered().failed_applies += 1;
+        session.effects().failed_applies += 1;
     }
     session.trace_failure("k8s_apply", since, || name_of(object), result)
 }
@@ -190,33 +197,37 @@ pub(crate) fn create(cx: &NativeCallContext, object: &Dynamic) -> Answer<Arc<Obj
     let since = clock::now();
     let desired = desired(&session, object, true)?;
     let cluster = session.cluster();
-    let call =
-        async { Ok(apply::create::create(&cluster, &setup.memory, &setup.owner, &desired).await) };
+    let call = async {
+        Ok(
+            apply::create_once::create_once(&cluster, &setup.apply_cache, &setup.owner, &desired)
+                .await,
+        )
+    };
     let answer = script::block_on(cx, call)
         .and_then(|created| created.map_err(|error| ended(cx, &session, error)));
     let created = session.trace_failure("k8s_create", since, || name_of(object), answer)?;
     session.learn(&created.object)?;
-    let mut gathered = session.gathered();
-    gathered.unreachable |= created.unreachable;
-    gathered.actions.note(if created.new {
+    let mut effects = session.effects();
+    effects.unreachable |= created.is_unreachable;
+    effects.actions.record(if created.is_new {
         Action::Created
     } else {
         Action::Skipped
     });
-    if created.new {
-        gathered.writes.push(Write {
+    if created.is_new {
+        effects.writes.push(Write {
             object: created.object.object_ref(),
             before: None,
             after: Some(Arc::clone(&created.object)),
         });
     } else {
-        gathered.skipped += 1;
+        effects.skipped += 1;
     }
-    drop(gathered);
+    drop(effects);
     if !desired.name.is_empty() {
         session.note_read(created.object.object_ref(), Some(&created.object), true);
     }
-    let result = if created.new { "created" } else { "exists" };
+    let result = if created.is_new { "created" } else { "exists" };
     session.trace(
         "k8s_create",
         since,
@@ -240,9 +251,9 @@ fn ended(
             script::end(cx, Arc::new(Ending::Waiting { on, objects }))
         }
         apply::Error::OwnerGone { .. } => script::end(cx, Arc::new(Ending::Gone)),
-        apply::Error::Former { obstacle, .. } => former(cx, session, &obstacle),
-        apply::Error::NotOwned { ref obstacle, .. } => {
-            session.note_obstacle(obstacle);
+        apply::Error::Former { existing, .. } => former(cx, session, &existing),
+        apply::Error::NotOwned { ref existing, .. } => {
+            session.note_existing(existing);
             HostError::from(error).into()
         }
         error => HostError::from(error).into(),
@@ -253,10 +264,10 @@ fn ended(
 pub(crate) fn former(
     cx: &NativeCallContext,
     session: &Session,
-    obstacle: &Obstacle,
+    existing: &ExistingObject,
 ) -> Box<rhai::EvalAltResult> {
-    session.note_obstacle(obstacle);
-    let object = obstacle.live.object_ref();
+    session.note_existing(existing);
+    let object = existing.live.object_ref();
     let on = format!(
         "{object}: it belongs to an earlier {} and is being removed by garbage collection",
         session.setup.owner.cr
@@ -266,7 +277,7 @@ pub(crate) fn former(
 }
 
 /// What a script wants to exist.
-fn desired(session: &Session, object: &Dynamic, nameless: bool) -> Answer<Desired> {
+fn desired(session: &Session, object: &Dynamic, nameless: bool) -> Answer<DesiredObject> {
     let Some(map) = object.read_lock::<Map>() else {
         return Err(invalid(format!(
             "expected an object, found {}",
@@ -297,7 +308,7 @@ fn desired(session: &Session, object: &Dynamic, nameless: bool) -> Answer<Desire
         session.setup.redactor.learn_value(&secret);
         session.check_secrets()?;
     }
-    Ok(Desired {
+    Ok(DesiredObject {
         gvk,
         namespace: text(&metadata, "namespace").map(Into::into),
         name: match name {

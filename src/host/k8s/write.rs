@@ -164,7 +164,7 @@ pub(super) fn one(
         if found.deleting {
             return Ok((object.to_string(), "is being deleted"));
         }
-        let foreign = Claim::of(&session.setup.owner, &found) != Claim::Own;
+        let foreign = Claim::determine(&session.setup.owner, &found) != Claim::Own;
         if scope == Scope::Owned && foreign {
             return Ok((object.to_string(), "not owned, left"));
         }
@@ -211,15 +211,15 @@ fn change(
         let (object, found) = read(&session, reference).await?;
         let before = found.ok_or_else(|| not_found(&object))?;
         if changes_nothing(&before.value(), &patch, kind) {
-            session.gathered().skipped += 1;
+            session.effects().skipped += 1;
             return Ok((object, before, "skipped"));
         }
         let body = Bytes::from(patch.to_string());
         let written = cluster
             .patch(&object, kind, body, &session.write_options())
             .await?;
-        if diff::same(&before, &written.object) {
-            session.gathered().skipped += 1;
+        if diff::is_equivalent(&before, &written.object) {
+            session.effects().skipped += 1;
             return Ok((object, written.object, "unchanged"));
         }
         session.learn(&written.object)?;
@@ -248,7 +248,7 @@ fn scale(cx: &NativeCallContext, reference: &Reference, replicas: i64) -> Answer
         let (object, found) = read(&session, reference).await?;
         let before = found.ok_or_else(|| not_found(&object))?;
         if before.value()["spec"]["replicas"] == replicas {
-            session.gathered().skipped += 1;
+            session.effects().skipped += 1;
             return Ok((object, "skipped"));
         }
         cluster

@@ -82,7 +82,7 @@ impl Walk<'_> {
     fn apply(&self, cx: &NativeCallContext, apply: &Apply) -> Answer<Made> {
         let mut wanted = manifests(cx, &apply.manifests).inspect_err(|_| {
             // What was to be applied is not known: nothing may be pruned.
-            self.session.gathered().failed_applies += 1;
+            self.session.effects().failed_applies += 1;
         })?;
         if let Some(mut objects) = wanted.write_lock::<Array>() {
             objects.iter_mut().for_each(texts);

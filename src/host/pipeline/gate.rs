@@ -45,7 +45,7 @@ impl Walk<'_> {
         made: &Made,
         result: &Dynamic,
     ) -> Answer<Option<Wait>> {
-        let read = || self.session.gathered().reads.len();
+        let read = || self.session.effects().reads.len();
         let before = read();
         let outer = script::variable(scope::RESULT).unwrap_or_default();
         script::set_variable(scope::RESULT, result.clone());
@@ -61,8 +61,8 @@ impl Walk<'_> {
             return Ok(None);
         };
         let mut objects: BTreeSet<ObjectRef> = made.objects();
-        let gathered = self.session.gathered();
-        let reads = gathered.reads.get(before..).unwrap_or_default();
+        let effects = self.session.effects();
+        let reads = effects.reads.get(before..).unwrap_or_default();
         objects.extend(reads.iter().filter_map(|read| match read {
             Read::Object(object, _) => Some(object.clone()),
             Read::List(..) => None,

@@ -60,9 +60,9 @@ impl Walk<'_> {
         let left = timeout.saturating_sub(waited);
         if !left.is_zero() {
             self.remember(path.to_owned(), mark);
-            let mut gathered = self.session.gathered();
-            let earlier = gathered.requeue_after.filter(|earlier| *earlier < left);
-            gathered.requeue_after = Some(earlier.unwrap_or(left));
+            let mut effects = self.session.effects();
+            let earlier = effects.requeue_after.filter(|earlier| *earlier < left);
+            effects.requeue_after = Some(earlier.unwrap_or(left));
             return Ok(Stand::Waiting(waits));
         }
         let failures = self.mark(path).failures;
@@ -77,8 +77,8 @@ impl Walk<'_> {
 
     /// What is remembered of a step: by this run, else by earlier ones.
     fn mark(&self, path: &str) -> Mark {
-        let gathered = self.session.gathered();
-        let now = gathered.marks.as_ref();
+        let effects = self.session.effects();
+        let now = effects.marks.as_ref();
         let now = now.and_then(|marks| marks.steps.get(path));
         now.or_else(|| self.session.setup.marks.steps.get(path))
             .cloned()
@@ -87,8 +87,8 @@ impl Walk<'_> {
 
     fn remember(&self, path: String, mark: Mark) {
         let none = || Marks::none(self.session.setup.marks.generation);
-        let mut gathered = self.session.gathered();
-        let marks = gathered.marks.get_or_insert_with(none);
+        let mut effects = self.session.effects();
+        let marks = effects.marks.get_or_insert_with(none);
         marks.steps.insert(path, mark);
     }
 

@@ -63,12 +63,10 @@ fn run(cx: &NativeCallContext, pipeline: &Pipeline) -> Answer<Dynamic> {
     script::set_variable(scope::RESULTS, Map::new().into());
     let verdict = walk.list(cx, &pipeline.steps)?;
     let generation = session.setup.marks.generation;
-    let mut gathered = session.gathered();
-    gathered.partial |= !selection.is_all();
-    gathered
-        .marks
-        .get_or_insert_with(|| Marks::none(generation));
-    drop(gathered);
+    let mut effects = session.effects();
+    effects.partial |= !selection.is_all();
+    effects.marks.get_or_insert_with(|| Marks::none(generation));
+    drop(effects);
     if is_whole {
         whole(cx, verdict)?;
         return Ok(Dynamic::UNIT);

@@ -153,14 +153,14 @@ impl<'a> Opened<'a> {
         let name = open.name(&step.name);
         open.begin(&name);
         drop(open);
-        let gathered = session.gathered();
+        let effects = session.effects();
         Self {
             session,
             step,
             name,
             since: clock::now(),
-            calls: gathered.called(),
-            writes: gathered.writes.len(),
+            calls: effects.called(),
+            writes: effects.writes.len(),
         }
     }
 
@@ -177,7 +177,7 @@ impl<'a> Opened<'a> {
     pub(super) fn close(self, list: &[Step], index: usize, stand: &Stand) {
         let mut open = self.session.open.lock();
         let steps = open.end();
-        let mut gathered = self.session.gathered();
+        let mut effects = self.session.effects();
         let needs = self.step.needs.iter();
         let step = steps::Step {
             name: self.name,
@@ -190,11 +190,11 @@ impl<'a> Opened<'a> {
             message: self.session.setup.redactor.public(&message(list, stand)),
             at: self.since.duration_since(self.session.started),
             took: self.since.elapsed(),
-            calls: gathered.called() - self.calls,
-            writes: self.writes..gathered.writes.len(),
+            calls: effects.called() - self.calls,
+            writes: self.writes..effects.writes.len(),
             steps,
         };
-        gathered.steps.extend(open.keep(step));
+        effects.steps.extend(open.keep(step));
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::{Gvk, ObjectRef};
-use crate::reconcile::conditions::Tally;
+use crate::reconcile::conditions::RunCounts;
 
 const NOW: &str = "2026-01-02T00:00:00Z";
 const THEN: &str = "2026-01-01T00:00:00Z";
@@ -35,21 +35,21 @@ impl End {
     fn patch(&self, status: &Value, fields: &Value) -> Option<Value> {
         let cr = cr(status, fields);
         let manager = field_manager(&cr.object_ref());
-        let tally = Tally::default();
-        let situation = Situation {
+        let tally = RunCounts::default();
+        let situation = RunSummary {
             outcome: &self.outcome,
             finalizing: false,
             role: &"web".into(),
             tally: &tally,
         };
         let own = if self.manage {
-            Own::End(&situation)
+            RuntimeStatus::Finished(&situation)
         } else {
-            Own::Nothing {
+            RuntimeStatus::Unmanaged {
                 complete: self.outcome == Outcome::Done,
             }
         };
-        let wanted = Wanted {
+        let wanted = DesiredStatus {
             role: &self.role,
             conditions: &self.conditions,
             style: Conditions::Standard,

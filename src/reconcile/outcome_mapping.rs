@@ -9,7 +9,7 @@ use crate::{apply, cluster};
 
 /// How a script ended.
 #[derive(Debug, PartialEq)]
-pub(super) struct End {
+pub(super) struct RunEnd {
     pub(super) outcome: Outcome,
     /// What a waiting run waits for.
     pub(super) waits: BTreeSet<ObjectRef>,
@@ -17,7 +17,7 @@ pub(super) struct End {
     pub(super) gone: bool,
 }
 
-impl From<Outcome> for End {
+impl From<Outcome> for RunEnd {
     fn from(outcome: Outcome) -> Self {
         Self {
             outcome,
@@ -27,7 +27,7 @@ impl From<Outcome> for End {
     }
 }
 
-impl End {
+impl RunEnd {
     /// Of a run whose custom resource is gone before it was done.
     pub(super) fn gone() -> Self {
         Self {
@@ -45,11 +45,15 @@ impl End {
     }
 
     /// Of a script that failed.
-    pub(super) fn of_script(error: &script::Error, finalizing: bool, redactor: &Redactor) -> Self {
+    pub(super) fn from_script_error(
+        error: &script::Error,
+        finalizing: bool,
+        redactor: &Redactor,
+    ) -> Self {
         let message = || redactor.public(error);
         match &error.kind {
             Kind::Ended(ending) => match ending.downcast_ref::<Ending>() {
-                Some(ending) => Self::of_ending(ending, error, redactor),
+                Some(ending) => Self::from_ending(ending, error, redactor),
                 None => Outcome::Failed {
                     message: message(),
                     after: None,
@@ -57,7 +61,7 @@ impl End {
                 .into(),
             },
             Kind::Host(host) if host.kind == cluster::ErrorKind::NamespaceTerminating.as_str() => {
-                namespace_terminates(finalizing).into()
+                terminating_namespace_outcome(finalizing).into()
             }
             Kind::Cancelled => Outcome::Cancelled.into(),
             Kind::Host(host) => Outcome::Failed {
@@ -75,7 +79,7 @@ impl End {
         }
     }
 
-    fn of_ending(ending: &Ending, error: &script::Error, redactor: &Redactor) -> Self {
+    fn from_ending(ending: &Ending, error: &script::Error, redactor: &Redactor) -> Self {
         match ending {
             Ending::Waiting { on, objects } => {
                 let on = redactor.public(on);
@@ -108,14 +112,16 @@ impl End {
     }
 
     /// Of something that the runtime itself could not do.
-    pub(super) fn of_cluster(
+    pub(super) fn from_cluster_error(
         what: &str,
         error: &cluster::Error,
         finalizing: bool,
         redactor: &Redactor,
     ) -> Self {
         match error.kind {
-            cluster::ErrorKind::NamespaceTerminating => namespace_terminates(finalizing).into(),
+            cluster::ErrorKind::NamespaceTerminating => {
+                terminating_namespace_outcome(finalizing).into()
+            }
             cluster::ErrorKind::Cancelled => Outcome::Cancelled.into(),
             _ => {
                 let message = redactor.public(&format!("{what}: {error}"));
@@ -129,14 +135,16 @@ impl End {
     }
 
     /// The same of what `apply` could not do for the runtime.
-    pub(super) fn of_apply(
+    pub(super) fn from_apply_error(
         what: &str,
         error: &apply::Error,
         finalizing: bool,
         redactor: &Redactor,
     ) -> Self {
         match error {
-            apply::Error::Cluster(error) => Self::of_cluster(what, error, finalizing, redactor),
+            apply::Error::Cluster(error) => {
+                Self::from_cluster_error(what, error, finalizing, redactor)
+            }
             apply::Error::OwnerGone { .. } => Self::gone(),
             error => Outcome::Failed {
                 message: redactor.public(&format!("{what}: {error}")),
@@ -149,7 +157,7 @@ impl End {
 
 /// Nothing can be made any more in a namespace that goes; a deletion run has nothing left to do there,
 /// any other is about to be followed by one.
-fn namespace_terminates(finalizing: bool) -> Outcome {
+fn terminating_namespace_outcome(finalizing: bool) -> Outcome {
     if finalizing {
         Outcome::Done
     } else {
@@ -184,8 +192,8 @@ mod tests {
         }
     }
 
-    fn end(kind: Kind, finalizing: bool) -> End {
-        End::of_script(&failed(kind), finalizing, &Redactor::default())
+    fn end(kind: Kind, finalizing: bool) -> RunEnd {
+        RunEnd::from_script_error(&failed(kind), finalizing, &Redactor::default())
     }
 
     #[test]
@@ -232,7 +240,7 @@ mod tests {
             Kind::Ended(Arc::new(Ending::Failed("no hunter22".into()))),
             Kind::Host(Box::new(HostError::new("invalid", "no hunter22"))),
         ] {
-            let end = End::of_script(&failed(kind), false, &redactor);
+            let end = RunEnd::from_script_error(&failed(kind), false, &redactor);
             let shown = end.outcome.message().unwrap();
             assert!(
                 shown.contains("[redacted]") && !shown.contains("hunter22"),

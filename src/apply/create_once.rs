@@ -6,55 +6,55 @@ use bytes::Bytes;
 use rand::distr::{Alphanumeric, SampleString};
 use serde_json::{Value, json};
 
-use super::place::{Ownership, Place};
-use super::server_side::{check_owner, child, obstacle};
-use super::{Claim, Desired, Error, Memory, Owner, refusal};
+use super::server_side::{check_owner_exists, read_child, subscribe_to_existing};
+use super::target::{ApplyTarget, Ownership};
+use super::{ApplyCache, Claim, DesiredObject, Error, Owner, conflict};
 use crate::cluster::request::WriteOptions;
 use crate::cluster::{Cluster, ErrorKind};
 use crate::model::annotations::PRUNE_LABEL;
 use crate::model::{Object, ObjectRef};
 
 /// Characters of a generated suffix: that two are the same is out of the question.
-const GENERATED: usize = 10;
+const GENERATED_SUFFIX_CHARS: usize = 10;
 
 /// What came of a create.
 #[derive(Clone, Debug)]
-pub struct Created {
+pub struct CreateResult {
     /// The object as it is.
     pub object: Arc<Object>,
     /// Whether it is new; else it was there, and is as it was.
-    pub new: bool,
+    pub is_new: bool,
     /// Whether garbage collection cannot reach it from the custom resource.
-    pub unreachable: bool,
+    pub is_unreachable: bool,
 }
 
 /// Makes an object if there is none of its name, owned and never pruned; with `generateName` and no
 /// name, a new one each time. No request where it is known to be there.
 ///
 /// An existing object is left as it is, whoever owns it: it is not adopted.
-pub async fn create(
+pub async fn create_once(
     cluster: &Cluster,
-    memory: &Memory,
+    cache: &ApplyCache,
     owner: &Owner,
-    desired: &Desired,
-) -> Result<Created, Error> {
-    let mut place = desired.place(cluster, owner).await?;
-    let ownership = place.ownership(owner, true, None);
+    desired: &DesiredObject,
+) -> Result<CreateResult, Error> {
+    let mut target = desired.resolve_target(cluster, owner).await?;
+    let ownership = target.ownership(owner, true, None);
     let unreachable = ownership.is_unreachable();
-    let found = |object: Arc<Object>| Created {
+    let found = |object: Arc<Object>| CreateResult {
         object,
-        new: false,
-        unreachable: false,
+        is_new: false,
+        is_unreachable: false,
     };
     let generated = desired.name.is_empty();
     if ownership.is_owned() {
         // From now on the cache of children knows what is made here.
-        child(cluster, &place.object).await?;
+        read_child(cluster, &target.object).await?;
     }
-    if !generated && let Some(live) = cluster.read(&place.object).await?.object {
+    if !generated && let Some(live) = cluster.read(&target.object).await?.object {
         check_former(cluster, owner, &live).await?;
-        if Claim::of(owner, &live) == Claim::Own {
-            list(owner, &place, ownership).await?;
+        if Claim::determine(owner, &live) == Claim::Own {
+            register_child(owner, &target, ownership).await?;
         }
         return Ok(found(live));
     }
@@ -65,57 +65,61 @@ pub async fn create(
         } else {
             Arc::clone(&desired.name)
         },
-        ..place.object.clone()
+        ..target.object.clone()
     };
-    if ownership.is_owned() && memory.was_just_made(&made) {
-        check_owner(cluster, owner).await?;
+    if ownership.is_owned() && cache.was_recently_created(&made) {
+        check_owner_exists(cluster, owner).await?;
     }
-    let body = body(desired, &mut place, owner, ownership)?;
-    list(owner, &place, ownership).await?;
-    match post(cluster, owner, &place.object, &body).await {
+    let body = body(desired, &mut target, owner, ownership)?;
+    register_child(owner, &target, ownership).await?;
+    match post(cluster, owner, &target.object, &body).await {
         Ok(object) => {
             if !cluster.is_dry_run() {
-                memory.made(&made);
+                cache.record_creation(&made);
             }
-            Ok(Created {
+            Ok(CreateResult {
                 object,
-                new: true,
-                unreachable,
+                is_new: true,
+                is_unreachable: unreachable,
             })
         }
         Err(error) if error.kind == ErrorKind::AlreadyExists && !generated => {
-            let Some(live) = cluster.get(&place.object).await? else {
+            let Some(live) = cluster.get(&target.object).await? else {
                 return Err(error.into());
             };
             check_former(cluster, owner, &live).await?;
             Ok(found(live))
         }
-        Err(error) => Err(refusal::explain(cluster, owner, error).await),
+        Err(error) => Err(conflict::explain_refusal(cluster, owner, error).await),
     }
 }
 
 /// Sees to it that the custom resource lists an object that owner references cannot reach.
-async fn list(owner: &Owner, place: &Place, ownership: Ownership) -> Result<(), Error> {
-    match &owner.guard {
-        Some(guard) if ownership.is_unreachable() => guard.hold(&place.object).await,
+async fn register_child(
+    owner: &Owner,
+    target: &ApplyTarget,
+    ownership: Ownership,
+) -> Result<(), Error> {
+    match &owner.registrar {
+        Some(guard) if ownership.is_unreachable() => guard.register(&target.object).await,
         _ => Ok(()),
     }
 }
 
 /// Returns the body to send. A name that the custom resource has to list is generated here.
 fn body(
-    desired: &Desired,
-    place: &mut Place,
+    desired: &DesiredObject,
+    target: &mut ApplyTarget,
     owner: &Owner,
     ownership: Ownership,
 ) -> Result<Value, Error> {
-    let mut body = desired.body(place, owner, ownership)?;
+    let mut body = desired.body(target, owner, ownership)?;
     if ownership.is_owned() {
         body["metadata"]["labels"][PRUNE_LABEL] = json!("never");
     }
     if desired.name.is_empty() && ownership.is_unreachable() {
-        place.object.name = generate_name(&body).into();
-        body["metadata"]["name"] = json!(place.object.name);
+        target.object.name = generate_name(&body).into();
+        body["metadata"]["name"] = json!(target.object.name);
     }
     Ok(body)
 }
@@ -125,18 +129,18 @@ fn generate_name(body: &Value) -> String {
     let prefix = body["metadata"]["generateName"]
         .as_str()
         .unwrap_or_default();
-    let suffix = Alphanumeric.sample_string(&mut rand::rng(), GENERATED);
+    let suffix = Alphanumeric.sample_string(&mut rand::rng(), GENERATED_SUFFIX_CHARS);
     format!("{prefix}{}", suffix.to_lowercase())
 }
 
 /// Fails for an object of an earlier custom resource of the same name: garbage collection removes it.
 async fn check_former(cluster: &Cluster, owner: &Owner, live: &Arc<Object>) -> Result<(), Error> {
-    if Claim::of(owner, live) != Claim::Former {
+    if Claim::determine(owner, live) != Claim::Former {
         return Ok(());
     }
     Err(Error::Former {
         cr: owner.cr.clone(),
-        obstacle: obstacle(cluster, &live.object_ref(), live).await,
+        existing: subscribe_to_existing(cluster, &live.object_ref(), live).await,
     })
 }
 

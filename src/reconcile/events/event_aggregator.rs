@@ -24,7 +24,7 @@ const CAPACITY: usize = 4096;
 
 /// What is known of the Events sent.
 #[derive(Debug, Default)]
-pub(super) struct Book {
+pub(super) struct Aggregator {
     entries: HashMap<Event, Entry>,
     budgets: HashMap<Box<str>, Budget>,
 }
@@ -33,8 +33,8 @@ pub(super) struct Book {
 struct Entry {
     name: String,
     count: u32,
-    told: u32,
-    told_at: Instant,
+    sent_count: u32,
+    sent_at: Instant,
     last: Instant,
     last_stamp: Timestamp,
 }
@@ -47,13 +47,13 @@ struct Budget {
 
 /// What becomes of an Event.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Decision {
     /// It is sent, under this name.
-    First(String),
+    Send(String),
     /// It is counted.
-    Counted,
+    Count,
     /// Its object has sent too many.
-    Refused,
+    Drop,
 }
 
 /// A count to be sent.
@@ -69,16 +69,16 @@ pub(super) struct Series {
     pub(super) last: Timestamp,
 }
 
-impl Book {
+impl Aggregator {
     /// Enters an Event that happens now.
-    pub(super) fn enter(&mut self, event: &Event, now: Instant, stamp: Timestamp) -> Verdict {
+    pub(super) fn add(&mut self, event: &Event, now: Instant, stamp: Timestamp) -> Decision {
         self.forget_old(now);
         let known = self.entries.get_mut(event);
         if let Some(entry) = known.filter(|entry| now - entry.last < WINDOW) {
             entry.count += 1;
             entry.last = now;
             entry.last_stamp = stamp;
-            return Verdict::Counted;
+            return Decision::Count;
         }
         let budget = self.budgets.entry(event.uid.clone());
         if !budget
@@ -88,19 +88,19 @@ impl Book {
             })
             .take(now)
         {
-            return Verdict::Refused;
+            return Decision::Drop;
         }
         let name = name(&event.regarding.name, stamp);
         let entry = Entry {
             name: name.clone(),
             count: 1,
-            told: 1,
-            told_at: now,
+            sent_count: 1,
+            sent_at: now,
             last: now,
             last_stamp: stamp,
         };
         self.entries.insert(event.clone(), entry);
-        Verdict::First(name)
+        Decision::Send(name)
     }
 
     /// Forgets an Event that could not be sent: its next one is a first one.
@@ -110,19 +110,22 @@ impl Book {
 
     /// When the next count is due.
     pub(super) fn due(&self) -> Option<Instant> {
-        let due = |entry: &Entry| entry.has_news().then(|| entry.told_at + COUNT_EVERY);
+        let due = |entry: &Entry| {
+            entry
+                .has_unsent_count()
+                .then(|| entry.sent_at + COUNT_EVERY)
+        };
         self.entries.values().filter_map(due).min()
     }
 
     /// The counts that are due, or all that have news.
     pub(super) fn take_due(&mut self, now: Instant, all: bool) -> Vec<Series> {
-        let news = self
-            .entries
-            .iter_mut()
-            .filter(|(_, entry)| entry.has_news() && (all || entry.told_at + COUNT_EVERY <= now));
+        let news = self.entries.iter_mut().filter(|(_, entry)| {
+            entry.has_unsent_count() && (all || entry.sent_at + COUNT_EVERY <= now)
+        });
         news.map(|(event, entry)| {
-            entry.told = entry.count;
-            entry.told_at = now;
+            entry.sent_count = entry.count;
+            entry.sent_at = now;
             Series {
                 namespace: event.namespace().to_owned(),
                 name: entry.name.clone(),
@@ -150,8 +153,8 @@ impl Book {
 }
 
 impl Entry {
-    fn has_news(&self) -> bool {
-        self.count > self.told
+    fn has_unsent_count(&self) -> bool {
+        self.count > self.sent_count
     }
 }
 
@@ -212,20 +215,24 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_repeated_event_is_counted_and_its_count_sent_later() {
-        let mut book = Book::default();
+        let mut aggregator = Aggregator::default();
         let start = clock::now();
-        let Verdict::First(name) = book.enter(&event("u", "a"), start, stamp(0)) else {
+        let Decision::Send(name) = aggregator.add(&event("u", "a"), start, stamp(0)) else {
             panic!("the first one is sent");
         };
-        assert_eq!(book.due(), None);
+        assert_eq!(aggregator.due(), None);
         for second in 1..=3 {
             let now = start + Duration::from_secs(second);
             let stamp = stamp(i64::try_from(second).unwrap());
-            assert_eq!(book.enter(&event("u", "a"), now, stamp), Verdict::Counted);
+            assert_eq!(
+                aggregator.add(&event("u", "a"), now, stamp),
+                Decision::Count
+            );
         }
-        assert_eq!(book.due(), Some(start + COUNT_EVERY));
+        assert_eq!(aggregator.due(), Some(start + COUNT_EVERY));
         assert!(
-            book.take_due(start + Duration::from_secs(4), false)
+            aggregator
+                .take_due(start + Duration::from_secs(4), false)
                 .is_empty()
         );
         let series = Series {
@@ -234,38 +241,38 @@ mod tests {
             count: 4,
             last: stamp(3),
         };
-        assert_eq!(book.take_due(start + COUNT_EVERY, false), [series]);
-        assert_eq!(book.due(), None);
+        assert_eq!(aggregator.take_due(start + COUNT_EVERY, false), [series]);
+        assert_eq!(aggregator.due(), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn another_text_is_another_event() {
-        let mut book = Book::default();
+        let mut aggregator = Aggregator::default();
         let now = clock::now();
         assert!(matches!(
-            book.enter(&event("u", "a"), now, stamp(0)),
-            Verdict::First(_)
+            aggregator.add(&event("u", "a"), now, stamp(0)),
+            Decision::Send(_)
         ));
         assert!(matches!(
-            book.enter(&event("u", "b"), now, stamp(0)),
-            Verdict::First(_)
+            aggregator.add(&event("u", "b"), now, stamp(0)),
+            Decision::Send(_)
         ));
-        book.forget(&event("u", "a"));
+        aggregator.forget(&event("u", "a"));
         assert!(matches!(
-            book.enter(&event("u", "a"), now, stamp(0)),
-            Verdict::First(_)
+            aggregator.add(&event("u", "a"), now, stamp(0)),
+            Decision::Send(_)
         ));
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_object_cannot_flood_the_server_and_does_not_stop_others() {
-        let mut book = Book::default();
+        let mut aggregator = Aggregator::default();
         let start = clock::now();
         let mut sent = |uid: &str, now| {
-            let verdicts =
-                (0..100).map(|n| book.enter(&event(uid, &format!("{n} {now:?}")), now, stamp(0)));
+            let verdicts = (0..100)
+                .map(|n| aggregator.add(&event(uid, &format!("{n} {now:?}")), now, stamp(0)));
             verdicts
-                .filter(|verdict| matches!(verdict, Verdict::First(_)))
+                .filter(|verdict| matches!(verdict, Decision::Send(_)))
                 .count()
         };
         assert_eq!(sent("noisy", start), 25);
@@ -276,12 +283,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_remembered_is_bounded() {
-        let mut book = Book::default();
+        let mut aggregator = Aggregator::default();
         let now = clock::now();
         for n in 0..CAPACITY + 10 {
-            book.enter(&event(&n.to_string(), "a"), now, stamp(0));
+            aggregator.add(&event(&n.to_string(), "a"), now, stamp(0));
         }
-        assert_eq!(book.entries.len(), CAPACITY);
+        assert_eq!(aggregator.entries.len(), CAPACITY);
     }
 
     #[test]

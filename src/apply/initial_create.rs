@@ -38,19 +38,22 @@ pub(super) async fn create(
 }
 
 /// What our applies and our create own of a child; other updates of ours (`k8s_patch`) apart.
-pub(super) fn entries<'a>(owner: &'a Owner, live: &'a Object) -> impl Iterator<Item = &'a Managed> {
+pub(super) fn own_entries<'a>(
+    owner: &'a Owner,
+    live: &'a Object,
+) -> impl Iterator<Item = &'a Managed> {
     live.managed_by(&owner.manager, None)
         .filter(|entry| entry.apply || is_creation(owner, &entry.manager))
 }
 
 /// Returns whether an entry is that of a create of just this.
-pub(super) fn is_of(owner: &Owner, entry: &Managed, body: &Value) -> bool {
+pub(super) fn matches_creation(owner: &Owner, entry: &Managed, body: &Value) -> bool {
     *entry.manager == creation_manager(&owner.manager, body.to_string().as_bytes())
 }
 
 /// Returns whether a create still owns anything of the object.
-pub(super) fn is_left(owner: &Owner, live: &Object) -> bool {
-    entries(owner, live).any(|entry| !entry.apply)
+pub(super) fn has_creation_entry(owner: &Owner, live: &Object) -> bool {
+    own_entries(owner, live).any(|entry| !entry.apply)
 }
 
 fn is_creation(owner: &Owner, manager: &str) -> bool {
@@ -59,7 +62,7 @@ fn is_creation(owner: &Owner, manager: &str) -> bool {
 
 /// Gives what the create owns to the apply: its entry is renamed, or dropped where there has been an
 /// apply, which then owns all that was asked for.
-pub(super) async fn hand_over(
+pub(super) async fn convert_to_apply(
     cluster: &Cluster,
     owner: &Owner,
     object: &ObjectRef,
@@ -73,7 +76,7 @@ pub(super) async fn hand_over(
         let Some(mut live) = cluster.bookkeeping(object).await? else {
             return Ok(());
         };
-        if !converted(owner, &mut live.managed_fields) {
+        if !convert_entries(owner, &mut live.managed_fields) {
             return Ok(());
         }
         let metadata = json!({
@@ -95,7 +98,7 @@ pub(super) async fn hand_over(
 }
 
 /// Returns whether there was an entry of a create.
-fn converted(owner: &Owner, entries: &mut Vec<Value>) -> bool {
+fn convert_entries(owner: &Owner, entries: &mut Vec<Value>) -> bool {
     let text = |entry: &Value, key: &str| entry[key].as_str().unwrap_or_default().to_owned();
     let whole = |entry: &Value| entry["subresource"].is_null();
     let created = |entry: &Value| whole(entry) && is_creation(owner, &text(entry, "manager"));
@@ -137,12 +140,12 @@ mod tests {
         let owner = owner();
         let created = creation_manager(&owner.manager, b"x");
         let mut entries = vec![entry("kubectl", "Update"), entry(&created, "Update")];
-        assert!(converted(&owner, &mut entries));
+        assert!(convert_entries(&owner, &mut entries));
         assert_eq!(
             entries,
             [entry("kubectl", "Update"), entry(&owner.manager, "Apply")]
         );
-        assert!(!converted(&owner, &mut entries));
+        assert!(!convert_entries(&owner, &mut entries));
     }
 
     #[test]
@@ -150,7 +153,7 @@ mod tests {
         let owner = owner();
         let created = creation_manager(&owner.manager, b"x");
         let mut entries = vec![entry(&owner.manager, "Apply"), entry(&created, "Update")];
-        assert!(converted(&owner, &mut entries));
+        assert!(convert_entries(&owner, &mut entries));
         assert_eq!(entries, [entry(&owner.manager, "Apply")]);
     }
 
@@ -158,7 +161,7 @@ mod tests {
     fn an_update_of_ours_that_was_no_create_stays() {
         let owner = owner();
         let mut entries = vec![entry(&owner.manager, "Update")];
-        assert!(!converted(&owner, &mut entries));
+        assert!(!convert_entries(&owner, &mut entries));
         assert_eq!(entries, [entry(&owner.manager, "Update")]);
     }
 }

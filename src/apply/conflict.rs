@@ -20,7 +20,7 @@ pub(super) fn is_second_controller(error: &cluster::Error) -> bool {
 ///
 /// A server that checks the uid as a precondition answers with a conflict, one that validates it as a
 /// field with an invalid one.
-pub(super) fn is_another_object(error: &cluster::Error) -> bool {
+pub(super) fn is_uid_mismatch(error: &cluster::Error) -> bool {
     match error.kind {
         ErrorKind::Conflict => {
             error.message.contains("uid mismatch") || error.message.contains("UID in precondition")
@@ -48,7 +48,11 @@ pub(super) fn is_immutable(error: &cluster::Error) -> bool {
 }
 
 /// An error as it is to be told: the server does not say which right it wants for owner references.
-pub(super) async fn explain(cluster: &Cluster, owner: &Owner, error: cluster::Error) -> Error {
+pub(super) async fn explain_refusal(
+    cluster: &Cluster,
+    owner: &Owner,
+    error: cluster::Error,
+) -> Error {
     if error.kind != ErrorKind::Forbidden || !error.message.contains("blockOwnerDeletion") {
         return error.into();
     }

@@ -9,10 +9,10 @@ use serde_json::Value;
 ///
 /// Looked at are maps, and lists of the same length item by item: a list in which others have items
 /// too says nothing. An empty value may be left out by the server and is not missed.
-pub(super) fn fields(sent: &Value, kept: &Value, warnings: &[String]) -> Vec<String> {
+pub(super) fn find_pruned_fields(sent: &Value, kept: &Value, warnings: &[String]) -> Vec<String> {
     let mut dropped: BTreeSet<String> = warnings.iter().filter_map(|w| unknown_field(w)).collect();
     let mut path = String::new();
-    missing(sent, kept, &mut path, &mut dropped);
+    collect_missing(sent, kept, &mut path, &mut dropped);
     dropped.into_iter().collect()
 }
 
@@ -23,7 +23,7 @@ pub fn unknown_field(warning: &str) -> Option<String> {
     Some(field.to_owned())
 }
 
-fn missing(sent: &Value, kept: &Value, path: &mut String, dropped: &mut BTreeSet<String>) {
+fn collect_missing(sent: &Value, kept: &Value, path: &mut String, dropped: &mut BTreeSet<String>) {
     let length = path.len();
     match (sent, kept) {
         (Value::Object(sent), Value::Object(kept)) => {
@@ -33,7 +33,7 @@ fn missing(sent: &Value, kept: &Value, path: &mut String, dropped: &mut BTreeSet
                 }
                 path.push_str(name);
                 match kept.get(name) {
-                    Some(kept) => missing(value, kept, path, dropped),
+                    Some(kept) => collect_missing(value, kept, path, dropped),
                     None if is_blank(value) => {}
                     None => {
                         dropped.insert(path.clone());
@@ -45,7 +45,7 @@ fn missing(sent: &Value, kept: &Value, path: &mut String, dropped: &mut BTreeSet
         (Value::Array(sent), Value::Array(kept)) if sent.len() == kept.len() => {
             for (index, (sent, kept)) in sent.iter().zip(kept).enumerate() {
                 let _ = write!(path, "[{index}]");
-                missing(sent, kept, path, dropped);
+                collect_missing(sent, kept, path, dropped);
                 path.truncate(length);
             }
         }
@@ -75,7 +75,10 @@ mod tests {
     fn a_field_that_is_not_kept_is_named() {
         let sent = json!({"spec": {"a": 1, "b": {"c": 2}, "list": [{"d": 3}]}});
         let kept = json!({"spec": {"a": 1, "b": {}, "list": [{"e": 3}]}});
-        assert_eq!(fields(&sent, &kept, &[]), ["spec.b.c", "spec.list[0].d"]);
+        assert_eq!(
+            find_pruned_fields(&sent, &kept, &[]),
+            ["spec.b.c", "spec.list[0].d"]
+        );
     }
 
     #[test]
@@ -85,13 +88,16 @@ mod tests {
             "deprecated".to_owned(),
         ];
         let sent = json!({"spec": {"x": 1}});
-        assert_eq!(fields(&sent, &json!({"spec": {}}), &warnings), ["spec.x"]);
+        assert_eq!(
+            find_pruned_fields(&sent, &json!({"spec": {}}), &warnings),
+            ["spec.x"]
+        );
     }
 
     #[test]
     fn blanks_and_lists_shared_with_others_are_not_missed() {
         let sent = json!({"annotations": {}, "zero": 0, "no": false, "ports": [{"p": 1}]});
         let kept = json!({"ports": [{"other": 1}, {"p": 1}]});
-        assert!(fields(&sent, &kept, &[]).is_empty());
+        assert!(find_pruned_fields(&sent, &kept, &[]).is_empty());
     }
 }

@@ -7,14 +7,14 @@ use parking_lot::Mutex;
 
 /// A set of warnings that were given. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Told(Arc<Mutex<BTreeSet<String>>>);
+pub struct WarnOnce(Arc<Mutex<BTreeSet<String>>>);
 
 /// A process that has this many different things to warn of is warned enough.
 const CAPACITY: usize = 10_000;
 
-impl Told {
+impl WarnOnce {
     /// Returns whether this is said for the first time.
-    pub(super) fn first(&self, what: &str) -> bool {
+    pub(super) fn is_first(&self, what: &str) -> bool {
         let mut told = self.0.lock();
         told.len() < CAPACITY && !told.contains(what) && told.insert(what.to_owned())
     }

@@ -7,7 +7,7 @@
 use crate::model::Gvk;
 
 /// When a kind is put in place: a greater one later, and gone earlier.
-pub(super) fn rank(gvk: &Gvk) -> u8 {
+pub(super) fn creation_rank(gvk: &Gvk) -> u8 {
     match (&*gvk.group, &*gvk.kind) {
         ("", "Namespace") => 0,
         ("apiextensions.k8s.io", _) => 1,
@@ -43,7 +43,7 @@ mod tests {
             ("apiextensions.k8s.io", "CustomResourceDefinition"),
             ("", "Namespace"),
         ];
-        let ranks = down.map(|(group, kind)| rank(&Gvk::new(group, "v1", kind)));
+        let ranks = down.map(|(group, kind)| creation_rank(&Gvk::new(group, "v1", kind)));
         assert!(ranks.is_sorted_by(|a, b| a > b), "{ranks:?}");
     }
 }

@@ -6,26 +6,26 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::conditions::{self, Situation, Tally};
-use super::ending::End;
+use super::conditions::{self, RunCounts, RunSummary};
 use super::events::Event;
+use super::outcome_mapping::RunEnd;
 use super::prune::enumerate;
 use super::report::{History, Report};
 use super::run::Run;
-use super::status::{self, Own, Wanted, Written};
-use super::{Mode, change, ownership, steps};
+use super::status::{self, DesiredStatus, RuntimeStatus, StatusWrite};
+use super::{Mode, change, status_ownership, steps};
 use crate::model::condition::{Condition, Stamp};
 use crate::model::owner::field_manager;
 use crate::model::{Outcome, PublicText, Reason};
 use crate::{clock, cluster};
 
 /// The floor of a requeue: a role that asks for the next run at once would run without end.
-const SOONEST_REQUEUE: Duration = Duration::from_secs(1);
+const MIN_REQUEUE: Duration = Duration::from_secs(1);
 
 impl Run<'_> {
     /// Says how the run went, to whoever wants to know.
-    pub(super) async fn close(mut self, end: End) -> Report {
-        let End {
+    pub(super) async fn finish(mut self, end: RunEnd) -> Report {
+        let RunEnd {
             outcome,
             waits,
             gone,
@@ -36,14 +36,14 @@ impl Run<'_> {
         self.report.gone = gone || self.finalizing && self.report.outcome == Outcome::Done;
         let failed_before = self.failed_before();
         let mut history = History::clone(&self.input.history);
-        self.remember_steps().await;
+        self.write_step_marks().await;
         if !self.report.gone {
-            self.show_steps().await;
+            self.add_steps_to_status().await;
             self.write_status(&mut history).await;
         }
         if !self.report.paused {
-            self.tell_outcome(failed_before);
-            self.tell_rest();
+            self.send_outcome_event(failed_before);
+            self.send_other_events();
             history.failed = matches!(
                 self.report.outcome,
                 Outcome::Failed { .. } | Outcome::Stalled { .. } | Outcome::Fighting { .. }
@@ -54,7 +54,7 @@ impl Run<'_> {
         } else {
             Arc::new(history)
         };
-        self.finish()
+        self.into_report()
     }
 
     fn failed_before(&self) -> bool {
@@ -64,7 +64,7 @@ impl Run<'_> {
         let list = self.cr.value()["status"]["conditions"]
             .as_array()
             .map_or(&[][..], Vec::as_slice);
-        conditions::tell_of_failure(self.input.watch.conditions, list)
+        conditions::indicate_failure(self.input.watch.conditions, list)
     }
 
     async fn write_status(&mut self, history: &mut History) {
@@ -78,26 +78,25 @@ impl Run<'_> {
         let tally = self.tally();
         let now = self.context.clock.rfc3339();
         let outcome = self.report.outcome.clone();
-        let situation = Situation {
+        let situation = RunSummary {
             outcome: &outcome,
             finalizing: self.finalizing,
             role: &self.redactor.public(&self.input.watch.role),
             tally: &tally,
         };
-        let manages = self.input.watch.manage_status && !self.gathered.partial;
+        let manages = self.input.watch.manage_status && !self.effects.partial;
         let own = match (manages, self.report.paused) {
-            (false, _) => Own::Nothing {
-                complete: steps::is_complete(&outcome, self.gathered.partial)
-                    && !self.report.paused,
+            (false, _) => RuntimeStatus::Unmanaged {
+                complete: steps::is_complete(&outcome, self.effects.partial) && !self.report.paused,
             },
-            (true, true) => Own::Paused,
-            (true, false) => Own::End(&situation),
+            (true, true) => RuntimeStatus::Paused,
+            (true, false) => RuntimeStatus::Finished(&situation),
         };
-        let undeclared = self.undeclared().await;
-        let tries_again = undeclared.is_empty() && self.looks_again();
+        let undeclared = self.undeclared_fields().await;
+        let tries_again = undeclared.is_empty() && self.retries_dropped_fields();
         history.dropped.extend(undeclared);
         let nothing = BTreeSet::new();
-        let wanted = Wanted {
+        let wanted = DesiredStatus {
             role: &gathered_status,
             conditions: &gathered_conditions,
             style: self.input.watch.conditions,
@@ -117,7 +116,7 @@ impl Run<'_> {
             return;
         }
         match self.send_status(&wanted).await {
-            Ok(Some(written)) => self.note_written(written, history),
+            Ok(Some(written)) => self.record_status_write(written, history),
             Ok(None) => {}
             Err(error) => self.report_unwritten(&error),
         }
@@ -125,7 +124,7 @@ impl Run<'_> {
 
     fn report_unwritten(&mut self, error: &cluster::Error) {
         let what = "cannot write the status";
-        let end = End::of_cluster(what, error, self.finalizing, &self.redactor);
+        let end = RunEnd::from_cluster_error(what, error, self.finalizing, &self.redactor);
         if let Outcome::Failed { message, .. } = &end.outcome {
             tracing::error!(error = %message, "status not written");
         }
@@ -133,7 +132,7 @@ impl Run<'_> {
     }
 
     /// A CRD may have gained a field that it lacked: these runs are rare enough to try.
-    fn looks_again(&self) -> bool {
+    fn retries_dropped_fields(&self) -> bool {
         !matches!(
             self.input.reason,
             Reason::Child | Reason::Read | Reason::Resumed | Reason::Retry | Reason::Requeue
@@ -142,20 +141,20 @@ impl Run<'_> {
 
     async fn send_status(
         &mut self,
-        wanted: &Wanted<'_>,
-    ) -> Result<Option<Written>, cluster::Error> {
+        wanted: &DesiredStatus<'_>,
+    ) -> Result<Option<StatusWrite>, cluster::Error> {
         let kind = self.cluster.kind(&self.cr.gvk).await?;
         if !kind.is_some_and(|kind| kind.has_status) {
             let kind = self.cr.gvk.kind_group();
             let note = format!("{kind} has no status subresource: no status is written");
-            if self.context.told.first(&note) {
+            if self.context.warned.is_first(&note) {
                 tracing::warn!(kind, "no status subresource");
             }
             self.report.notes.push(self.redactor.public(&note));
             return Ok(None);
         }
         match self.cluster.cached(&self.cr.object_ref()) {
-            Some(None) => return Ok(Some(Written::Gone)),
+            Some(None) => return Ok(Some(StatusWrite::Gone)),
             // What this run wrote itself may be newer than what the cache holds.
             Some(Some(cached)) if cached.resource_version == self.input.cr.resource_version => {}
             Some(Some(cached)) if cached.uid == self.cr.uid => self.cr.renew(cached),
@@ -169,7 +168,7 @@ impl Run<'_> {
 
     /// What the runtime would write on its own and the CRD has no place for. After a start nothing is
     /// remembered, and a status without conditions does not tell whether there may be any.
-    async fn undeclared(&self) -> BTreeSet<String> {
+    async fn undeclared_fields(&self) -> BTreeSet<String> {
         let mut undeclared = BTreeSet::new();
         if self.input.reason != Reason::Startup || self.cr.json().contains("\"conditions\"") {
             return undeclared;
@@ -182,10 +181,10 @@ impl Run<'_> {
         undeclared
     }
 
-    fn note_written(&mut self, written: Written, history: &mut History) {
+    fn record_status_write(&mut self, written: StatusWrite, history: &mut History) {
         match written {
-            Written::Unchanged(cr) => self.cr.renew(cr),
-            Written::Changed {
+            StatusWrite::Unchanged(cr) => self.cr.renew(cr),
+            StatusWrite::Changed {
                 cr,
                 dropped,
                 all_dropped,
@@ -195,23 +194,23 @@ impl Run<'_> {
                 let kind = self.cr.gvk.kind_group();
                 for path in dropped {
                     let note = format!("the server dropped {path}: the CRD of {kind} lacks it");
-                    self.tell_dropped(&note, history);
+                    self.report_dropped_field(&note, history);
                 }
                 history.dropped = all_dropped;
             }
-            Written::Gone => {
+            StatusWrite::Gone => {
                 self.report.outcome = Outcome::Cancelled;
                 self.report.gone = true;
             }
         }
-        for (object, path) in std::mem::take(&mut self.gathered.dropped) {
-            self.tell_dropped(&format!("the server dropped {path} of {object}"), history);
+        for (object, path) in std::mem::take(&mut self.effects.dropped) {
+            self.report_dropped_field(&format!("the server dropped {path} of {object}"), history);
         }
     }
 
-    fn tell_dropped(&mut self, note: &str, history: &mut History) {
+    fn report_dropped_field(&mut self, note: &str, history: &mut History) {
         let note = self.redactor.public(note);
-        if history.told.insert(note.clone()) {
+        if history.reported.insert(note.clone()) {
             tracing::warn!(%note, "field dropped");
             self.send(Event::warning(&self.cr, "FieldDropped", note.clone()));
         }
@@ -220,7 +219,7 @@ impl Run<'_> {
 
     /// What the role set, secrets masked.
     fn redacted_status(&self) -> Map<String, Value> {
-        let mut status = Value::Object(self.gathered.status.clone());
+        let mut status = Value::Object(self.effects.status.clone());
         self.redactor.value(&mut status);
         match status {
             Value::Object(status) => status,
@@ -229,7 +228,7 @@ impl Run<'_> {
     }
 
     fn redacted_conditions(&self) -> Vec<Condition> {
-        let conditions = self.gathered.conditions.iter();
+        let conditions = self.effects.conditions.iter();
         conditions
             .map(|condition| {
                 Condition::new(
@@ -252,12 +251,12 @@ impl Run<'_> {
         }
     }
 
-    fn tally(&self) -> Tally {
+    fn tally(&self) -> RunCounts {
         let failed = !matches!(self.report.outcome, Outcome::Done | Outcome::Waiting { .. });
-        Tally {
-            changed: self.gathered.writes.len(),
-            ok: self.gathered.skipped,
-            failures: self.gathered.failed_applies.max(usize::from(failed)),
+        RunCounts {
+            changed: self.effects.writes.len(),
+            ok: self.effects.skipped,
+            failures: self.effects.failed_applies.max(usize::from(failed)),
             skipped: self.skipped_steps(),
             completion: self
                 .context
@@ -268,7 +267,7 @@ impl Run<'_> {
         }
     }
 
-    fn tell_outcome(&self, failed_before: bool) {
+    fn send_outcome_event(&self, failed_before: bool) {
         let cr = &*self.cr;
         match &self.report.outcome {
             Outcome::Failed { message, .. } | Outcome::Stalled { message } => {
@@ -289,14 +288,14 @@ impl Run<'_> {
     }
 
     /// What else happened that people may want to know.
-    fn tell_rest(&mut self) {
-        if !self.gathered.adopted.is_empty() {
-            let names = enumerate(&self.gathered.adopted);
+    fn send_other_events(&mut self) {
+        if !self.effects.adopted.is_empty() {
+            let names = enumerate(&self.effects.adopted);
             let note = format!("adopted objects that it did not own: {names}");
             let note = self.redactor.public(&note);
             self.send(Event::normal(&self.cr, "Adopted", note));
         }
-        for event in std::mem::take(&mut self.gathered.events) {
+        for event in std::mem::take(&mut self.effects.events) {
             let message = self.redactor.public(&event.message);
             let told = Event::normal(&self.cr, "", message);
             let reason = self.public_reason(&event.reason);
@@ -306,15 +305,15 @@ impl Run<'_> {
                 ..told
             });
         }
-        for kind in std::mem::take(&mut self.gathered.unwatched) {
+        for kind in std::mem::take(&mut self.effects.unwatched) {
             let note =
                 format!("{kind} may be read but not watched: a change of it triggers no run");
-            if self.context.told.first(&note) {
+            if self.context.warned.is_first(&note) {
                 tracing::warn!(kind, "read is no subscription");
             }
             self.report.notes.push(self.redactor.public(&note));
         }
-        if self.gathered.unreachable && self.input.mode != Mode::Operator {
+        if self.effects.unreachable && self.input.mode != Mode::Operator {
             self.report.notes.push(
                 "some objects are out of reach of garbage collection; \
                  this command adds no finalizer for them, the operator does"
@@ -323,14 +322,14 @@ impl Run<'_> {
         }
     }
 
-    fn finish(mut self) -> Report {
-        let gathered = std::mem::take(&mut self.gathered);
+    fn into_report(mut self) -> Report {
+        let effects = std::mem::take(&mut self.effects);
         let report = &mut self.report;
         let manager = field_manager(&self.cr.object_ref());
-        report.status_digest = ownership::digest(&self.cr, self.cr.value(), &manager);
+        report.status_digest = status_ownership::digest(&self.cr, self.cr.value(), &manager);
         if self.input.mode != Mode::Operator {
-            let (mut changes, order) = change::of_writes(&gathered.writes, &self.redactor);
-            steps::attribute(&mut changes, &order, &gathered.steps);
+            let (mut changes, order) = change::changes_from_writes(&effects.writes, &self.redactor);
+            steps::assign_steps(&mut changes, &order, &effects.steps);
             report.changes = changes;
             if !self.cr.uid.is_empty() {
                 report.status = self.cr.value()["status"].clone();
@@ -338,21 +337,21 @@ impl Run<'_> {
             }
         }
         report.cr = self.cr.into_object();
-        let soonest = [report.requeue_after, gathered.requeue_after];
+        let soonest = [report.requeue_after, effects.requeue_after];
         let soonest = soonest.into_iter().flatten().min();
-        report.requeue_after = soonest.map(|after| after.max(SOONEST_REQUEUE));
-        report.reads = gathered.reads;
-        report.applied = gathered.applied;
-        report.writes = gathered
+        report.requeue_after = soonest.map(|after| after.max(MIN_REQUEUE));
+        report.reads = effects.reads;
+        report.applied = effects.applied;
+        report.writes = effects
             .writes
             .into_iter()
             .map(|write| write.object)
             .collect();
-        report.skipped = gathered.skipped;
-        report.actions = gathered.actions;
-        report.calls = gathered.calls;
-        report.trace = gathered.trace;
-        report.steps = gathered.steps;
+        report.skipped = effects.skipped;
+        report.actions = effects.actions;
+        report.calls = effects.calls;
+        report.trace = effects.trace;
+        report.steps = effects.steps;
         report.took = clock::now() - self.started;
         macro_rules! tell {
             ($level:ident) => {

@@ -6,36 +6,36 @@ use serde_json::Value;
 use twox_hash::XxHash3_64;
 
 use super::Owner;
-use super::created;
+use super::initial_create;
 use crate::model::field_set::FieldSet;
 use crate::model::{Object, Parsed};
 
 /// What is remembered of an apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Memo {
+pub(super) struct LastApplied {
     /// Hash of what was applied, for whom and how.
     pub(super) desired: u128,
     /// What our manager owned after it.
-    owned: Owned,
+    owned: OwnedFieldsDigest,
     /// The version at which `owned` was last computed.
     pub(super) resource_version: Box<str>,
 }
 
 /// Hashes of what our manager owns of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Owned {
+struct OwnedFieldsDigest {
     /// The paths, and the values there.
     values: u64,
     /// Those of the paths that were asked for.
     shape: u64,
 }
 
-impl Memo {
+impl LastApplied {
     /// After an apply of `body` that left `live` behind.
     pub(super) fn new(desired: u128, owner: &Owner, live: &Parsed, body: &Value) -> Self {
         Self {
             desired,
-            owned: Owned::of(owner, live, body),
+            owned: OwnedFieldsDigest::of(owner, live, body),
             resource_version: live.object().resource_version.clone(),
         }
     }
@@ -46,26 +46,26 @@ impl Memo {
     }
 
     /// Returns whether nothing of ours changed in it, whatever others did.
-    pub(super) fn still_holds(
+    pub(super) fn is_unchanged(
         &self,
         desired: u128,
         owner: &Owner,
         live: &Parsed,
         body: &Value,
     ) -> bool {
-        self.desired == desired && self.owned == Owned::of(owner, live, body)
+        self.desired == desired && self.owned == OwnedFieldsDigest::of(owner, live, body)
     }
 
     /// Returns whether `body` asks for the paths that were asked for before: then it gives none up.
-    pub(super) fn asks_for_the_same(&self, owner: &Owner, live: &Parsed, body: &Value) -> bool {
-        self.owned.shape == Owned::of(owner, live, body).shape
+    pub(super) fn requests_same_fields(&self, owner: &Owner, live: &Parsed, body: &Value) -> bool {
+        self.owned.shape == OwnedFieldsDigest::of(owner, live, body).shape
     }
 }
 
-impl Owned {
+impl OwnedFieldsDigest {
     fn of(owner: &Owner, live: &Parsed, body: &Value) -> Self {
         let (mut values, mut shape) = (XxHash3_64::new(), XxHash3_64::new());
-        for entry in created::entries(owner, live.object()) {
+        for entry in initial_create::own_entries(owner, live.object()) {
             values.write(entry.fields.as_bytes());
             match FieldSet::parse(&entry.fields) {
                 Ok(set) => {
@@ -84,8 +84,8 @@ impl Owned {
 }
 
 /// Returns whether applying `body` would change nothing, as far as managed fields and live values tell.
-pub(super) fn matches(owner: &Owner, live: &Parsed, body: &Value) -> bool {
-    let mut entries: Vec<_> = created::entries(owner, live.object()).collect();
+pub(super) fn matches_live(owner: &Owner, live: &Parsed, body: &Value) -> bool {
+    let mut entries: Vec<_> = initial_create::own_entries(owner, live.object()).collect();
     entries.sort_by_key(|entry| !entry.apply);
     let Some(last) = entries.first() else {
         return false;
@@ -96,6 +96,6 @@ pub(super) fn matches(owner: &Owner, live: &Parsed, body: &Value) -> bool {
     if last.apply {
         set.matches(body, live.value())
     } else {
-        created::is_of(owner, last, body) && set.covers(body, live.value())
+        initial_create::matches_creation(owner, last, body) && set.covers(body, live.value())
     }
 }

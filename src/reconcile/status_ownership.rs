@@ -34,7 +34,7 @@ pub(super) fn own_conditions(sets: &[Value]) -> BTreeSet<String> {
 
 /// Takes out of a status what a field set names, conditions apart; a map or list that this leaves
 /// empty goes too.
-pub(super) fn strip(status: &mut Map<String, Value>, set: &Value) {
+pub(super) fn remove_owned(status: &mut Map<String, Value>, set: &Value) {
     for (name, inner) in fields(set).filter(|(name, _)| *name != "conditions") {
         strip_field(status, name, inner);
     }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn stripped(mut status: Value, fields: &Value) -> Value {
-        strip(status.as_object_mut().unwrap(), fields);
+        remove_owned(status.as_object_mut().unwrap(), fields);
         status
     }
 

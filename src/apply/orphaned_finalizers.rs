@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::finalizer::ours;
+use super::finalizer::own_finalizers;
 use crate::cluster::request::ListQuery;
 use crate::cluster::{self, ApiKind, Cluster, ErrorKind, Rules};
 use crate::model::annotations::HELD_BY_LABEL;
@@ -16,20 +16,22 @@ use crate::model::selector::{LabelSelector, Operator, Requirement};
 use crate::model::{Gvk, Holder, Object};
 
 /// Where objects are looked for: everywhere, or in these namespaces.
-pub type Places<'a> = Option<&'a BTreeSet<Arc<str>>>;
+pub type NamespaceScope<'a> = Option<&'a BTreeSet<Arc<str>>>;
 
 /// What is held of a kind and not selected, by name and metadata.
-pub async fn outside(
+pub async fn unselected(
     cluster: &Cluster,
     holder: &Holder,
     gvk: &Gvk,
-    places: Places<'_>,
+    places: NamespaceScope<'_>,
     selector: &LabelSelector,
 ) -> Result<Vec<Arc<Object>>, cluster::Error> {
     let mut found = Vec::new();
     for labels in selector.opposites() {
         for namespace in scopes(places) {
-            found.extend(held(cluster, holder, gvk, namespace, labels.clone()).await?);
+            found.extend(
+                list_with_finalizers(cluster, holder, gvk, namespace, labels.clone()).await?,
+            );
         }
     }
     found.retain(|object: &Arc<Object>| !selector.matches(|key| object.label(key)));
@@ -40,7 +42,7 @@ pub async fn outside(
 ///
 /// Looked at are the kinds that we may both list and patch, as far as they are custom kinds, or our
 /// rules name them: nobody's Pods are listed because an administrator may do everything.
-pub async fn unserved(
+pub async fn unwatched_kinds(
     cluster: &Cluster,
     holder: &Holder,
     served: &[Gvk],
@@ -56,13 +58,15 @@ pub async fn unserved(
         });
         for kind in searched {
             let all = LabelSelector::default();
-            found.extend(held(cluster, holder, &kind.gvk, namespace.clone(), all).await?);
+            found.extend(
+                list_with_finalizers(cluster, holder, &kind.gvk, namespace.clone(), all).await?,
+            );
         }
     }
     Ok(found)
 }
 
-fn scopes(places: Places<'_>) -> Vec<Option<Arc<str>>> {
+fn scopes(places: NamespaceScope<'_>) -> Vec<Option<Arc<str>>> {
     match places {
         None => vec![None],
         Some(names) => names.iter().cloned().map(Some).collect(),
@@ -79,7 +83,7 @@ fn is_custom(group: &str) -> bool {
     group.contains('.') && !group.ends_with(".k8s.io")
 }
 
-async fn held(
+async fn list_with_finalizers(
     cluster: &Cluster,
     holder: &Holder,
     gvk: &Gvk,
@@ -101,7 +105,7 @@ async fn held(
         answer => answer?,
     };
     // A label can be copied; what counts is who set the finalizers.
-    found.retain(|object| !ours(object).is_empty());
+    found.retain(|object| !own_finalizers(object).is_empty());
     Ok(found)
 }
 
