@@ -26,10 +26,10 @@ impl Backoff {
     /// Delay after the given number of failures in a row, counted from 1.
     pub fn delay(&self, failures: u32) -> Duration {
         let spread = rand::rng().random_range(-self.jitter..=self.jitter);
-        self.bare(failures).mul_f64(1.0 + spread)
+        self.without_jitter(failures).mul_f64(1.0 + spread)
     }
 
-    fn bare(&self, failures: u32) -> Duration {
+    fn without_jitter(&self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(31);
         self.initial.saturating_mul(1 << doublings).min(self.max)
     }
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn delays_double_up_to_the_bound() {
         let seconds: Vec<_> = (1..=11)
-            .map(|n| Backoff::RECONCILE.bare(n).as_secs())
+            .map(|n| Backoff::RECONCILE.without_jitter(n).as_secs())
             .collect();
         assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
     }
@@ -51,7 +51,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_delay_stays_within_its_jitter(failures in 1u32..=u32::MAX) {
-            let bare = Backoff::RECONCILE.bare(failures).as_secs_f64();
+            let bare = Backoff::RECONCILE.without_jitter(failures).as_secs_f64();
             let delay = Backoff::RECONCILE.delay(failures).as_secs_f64();
             prop_assert!((bare * 0.799..=bare * 1.201).contains(&delay));
         }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::{ChildList, Error};
-use crate::cluster::overtaken::Attempts;
+use crate::cluster::conflict_retry::ConflictRetry;
 use crate::cluster::request::{PatchKind, WriteOptions};
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::annotations::{CHILDREN, CLEANUP_FINALIZER, HELD_BY_LABEL};
@@ -66,7 +66,7 @@ pub async fn update_cleanup_state(
 ) -> Result<Option<Arc<Object>>, cluster::Error> {
     let reference = cr.object_ref();
     let mut current = Arc::clone(cr);
-    let mut attempts = Attempts::default();
+    let mut attempts = ConflictRetry::default();
     loop {
         let before = CleanupState::read_from(&current);
         let mut after = before.clone();
@@ -85,7 +85,7 @@ pub async fn update_cleanup_state(
         if error.kind == ErrorKind::NotFound {
             return Ok(None);
         }
-        if !overtaken || !attempts.again().await {
+        if !overtaken || !attempts.wait_for_retry().await {
             return Err(error);
         }
         let live = cluster.get(&reference).await?;

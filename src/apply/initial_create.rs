@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::{Error, Owner};
-use crate::cluster::overtaken::Attempts;
+use crate::cluster::conflict_retry::ConflictRetry;
 use crate::cluster::request::{PatchKind, WriteOptions, Written};
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::object::Managed;
@@ -71,9 +71,9 @@ pub(super) async fn convert_to_apply(
         manager: owner.manager.to_string(),
         ..WriteOptions::default()
     };
-    let mut attempts = Attempts::default();
+    let mut attempts = ConflictRetry::default();
     loop {
-        let Some(mut live) = cluster.bookkeeping(object).await? else {
+        let Some(mut live) = cluster.server_metadata(object).await? else {
             return Ok(());
         };
         if !convert_entries(owner, &mut live.managed_fields) {
@@ -88,7 +88,7 @@ pub(super) async fn convert_to_apply(
         let sent = cluster.patch(object, PatchKind::Merge, patch, &options);
         match sent.await {
             Err(error) if error.kind == ErrorKind::Conflict => {
-                if !attempts.again().await {
+                if !attempts.wait_for_retry().await {
                     return Err(error.into());
                 }
             }

@@ -120,7 +120,7 @@ pub async fn discover_child_kinds(
             .filter(|kind| {
                 ["list", "delete"]
                     .iter()
-                    .all(|verb| rules.allow(kind, verb))
+                    .all(|verb| rules.allows(kind, verb))
             });
         // Owned, because what is borrowed inside a stream makes its future impossible to spawn.
         let lists: Vec<_> = candidates

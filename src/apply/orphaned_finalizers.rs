@@ -74,8 +74,10 @@ fn scopes(places: NamespaceScope<'_>) -> Vec<Option<Arc<str>>> {
 }
 
 fn is_searched(kind: &ApiKind, rules: &Rules) -> bool {
-    let allowed = ["list", "patch"].iter().all(|verb| rules.allow(kind, verb));
-    allowed && (is_custom(&kind.gvk.group) || rules.name(kind))
+    let allowed = ["list", "patch"]
+        .iter()
+        .all(|verb| rules.allows(kind, verb));
+    allowed && (is_custom(&kind.gvk.group) || rules.names(kind))
 }
 
 /// Groups without a dot, and those below k8s.io, are kept for Kubernetes itself.

@@ -12,7 +12,7 @@ use super::{
     Action, ApplyCache, ApplyResult, Claim, DesiredObject, Error, ExistingObject, Options, Owner,
     conflict, diff, initial_create, pruned_fields,
 };
-use crate::cluster::overtaken::Attempts;
+use crate::cluster::conflict_retry::ConflictRetry;
 use crate::cluster::read::Read;
 use crate::cluster::request::{DeleteOptions, Deleted, Effect, WriteOptions, Written};
 use crate::cluster::{self, Cluster, ErrorKind};
@@ -115,7 +115,7 @@ impl<'a> ServerSideApply<'a> {
             }
         }
         self.register_child().await?;
-        let mut attempts = Attempts::default();
+        let mut attempts = ConflictRetry::default();
         loop {
             let body = self.body()?;
             match self.attempt(memo.as_deref(), &body).await? {
@@ -123,7 +123,7 @@ impl<'a> ServerSideApply<'a> {
                     return Ok(self.into_result(digest, &body, *written, recreated));
                 }
                 WriteAttempt::Outdated(error) => {
-                    if !attempts.again().await {
+                    if !attempts.wait_for_retry().await {
                         return Err(error);
                     }
                     self.refetch().await?;

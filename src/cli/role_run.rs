@@ -257,7 +257,7 @@ impl Options {
         .context("there is no cluster to talk to (--against embedded needs none)")?;
         if self.against == Against::Cluster {
             let host = &connection.host;
-            let reached = connection.cluster.reach().await;
+            let reached = connection.cluster.ping().await;
             reached.with_context(|| format!("the API server {host} does not answer"))?;
         } else {
             install::crds(&connection.cluster, self.manifests.deploy_dir()?).await?;

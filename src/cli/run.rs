@@ -153,7 +153,7 @@ impl Options {
             metrics_address: metrics_bind_address.0,
             health_address: health_probe_bind_address.0,
             name: leader_election_id,
-            election: leader_elect.then_some(operator::Election {
+            election: leader_elect.then_some(operator::ElectionOptions {
                 namespace: leader_election_namespace,
             }),
             max_concurrent: max_concurrent_reconciles.map_or_else(default_concurrency, usize::from),

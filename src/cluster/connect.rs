@@ -13,14 +13,14 @@ use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use tower::Layer;
 
-use super::layer::{Measure, Observer};
+use super::layer::{MeasureLayer, RequestObserver};
 use super::transport::{self, Transport};
 use super::{Cluster, Settings};
 use crate::regular_file;
 
 /// A server that does not accept a connection in this time is away.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const AGENT: &str = concat!("rhai-operator/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT_VALUE: &str = concat!("rhai-operator/", env!("CARGO_PKG_VERSION"));
 
 /// Where the cluster is.
 #[derive(Clone)]
@@ -67,7 +67,7 @@ pub struct Options {
     /// Where the cluster is.
     pub source: Source,
     /// Told of every answer, for metrics.
-    pub observer: Option<Arc<dyn Observer>>,
+    pub observer: Option<Arc<dyn RequestObserver>>,
     /// Timeouts and bounds.
     pub settings: Settings,
 }
@@ -134,7 +134,7 @@ pub async fn connect(options: Options) -> Result<Connection, Error> {
         settings,
     } = options;
     let reached = match source {
-        Source::Client(client) => Reached {
+        Source::Client(client) => ConnectionParts {
             namespace: client.default_namespace().to_owned(),
             transport: transport::from_client(client.clone()),
             client,
@@ -148,7 +148,7 @@ pub async fn connect(options: Options) -> Result<Connection, Error> {
     };
     let mut transport = reached.transport;
     if let Some(observer) = observer {
-        transport = transport::boxed(Measure::new(observer).layer(transport));
+        transport = transport::boxed(MeasureLayer::new(observer).layer(transport));
     }
     Ok(Connection {
         cluster: Cluster::new(transport, settings),
@@ -160,7 +160,7 @@ pub async fn connect(options: Options) -> Result<Connection, Error> {
 }
 
 /// A client, and what its configuration says beside.
-struct Reached {
+struct ConnectionParts {
     transport: Transport,
     client: kube::Client,
     namespace: String,
@@ -171,7 +171,7 @@ struct Reached {
 async fn configured(
     kubeconfig: Option<PathBuf>,
     context: Option<String>,
-) -> Result<Reached, Error> {
+) -> Result<ConnectionParts, Error> {
     let in_cluster = kubeconfig.is_none()
         && context.is_none()
         && std::env::var_os("KUBECONFIG").is_none_or(|value| value.is_empty())
@@ -187,7 +187,7 @@ async fn configured(
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config
         .headers
-        .push((USER_AGENT, HeaderValue::from_static(AGENT)));
+        .push((USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE)));
     let namespace = config.default_namespace.clone();
     let host = config.cluster_url.authority().map(ToString::to_string);
     let (transport, client) = if config.proxy_url.is_some() {
@@ -199,7 +199,7 @@ async fn configured(
         let client = kube::Client::new(transport.clone(), config.default_namespace);
         (transport, client)
     };
-    Ok(Reached {
+    Ok(ConnectionParts {
         transport,
         client,
         namespace,
@@ -294,7 +294,7 @@ mod tests {
             ..Options::default()
         };
         let connection = connect(options).await.unwrap();
-        let asking = tokio::spawn(async move { connection.cluster.reach().await });
+        let asking = tokio::spawn(async move { connection.cluster.ping().await });
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut text = Vec::new();
         while !text.ends_with(b"\r\n\r\n") {
@@ -321,7 +321,7 @@ mod tests {
         for header in [
             "authorization: bearer t0ken\r\n",
             "impersonate-user: bob\r\n",
-            &format!("user-agent: {AGENT}\r\n"),
+            &format!("user-agent: {USER_AGENT_VALUE}\r\n"),
         ] {
             assert!(text.contains(header), "{header}: {text}");
         }

@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio::sync::watch;
 
-use super::call::{Attempts, Bounds, Call};
+use super::api_call::{ApiCall, Deadlines, RetryPolicy};
 use super::error::{Error, ErrorKind, Target};
-use super::schema::Fields;
+use super::schema::StatusFields;
 use super::{Settings, Transport};
 use crate::clock::{self, Instant};
 use crate::model::syntax::is_dns_label;
@@ -132,21 +132,21 @@ struct Known {
     asked: HashMap<(Box<str>, Box<str>), Instant>,
     groups: Option<(Instant, Arc<[ApiGroup]>)>,
     all: Option<(Instant, Arc<[Arc<ApiKind>]>)>,
-    status_fields: HashMap<Gvk, Fields>,
+    status_fields: HashMap<Gvk, StatusFields>,
     version: Option<String>,
 }
 
 /// What was heard of a kind, not long ago.
-enum Heard {
+enum CachedKind {
     Served(Arc<ApiKind>),
     Absent,
 }
 
-impl From<Heard> for Option<Arc<ApiKind>> {
-    fn from(heard: Heard) -> Self {
+impl From<CachedKind> for Option<Arc<ApiKind>> {
+    fn from(heard: CachedKind) -> Self {
         match heard {
-            Heard::Served(kind) => Some(kind),
-            Heard::Absent => None,
+            CachedKind::Served(kind) => Some(kind),
+            CachedKind::Absent => None,
         }
     }
 }
@@ -179,17 +179,17 @@ impl Discovery {
     pub(super) async fn kind(
         &self,
         gvk: &Gvk,
-        attempts: Attempts,
+        retry: RetryPolicy,
     ) -> Result<Option<Arc<ApiKind>>, Error> {
-        if let Some(heard) = self.without_asking(gvk) {
+        if let Some(heard) = self.cached(gvk) {
             return Ok(heard.into());
         }
         let _one_at_a_time = self.asking.lock().await;
-        if let Some(heard) = self.without_asking(gvk) {
+        if let Some(heard) = self.cached(gvk) {
             return Ok(heard.into());
         }
         let asked_at = clock::now();
-        let kinds = self.ask(&gvk.group, &gvk.version, attempts).await?;
+        let kinds = self.fetch_kinds(&gvk.group, &gvk.version, retry).await?;
         let mut known = self.known.lock();
         let key = (gvk.group.clone(), gvk.version.clone());
         known.asked.insert(key, asked_at);
@@ -199,10 +199,10 @@ impl Discovery {
         Ok(known.kinds.get(gvk).cloned())
     }
 
-    fn without_asking(&self, gvk: &Gvk) -> Option<Heard> {
+    fn cached(&self, gvk: &Gvk) -> Option<CachedKind> {
         let known = self.known.lock();
         if let Some(kind) = known.kinds.get(gvk) {
-            return Some(Heard::Served(Arc::clone(kind)));
+            return Some(CachedKind::Served(Arc::clone(kind)));
         }
         let key = (gvk.group.clone(), gvk.version.clone());
         let asked = known.asked.get(&key)?;
@@ -211,17 +211,17 @@ impl Discovery {
         } else {
             ABSENCE
         };
-        (asked.elapsed() < believed).then_some(Heard::Absent)
+        (asked.elapsed() < believed).then_some(CachedKind::Absent)
     }
 
-    async fn ask(
+    async fn fetch_kinds(
         &self,
         group: &str,
         version: &str,
-        attempts: Attempts,
+        retry: RetryPolicy,
     ) -> Result<Vec<ApiKind>, Error> {
         let path = group_version_path(group, version);
-        let list: ResourceList = match self.fetch(&path, attempts).await {
+        let list: ResourceList = match self.fetch(&path, retry).await {
             Err(error) if matches!(error.kind, ErrorKind::KindAbsent | ErrorKind::NotFound) => {
                 return Ok(Vec::new());
             }
@@ -231,7 +231,7 @@ impl Discovery {
     }
 
     /// Forgets a group whose CRDs changed, and tells those who wait for a kind.
-    pub(super) fn forget(&self, group: &str) {
+    pub(super) fn invalidate_group(&self, group: &str) {
         let mut known = self.known.lock();
         known.kinds.retain(|gvk, _| &*gvk.group != group);
         known.asked.retain(|(asked, _), _| &**asked != group);
@@ -243,7 +243,7 @@ impl Discovery {
     }
 
     /// Forgets what was heard of one group and version, and tells nobody.
-    pub(super) fn doubt(&self, gvk: &Gvk) {
+    pub(super) fn invalidate(&self, gvk: &Gvk) {
         let mut known = self.known.lock();
         known.kinds.remove(gvk);
         let key = (gvk.group.clone(), gvk.version.clone());
@@ -251,15 +251,15 @@ impl Discovery {
     }
 
     /// What is known of the fields of a status; `None` if nothing was asked yet.
-    pub(super) fn status_fields(&self, gvk: &Gvk) -> Option<Fields> {
+    pub(super) fn status_fields(&self, gvk: &Gvk) -> Option<StatusFields> {
         self.known.lock().status_fields.get(gvk).cloned()
     }
 
-    pub(super) fn set_status_fields(&self, gvk: &Gvk, fields: Fields) {
+    pub(super) fn set_status_fields(&self, gvk: &Gvk, fields: StatusFields) {
         self.known.lock().status_fields.insert(gvk.clone(), fields);
     }
 
-    /// Returns whether changes of CRDs are told through [`Discovery::forget`].
+    /// Returns whether changes of CRDs are told through [`Discovery::invalidate_group`].
     pub(super) fn set_crds_watched(&self, watched: bool) {
         self.crds_watched.store(watched, Ordering::Relaxed);
     }
@@ -276,7 +276,7 @@ impl Discovery {
         {
             return Ok(Arc::clone(groups));
         }
-        let list: GroupList = self.fetch("/apis", Attempts::Any).await?;
+        let list: GroupList = self.fetch("/apis", RetryPolicy::Always).await?;
         let core = ApiGroup {
             name: String::new(),
             versions: vec!["v1".to_owned()],
@@ -298,9 +298,9 @@ impl Discovery {
             return Ok(Arc::clone(all));
         }
         let asked_at = clock::now();
-        let all: Arc<[_]> = match self.ask_aggregated().await? {
+        let all: Arc<[_]> = match self.fetch_aggregated().await? {
             Some(kinds) => kinds.into_iter().map(Arc::new).collect(),
-            None => self.ask_each_group().await?.into(),
+            None => self.fetch_each_group().await?.into(),
         };
         let mut known = self.known.lock();
         for kind in all.iter() {
@@ -312,11 +312,11 @@ impl Discovery {
         Ok(all)
     }
 
-    async fn ask_aggregated(&self) -> Result<Option<Vec<ApiKind>>, Error> {
+    async fn fetch_aggregated(&self) -> Result<Option<Vec<ApiKind>>, Error> {
         let mut kinds = Vec::new();
         for path in ["/api", "/apis"] {
-            let answer: aggregated::Answer = self
-                .fetch_as(path, aggregated::ACCEPT, Attempts::Any)
+            let answer: aggregated::GroupDiscoveryList = self
+                .fetch_as(path, aggregated::ACCEPT, RetryPolicy::Always)
                 .await?;
             match answer.kinds() {
                 Some(some) => kinds.extend(some),
@@ -326,7 +326,7 @@ impl Discovery {
         Ok(Some(kinds))
     }
 
-    async fn ask_each_group(&self) -> Result<Vec<Arc<ApiKind>>, Error> {
+    async fn fetch_each_group(&self) -> Result<Vec<Arc<ApiKind>>, Error> {
         let mut kinds = Vec::new();
         for group in self.groups().await?.iter() {
             match self.kinds_of(group).await {
@@ -342,16 +342,18 @@ impl Discovery {
         let Some(version) = group.versions.first() else {
             return Ok(Vec::new());
         };
-        let kinds = self.ask(&group.name, version, Attempts::Any).await?;
+        let kinds = self
+            .fetch_kinds(&group.name, version, RetryPolicy::Always)
+            .await?;
         Ok(kinds.into_iter().map(Arc::new).collect())
     }
 
     /// The server's version.
-    pub(super) async fn version(&self, attempts: Attempts) -> Result<String, Error> {
+    pub(super) async fn version(&self, retry: RetryPolicy) -> Result<String, Error> {
         if let Some(version) = &self.known.lock().version {
             return Ok(version.clone());
         }
-        let version: Version = self.fetch("/version", attempts).await?;
+        let version: Version = self.fetch("/version", retry).await?;
         self.known.lock().version = Some(version.git_version.clone());
         Ok(version.git_version)
     }
@@ -359,29 +361,29 @@ impl Discovery {
     async fn fetch<T: for<'a> Deserialize<'a>>(
         &self,
         path: &str,
-        attempts: Attempts,
+        retry: RetryPolicy,
     ) -> Result<T, Error> {
-        self.fetch_as(path, "application/json", attempts).await
+        self.fetch_as(path, "application/json", retry).await
     }
 
     async fn fetch_as<T: for<'a> Deserialize<'a>>(
         &self,
         path: &str,
         accept: &'static str,
-        attempts: Attempts,
+        retry: RetryPolicy,
     ) -> Result<T, Error> {
         let target = Target {
             verb: "discover",
             resource: path.to_owned(),
             ..Target::default()
         };
-        let call = Call {
+        let call = ApiCall {
             accept,
-            attempts,
-            ..Call::get(target.clone(), path.to_owned())
+            retry,
+            ..ApiCall::get(target.clone(), path.to_owned())
         };
         let answer = call
-            .send(&self.transport, &self.settings, &Bounds::default())
+            .send(&self.transport, &self.settings, &Deadlines::default())
             .await?;
         serde_json::from_slice(&answer.body)
             .map_err(|cause| Error::local(ErrorKind::Malformed, cause.to_string(), target))

@@ -134,9 +134,9 @@ impl From<Parts> for Error {
 }
 
 /// A part of a target in a message. A name may be data, and longer than any that a server takes.
-struct Shown<'a>(&'a str);
+struct Truncated<'a>(&'a str);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for Truncated<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// The longest name that most kinds allow.
         const LIMIT: usize = 253;
@@ -151,7 +151,7 @@ impl fmt::Display for Shown<'_> {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [resource, namespace, name] =
-            [&self.resource, &self.namespace, &self.name].map(|text| Shown(text));
+            [&self.resource, &self.namespace, &self.name].map(|text| Truncated(text));
         write!(f, "{} {resource}", self.verb)?;
         match (self.namespace.is_empty(), self.name.is_empty()) {
             (true, true) => Ok(()),
@@ -179,7 +179,7 @@ impl Error {
             code: None,
             reason: String::new(),
             message: message.into(),
-            retryable: passes(kind),
+            retryable: is_transient(kind),
             after: None,
             causes: Vec::new(),
             repeated: false,
@@ -216,7 +216,7 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 /// Returns whether a failure of this class passes by itself.
-fn passes(kind: ErrorKind) -> bool {
+fn is_transient(kind: ErrorKind) -> bool {
     matches!(
         kind,
         ErrorKind::TooManyRequests
@@ -290,7 +290,7 @@ pub(super) fn classify(
         code: Some(code.as_u16()),
         reason: status.reason,
         message,
-        retryable: passes(kind),
+        retryable: is_transient(kind),
         after: after.or_else(|| (!told.is_zero()).then_some(told)),
         causes,
         repeated: false,

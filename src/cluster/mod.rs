@@ -7,19 +7,19 @@
 //! Writes go through to the caches by themselves: the answer of a write is in every watch that holds
 //! the object before the call returns, and the event that is this very write reaches no listener.
 
-mod call;
+mod api_call;
+pub mod conflict_retry;
 pub mod connect;
 mod crds;
 pub mod discovery;
 pub mod error;
 pub mod layer;
-pub mod overtaken;
+mod object_cache;
 pub mod read;
 pub mod request;
 pub mod rules;
 mod schema;
 pub mod transport;
-mod values;
 pub mod watch;
 
 use std::any::Any;
@@ -27,16 +27,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::call::Attempts;
-use self::crds::Crds;
+use self::api_call::RetryPolicy;
+use self::crds::CrdListener;
 pub use self::discovery::ApiKind;
 use self::discovery::Discovery;
 pub use self::error::{Error, ErrorKind};
-use self::rules::Reviews;
+use self::object_cache::ObjectCache;
 pub use self::rules::Rules;
+use self::rules::RulesReviews;
 pub use self::transport::Transport;
-use self::values::Values;
-use self::watch::{Content, Listener, Purpose, Registry, Spec, Watch};
+use self::watch::{Content, Listener, Purpose, Watch, WatchRegistry, WatchSpec};
 use crate::clock::Instant;
 use crate::model::annotations::OWNER_LABEL;
 use crate::model::selector::LabelSelector;
@@ -90,9 +90,9 @@ struct Shared {
     transport: Transport,
     settings: Settings,
     discovery: Arc<Discovery>,
-    watches: Registry,
-    values: Values,
-    reviews: Reviews,
+    watches: WatchRegistry,
+    values: ObjectCache,
+    reviews: RulesReviews,
     /// Held by who asks for a CRD's schema, so that runs that begin together ask once.
     schemas: tokio::sync::Mutex<()>,
 }
@@ -107,17 +107,18 @@ impl Cluster {
     /// A cluster behind a transport: HTTP, or an API server in this process.
     pub fn new(transport: Transport, settings: Settings) -> Self {
         let discovery = Arc::new(Discovery::new(transport.clone(), settings.clone()));
-        let watches = Registry::new(transport.clone(), settings.clone(), Arc::clone(&discovery));
+        let watches =
+            WatchRegistry::new(transport.clone(), settings.clone(), Arc::clone(&discovery));
         let shared = Arc::new(Shared {
             transport: transport.clone(),
-            values: Values::new(settings.value_bytes),
-            reviews: Reviews::default(),
+            values: ObjectCache::new(settings.value_bytes),
+            reviews: RulesReviews::default(),
             schemas: tokio::sync::Mutex::default(),
             settings,
             discovery,
             watches,
         });
-        shared.watches.listen(Arc::new(Crds::new(&shared)));
+        shared.watches.listen(Arc::new(CrdListener::new(&shared)));
         Self {
             shared,
             transport,
@@ -147,7 +148,7 @@ impl Cluster {
     pub fn with_dry_run(&self) -> Self {
         Self {
             dry_run: true,
-            ..self.with_layer(&layer::Plan)
+            ..self.with_layer(&layer::PlanLayer)
         }
     }
 
@@ -201,10 +202,10 @@ impl Cluster {
         if let Some(kind) = self.shared.discovery.known(gvk) {
             return Ok(Some(kind));
         }
-        let kind = self.shared.discovery.kind(gvk, Attempts::Any).await?;
+        let kind = self.shared.discovery.kind(gvk, RetryPolicy::Always).await?;
         if kind.is_none() {
             // From now on the CRDs tell when it appears.
-            crds::watch(&self.shared);
+            crds::start_watch(&self.shared);
         }
         Ok(kind)
     }
@@ -236,12 +237,12 @@ impl Cluster {
 
     /// The server's version, e.g. `v1.36.3`.
     pub async fn k8s_version(&self) -> Result<String, Error> {
-        self.shared.discovery.version(Attempts::Any).await
+        self.shared.discovery.version(RetryPolicy::Always).await
     }
 
     /// Asks the server something simple, once: for those who would not wait for one that is away.
-    pub async fn reach(&self) -> Result<(), Error> {
-        match self.shared.discovery.version(Attempts::One).await {
+    pub async fn ping(&self) -> Result<(), Error> {
+        match self.shared.discovery.version(RetryPolicy::Never).await {
             // It is there.
             Err(error) if error.kind == ErrorKind::Forbidden => Ok(()),
             answer => answer.map(drop),
@@ -259,14 +260,14 @@ impl Cluster {
     }
 
     /// The watch, started if there is none like it.
-    pub fn watch(&self, spec: Spec) -> Arc<Watch> {
+    pub fn watch(&self, spec: WatchSpec) -> Arc<Watch> {
         self.shared.watches.watch(spec)
     }
 
     /// The watch over children of a kind that covers the namespace, started if there is none.
     pub fn children(&self, gvk: &Gvk, namespace: Option<&str>) -> Arc<Watch> {
         let bounded = self.shared.settings.namespaces.is_some();
-        self.watch(Spec {
+        self.watch(WatchSpec {
             gvk: gvk.clone(),
             namespace: namespace.filter(|_| bounded).map(Arc::from),
             labels: LabelSelector::exists(OWNER_LABEL),
@@ -281,7 +282,7 @@ impl Cluster {
     }
 
     /// Ends a watch and drops what it holds, e.g. a reference that no run reads any more.
-    pub fn release(&self, spec: &Spec) {
+    pub fn release(&self, spec: &WatchSpec) {
         self.shared.watches.release(spec);
     }
 

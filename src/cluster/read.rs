@@ -13,7 +13,7 @@ use twox_hash::XxHash3_64;
 
 use super::error::{Error, ErrorKind, Target};
 use super::request::ListQuery;
-use super::watch::{Content, Purpose, Spec, Watch, compare};
+use super::watch::{Content, Purpose, Watch, WatchSpec, compare};
 use super::{ApiKind, Cluster};
 use crate::clock;
 use crate::model::access::{Access, Reach};
@@ -22,11 +22,11 @@ use crate::model::{Gvk, Object, ObjectRef};
 
 /// So many namespaces of one kind are watched one by one; beyond, all of them by one watch: each
 /// watch is a connection.
-const NAMESPACES: usize = 8;
+const MAX_NAMESPACE_WATCHES: usize = 8;
 /// So many stale members of a list are asked for one by one; beyond, the list is.
-const SINGLES: usize = 2;
+const MAX_SINGLE_FETCHES: usize = 2;
 /// A value that was overtaken while it was read is read again, so many times.
-const ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 4;
 
 /// What a read found.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub struct ReadList {
 impl Cluster {
     /// The object, from caches wherever the answer is known.
     pub async fn read(&self, object: &ObjectRef) -> Result<Read, Error> {
-        let kind = self.served(&object.gvk).await?;
+        let kind = self.require_kind(&object.gvk).await?;
         let object = kind.scoped(object);
         self.check_read(&kind, "get", object.namespace.as_deref(), &object.name)?;
         if let Some(object) = self.cached(&object) {
@@ -67,14 +67,14 @@ impl Cluster {
                 subscribed: self.live_reads,
             });
         };
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             if let Some(object) = self.cached(&object) {
                 return Ok(Read {
                     object,
                     subscribed: true,
                 });
             }
-            let value = self.value(&object).await?;
+            let value = self.fetch_value(&object).await?;
             let seen = watch.get(object.namespace.as_deref(), &object.name);
             let overtaken = |value: &Arc<Object>| {
                 seen.is_some_and(|seen| {
@@ -98,7 +98,7 @@ impl Cluster {
 
     /// The objects, from caches wherever the answer is known.
     pub async fn read_list(&self, query: &ListQuery) -> Result<ReadList, Error> {
-        let kind = self.served(&query.gvk).await?;
+        let kind = self.require_kind(&query.gvk).await?;
         let query = &ListQuery {
             namespace: query.namespace.clone().filter(|_| kind.namespaced),
             ..query.clone()
@@ -115,10 +115,10 @@ impl Cluster {
             });
         };
         let Some(members) = members(&watch, query) else {
-            return self.listed(query, watch.version()).await;
+            return self.list_by_version(query, watch.version()).await;
         };
         let version = fingerprint(&members);
-        let objects = self.values_of(query, &members).await?;
+        let objects = self.member_values(query, &members).await?;
         Ok(ReadList {
             objects,
             subscribed: true,
@@ -127,7 +127,7 @@ impl Cluster {
     }
 
     /// A list whose members only the server can tell: asked for when anything of the kind changed.
-    async fn listed(&self, query: &ListQuery, version: u64) -> Result<ReadList, Error> {
+    async fn list_by_version(&self, query: &ListQuery, version: u64) -> Result<ReadList, Error> {
         if let Some(objects) = self.shared.values.list(query, version) {
             return Ok(ReadList {
                 objects,
@@ -145,14 +145,17 @@ impl Cluster {
     }
 
     /// The values of a list's members: kept ones, and what is stale asked for.
-    async fn values_of(
+    async fn member_values(
         &self,
         query: &ListQuery,
         members: &[Arc<Object>],
     ) -> Result<Vec<Arc<Object>>, Error> {
-        let kept: Vec<_> = members.iter().map(|member| self.kept(member)).collect();
+        let kept: Vec<_> = members
+            .iter()
+            .map(|member| self.cached_member(member))
+            .collect();
         let stale = kept.iter().filter(|value| value.is_none()).count();
-        if stale > SINGLES {
+        if stale > MAX_SINGLE_FETCHES {
             let objects = self.list(query).await?;
             for object in &objects {
                 self.shared.values.put(object);
@@ -163,7 +166,7 @@ impl Cluster {
         for (member, value) in members.iter().zip(kept) {
             match value {
                 Some(value) => objects.push(value),
-                None => objects.extend(self.value(&member.object_ref()).await?),
+                None => objects.extend(self.fetch_value(&member.object_ref()).await?),
             }
         }
         Ok(objects)
@@ -178,25 +181,27 @@ impl Cluster {
         let object = kind.scoped(object);
         let (namespace, name) = (object.namespace.as_deref(), &*object.name);
         self.check_read(&kind, "get", namespace, name).ok()?;
-        if let Some(held) = self.held(&object) {
+        if let Some(held) = self.full_object(&object) {
             return Some(Some(held));
         }
-        self.shared.watches.ask(&object.gvk, namespace, |watch| {
-            let spec = watch.spec();
-            let tells_absence = spec.labels.is_empty() && watch.is_complete();
-            if !tells_absence {
-                return None;
-            }
-            match watch.get(namespace, name) {
-                None => Some(None),
-                Some(seen) if spec.content == Content::Metadata => self
-                    .shared
-                    .values
-                    .get(&object, &seen.resource_version)
-                    .map(Some),
-                Some(whole) => Some(Some(whole)),
-            }
-        })
+        self.shared
+            .watches
+            .find_map(&object.gvk, namespace, |watch| {
+                let spec = watch.spec();
+                let tells_absence = spec.labels.is_empty() && watch.is_complete();
+                if !tells_absence {
+                    return None;
+                }
+                match watch.get(namespace, name) {
+                    None => Some(None),
+                    Some(seen) if spec.content == Content::Metadata => self
+                        .shared
+                        .values
+                        .get(&object, &seen.resource_version)
+                        .map(Some),
+                    Some(whole) => Some(Some(whole)),
+                }
+            })
     }
 
     /// Returns whether an object still is as a run read it (resource version, `None` for absent), as far as
@@ -208,19 +213,22 @@ impl Cluster {
         };
         let object = kind.scoped(object);
         let (namespace, name) = (object.namespace.as_deref(), &*object.name);
-        let changed = self.shared.watches.ask(&object.gvk, namespace, |watch| {
-            match (watch.get(namespace, name), resource_version) {
-                (Some(seen), Some(read)) => {
-                    compare(&seen.resource_version, read).is_gt().then_some(())
+        let changed = self
+            .shared
+            .watches
+            .find_map(&object.gvk, namespace, |watch| {
+                match (watch.get(namespace, name), resource_version) {
+                    (Some(seen), Some(read)) => {
+                        compare(&seen.resource_version, read).is_gt().then_some(())
+                    }
+                    (Some(_), None) => Some(()),
+                    (None, Some(_)) => {
+                        let tells_absence = watch.spec().labels.is_empty() && watch.is_complete();
+                        tells_absence.then_some(())
+                    }
+                    (None, None) => None,
                 }
-                (Some(_), None) => Some(()),
-                (None, Some(_)) => {
-                    let tells_absence = watch.spec().labels.is_empty() && watch.is_complete();
-                    tells_absence.then_some(())
-                }
-                (None, None) => None,
-            }
-        });
+            });
         changed.is_none()
     }
 
@@ -228,38 +236,43 @@ impl Cluster {
     pub fn list_version(&self, query: &ListQuery) -> Option<u64> {
         let kind = self.shared.discovery.known(&query.gvk)?;
         let namespace = query.namespace.as_deref().filter(|_| kind.namespaced);
-        let watch = self.shared.watches.ask(&query.gvk, namespace, |watch| {
-            let answers = watch.spec().purpose == Purpose::Reference && watch.is_complete();
-            answers.then(|| Arc::clone(watch))
-        })?;
+        let watch = self
+            .shared
+            .watches
+            .find_map(&query.gvk, namespace, |watch| {
+                let answers = watch.spec().purpose == Purpose::Reference && watch.is_complete();
+                answers.then(|| Arc::clone(watch))
+            })?;
         let members = members(&watch, query);
         Some(members.map_or_else(|| watch.version(), |members| fingerprint(&members)))
     }
 
     /// The object whole, from a watch over CRs or children.
-    fn held(&self, object: &ObjectRef) -> Option<Arc<Object>> {
+    fn full_object(&self, object: &ObjectRef) -> Option<Arc<Object>> {
         let namespace = object.namespace.as_deref();
-        self.shared.watches.ask(&object.gvk, namespace, |watch| {
-            let whole = watch.spec().content == Content::Full;
-            whole.then(|| watch.get(namespace, &object.name)).flatten()
-        })
+        self.shared
+            .watches
+            .find_map(&object.gvk, namespace, |watch| {
+                let whole = watch.spec().content == Content::Full;
+                whole.then(|| watch.get(namespace, &object.name)).flatten()
+            })
     }
 
     /// The value of a member, if a current one is kept.
-    fn kept(&self, member: &Object) -> Option<Arc<Object>> {
+    fn cached_member(&self, member: &Object) -> Option<Arc<Object>> {
         let object = member.object_ref();
         let not_older =
             |held: &Arc<Object>| compare(&held.resource_version, &member.resource_version).is_ge();
-        let held = self.held(&object).filter(not_older);
+        let held = self.full_object(&object).filter(not_older);
         held.or_else(|| self.shared.values.get(&object, &member.resource_version))
     }
 
     /// The object as the server has it, asked for once by all who want it now.
-    async fn value(&self, object: &ObjectRef) -> Result<Option<Arc<Object>>, Error> {
+    async fn fetch_value(&self, object: &ObjectRef) -> Result<Option<Arc<Object>>, Error> {
         let cluster = self.unfenced();
         let wanted = object.clone();
         let ask = move || async move { cluster.get(&wanted).await }.boxed();
-        let value = self.shared.values.share(object, ask).await?;
+        let value = self.shared.values.fetch_once(object, ask).await?;
         if let Some(value) = &value {
             self.shared.values.put(value);
         }
@@ -292,7 +305,7 @@ impl Cluster {
     /// One watch per namespace; from some number on, one for all if that is allowed.
     fn reference_watch(&self, gvk: &Gvk, namespace: Option<&str>) -> Arc<Watch> {
         let watches = &self.shared.watches;
-        let of = |namespace: Option<&str>| Spec {
+        let of = |namespace: Option<&str>| WatchSpec {
             gvk: gvk.clone(),
             namespace: namespace.map(Arc::from),
             labels: LabelSelector::default(),
@@ -312,7 +325,7 @@ impl Cluster {
         }
         let single = watches.watch(of(Some(namespace)));
         let may_watch_all = self.shared.settings.namespaces.is_none();
-        if may_watch_all && watches.references(gvk).len() > NAMESPACES {
+        if may_watch_all && watches.reference_watches(gvk).len() > MAX_NAMESPACE_WATCHES {
             watches.watch(all);
         }
         single
@@ -324,7 +337,7 @@ impl Cluster {
         if self.fences.is_empty() {
             return Ok(());
         }
-        let kind = self.served(&object.gvk).await?;
+        let kind = self.require_kind(&object.gvk).await?;
         self.check_read(&kind, verb, object.namespace.as_deref(), &object.name)
     }
 

@@ -38,16 +38,16 @@ struct Rule {
 
 impl Rules {
     /// Returns whether all objects of a kind can be done this to: the kind serves the verb, and a rule has it.
-    pub fn allow(&self, kind: &ApiKind, verb: &str) -> bool {
+    pub fn allows(&self, kind: &ApiKind, verb: &str) -> bool {
         kind.can(verb)
             && self
                 .resource_rules
                 .iter()
-                .any(|rule| rule.allows(kind, verb))
+                .any(|rule| rule.permits(kind, verb))
     }
 
     /// Returns whether a rule names the kind, and does not only cover it along with everything else.
-    pub fn name(&self, kind: &ApiKind) -> bool {
+    pub fn names(&self, kind: &ApiKind) -> bool {
         let names = |rule: &Rule| rule.resources.iter().any(|one| **one == *kind.plural);
         self.resource_rules
             .iter()
@@ -56,7 +56,7 @@ impl Rules {
 }
 
 impl Rule {
-    fn allows(&self, kind: &ApiKind, verb: &str) -> bool {
+    fn permits(&self, kind: &ApiKind, verb: &str) -> bool {
         self.resource_names.is_empty()
             && has(&self.verbs, verb)
             && has(&self.api_groups, &kind.gvk.group)
@@ -70,7 +70,7 @@ fn has(list: &[String], wanted: &str) -> bool {
 
 /// Reviews of the last minute, by namespace.
 #[derive(Default)]
-pub(super) struct Reviews(Mutex<HashMap<Option<Arc<str>>, Review>>);
+pub(super) struct RulesReviews(Mutex<HashMap<Option<Arc<str>>, Review>>);
 
 /// When it was asked for, and what was answered.
 type Review = (Instant, Arc<Rules>);
@@ -135,13 +135,13 @@ mod tests {
         let both = |kind: &ApiKind| {
             ["list", "delete"]
                 .iter()
-                .all(|verb| rules.allow(kind, verb))
+                .all(|verb| rules.allows(kind, verb))
         };
         assert!(both(&kind("apps", "deployments")));
         assert!(!both(&kind("apps", "daemonsets")));
         assert!(!both(&kind("", "configmaps")));
         assert!(
-            !rules.allow(&kind("apps", "deployments"), "patch"),
+            !rules.allows(&kind("apps", "deployments"), "patch"),
             "not served"
         );
     }
@@ -152,8 +152,8 @@ mod tests {
             {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
             {"verbs": ["list"], "apiGroups": ["apps"], "resources": ["deployments"]},
         ]));
-        assert!(rules.name(&kind("apps", "deployments")));
-        assert!(!rules.name(&kind("", "deployments")));
-        assert!(!rules.name(&kind("", "secrets")));
+        assert!(rules.names(&kind("apps", "deployments")));
+        assert!(!rules.names(&kind("", "deployments")));
+        assert!(!rules.names(&kind("", "secrets")));
     }
 }

@@ -10,7 +10,7 @@ use super::{Cluster, crds};
 use crate::model::{Gvk, ObjectRef};
 
 /// Fields of a status; `None` where all are kept, or nobody can tell.
-pub(super) type Fields = Option<Arc<BTreeSet<String>>>;
+pub(super) type StatusFields = Option<Arc<BTreeSet<String>>>;
 
 impl Cluster {
     /// Returns whether the status of a kind has a field of this name, as far as its CRD tells; yes where there is
@@ -18,18 +18,18 @@ impl Cluster {
     pub async fn has_status_field(&self, gvk: &Gvk, field: &str) -> bool {
         let fields = match self.shared.discovery.status_fields(gvk) {
             Some(fields) => fields,
-            None => self.asked_fields(gvk).await,
+            None => self.fetch_fields_once(gvk).await,
         };
         fields.is_none_or(|fields| fields.contains(field))
     }
 
-    async fn asked_fields(&self, gvk: &Gvk) -> Fields {
+    async fn fetch_fields_once(&self, gvk: &Gvk) -> StatusFields {
         let discovery = &self.shared.discovery;
         let _turn = self.shared.schemas.lock().await;
         if let Some(fields) = discovery.status_fields(gvk) {
             return fields;
         }
-        let asked = self.ask_for_fields(gvk).await;
+        let asked = self.fetch_fields(gvk).await;
         discovery.set_status_fields(gvk, asked.clone());
         asked
     }
@@ -46,10 +46,10 @@ impl Cluster {
                 .is_some_and(|fields| fields.contains(field))
     }
 
-    async fn ask_for_fields(&self, gvk: &Gvk) -> Fields {
+    async fn fetch_fields(&self, gvk: &Gvk) -> StatusFields {
         let kind = self.kind(gvk).await.ok().flatten()?;
         let name = format!("{}.{}", kind.plural, gvk.group);
-        let crd = ObjectRef::new(crds::crd(), None, &name);
+        let crd = ObjectRef::new(crds::crd_gvk(), None, &name);
         let crd = self.unfenced().get(&crd).await.ok().flatten()?;
         fields(&crd.value(), &gvk.version).map(Arc::new)
     }

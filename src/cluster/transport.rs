@@ -14,17 +14,17 @@ use tower::util::{BoxCloneSyncService, option_layer};
 use tower::{BoxError, Layer, ServiceExt};
 
 /// The body of an answer, whoever gave it.
-pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
+pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// Requests in, answers out. Cheap to clone.
-pub type Transport = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, BoxError>;
+pub type Transport = BoxCloneSyncService<Request<Body>, Response<ResponseBody>, BoxError>;
 
 /// A connection that nobody needs is closed before what lies between forgets it.
 const IDLE: Duration = Duration::from_secs(90);
 
 /// What can be a [`Transport`].
 pub trait Service:
-    tower::Service<Request<Body>, Response = Response<AnswerBody>, Error = BoxError, Future: Send>
+    tower::Service<Request<Body>, Response = Response<ResponseBody>, Error = BoxError, Future: Send>
     + Clone
     + Send
     + Sync
@@ -35,7 +35,7 @@ pub trait Service:
 impl<S> Service for S where
     S: tower::Service<
             Request<Body>,
-            Response = Response<AnswerBody>,
+            Response = Response<ResponseBody>,
             Error = BoxError,
             Future: Send,
         > + Clone
@@ -51,7 +51,7 @@ pub fn boxed(service: impl Service) -> Transport {
 }
 
 /// The body of an answer, its type forgotten.
-pub fn answer<B>(body: B) -> AnswerBody
+pub fn body<B>(body: B) -> ResponseBody
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
@@ -64,7 +64,7 @@ pub fn from_client(client: kube::Client) -> Transport {
         let client = client.clone();
         async move {
             let answered = client.send(request).await?;
-            Ok(answered.map(answer))
+            Ok(answered.map(body))
         }
     }))
 }
@@ -92,7 +92,7 @@ pub(super) fn over_http(
         .build(connector);
     let service = connections
         .map_err(BoxError::from)
-        .map_response(|response| response.map(answer));
+        .map_response(|response| response.map(body));
     let service = config.extra_headers_layer()?.layer(service);
     let service = option_layer(config.auth_layer()?).layer(service);
     Ok(boxed(config.base_uri_layer().layer(service)))

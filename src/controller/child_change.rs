@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::cluster::watch::Change;
+use crate::cluster::watch::ObjectChange;
 use crate::model::Object;
 use crate::model::object::Managed;
 
 type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
 /// Returns whether the change may matter to the CR.
-pub(super) fn matters(change: &Change) -> bool {
+pub(super) fn is_relevant(change: &ObjectChange) -> bool {
     match (&change.old, &change.new) {
         (Some(old), Some(new)) => old.uid != new.uid || differs(old, new).unwrap_or(true),
         // It came by another hand, or it went.
@@ -87,12 +87,12 @@ mod tests {
 
     use crate::model::Gvk;
 
-    fn mk_change(old: &Value, new: &Value) -> Change {
+    fn mk_change(old: &Value, new: &Value) -> ObjectChange {
         let object = |value| {
             let gvk = Gvk::new("", "v1", "ConfigMap");
             Some(Arc::new(Object::from_value(&gvk, value).unwrap()))
         };
-        Change {
+        ObjectChange {
             old: object(old),
             new: object(new),
         }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn matters_to(more: &Value) -> bool {
-        matters(&mk_change(&mk_child(&json!({})), &mk_child(more)))
+        is_relevant(&mk_change(&mk_child(&json!({})), &mk_child(more)))
     }
 
     #[test]
@@ -138,11 +138,11 @@ mod tests {
     #[test]
     fn a_child_that_comes_or_goes_matters() {
         let whole = mk_change(&mk_child(&json!({})), &mk_child(&json!({})));
-        assert!(matters(&Change {
+        assert!(is_relevant(&ObjectChange {
             old: None,
             ..whole.clone()
         }));
-        assert!(matters(&Change { new: None, ..whole }));
+        assert!(is_relevant(&ObjectChange { new: None, ..whole }));
     }
 
     #[test]

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::cluster::watch::{Purpose, Spec, State};
+use crate::cluster::watch::{Purpose, WatchSpec, WatchState};
 use crate::cluster::{Cluster, watch};
-use crate::telemetry::metrics::WatchState;
+use crate::telemetry::metrics;
 use crate::telemetry::readiness::{self, Part};
 use crate::telemetry::{Metrics, Readiness, Watchdog};
 
 /// The parts that the watches are.
-pub(super) struct Health {
+pub(super) struct WatchHealth {
     readiness: Readiness,
-    parts: Mutex<HashMap<Spec, Part>>,
+    parts: Mutex<HashMap<WatchSpec, Part>>,
 }
 
-impl Health {
+impl WatchHealth {
     pub(super) fn new(readiness: Readiness) -> Self {
         Self {
             readiness,
@@ -26,42 +26,42 @@ impl Health {
     }
 
     /// A watch is in this state.
-    pub(super) fn watch(&self, spec: &Spec, state: &State) {
+    pub(super) fn set_state(&self, spec: &WatchSpec, state: &WatchState) {
         let mut parts = self.parts.lock();
         let part = parts
             .entry(spec.clone())
-            .or_insert_with(|| self.readiness.part(&name(spec)));
-        part.set(meaning(spec.purpose, state));
+            .or_insert_with(|| self.readiness.part(&watch_name(spec)));
+        part.set(readiness_of(spec.purpose, state));
     }
 
     /// A watch has ended on purpose.
-    pub(super) fn ended(&self, spec: &Spec) {
+    pub(super) fn remove(&self, spec: &WatchSpec) {
         self.parts.lock().remove(spec);
     }
 }
 
 /// What a watch's state means for the whole: without its CRs, or the children that it repairs, the
 /// operator cannot do its work; without something that a role reads, that role's runs say so.
-fn meaning(purpose: Purpose, state: &State) -> readiness::State {
+fn readiness_of(purpose: Purpose, state: &WatchState) -> readiness::State {
     let blocks = purpose != Purpose::Reference;
     match state {
-        State::Synced => readiness::State::Ready,
-        State::KindAbsent => readiness::State::Noted("the kind is not installed".to_owned()),
-        State::Starting if purpose == Purpose::Primary => {
+        WatchState::Synced => readiness::State::Ready,
+        WatchState::KindAbsent => readiness::State::Noted("the kind is not installed".to_owned()),
+        WatchState::Starting if purpose == Purpose::Primary => {
             readiness::State::NotReady("not synced yet".to_owned())
         }
-        State::Starting => readiness::State::Noted("not synced yet".to_owned()),
-        State::Forbidden(error) | State::Failing { error, .. } if blocks => {
+        WatchState::Starting => readiness::State::Noted("not synced yet".to_owned()),
+        WatchState::Forbidden(error) | WatchState::Failing { error, .. } if blocks => {
             readiness::State::NotReady(error.to_string())
         }
-        State::Forbidden(error) | State::Failing { error, .. } => {
+        WatchState::Forbidden(error) | WatchState::Failing { error, .. } => {
             readiness::State::Noted(error.to_string())
         }
     }
 }
 
-fn name(spec: &Spec) -> String {
-    let purpose = purpose(spec.purpose);
+fn watch_name(spec: &WatchSpec) -> String {
+    let purpose = purpose_label(spec.purpose);
     let kind = spec.gvk.kind_group();
     match &spec.namespace {
         Some(namespace) => format!("{purpose} watch of {kind} in {namespace}"),
@@ -69,7 +69,7 @@ fn name(spec: &Spec) -> String {
     }
 }
 
-fn purpose(purpose: Purpose) -> &'static str {
+fn purpose_label(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Primary => "primary",
         Purpose::Children => "children",
@@ -77,18 +77,18 @@ fn purpose(purpose: Purpose) -> &'static str {
     }
 }
 
-fn state(state: &State) -> &'static str {
+fn state_label(state: &WatchState) -> &'static str {
     match state {
-        State::Starting => "starting",
-        State::Synced => "synced",
-        State::Forbidden(_) => "forbidden",
-        State::KindAbsent => "absent",
-        State::Failing { .. } => "failing",
+        WatchState::Starting => "starting",
+        WatchState::Synced => "synced",
+        WatchState::Forbidden(_) => "forbidden",
+        WatchState::KindAbsent => "absent",
+        WatchState::Failing { .. } => "failing",
     }
 }
 
 /// Has the metrics and the watchdog look at a cluster's watches and caches.
-pub(super) fn observe(cluster: &Cluster, metrics: &Metrics, watchdog: &Watchdog) {
+pub(super) fn register_probes(cluster: &Cluster, metrics: &Metrics, watchdog: &Watchdog) {
     let of = cluster.clone();
     metrics.before_scrape(move |metrics| {
         let watches = of.watches();
@@ -97,10 +97,10 @@ pub(super) fn observe(cluster: &Cluster, metrics: &Metrics, watchdog: &Watchdog)
             *objects.entry(watch.spec().gvk.kind_group()).or_default() += watch.len();
         }
         metrics.cached(objects, of.cached_bytes());
-        metrics.watch_states(watches.iter().map(|watch| WatchState {
+        metrics.watch_states(watches.iter().map(|watch| metrics::WatchState {
             kind: watch.spec().gvk.kind_group().into(),
-            purpose: purpose(watch.spec().purpose),
-            state: state(&watch.state()),
+            purpose: purpose_label(watch.spec().purpose),
+            state: state_label(&watch.state()),
         }));
     });
     let of = cluster.clone();
@@ -110,7 +110,7 @@ pub(super) fn observe(cluster: &Cluster, metrics: &Metrics, watchdog: &Watchdog)
             .iter()
             .filter(|watch| watch.idle() > watch.silence_bound());
         stuck
-            .map(|watch: &Arc<watch::Watch>| name(watch.spec()).into())
+            .map(|watch: &Arc<watch::Watch>| watch_name(watch.spec()).into())
             .collect()
     });
 }
@@ -122,8 +122,8 @@ mod tests {
     use crate::model::Gvk;
     use crate::model::selector::LabelSelector;
 
-    fn mk_spec(purpose: Purpose) -> Spec {
-        Spec {
+    fn mk_spec(purpose: Purpose) -> WatchSpec {
+        WatchSpec {
             gvk: Gvk::new("g", "v1", "K"),
             namespace: Some("ns".into()),
             labels: LabelSelector::default(),
@@ -135,11 +135,11 @@ mod tests {
     #[test]
     fn an_absent_kind_is_named_and_does_not_block() {
         let readiness = Readiness::default();
-        let health = Health::new(readiness.clone());
+        let health = WatchHealth::new(readiness.clone());
         let spec = mk_spec(Purpose::Primary);
-        health.watch(&spec, &State::Starting);
+        health.set_state(&spec, &WatchState::Starting);
         assert!(!readiness.is_ready());
-        health.watch(&spec, &State::KindAbsent);
+        health.set_state(&spec, &WatchState::KindAbsent);
         assert!(readiness.is_ready());
         let (name, state) = readiness.parts().remove(0);
         assert_eq!(&*name, "primary watch of K.g in ns");
@@ -147,15 +147,15 @@ mod tests {
             state,
             readiness::State::Noted("the kind is not installed".to_owned())
         );
-        health.ended(&spec);
+        health.remove(&spec);
         assert!(readiness.parts().is_empty());
     }
 
     #[test]
     fn a_watch_that_starts_in_a_run_does_not_block() {
         let readiness = Readiness::default();
-        let health = Health::new(readiness.clone());
-        health.watch(&mk_spec(Purpose::Children), &State::Starting);
+        let health = WatchHealth::new(readiness.clone());
+        health.set_state(&mk_spec(Purpose::Children), &WatchState::Starting);
         assert!(readiness.is_ready());
     }
 }

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::change_predicate::TriggerState;
 use super::loop_detector::Detector;
 use super::queue::Key;
-use super::seen::Seen;
 use crate::cluster::request::ListQuery;
-use crate::cluster::watch::Change;
+use crate::cluster::watch::ObjectChange;
 use crate::model::{Gvk, Object, ObjectRef, Reason};
 use crate::reconcile::{History, Report, Subscription};
 
@@ -27,36 +27,36 @@ pub(super) struct Index {
 #[derive(Debug)]
 pub(super) struct Entry {
     uid: Box<str>,
-    seen: Seen,
+    state: TriggerState,
     /// Digest of our part of its status, once a run has left one.
     status: Option<u64>,
     history: Arc<History>,
     reads: Box<[Subscription]>,
     waits: Box<[ObjectRef]>,
     /// Only while there are recent writes: a steady CR has none.
-    pub(super) fight: Option<Box<Fight>>,
+    pub(super) conflict: Option<Box<ConflictTracker>>,
 }
 
 /// What may become a fight over a child.
 #[derive(Debug, Default)]
-pub(super) struct Fight {
+pub(super) struct ConflictTracker {
     pub(super) detector: Detector,
     /// What we lost last.
-    pub(super) loss: Option<Loss>,
+    pub(super) loss: Option<LostField>,
 }
 
 /// A field of a child that another manager took.
 #[derive(Clone, Debug)]
-pub(super) struct Loss {
+pub(super) struct LostField {
     pub(super) child: ObjectRef,
     pub(super) field: String,
     /// The other managers of the child at that time, once looked up.
-    pub(super) rivals: Vec<String>,
+    pub(super) managers: Vec<String>,
 }
 
 /// What a version of a CR means for the queue.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum ObservedChange {
     /// It was not known.
     New,
     /// Another object had its name.
@@ -66,7 +66,7 @@ pub(super) enum News {
     /// It has a new generation.
     Generation,
     /// Nothing that counts changed.
-    Nothing,
+    Unchanged,
 }
 
 impl Index {
@@ -75,40 +75,42 @@ impl Index {
         &mut self,
         key: &Key,
         object: &Object,
-        seen: Seen,
+        state: TriggerState,
         digest: impl FnOnce() -> u64,
-    ) -> News {
+    ) -> ObservedChange {
         let Some(entry) = self.entries.get_mut(key) else {
-            self.insert(key, object, seen);
-            return News::New;
+            self.insert(key, object, state);
+            return ObservedChange::New;
         };
         if entry.uid != object.uid {
             self.remove(key);
-            self.insert(key, object, seen);
-            return News::Replaced;
+            self.insert(key, object, state);
+            return ObservedChange::Replaced;
         }
-        let old = std::mem::replace(&mut entry.seen, seen);
-        match old.reason(&seen) {
-            Some(Reason::Changed) if old.is_other_generation(&seen) => return News::Generation,
-            Some(reason) => return News::Changed(reason),
+        let old = std::mem::replace(&mut entry.state, state);
+        match old.reason(&state) {
+            Some(Reason::Changed) if old.is_other_generation(&state) => {
+                return ObservedChange::Generation;
+            }
+            Some(reason) => return ObservedChange::Changed(reason),
             None => {}
         }
         match entry.status {
-            Some(status) if digest() != status => News::Changed(Reason::Child),
-            _ => News::Nothing,
+            Some(status) if digest() != status => ObservedChange::Changed(Reason::Child),
+            _ => ObservedChange::Unchanged,
         }
     }
 
-    fn insert(&mut self, key: &Key, object: &Object, seen: Seen) {
+    fn insert(&mut self, key: &Key, object: &Object, state: TriggerState) {
         self.owners.insert(object.uid.clone(), key.clone());
         let entry = Entry {
             uid: object.uid.clone(),
-            seen,
+            state,
             status: None,
             history: Arc::default(),
             reads: Box::default(),
             waits: Box::default(),
-            fight: None,
+            conflict: None,
         };
         self.entries.insert(key.clone(), entry);
     }
@@ -122,9 +124,9 @@ impl Index {
     }
 
     /// A run of a version begins; what the last one left.
-    pub(super) fn start(&mut self, key: &Key, seen: Seen) -> Option<Arc<History>> {
+    pub(super) fn start(&mut self, key: &Key, state: TriggerState) -> Option<Arc<History>> {
         let entry = self.entries.get_mut(key)?;
-        entry.seen = seen;
+        entry.state = state;
         Some(Arc::clone(&entry.history))
     }
 
@@ -172,7 +174,7 @@ impl Index {
     }
 
     /// CRs whose last run read what changed.
-    pub(super) fn readers(&self, object: &ObjectRef, change: &Change) -> Vec<Key> {
+    pub(super) fn readers(&self, object: &ObjectRef, change: &ObjectChange) -> Vec<Key> {
         let mut keys = self.readers.get(object).cloned().unwrap_or_default();
         let queries = self.list_readers.get(&object.gvk).into_iter().flatten();
         let matching = queries.filter(|(query, _)| {
@@ -284,14 +286,19 @@ mod tests {
         }
     }
 
-    fn observe(index: &mut Index, cr: &Object, digest: u64) -> News {
-        index.observe(&mk_key(&cr.name), cr, Seen::of(cr, false), || digest)
+    fn observe(index: &mut Index, cr: &Object, digest: u64) -> ObservedChange {
+        index.observe(&mk_key(&cr.name), cr, TriggerState::new(cr, false), || {
+            digest
+        })
     }
 
     fn mk_index(names: &[&str]) -> Index {
         let mut index = Index::default();
         for name in names {
-            assert_eq!(observe(&mut index, &mk_cr(name, name, 1), 0), News::New);
+            assert_eq!(
+                observe(&mut index, &mk_cr(name, name, 1), 0),
+                ObservedChange::New
+            );
         }
         index
     }
@@ -319,7 +326,7 @@ mod tests {
     }
 
     fn readers(index: &Index, old: Option<&Arc<Object>>, new: Option<&Arc<Object>>) -> Vec<String> {
-        let change = Change {
+        let change = ObjectChange {
             old: old.cloned(),
             new: new.cloned(),
         };
@@ -331,14 +338,17 @@ mod tests {
     #[test]
     fn a_version_is_new_changed_or_another_object() {
         let mut index = mk_index(&["a"]);
-        assert_eq!(observe(&mut index, &mk_cr("a", "a", 1), 0), News::Nothing);
+        assert_eq!(
+            observe(&mut index, &mk_cr("a", "a", 1), 0),
+            ObservedChange::Unchanged
+        );
         assert_eq!(
             observe(&mut index, &mk_cr("a", "a", 2), 0),
-            News::Generation
+            ObservedChange::Generation
         );
         assert_eq!(
             observe(&mut index, &mk_cr("a", "other", 2), 0),
-            News::Replaced
+            ObservedChange::Replaced
         );
         assert!(index.owner("a").is_none(), "the former object owns nothing");
         assert_eq!(index.owner("other"), Some(&mk_key("a")));
@@ -348,10 +358,13 @@ mod tests {
     fn a_status_is_drift_once_a_run_has_left_one() {
         let mut index = mk_index(&["a"]);
         let cr = mk_cr("a", "a", 1);
-        assert_eq!(observe(&mut index, &cr, 1), News::Nothing);
+        assert_eq!(observe(&mut index, &cr, 1), ObservedChange::Unchanged);
         reads(&mut index, "a", Vec::new());
-        assert_eq!(observe(&mut index, &cr, 7), News::Nothing);
-        assert_eq!(observe(&mut index, &cr, 8), News::Changed(Reason::Child));
+        assert_eq!(observe(&mut index, &cr, 7), ObservedChange::Unchanged);
+        assert_eq!(
+            observe(&mut index, &cr, 8),
+            ObservedChange::Changed(Reason::Child)
+        );
     }
 
     #[test]

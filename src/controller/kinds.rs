@@ -13,7 +13,7 @@ use crate::telemetry::metrics;
 use crate::watches::Watch;
 
 /// One kind.
-pub(super) struct Served {
+pub(super) struct ServedKind {
     pub(super) id: KindId,
     pub(super) watch: Arc<Watch>,
     pub(super) roles: Arc<Roles>,
@@ -22,7 +22,7 @@ pub(super) struct Served {
     caches: RwLock<Vec<Arc<watch::Watch>>>,
 }
 
-impl Served {
+impl ServedKind {
     pub(super) fn new(
         id: KindId,
         watch: Arc<Watch>,
@@ -70,7 +70,7 @@ impl Served {
     /// Returns whether all its caches are complete.
     pub(super) fn is_synced(&self) -> bool {
         let caches = self.caches.read();
-        let synced = |cache: &Arc<watch::Watch>| matches!(cache.state(), watch::State::Synced);
+        let synced = |cache: &Arc<watch::Watch>| matches!(cache.state(), watch::WatchState::Synced);
         !caches.is_empty() && caches.iter().all(synced)
     }
 
@@ -91,7 +91,7 @@ impl Served {
     }
 
     /// Returns whether a change of a child triggers.
-    pub(super) fn follows(&self, child: &Object) -> bool {
+    pub(super) fn watches_child(&self, child: &Object) -> bool {
         let watch = &self.watch;
         watch.watch_dependents
             && (watch.watch_cluster_scoped || child.namespace.is_some())
@@ -101,28 +101,28 @@ impl Served {
 
 /// All kinds.
 #[derive(Default)]
-pub(super) struct Kinds(RwLock<Tables>);
+pub(super) struct ServedKinds(RwLock<Tables>);
 
 #[derive(Default)]
 struct Tables {
-    by_gvk: HashMap<Gvk, Arc<Served>>,
-    by_id: HashMap<KindId, Arc<Served>>,
+    by_gvk: HashMap<Gvk, Arc<ServedKind>>,
+    by_id: HashMap<KindId, Arc<ServedKind>>,
 }
 
-impl Kinds {
-    pub(super) fn of(&self, gvk: &Gvk) -> Option<Arc<Served>> {
+impl ServedKinds {
+    pub(super) fn by_gvk(&self, gvk: &Gvk) -> Option<Arc<ServedKind>> {
         self.0.read().by_gvk.get(gvk).cloned()
     }
 
-    pub(super) fn get(&self, id: KindId) -> Option<Arc<Served>> {
+    pub(super) fn by_id(&self, id: KindId) -> Option<Arc<ServedKind>> {
         self.0.read().by_id.get(&id).cloned()
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<Served>> {
+    pub(super) fn all(&self) -> Vec<Arc<ServedKind>> {
         self.0.read().by_id.values().cloned().collect()
     }
 
-    pub(super) fn put(&self, served: Arc<Served>) {
+    pub(super) fn put(&self, served: Arc<ServedKind>) {
         let mut tables = self.0.write();
         tables
             .by_gvk
@@ -130,7 +130,7 @@ impl Kinds {
         tables.by_id.insert(served.id, served);
     }
 
-    pub(super) fn remove(&self, gvk: &Gvk) -> Option<Arc<Served>> {
+    pub(super) fn remove(&self, gvk: &Gvk) -> Option<Arc<ServedKind>> {
         let mut tables = self.0.write();
         let served = tables.by_gvk.remove(gvk)?;
         tables.by_id.remove(&served.id)

@@ -13,16 +13,16 @@
 //! The controller knows no lease: whoever leads calls [`Controller::run`]. Until then the caches fill and
 //! the queue grows, which is what makes a standby warm.
 
+mod change_predicate;
 mod child_change;
-mod fights;
+mod conflicts;
 mod health;
 mod index;
 mod kinds;
 mod loop_detector;
 mod period;
 pub mod queue;
-mod reclaim;
-mod seen;
+mod release_unserved;
 mod serve;
 mod triggers;
 mod worker;
@@ -36,13 +36,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use self::health::Health;
+use self::health::WatchHealth;
 use self::index::Index;
-use self::kinds::Kinds;
+use self::kinds::ServedKinds;
 use self::queue::{Key, Queue};
 use self::triggers::Triggers;
 use crate::backoff::Backoff;
-use crate::cluster::watch::Spec;
+use crate::cluster::watch::WatchSpec;
 use crate::model::Reason;
 use crate::model::owner::field_manager;
 use crate::reconcile::{self, Report};
@@ -65,11 +65,11 @@ pub struct Settings {
     /// How often one CR runs at most.
     pub run_rate: RunRate,
     /// When writes are a fight.
-    pub fights: LoopLimits,
+    pub conflicts: LoopLimits,
 }
 
 /// Is told of runs.
-pub trait Observer: Send + Sync {
+pub trait RunObserver: Send + Sync {
     /// A run has ended.
     fn ran(&self, reason: Reason, report: &Report);
 
@@ -87,7 +87,7 @@ pub struct Telemetry {
     /// One beat per run.
     pub watchdog: Watchdog,
     /// Told of every run.
-    pub observer: Option<Arc<dyn Observer>>,
+    pub observer: Option<Arc<dyn RunObserver>>,
 }
 
 /// The controller of a process. Clones share it.
@@ -98,16 +98,16 @@ struct Shared {
     context: reconcile::Context,
     settings: Settings,
     queue: Queue,
-    kinds: Kinds,
+    kinds: ServedKinds,
     index: Mutex<Index>,
-    health: Health,
+    health: WatchHealth,
     /// Watches whose first list is whole.
-    listed: Mutex<HashSet<Spec>>,
+    listed: Mutex<HashSet<WatchSpec>>,
     metrics: Metrics,
     watchdog: Watchdog,
-    observer: Option<Arc<dyn Observer>>,
+    observer: Option<Arc<dyn RunObserver>>,
     /// Work beside the runs: finalizers of CRs that are no longer ours.
-    chores: Mutex<JoinSet<()>>,
+    background_tasks: Mutex<JoinSet<()>>,
 }
 
 impl Controller {
@@ -119,20 +119,20 @@ impl Controller {
             watchdog,
             observer,
         } = telemetry;
-        health::observe(&context.cluster, &metrics, &watchdog);
+        health::register_probes(&context.cluster, &metrics, &watchdog);
         let queue = Queue::new(settings.total, settings.backoff, settings.run_rate);
         let progress = queue.clone();
         metrics.before_scrape(move |_| progress.report_progress());
         let shared = Arc::new(Shared {
             queue,
-            kinds: Kinds::default(),
+            kinds: ServedKinds::default(),
             index: Mutex::default(),
-            health: Health::new(readiness),
+            health: WatchHealth::new(readiness),
             listed: Mutex::default(),
             metrics,
             watchdog,
             observer,
-            chores: Mutex::default(),
+            background_tasks: Mutex::default(),
             settings,
             context,
         });
@@ -144,8 +144,8 @@ impl Controller {
     /// Makes the runs that come up until `shutdown`, then waits for those that are on their way; what is
     /// left after `drain` is cancelled.
     pub async fn run(&self, shutdown: CancellationToken, drain: Duration) {
-        let lost = Arc::clone(&self.0).reclaim().in_current_span();
-        self.0.chores.lock().spawn(lost);
+        let lost = Arc::clone(&self.0).release_unserved().in_current_span();
+        self.0.background_tasks.lock().spawn(lost);
         let mut runs = JoinSet::new();
         loop {
             tokio::select! {
@@ -153,7 +153,7 @@ impl Controller {
                 () = shutdown.cancelled() => break,
                 Some(ended) = runs.join_next() => report_panic(ended),
                 slot = self.0.queue.next() => {
-                    runs.spawn(Arc::clone(&self.0).work(slot).in_current_span());
+                    runs.spawn(Arc::clone(&self.0).execute(slot).in_current_span());
                 }
             }
         }
@@ -200,7 +200,7 @@ impl Shared {
     fn forget(&self, key: &Key) {
         self.queue.forget(key);
         self.index.lock().remove(key);
-        if let Some(served) = self.kinds.get(key.kind) {
+        if let Some(served) = self.kinds.by_id(key.kind) {
             let manager = field_manager(&served.object_ref(key));
             self.context.apply_cache.forget(&manager);
         }

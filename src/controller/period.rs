@@ -4,23 +4,23 @@ use std::time::Duration;
 
 use rand::RngExt;
 
-use super::seen::period_keys;
+use super::change_predicate::period_keys;
 use crate::model::{Object, duration};
 use crate::watches::Watch;
 
 /// An annotation that is no duration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct BadAnnotation {
+pub(super) struct InvalidAnnotation {
     pub(super) key: &'static str,
     pub(super) value: String,
 }
 
 /// The period of a CR: its annotation, else its watch's, else the operator's; zero is never.
-pub(super) fn of(
+pub(super) fn effective_period(
     cr: &Object,
     watch: &Watch,
     default: Duration,
-) -> (Option<Duration>, Option<BadAnnotation>) {
+) -> (Option<Duration>, Option<InvalidAnnotation>) {
     let annotations = cr.details().annotations;
     let annotation = period_keys().find_map(|key| Some((key, annotations.get(key)?)));
     let (annotated, bad) = match annotation {
@@ -29,7 +29,7 @@ pub(super) fn of(
             Ok(period) => (Some(period), None),
             Err(_) => (
                 None,
-                Some(BadAnnotation {
+                Some(InvalidAnnotation {
                     key,
                     value: value.clone(),
                 }),
@@ -44,7 +44,7 @@ pub(super) fn of(
 const SPREAD_FROM: Duration = Duration::from_mins(5);
 
 /// Brings a long period forward by up to a tenth.
-pub(super) fn spread(period: Duration) -> Duration {
+pub(super) fn shorten_randomly(period: Duration) -> Duration {
     if period < SPREAD_FROM {
         return period;
     }
@@ -75,7 +75,7 @@ mod tests {
     fn seconds(annotations: &serde_json::Value, watch: &str) -> Option<u64> {
         let cr = json!({"metadata": {"name": "a", "annotations": annotations}});
         let cr = Object::from_value(&Gvk::new("g", "v1", "K"), &cr).unwrap();
-        of(&cr, &mk_watch(watch), DEFAULT)
+        effective_period(&cr, &mk_watch(watch), DEFAULT)
             .0
             .map(|period| period.as_secs())
     }
@@ -109,9 +109,9 @@ mod tests {
     fn an_annotation_that_is_no_duration_is_told_and_ignored() {
         let cr = json!({"metadata": {"name": "a", "annotations": {RECONCILE_PERIOD: "soon"}}});
         let cr = Object::from_value(&Gvk::new("g", "v1", "K"), &cr).unwrap();
-        let (period, bad) = of(&cr, &mk_watch("  reconcilePeriod: 1m\n"), DEFAULT);
+        let (period, bad) = effective_period(&cr, &mk_watch("  reconcilePeriod: 1m\n"), DEFAULT);
         assert_eq!(period, Some(Duration::from_mins(1)));
-        let expected = BadAnnotation {
+        let expected = InvalidAnnotation {
             key: RECONCILE_PERIOD,
             value: "soon".to_owned(),
         };
@@ -120,8 +120,11 @@ mod tests {
 
     #[test]
     fn short_periods_are_kept_to_the_letter() {
-        assert_eq!(spread(Duration::from_secs(10)), Duration::from_secs(10));
-        let spread = spread(DEFAULT);
+        assert_eq!(
+            shorten_randomly(Duration::from_secs(10)),
+            Duration::from_secs(10)
+        );
+        let spread = shorten_randomly(DEFAULT);
         assert!(spread <= DEFAULT && spread >= DEFAULT.mul_f64(0.89));
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tracing::Instrument;
 
-use super::kinds::Served;
+use super::kinds::ServedKind;
 use super::{Controller, Shared};
-use crate::cluster::watch::{Content, Purpose, Spec};
+use crate::cluster::watch::{Content, Purpose, WatchSpec};
 use crate::model::selector::LabelSelector;
 use crate::model::{Gvk, ObjectRef, Reason};
 use crate::reconcile;
@@ -24,31 +24,31 @@ impl Controller {
                 .iter()
                 .any(|watch| watch.gvk == served.watch.gvk)
             {
-                shared.withdraw(&served);
+                shared.stop_kind(&served);
             }
         }
         for watch in &project.watches {
-            match shared.kinds.of(&watch.gvk) {
-                None => shared.introduce(watch, &project.roles).await,
-                Some(served) => shared.replace(&served, watch, &project.roles).await,
+            match shared.kinds.by_gvk(&watch.gvk) {
+                None => shared.start_kind(watch, &project.roles).await,
+                Some(served) => shared.replace_kind(&served, watch, &project.roles).await,
             }
         }
     }
 }
 
 impl Shared {
-    async fn introduce(self: &Arc<Self>, watch: &Arc<Watch>, roles: &Arc<Roles>) {
+    async fn start_kind(self: &Arc<Self>, watch: &Arc<Watch>, roles: &Arc<Roles>) {
         let name = format!("{}-controller", watch.gvk.kind.to_lowercase());
         let metrics = self.metrics.controller(&name);
         // Closed until the first list is whole.
         let id = self.queue.add_kind(0, metrics.clone());
-        let served = Served::new(id, Arc::clone(watch), Arc::clone(roles), metrics);
+        let served = ServedKind::new(id, Arc::clone(watch), Arc::clone(roles), metrics);
         let served = Arc::new(served);
         self.kinds.put(Arc::clone(&served));
         self.start_caches(&served).await;
     }
 
-    async fn start_caches(&self, served: &Served) {
+    async fn start_caches(&self, served: &ServedKind) {
         let specs = self.specs(&served.watch).await;
         let caches = specs
             .into_iter()
@@ -57,13 +57,13 @@ impl Shared {
         served.set_caches(caches);
         // The lists may be whole already.
         for cache in served.caches() {
-            self.health.watch(cache.spec(), &cache.state());
+            self.health.set_state(cache.spec(), &cache.state());
         }
-        self.open(served);
+        self.open_queue(served);
     }
 
-    async fn specs(&self, watch: &Watch) -> Vec<Spec> {
-        let spec = |namespace: Option<Arc<str>>| Spec {
+    async fn specs(&self, watch: &Watch) -> Vec<WatchSpec> {
+        let spec = |namespace: Option<Arc<str>>| WatchSpec {
             gvk: watch.gvk.clone(),
             namespace,
             labels: watch.selector.clone().unwrap_or_default(),
@@ -85,8 +85,13 @@ impl Shared {
         kind.ok().flatten().is_none_or(|kind| kind.namespaced)
     }
 
-    async fn replace(self: &Arc<Self>, old: &Arc<Served>, watch: &Arc<Watch>, roles: &Arc<Roles>) {
-        let same_watch = same_but_for_position(&old.watch, watch);
+    async fn replace_kind(
+        self: &Arc<Self>,
+        old: &Arc<ServedKind>,
+        watch: &Arc<Watch>,
+        roles: &Arc<Roles>,
+    ) {
+        let same_watch = is_equal_ignoring_position(&old.watch, watch);
         if same_watch && same_roles(&old.roles, roles) {
             // The roles of others may have changed: later includes see them.
             self.kinds
@@ -98,9 +103,9 @@ impl Shared {
         let moved =
             old.watch.selector != watch.selector || old.watch.namespaces != watch.namespaces;
         if moved {
-            self.move_caches(old, &new).await;
+            self.replace_caches(old, &new).await;
         } else {
-            self.open(&new);
+            self.open_queue(&new);
         }
         for key in self.index.lock().keys(|key| key.kind == new.id) {
             self.queue.add(&key, Reason::Role, 0);
@@ -108,7 +113,7 @@ impl Shared {
     }
 
     /// The selector or the namespaces are others: what they no longer select is let go.
-    async fn move_caches(self: &Arc<Self>, old: &Served, new: &Arc<Served>) {
+    async fn replace_caches(self: &Arc<Self>, old: &ServedKind, new: &Arc<ServedKind>) {
         let former = old.caches();
         self.start_caches(new).await;
         for cache in new.caches() {
@@ -123,29 +128,29 @@ impl Shared {
                 let key = new.key(&cr);
                 if new.is_synced() && new.get(&key).is_none() {
                     self.forget(&key);
-                    self.let_go(cr.object_ref(), cr.uid.clone());
+                    self.release_finalizers(cr.object_ref(), cr.uid.clone());
                 }
             }
             self.context.cluster.release(cache.spec());
-            self.health.ended(cache.spec());
+            self.health.remove(cache.spec());
         }
     }
 
-    fn withdraw(self: &Arc<Self>, served: &Served) {
+    fn stop_kind(self: &Arc<Self>, served: &ServedKind) {
         self.kinds.remove(&served.watch.gvk);
         self.queue.set_limit(served.id, 0);
         for cache in served.caches() {
             for cr in cache.list(None, &LabelSelector::default()) {
                 self.forget(&served.key(&cr));
-                self.let_go(cr.object_ref(), cr.uid.clone());
+                self.release_finalizers(cr.object_ref(), cr.uid.clone());
             }
             self.context.cluster.release(cache.spec());
-            self.health.ended(cache.spec());
+            self.health.remove(cache.spec());
         }
     }
 
     /// Takes our finalizers off a CR that is no longer ours, unless it is gone.
-    pub(super) fn let_go(self: &Arc<Self>, cr: ObjectRef, uid: Box<str>) {
+    pub(super) fn release_finalizers(self: &Arc<Self>, cr: ObjectRef, uid: Box<str>) {
         let shared = Arc::clone(self);
         let chore = async move {
             let context = &shared.context;
@@ -158,7 +163,7 @@ impl Shared {
                 tracing::warn!(object = %cr, %error, "finalizers not taken off");
             }
         };
-        let mut chores = self.chores.lock();
+        let mut chores = self.background_tasks.lock();
         while chores.try_join_next().is_some() {}
         chores.spawn(chore.in_current_span());
     }
@@ -170,7 +175,7 @@ impl Shared {
     }
 }
 
-fn same_but_for_position(old: &Watch, new: &Watch) -> bool {
+fn is_equal_ignoring_position(old: &Watch, new: &Watch) -> bool {
     let moved = Watch {
         position: old.position,
         ..new.clone()

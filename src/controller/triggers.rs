@@ -5,12 +5,12 @@
 
 use std::sync::{Arc, Weak};
 
-use super::index::News;
-use super::kinds::Served;
-use super::queue::Newer;
-use super::seen::Seen;
+use super::change_predicate::TriggerState;
+use super::index::ObservedChange;
+use super::kinds::ServedKind;
+use super::queue::Interruption;
 use super::{Shared, child_change};
-use crate::cluster::watch::{Change, Listener, Purpose, Spec, State};
+use crate::cluster::watch::{Listener, ObjectChange, Purpose, WatchSpec, WatchState};
 use crate::model::owner::field_manager;
 use crate::model::{Object, ObjectRef, Reason};
 use crate::reconcile::status_digest;
@@ -19,7 +19,7 @@ use crate::reconcile::status_digest;
 pub(super) struct Triggers(pub(super) Weak<Shared>);
 
 impl Listener for Triggers {
-    fn changed(&self, spec: &Spec, change: &Change) {
+    fn changed(&self, spec: &WatchSpec, change: &ObjectChange) {
         let Some(shared) = self.0.upgrade() else {
             return;
         };
@@ -35,25 +35,25 @@ impl Listener for Triggers {
             Purpose::Children => shared.child_changed(&reference, change),
             Purpose::Reference => {}
         }
-        shared.tell_readers(&reference, change);
+        shared.trigger_subscribers(&reference, change);
     }
 
-    fn state_changed(&self, spec: &Spec, state: &State) {
+    fn state_changed(&self, spec: &WatchSpec, state: &WatchState) {
         if let Some(shared) = self.0.upgrade() {
-            shared.health.watch(spec, state);
+            shared.health.set_state(spec, state);
             match state {
-                State::Synced => {
+                WatchState::Synced => {
                     shared.listed.lock().insert(spec.clone());
                 }
-                State::KindAbsent => {
+                WatchState::KindAbsent => {
                     shared.listed.lock().remove(spec);
                 }
                 _ => {}
             }
             if spec.purpose == Purpose::Primary
-                && let Some(served) = shared.kinds.of(&spec.gvk)
+                && let Some(served) = shared.kinds.by_gvk(&spec.gvk)
             {
-                shared.open(&served);
+                shared.open_queue(&served);
             }
         }
     }
@@ -61,19 +61,19 @@ impl Listener for Triggers {
 
 impl Shared {
     /// A backlog is worked off from the newest change on, so its kind starts when the list is whole.
-    pub(super) fn open(&self, served: &Served) {
+    pub(super) fn open_queue(&self, served: &ServedKind) {
         if served.is_synced() {
             self.queue
                 .set_limit(served.id, self.limit_of(&served.watch));
         }
     }
 
-    fn primary_changed(self: &Arc<Self>, change: &Change) {
+    fn primary_changed(self: &Arc<Self>, change: &ObjectChange) {
         let Some(served) = change
             .new
             .as_ref()
             .or(change.old.as_ref())
-            .and_then(|object| self.kinds.of(&object.gvk))
+            .and_then(|object| self.kinds.by_gvk(&object.gvk))
         else {
             return;
         };
@@ -88,22 +88,22 @@ impl Shared {
     }
 
     /// Compares a version of a CR with what is known and queues it if that counts.
-    pub(super) fn observe(&self, served: &Served, cr: &Object) {
+    pub(super) fn observe(&self, served: &ServedKind, cr: &Object) {
         let key = served.key(cr);
-        let seen = Seen::of(cr, served.watch.watch_annotations);
+        let state = TriggerState::new(cr, served.watch.watch_annotations);
         let digest = || status_digest(cr, &cr.value(), &field_manager(&cr.object_ref()));
-        let news = self.index.lock().observe(&key, cr, seen, digest);
-        let (reason, newer) = match news {
-            News::Nothing => return,
-            News::Generation => (Reason::Changed, Newer::Generation),
-            News::Changed(Reason::Deleted) => (Reason::Deleted, Newer::Deletion),
-            News::Changed(reason) => (reason, Newer::Content),
-            News::Replaced => {
+        let change = self.index.lock().observe(&key, cr, state, digest);
+        let (reason, newer) = match change {
+            ObservedChange::Unchanged => return,
+            ObservedChange::Generation => (Reason::Changed, Interruption::Generation),
+            ObservedChange::Changed(Reason::Deleted) => (Reason::Deleted, Interruption::Deletion),
+            ObservedChange::Changed(reason) => (reason, Interruption::Content),
+            ObservedChange::Replaced => {
                 self.queue.forget(&key);
-                (Reason::Created, Newer::Deletion)
+                (Reason::Created, Interruption::Deletion)
             }
-            News::New if served.is_synced() => (Reason::Created, Newer::Deletion),
-            News::New => (Reason::Startup, Newer::Deletion),
+            ObservedChange::New if served.is_synced() => (Reason::Created, Interruption::Deletion),
+            ObservedChange::New => (Reason::Startup, Interruption::Deletion),
         };
         let reason = if cr.deleting { Reason::Deleted } else { reason };
         match reason {
@@ -114,17 +114,17 @@ impl Shared {
         }
     }
 
-    fn primary_gone(self: &Arc<Self>, served: &Arc<Served>, cr: &Arc<Object>) {
+    fn primary_gone(self: &Arc<Self>, served: &Arc<ServedKind>, cr: &Arc<Object>) {
         let key = served.key(cr);
         self.forget(&key);
         // A watch with a selector says of a CR that leaves it the same as of one that is gone.
         if served.watch.selector.is_some() && !cr.details().finalizers.is_empty() {
-            self.let_go(cr.object_ref(), cr.uid.clone());
+            self.release_finalizers(cr.object_ref(), cr.uid.clone());
         }
     }
 
-    fn child_changed(&self, child: &ObjectRef, change: &Change) {
-        if !child_change::matters(change) {
+    fn child_changed(&self, child: &ObjectRef, change: &ObjectChange) {
+        if !child_change::is_relevant(change) {
             return;
         }
         let versions = [&change.old, &change.new];
@@ -135,11 +135,11 @@ impl Shared {
             .collect();
         owners.dedup();
         for uid in owners {
-            self.tell_owner(uid, child, change);
+            self.trigger_owner(uid, child, change);
         }
     }
 
-    fn tell_owner(&self, uid: &str, child: &ObjectRef, change: &Change) {
+    fn trigger_owner(&self, uid: &str, child: &ObjectRef, change: &ObjectChange) {
         let Some(object) = change.new.as_ref().or(change.old.as_ref()) else {
             return;
         };
@@ -149,12 +149,12 @@ impl Shared {
         };
         let follows = self
             .kinds
-            .get(key.kind)
-            .is_some_and(|served| served.follows(object));
+            .by_id(key.kind)
+            .is_some_and(|served| served.watches_child(object));
         if !follows {
             return;
         }
-        if let Some(fight) = index.entry(&key).and_then(|entry| entry.fight.as_mut()) {
+        if let Some(fight) = index.entry(&key).and_then(|entry| entry.conflict.as_mut()) {
             fight.note_loss(child, change);
         }
         let reason = index.reason(&key, child, Reason::Child);
@@ -162,7 +162,7 @@ impl Shared {
         self.queue.add(&key, reason, 0);
     }
 
-    fn tell_readers(&self, object: &ObjectRef, change: &Change) {
+    fn trigger_subscribers(&self, object: &ObjectRef, change: &ObjectChange) {
         let index = self.index.lock();
         let readers = index.readers(object, change);
         let readers: Vec<_> = readers

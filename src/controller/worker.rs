@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Shared;
-use super::kinds::Served;
+use super::change_predicate::TriggerState;
+use super::kinds::ServedKind;
 use super::period;
-use super::queue::{Key, Slot, Then, Work};
-use super::seen::Seen;
+use super::queue::{Key, Next, Slot, Work};
 use crate::model::{Object, Outcome, Reason, Redactor};
 use crate::reconcile::{self, Input, Mode, Report, Subscription};
 use crate::telemetry::metrics::Ending;
@@ -17,21 +17,21 @@ const GRACE: Duration = Duration::from_mins(1);
 
 impl Shared {
     /// Works one piece off.
-    pub(super) async fn work(self: Arc<Self>, slot: Slot) {
+    pub(super) async fn execute(self: Arc<Self>, slot: Slot) {
         let work = slot.work();
-        let Some(served) = self.kinds.get(work.key.kind) else {
+        let Some(served) = self.kinds.by_id(work.key.kind) else {
             self.forget(&work.key);
-            return slot.finish(Then::Idle);
+            return slot.finish(Next::Done);
         };
         let then = self.run(&served, work).await;
         slot.finish(then);
     }
 
-    async fn run(&self, served: &Served, work: &Work) -> Then {
+    async fn run(&self, served: &ServedKind, work: &Work) -> Next {
         let key = &work.key;
         let Some(cr) = served.get(key) else {
             self.forget(key);
-            return Then::Idle;
+            return Next::Done;
         };
         if work.rate_limited {
             self.report_rate(work, &cr);
@@ -39,9 +39,9 @@ impl Shared {
         if cr.unreadable.is_some() {
             served.metrics.unreadable();
         }
-        let seen = Seen::of(&cr, served.watch.watch_annotations);
-        let Some(history) = self.index.lock().start(key, seen) else {
-            return Then::Idle;
+        let state = TriggerState::new(&cr, served.watch.watch_annotations);
+        let Some(history) = self.index.lock().start(key, state) else {
+            return Next::Done;
         };
         let input = Input {
             cr: Arc::clone(&cr),
@@ -52,7 +52,7 @@ impl Shared {
             cancel: work.cancel.clone(),
             history,
         };
-        self.look_for_rivals(key).await;
+        self.fetch_conflicting_managers(key).await;
         let beat = self
             .watchdog
             .beat(&format!("run of {}", served.object_ref(key)));
@@ -72,7 +72,13 @@ impl Shared {
         self.context.events.warn(cr, "RateLimited", note);
     }
 
-    async fn conclude(&self, served: &Served, work: &Work, input: Input, report: Report) -> Then {
+    async fn conclude(
+        &self,
+        served: &ServedKind,
+        work: &Work,
+        input: Input,
+        report: Report,
+    ) -> Next {
         let key = &work.key;
         served.metrics.script_ran(report.script_took);
         if let Some(limit) = report.limit {
@@ -90,9 +96,9 @@ impl Shared {
         }
         if report.gone {
             self.forget(key);
-            return Then::Idle;
+            return Next::Done;
         }
-        let report = match self.fought_over(key, &report) {
+        let report = match self.detect_conflict(key, &report) {
             Some(outcome) => {
                 let mut declared = reconcile::record_outcome(&self.context, input, outcome).await;
                 declared.reads = report.reads;
@@ -102,13 +108,13 @@ impl Shared {
             None => report,
         };
         self.index.lock().finish(key, &report);
-        self.catch_up(served, key, &report);
-        self.follow_up(served, &report)
+        self.requeue_if_stale(served, key, &report);
+        self.next_step(served, &report)
     }
 
     /// What changed while the run went on and came too early for its subscriptions, or came into the
     /// cache by our own write.
-    fn catch_up(&self, served: &Served, key: &Key, report: &Report) {
+    fn requeue_if_stale(&self, served: &ServedKind, key: &Key, report: &Report) {
         let cluster = &self.context.cluster;
         let is_stale = report.reads.iter().any(|read| match read {
             Subscription::Object(object, version) => {
@@ -128,9 +134,9 @@ impl Shared {
         }
     }
 
-    fn follow_up(&self, served: &Served, report: &Report) -> Then {
+    fn next_step(&self, served: &ServedKind, report: &Report) -> Next {
         if report.paused {
-            return Then::Idle;
+            return Next::Done;
         }
         let ending = match &report.outcome {
             Outcome::Done if report.requeue_after.is_some() => Ending::RequeueAfter,
@@ -138,18 +144,19 @@ impl Shared {
             Outcome::Waiting { .. } => Ending::Requeue,
             Outcome::Stalled { .. } => Ending::TerminalError,
             Outcome::Failed { after, .. } => {
-                return Then::Retry {
+                return Next::Retry {
                     not_before: after.unwrap_or_default(),
                 };
             }
             Outcome::Fighting { .. } => {
-                return Then::Hold {
-                    delay: self.settings.fights.pause,
+                return Next::Pause {
+                    delay: self.settings.conflicts.pause,
                 };
             }
-            Outcome::Cancelled => return Then::Again,
+            Outcome::Cancelled => return Next::Requeue,
         };
-        let (every, bad) = period::of(&report.cr, &served.watch, self.settings.period);
+        let (every, bad) =
+            period::effective_period(&report.cr, &served.watch, self.settings.period);
         if let Some(bad) = bad {
             let note = format!(
                 "{}: {:?} is no duration like 1m30s: ignored",
@@ -158,15 +165,15 @@ impl Shared {
             let note = Redactor::new(&report.cr).public(&note);
             self.context.events.warn(&report.cr, "BadAnnotation", note);
         }
-        let period = every.map(|every| (period::spread(every), Reason::Period));
+        let period = every.map(|every| (period::shorten_randomly(every), Reason::Period));
         let requeue = report.requeue_after.map(|after| (after, Reason::Requeue));
         match [requeue, period].into_iter().flatten().min() {
-            Some((delay, reason)) => Then::At {
+            Some((delay, reason)) => Next::At {
                 delay,
                 reason,
                 ending,
             },
-            None => Then::Nothing { ending },
+            None => Next::DoneAs { ending },
         }
     }
 }

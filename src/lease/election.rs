@@ -16,11 +16,11 @@ use crate::clock::Instant;
 #[derive(Debug)]
 pub(super) struct Election {
     config: Config,
-    observed: Option<Observed>,
+    observed: Option<ObservedLease>,
 }
 
 #[derive(Debug)]
-struct Observed {
+struct ObservedLease {
     spec: LeaseSpec,
     /// When the spec was first seen.
     at: Instant,
@@ -28,7 +28,7 @@ struct Observed {
 
 /// What to do with the lease.
 #[derive(Debug, PartialEq)]
-pub(super) enum Step {
+pub(super) enum ElectionStep {
     /// It does not exist: make it.
     Create(Box<Lease>),
     /// It is ours, or free: write it, guarded by the version that was read.
@@ -49,21 +49,21 @@ impl Election {
     pub(super) fn observe(&mut self, lease: &Lease, now: Instant) {
         let spec = lease.spec.clone().unwrap_or_default();
         if self.observed.as_ref().is_none_or(|seen| seen.spec != spec) {
-            self.observed = Some(Observed { spec, at: now });
+            self.observed = Some(ObservedLease { spec, at: now });
         }
     }
 
     /// What to do, the lease being what was last observed, or absent.
-    pub(super) fn step(&self, lease: Option<Lease>, now: Instant, wall: Timestamp) -> Step {
+    pub(super) fn step(&self, lease: Option<Lease>, now: Instant, wall: Timestamp) -> ElectionStep {
         let Some(mut lease) = lease else {
-            return Step::Create(Box::new(self.fresh(wall)));
+            return ElectionStep::Create(Box::new(self.fresh(wall)));
         };
         if self.held_until().is_some_and(|end| now < end) {
-            return Step::StandBy;
+            return ElectionStep::StandBy;
         }
         let old = lease.spec.take().unwrap_or_default();
         lease.spec = Some(self.renewed(old, wall));
-        Step::Replace(Box::new(lease))
+        ElectionStep::Replace(Box::new(lease))
     }
 
     /// The lease given back: free for whoever asks next.
@@ -145,10 +145,10 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + seconds).unwrap()
     }
 
-    fn mk_lease(step: Step) -> Lease {
+    fn mk_lease(step: ElectionStep) -> Lease {
         match step {
-            Step::Create(lease) | Step::Replace(lease) => *lease,
-            Step::StandBy => panic!("stands by"),
+            ElectionStep::Create(lease) | ElectionStep::Replace(lease) => *lease,
+            ElectionStep::StandBy => panic!("stands by"),
         }
     }
 
@@ -172,14 +172,14 @@ mod tests {
         b.observe(&held, clock::now());
         assert_eq!(
             b.step(Some(held.clone()), clock::now(), wall(0)),
-            Step::StandBy
+            ElectionStep::StandBy
         );
         assert_eq!(b.holder(), Some("a"));
         tokio::time::advance(Duration::from_secs(14)).await;
         b.observe(&held, clock::now());
         assert_eq!(
             b.step(Some(held.clone()), clock::now(), wall(0)),
-            Step::StandBy
+            ElectionStep::StandBy
         );
         tokio::time::advance(Duration::from_secs(1)).await;
         b.observe(&held, clock::now());
@@ -199,7 +199,10 @@ mod tests {
         let renewed = mk_lease(a.step(Some(held), clock::now(), wall(14)));
         b.observe(&renewed, clock::now());
         tokio::time::advance(Duration::from_secs(14)).await;
-        assert_eq!(b.step(Some(renewed), clock::now(), wall(28)), Step::StandBy);
+        assert_eq!(
+            b.step(Some(renewed), clock::now(), wall(28)),
+            ElectionStep::StandBy
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -207,7 +210,10 @@ mod tests {
         let held = mk_lease(mk_election("a").step(None, clock::now(), wall(-36_000)));
         let mut b = mk_election("b");
         b.observe(&held, clock::now());
-        assert_eq!(b.step(Some(held), clock::now(), wall(0)), Step::StandBy);
+        assert_eq!(
+            b.step(Some(held), clock::now(), wall(0)),
+            ElectionStep::StandBy
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use kube::{Api, Client};
 use rand::RngExt;
 use tokio_util::sync::CancellationToken;
 
-use super::election::{Election, Step};
+use super::election::{Election, ElectionStep};
 use super::{Config, Leadership};
 use crate::clock::{self, Clock, Instant};
 
@@ -18,7 +18,7 @@ const JITTER: f64 = 1.2;
 /// The leader could not renew its lease in time; whatever it does must stop.
 #[derive(Debug, thiserror::Error)]
 #[error("lost the lease {namespace}/{name}")]
-pub struct Lost {
+pub struct LeaseLost {
     namespace: String,
     name: String,
 }
@@ -45,7 +45,7 @@ pub struct Elector {
     /// Whether another replica was seen to hold what we held.
     deposed: bool,
     /// The lease as last answered, which a renewal builds on without reading it again.
-    held: Option<Lease>,
+    lease: Option<Lease>,
     /// Who held the lease when that was last logged.
     known_holder: Option<String>,
 }
@@ -61,7 +61,7 @@ impl Elector {
             clock,
             renewed: None,
             deposed: false,
-            held: None,
+            lease: None,
             known_holder: None,
         }
     }
@@ -72,7 +72,7 @@ impl Elector {
     }
 
     /// Runs until `shutdown`, and gives the lease back then; call it once all work has stopped.
-    pub async fn run(mut self, shutdown: CancellationToken) -> Result<(), Lost> {
+    pub async fn run(mut self, shutdown: CancellationToken) -> Result<(), LeaseLost> {
         let result = shutdown.run_until_cancelled(self.lead()).await;
         self.leadership.end();
         if let Some(lost) = result {
@@ -82,25 +82,29 @@ impl Elector {
         Ok(())
     }
 
-    async fn lead(&mut self) -> Lost {
+    async fn lead(&mut self) -> LeaseLost {
         loop {
             self.try_once().await;
-            if self.deposed || self.renewed.is_some_and(|sent| self.left(sent).is_zero()) {
-                return Lost {
+            if self.deposed
+                || self
+                    .renewed
+                    .is_some_and(|sent| self.remaining(sent).is_zero())
+            {
+                return LeaseLost {
                     namespace: self.config.namespace.clone(),
                     name: self.config.name.clone(),
                 };
             }
-            clock::sleep(self.pause()).await;
+            clock::sleep(self.next_delay()).await;
         }
     }
 
     /// A leader renews on time, and wakes when its time is over; candidates spread their tries, as
     /// client-go's do, so that they do not ask all at once, and wake when the leader's time is over.
-    fn pause(&self) -> Duration {
+    fn next_delay(&self) -> Duration {
         let period = self.config.retry_period;
         if let Some(sent) = self.renewed {
-            return period.min(self.left(sent));
+            return period.min(self.remaining(sent));
         }
         let spread = period.mul_f64(1.0 + rand::rng().random_range(0.0..JITTER));
         let held = self
@@ -112,17 +116,19 @@ impl Elector {
     }
 
     /// What is left of a term that began at `sent`.
-    fn left(&self, sent: Instant) -> Duration {
+    fn remaining(&self, sent: Instant) -> Duration {
         (sent + self.config.renew_deadline).saturating_duration_since(clock::now())
     }
 
     async fn try_once(&mut self) {
         let half = self.config.renew_deadline / 2;
-        let bound = self.renewed.map_or(half, |sent| half.min(self.left(sent)));
+        let bound = self
+            .renewed
+            .map_or(half, |sent| half.min(self.remaining(sent)));
         let answer = tokio::time::timeout(bound, self.acquire_or_renew()).await;
         if let Err(error) = answer.map_err(|_| Error::Timeout).flatten() {
             // What we hold may be stale, or our write may have arrived after all: read it again.
-            self.held = None;
+            self.lease = None;
             let error: &dyn std::error::Error = &error;
             tracing::warn!(error, lease = self.config.name, "lease not renewed");
         }
@@ -130,7 +136,7 @@ impl Elector {
     }
 
     async fn acquire_or_renew(&mut self) -> Result<(), Error> {
-        let lease = match self.held.take() {
+        let lease = match self.lease.take() {
             Some(lease) => Some(lease),
             None => self
                 .api
@@ -144,16 +150,18 @@ impl Elector {
         }
         let params = PostParams::default();
         let lease = match self.election.step(lease, sent, wall) {
-            Step::Create(lease) => self.api.create(&params, &lease).await,
-            Step::Replace(lease) => self.api.replace(&self.config.name, &params, &lease).await,
-            Step::StandBy => {
+            ElectionStep::Create(lease) => self.api.create(&params, &lease).await,
+            ElectionStep::Replace(lease) => {
+                self.api.replace(&self.config.name, &params, &lease).await
+            }
+            ElectionStep::StandBy => {
                 self.deposed = self.renewed.is_some();
                 return Ok(());
             }
         }
         .map_err(api_error)?;
         self.election.observe(&lease, clock::now());
-        self.held = Some(lease);
+        self.lease = Some(lease);
         self.renewed = Some(sent);
         let term = self.config.renew_deadline;
         self.leadership.extend(sent + term, wall + term);
@@ -171,7 +179,7 @@ impl Elector {
 
     async fn release(&mut self) {
         let bound = self.config.renew_deadline / 2;
-        let released = tokio::time::timeout(bound, self.give_back()).await;
+        let released = tokio::time::timeout(bound, self.clear_holder()).await;
         match released {
             Ok(Ok(())) => {}
             // The next replica waits for its end then.
@@ -182,11 +190,11 @@ impl Elector {
         }
     }
 
-    async fn give_back(&mut self) -> Result<(), kube::Error> {
+    async fn clear_holder(&mut self) -> Result<(), kube::Error> {
         if self.renewed.is_none() {
             return Ok(());
         }
-        let held = match self.held.take() {
+        let held = match self.lease.take() {
             Some(held) => Some(held),
             // The last renewal was cut short, so that it is not known what the server made of it.
             None => self.api.get_opt(&self.config.name).await?,

@@ -45,12 +45,12 @@ impl Leadership {
 
     /// Returns once this process leads.
     pub async fn acquired(&self) {
-        self.turned(true).await;
+        self.wait_for(true).await;
     }
 
     /// Returns once this process leads no longer.
     pub async fn lost(&self) {
-        self.turned(false).await;
+        self.wait_for(false).await;
     }
 
     /// Until when a write may be awaited; `None` when none may be sent.
@@ -78,7 +78,7 @@ impl Leadership {
             .send_if_modified(|leads| std::mem::replace(leads, false));
     }
 
-    async fn turned(&self, value: bool) {
+    async fn wait_for(&self, value: bool) {
         let mut leads = self.0.leads.subscribe();
         // The sender lives as long as `self`.
         let _ = leads.wait_for(|leads| *leads == value).await;

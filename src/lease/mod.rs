@@ -17,7 +17,7 @@
 //! `lease_duration - renew_deadline` after it was given up.
 //!
 //! # Errors
-//! A leader that cannot renew in time ends with [`Lost`]: the process must stop working, and exit.
+//! A leader that cannot renew in time ends with [`LeaseLost`]: the process must stop working, and exit.
 
 mod election;
 mod elector;
@@ -25,7 +25,7 @@ mod leadership;
 
 use std::time::Duration;
 
-pub use elector::{Elector, Lost};
+pub use elector::{Elector, LeaseLost};
 pub use leadership::Leadership;
 
 /// The lease, this replica's name, and the times.

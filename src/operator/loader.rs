@@ -22,7 +22,7 @@ pub(super) struct Loader {
     environment: Environment,
     toolchain: Toolchain,
     /// Warnings and notes of the version before.
-    told: Arc<Mutex<Vec<Problem>>>,
+    reported: Arc<Mutex<Vec<Problem>>>,
 }
 
 impl Loader {
@@ -32,14 +32,14 @@ impl Loader {
             roles_dir: options.roles_dir.clone(),
             environment: options.environment.clone(),
             toolchain,
-            told: Arc::default(),
+            reported: Arc::default(),
         }
     }
 
     /// Logs what was found in a version of the project: its errors, and the warnings and notes that the
     /// version before did not have. Notes, of what is other than in the Ansible operator, are for `check`.
-    pub(super) fn tell(&self, problems: &[Problem]) {
-        let mut told = self.told.lock();
+    pub(super) fn report(&self, problems: &[Problem]) {
+        let mut told = self.reported.lock();
         for problem in problems {
             match problem.severity {
                 Severity::Error => tracing::error!("{problem}"),
@@ -88,11 +88,11 @@ impl Loader {
             match self.load().await {
                 Ok(project) => {
                     tracing::info!(watches = project.watches.len(), "project loaded anew");
-                    self.tell(&project.notes);
+                    self.report(&project.notes);
                     serve(Arc::new(project)).await;
                 }
                 Err(problems) => {
-                    self.tell(&problems);
+                    self.report(&problems);
                     tracing::error!("the changed project is refused, the last good one serves on");
                 }
             }
@@ -118,7 +118,7 @@ mod tests {
             roles_dir: folder.join("roles"),
             environment: Environment::default(),
             toolchain: host::toolchain(),
-            told: Arc::default(),
+            reported: Arc::default(),
         };
         write_watches(&loader, "A");
         loader

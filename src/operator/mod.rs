@@ -10,9 +10,9 @@
 //! On a signal no new run begins; those on their way have [`Options::drain`] to end, then they are
 //! cancelled; then the lease is given back. When the lease is lost, runs are cancelled at once.
 
-mod leading;
 mod loader;
-mod requests;
+mod replica;
+mod request_metrics;
 mod signals;
 
 use std::path::PathBuf;
@@ -23,8 +23,8 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use self::leading::Leader;
 use self::loader::Loader;
+use self::replica::Replica;
 use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::cluster::connect::{self, Connection};
@@ -54,7 +54,7 @@ pub struct Options {
     /// The wall clock.
     pub clock: Clock,
     /// Told of every run.
-    pub observer: Option<Arc<dyn controller::Observer>>,
+    pub observer: Option<Arc<dyn controller::RunObserver>>,
     /// Where metrics are served.
     pub metrics_address: Option<Address>,
     /// Where health and readiness are served.
@@ -62,7 +62,7 @@ pub struct Options {
     /// What this operator is called, and the lease that its replicas compete for if they do.
     pub name: String,
     /// How replicas compete.
-    pub election: Option<Election>,
+    pub election: Option<ElectionOptions>,
     /// Runs of one kind at a time, where neither file nor environment says.
     pub max_concurrent: usize,
     /// Time between runs though nothing changed; zero is never.
@@ -77,7 +77,7 @@ pub struct Options {
 
 /// How replicas compete for a lease.
 #[derive(Clone, Debug)]
-pub struct Election {
+pub struct ElectionOptions {
     /// The lease's namespace; that of the connection if not named.
     pub namespace: Option<String>,
 }
@@ -99,14 +99,14 @@ pub enum Error {
     Signals(#[source] std::io::Error),
     /// Another replica may lead now.
     #[error("no longer the leader")]
-    Lost(#[source] lease::Lost),
+    Lost(#[source] lease::LeaseLost),
     /// A task ended that never should.
     #[error("a part of the process ended abnormally")]
     Panicked(#[source] JoinError),
 }
 
 /// The most runs at a time, whatever the number of kinds; each occupies a thread while its script runs.
-const MOST_RUNS: usize = 64;
+const MAX_RUNS: usize = 64;
 
 /// Time between runs though nothing changed, where nobody says.
 pub const DEFAULT_PERIOD: Duration = Duration::from_hours(10);
@@ -130,7 +130,7 @@ pub async fn run_until(
     let loader = Loader::new(&options, toolchain);
     let files = loader.watch();
     let project = loader.load().await.map_err(Error::Project)?;
-    loader.tell(&project.notes);
+    loader.report(&project.notes);
     let telemetry = Telemetry {
         observer: options.observer.clone(),
         ..Telemetry::default()
@@ -151,9 +151,9 @@ pub async fn run_until(
     let replica = options
         .election
         .as_ref()
-        .map(|election| Leader::start(&options.name, election, &connection, &telemetry.metrics));
+        .map(|election| Replica::start(&options.name, election, &connection, &telemetry.metrics));
     let cluster = match &replica {
-        Some(replica) => replica.gate(&connection.cluster),
+        Some(replica) => replica.with_write_deadline(&connection.cluster),
         None => connection.cluster.clone(),
     };
     let holder = holder(&options, &connection);
@@ -182,7 +182,7 @@ pub async fn run_until(
 /// Leads, runs, and stops running.
 async fn work(
     controller: &Controller,
-    leader: Option<Leader>,
+    leader: Option<Replica>,
     shutdown: &CancellationToken,
     drain: Duration,
 ) -> Result<(), Error> {
@@ -216,7 +216,9 @@ async fn connect(
     project: &Project,
     telemetry: &Telemetry,
 ) -> Result<Connection, Error> {
-    let requests = Arc::new(requests::Requests::new(telemetry.metrics.clone()));
+    let requests = Arc::new(request_metrics::RequestMetrics::new(
+        telemetry.metrics.clone(),
+    ));
     let connection = connect::connect(connect::Options {
         source: options.source.clone(),
         observer: Some(Arc::clone(&requests) as _),
@@ -264,7 +266,7 @@ async fn bind(options: &Options, telemetry: &Telemetry) -> Result<Vec<Server>, E
 fn holder(options: &Options, connection: &Connection) -> Holder {
     let Options { name, election, .. } = options;
     match election {
-        Some(Election { namespace }) => {
+        Some(ElectionOptions { namespace }) => {
             Holder::new(namespace.as_ref().unwrap_or(&connection.namespace), name)
         }
         None if connection.in_cluster => Holder::new(&connection.namespace, name),
@@ -283,7 +285,7 @@ fn build(
     loader: &Loader,
     telemetry: Telemetry,
 ) -> Controller {
-    let total = MOST_RUNS.max(options.max_concurrent);
+    let total = MAX_RUNS.max(options.max_concurrent);
     let Toolchain { engine, .. } = loader.toolchain().clone();
     let pool = Arc::new(Pool::new(engine, total, Handle::current()));
     let mut context = Context::new(cluster, pool, options.clock.clone());
@@ -296,7 +298,7 @@ fn build(
         period: options.period,
         backoff: Backoff::RECONCILE,
         run_rate: options.run_rate,
-        fights: LoopLimits::default(),
+        conflicts: LoopLimits::default(),
     };
     Controller::new(context, settings, telemetry)
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::conditions::{self, ConditionChange, RunSummary};
 use super::{merge_patch, status_ownership};
-use crate::cluster::overtaken::Attempts;
+use crate::cluster::conflict_retry::ConflictRetry;
 use crate::cluster::request::WriteOptions;
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::condition::{self, Condition, Stamp};
@@ -101,7 +101,7 @@ pub(super) async fn write(
     let reference = cr.object_ref();
     let manager = field_manager(&reference);
     let mut current = cr.clone();
-    let mut attempts = Attempts::default();
+    let mut attempts = ConflictRetry::default();
     loop {
         let Some(patch) = patch(&current, &manager, wanted) else {
             return Ok(StatusWrite::Unchanged(current.into_object()));
@@ -124,7 +124,7 @@ pub(super) async fn write(
         }
         // A wrong uid is a conflict or invalid, depending on what else differs.
         let overtaken = matches!(error.kind, ErrorKind::Conflict | ErrorKind::Invalid);
-        if !overtaken || !attempts.again().await {
+        if !overtaken || !attempts.wait_for_retry().await {
             return Err(error);
         }
         let live = cluster.get(&reference).await?;

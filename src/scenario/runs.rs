@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-use crate::controller::{Controller, Observer};
+use crate::controller::{Controller, RunObserver};
 use crate::model::{Object, ObjectRef, Outcome, Reason};
 use crate::reconcile::Report;
 
@@ -30,7 +30,7 @@ pub(super) struct Last {
     pub(super) requested: usize,
 }
 
-impl Observer for Runs {
+impl RunObserver for Runs {
     fn ran(&self, reason: Reason, report: &Report) {
         let mut seen = self.0.lock();
         seen.count += 1;

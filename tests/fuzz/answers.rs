@@ -19,8 +19,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use regex::Regex;
 use rhai_operator::clock;
-use rhai_operator::cluster::transport::{self, AnswerBody, Transport};
-use rhai_operator::cluster::watch::{Content, Purpose, Spec, Watch};
+use rhai_operator::cluster::transport::{self, ResponseBody, Transport};
+use rhai_operator::cluster::watch::{Content, Purpose, Watch, WatchSpec};
 use rhai_operator::cluster::{Cluster, Settings};
 use rhai_operator::model::Gvk;
 use rhai_operator::model::selector::LabelSelector;
@@ -137,17 +137,17 @@ async fn told(
     lie: Lie,
     is_watch: bool,
     answered: Response<kube::client::Body>,
-) -> Result<Response<AnswerBody>, tower::BoxError> {
+) -> Result<Response<ResponseBody>, tower::BoxError> {
     let (mut parts, body) = answered.into_parts();
     if let Lie::Other(code, text) = lie {
         parts.status = StatusCode::from_u16(code)?;
         return Ok(Response::from_parts(
             parts,
-            transport::answer(Full::from(text)),
+            transport::body(Full::from(text)),
         ));
     }
     if matches!(lie, Lie::Truth) {
-        return Ok(Response::from_parts(parts, transport::answer(body)));
+        return Ok(Response::from_parts(parts, transport::body(body)));
     }
     parts.headers.remove("content-length");
     if !is_watch {
@@ -157,7 +157,7 @@ async fn told(
         let text = lie.tell(&body.collect().await?.to_bytes());
         return Ok(Response::from_parts(
             parts,
-            transport::answer(Full::from(text)),
+            transport::body(Full::from(text)),
         ));
     }
     let mut lie = Some(lie);
@@ -168,12 +168,12 @@ async fn told(
     });
     Ok(Response::from_parts(
         parts,
-        transport::answer(StreamBody::new(frames)),
+        transport::body(StreamBody::new(frames)),
     ))
 }
 
-fn spec() -> Spec {
-    Spec {
+fn spec() -> WatchSpec {
+    WatchSpec {
         gvk: Gvk::new("", "v1", "ConfigMap"),
         namespace: Some("default".into()),
         labels: LabelSelector::default(),

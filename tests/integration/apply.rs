@@ -17,7 +17,7 @@ use rhai_operator::apply::{
     create_once, inventory, prune,
 };
 use rhai_operator::cluster::connect::{self, connect};
-use rhai_operator::cluster::layer::Observer;
+use rhai_operator::cluster::layer::RequestObserver;
 use rhai_operator::cluster::request::WriteOptions;
 use rhai_operator::cluster::{Cluster, Settings};
 use rhai_operator::model::annotations::{CLEANUP_FINALIZER, OWNER_LABEL, PRIMARY_RESOURCE};
@@ -68,7 +68,7 @@ struct Counter {
     all: AtomicUsize,
 }
 
-impl Observer for Counter {
+impl RequestObserver for Counter {
     fn answered(&self, method: &Method, _code: Option<u16>, _latency: Duration) {
         self.all.fetch_add(1, Ordering::SeqCst);
         if *method != Method::GET {
@@ -93,7 +93,7 @@ impl Process {
                 kubeconfig: Some(case.cluster.kubeconfig().to_owned()),
                 context: None,
             },
-            observer: Some(Arc::clone(&counter) as Arc<dyn Observer>),
+            observer: Some(Arc::clone(&counter) as Arc<dyn RequestObserver>),
             settings: Settings::default(),
         };
         let cluster = connect(options).await?.cluster;
@@ -335,7 +335,10 @@ async fn a_field_goes_after_a_change_and_after_a_restart(case: Case) -> anyhow::
     assert_eq!(container["env"], Value::Null, "{container}");
     assert_eq!(container["terminationMessagePolicy"], "File", "a default");
     assert_eq!(applied["spec"]["replicas"], 2);
-    let left = process.cluster.bookkeeping(&deployment_ref(&case)).await?;
+    let left = process
+        .cluster
+        .server_metadata(&deployment_ref(&case))
+        .await?;
     let entries = left.context("gone")?.managed_fields;
     let ours = |entry: &&Value| entry["manager"].as_str() == Some(&*process.owner.manager);
     assert_eq!(entries.iter().filter(ours).count(), 1, "{entries:?}");

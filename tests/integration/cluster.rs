@@ -16,7 +16,9 @@ use rhai_operator::cluster::layer::Fence;
 use rhai_operator::cluster::request::{
     DeleteOptions, Deleted, Effect, ListQuery, PatchKind, WriteOptions,
 };
-use rhai_operator::cluster::watch::{Change, Content, Listener, Purpose, Spec, State, Watch};
+use rhai_operator::cluster::watch::{
+    Content, Listener, ObjectChange, Purpose, Watch, WatchSpec, WatchState,
+};
 use rhai_operator::cluster::{Cluster, ErrorKind, Settings, transport};
 use rhai_operator::model::access::Reach;
 use rhai_operator::model::annotations::OWNER_LABEL;
@@ -95,7 +97,7 @@ impl Heard {
 }
 
 impl Listener for Heard {
-    fn changed(&self, spec: &Spec, change: &Change) {
+    fn changed(&self, spec: &WatchSpec, change: &ObjectChange) {
         // The kinds of other tests come and go meanwhile.
         if &*spec.gvk.kind == "CustomResourceDefinition" {
             return;
@@ -109,7 +111,7 @@ impl Listener for Heard {
         self.0.lock().push(format!("{sign}{}", object.name));
     }
 
-    fn state_changed(&self, _spec: &Spec, _state: &State) {}
+    fn state_changed(&self, _spec: &WatchSpec, _state: &WatchState) {}
 }
 
 async fn door(case: &Case) -> anyhow::Result<Cluster> {
@@ -386,8 +388,8 @@ async fn what_may_not_be_watched_is_read_live(case: Case) -> anyhow::Result<()> 
     Ok(())
 }
 
-fn primary(case: &Case, kind: &str) -> Spec {
-    Spec {
+fn primary(case: &Case, kind: &str) -> WatchSpec {
+    WatchSpec {
         gvk: Gvk::new(&case.group, "v1", kind),
         namespace: Some(Arc::from(&*case.namespace)),
         labels: LabelSelector::default(),
@@ -396,7 +398,7 @@ fn primary(case: &Case, kind: &str) -> Spec {
     }
 }
 
-async fn state(watch: &Watch, wanted: fn(&State) -> bool) -> anyhow::Result<()> {
+async fn state(watch: &Watch, wanted: fn(&WatchState) -> bool) -> anyhow::Result<()> {
     eventually(SOON, "the state", || async {
         let state = watch.state();
         anyhow::ensure!(wanted(&state), "{state:?}");
@@ -431,12 +433,12 @@ async fn a_kind_that_appears_is_watched(case: Case) -> anyhow::Result<()> {
     let heard = Heard::by(&cluster);
     let spec = primary(&case, "Widget");
     let watch = cluster.watch(spec.clone());
-    state(&watch, |state| matches!(state, State::KindAbsent)).await?;
+    state(&watch, |state| matches!(state, WatchState::KindAbsent)).await?;
     let error = watch.synced().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::KindAbsent);
     assert!(cluster.kind(&spec.gvk).await?.is_none());
     case.define(&Crd::new("Widget")).await?;
-    state(&watch, |state| matches!(state, State::Synced)).await?;
+    state(&watch, |state| matches!(state, WatchState::Synced)).await?;
     heard.clear();
     make(&case, "Widget", "w").await?;
     heard.exactly(&["+w"]).await?;
@@ -455,7 +457,7 @@ async fn a_kind_that_goes_and_comes_back(case: Case) -> anyhow::Result<()> {
     let heard = Heard::by(&cluster);
     let crd = format!("widgets.{}", case.group);
     case.cluster.kubectl(["delete", "crd", &crd]).await?;
-    state(&watch, |state| matches!(state, State::KindAbsent)).await?;
+    state(&watch, |state| matches!(state, WatchState::KindAbsent)).await?;
     eventually(SOON, "the object's end to be told", || async {
         let heard = heard.all();
         anyhow::ensure!(heard.contains(&"-w".to_owned()), "{heard:?}");
@@ -508,13 +510,13 @@ async fn a_deletion_during_a_lost_connection_is_heard(case: Case) -> anyhow::Res
     let heard = Heard::by(&cluster);
     let away = proxy.inject(Rule::any("configmaps.*watch").answer(503));
     assert_eq!(proxy.cut_watches("configmaps"), 1);
-    state(&watch, |state| matches!(state, State::Failing { .. })).await?;
+    state(&watch, |state| matches!(state, WatchState::Failing { .. })).await?;
     case.objects::<ConfigMap>()
         .delete("a", &DeleteParams::default())
         .await?;
     away.clear();
     heard.exactly(&["-a"]).await?;
-    state(&watch, |state| matches!(state, State::Synced)).await
+    state(&watch, |state| matches!(state, WatchState::Synced)).await
 }
 
 async fn a_deletion_before_a_relist_is_heard(case: Case) -> anyhow::Result<()> {
@@ -823,9 +825,9 @@ async fn the_api_server_restarts_under_watches(case: Case) -> anyhow::Result<()>
     let watch = synced_children(&cluster, &case).await?;
     let heard = Heard::by(&cluster);
     case.cluster.stop_process("kube-apiserver").await?;
-    state(&watch, |state| matches!(state, State::Failing { .. })).await?;
+    state(&watch, |state| matches!(state, WatchState::Failing { .. })).await?;
     case.cluster.start_process("kube-apiserver").await?;
-    state(&watch, |state| matches!(state, State::Synced)).await?;
+    state(&watch, |state| matches!(state, WatchState::Synced)).await?;
     let maps = case.objects::<ConfigMap>();
     let map: ConfigMap = serde_json::from_slice(&child("a", &json!({})))?;
     eventually(SOON, "a new object", || async {

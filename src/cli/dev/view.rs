@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::screen::{self, Size};
 use crate::clock::Clock;
-use crate::controller::Observer;
+use crate::controller::RunObserver;
 use crate::model::{ObjectRef, Outcome, Reason};
 use crate::reconcile::Report;
 
@@ -99,7 +99,7 @@ impl View {
     }
 }
 
-impl Observer for View {
+impl RunObserver for View {
     fn ran(&self, reason: Reason, report: &Report) {
         let object = report.cr.object_ref();
         let mut state = self.shared.lock();

@@ -12,7 +12,7 @@ pub(super) const ACCEPT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=
 
 /// The answer, if the server understood; `None` is that of an older server.
 #[derive(Deserialize)]
-pub(super) struct Answer {
+pub(super) struct GroupDiscoveryList {
     #[serde(default)]
     kind: String,
     #[serde(default)]
@@ -64,7 +64,7 @@ struct Subresource {
     name: String,
 }
 
-impl Answer {
+impl GroupDiscoveryList {
     /// The kinds, each at its group's preferred version; `None` where the server is an older one.
     pub(super) fn kinds(self) -> Option<Vec<ApiKind>> {
         (self.kind == "APIGroupDiscoveryList")
@@ -107,7 +107,9 @@ mod tests {
     use serde_json::{Value, json};
 
     fn kinds(answer: Value) -> Option<Vec<ApiKind>> {
-        serde_json::from_value::<Answer>(answer).unwrap().kinds()
+        serde_json::from_value::<GroupDiscoveryList>(answer)
+            .unwrap()
+            .kinds()
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl<'a> Attributes<'a> {
 }
 
 /// `None` for what is no resource: discovery, health, version.
-pub(super) fn of<'a>(method: &Method, uri: &'a Uri) -> Option<Attributes<'a>> {
+pub(super) fn parse<'a>(method: &Method, uri: &'a Uri) -> Option<Attributes<'a>> {
     let mut segments = uri.path().split('/').filter(|s| !s.is_empty());
     let group = match segments.next()? {
         "api" => "",
@@ -93,7 +93,7 @@ mod tests {
 
     fn words(method: &str, uri: &str) -> String {
         let uri = uri.parse().unwrap();
-        match of(&method.parse().unwrap(), &uri) {
+        match parse(&method.parse().unwrap(), &uri) {
             None => "none".to_owned(),
             Some(a) => format!(
                 "{} {}.{}/{} {}/{}",
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_list_of_one_name_has_it() {
         let name = |uri: &str| {
-            of(&Method::GET, &uri.parse().unwrap())
+            parse(&Method::GET, &uri.parse().unwrap())
                 .unwrap()
                 .name()
                 .into_owned()

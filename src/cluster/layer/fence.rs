@@ -11,10 +11,10 @@ use http::{Request, Response, StatusCode};
 use kube::client::Body;
 use tower::{BoxError, Layer};
 
-use super::Answered;
+use super::LayerFuture;
 use super::attributes::{self, Attributes};
 use crate::cluster::discovery::Discovery;
-use crate::cluster::transport::{self, AnswerBody, Transport};
+use crate::cluster::transport::{self, ResponseBody, Transport};
 use crate::model::access::{Access, Reach};
 
 type Refuses = dyn Fn(&Access<'_>) -> Option<String> + Send + Sync;
@@ -73,10 +73,10 @@ pub(in crate::cluster) struct FenceLayer {
 }
 
 impl Layer<Transport> for FenceLayer {
-    type Service = Fenced;
+    type Service = FenceService;
 
-    fn layer(&self, inner: Transport) -> Fenced {
-        Fenced {
+    fn layer(&self, inner: Transport) -> FenceService {
+        FenceService {
             layer: self.clone(),
             inner,
         }
@@ -85,15 +85,15 @@ impl Layer<Transport> for FenceLayer {
 
 /// A transport behind a fence.
 #[derive(Clone)]
-pub(in crate::cluster) struct Fenced {
+pub(in crate::cluster) struct FenceService {
     layer: FenceLayer,
     inner: Transport,
 }
 
-impl tower::Service<Request<Body>> for Fenced {
-    type Response = Response<AnswerBody>;
+impl tower::Service<Request<Body>> for FenceService {
+    type Response = Response<ResponseBody>;
     type Error = BoxError;
-    type Future = Answered;
+    type Future = LayerFuture;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)
@@ -101,7 +101,7 @@ impl tower::Service<Request<Body>> for Fenced {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let FenceLayer { fence, discovery } = &self.layer;
-        let attributes = attributes::of(request.method(), request.uri());
+        let attributes = attributes::parse(request.method(), request.uri());
         match attributes.and_then(|attributes| fence.check(discovery, &attributes)) {
             None => Either::Right(self.inner.call(request)),
             Some(refusal) => Either::Left(ready(Ok(forbidden(&refusal)))),
@@ -109,14 +109,12 @@ impl tower::Service<Request<Body>> for Fenced {
     }
 }
 
-fn forbidden(message: &str) -> Response<AnswerBody> {
+fn forbidden(message: &str) -> Response<ResponseBody> {
     let status = serde_json::json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure",
         "reason": "Forbidden", "code": 403, "message": message,
     });
-    let mut response = Response::new(transport::answer(Body::from(
-        status.to_string().into_bytes(),
-    )));
+    let mut response = Response::new(transport::body(Body::from(status.to_string().into_bytes())));
     *response.status_mut() = StatusCode::FORBIDDEN;
     response
 }

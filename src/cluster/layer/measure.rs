@@ -11,32 +11,32 @@ use kube::client::Body;
 use tower::{BoxError, Layer};
 
 use crate::clock;
-use crate::cluster::transport::{AnswerBody, Transport};
+use crate::cluster::transport::{ResponseBody, Transport};
 
 /// Told of every answer.
-pub trait Observer: Send + Sync {
+pub trait RequestObserver: Send + Sync {
     /// A request was answered (or not: `code` is `None`). For a watch, when its headers came.
     fn answered(&self, method: &http::Method, code: Option<u16>, latency: Duration);
 }
 
 /// The layer.
 #[derive(Clone)]
-pub struct Measure {
-    observer: Arc<dyn Observer>,
+pub struct MeasureLayer {
+    observer: Arc<dyn RequestObserver>,
 }
 
-impl Measure {
+impl MeasureLayer {
     /// Tells this observer.
-    pub fn new(observer: Arc<dyn Observer>) -> Self {
+    pub fn new(observer: Arc<dyn RequestObserver>) -> Self {
         Self { observer }
     }
 }
 
-impl Layer<Transport> for Measure {
-    type Service = Measured;
+impl Layer<Transport> for MeasureLayer {
+    type Service = MeasureService;
 
-    fn layer(&self, inner: Transport) -> Measured {
-        Measured {
+    fn layer(&self, inner: Transport) -> MeasureService {
+        MeasureService {
             observer: Arc::clone(&self.observer),
             inner,
         }
@@ -45,15 +45,15 @@ impl Layer<Transport> for Measure {
 
 /// A transport that is measured.
 #[derive(Clone)]
-pub struct Measured {
-    observer: Arc<dyn Observer>,
+pub struct MeasureService {
+    observer: Arc<dyn RequestObserver>,
     inner: Transport,
 }
 
-impl tower::Service<Request<Body>> for Measured {
-    type Response = Response<AnswerBody>;
+impl tower::Service<Request<Body>> for MeasureService {
+    type Response = Response<ResponseBody>;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<AnswerBody>, BoxError>>;
+    type Future = BoxFuture<'static, Result<Response<ResponseBody>, BoxError>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)

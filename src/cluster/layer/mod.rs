@@ -10,15 +10,15 @@ use http::{Request, Response};
 use kube::client::Body;
 use tower::{BoxError, Service};
 
-use crate::cluster::transport::{AnswerBody, Transport};
+use crate::cluster::transport::{ResponseBody, Transport};
 
 pub use fence::Fence;
 pub(super) use fence::FenceLayer;
-pub use measure::{Measure, Observer};
-pub use plan::Plan;
+pub use measure::{MeasureLayer, RequestObserver};
+pub use plan::PlanLayer;
 
 /// An answer of a layer that may not ask the server.
-type Answered = Either<
-    Ready<Result<Response<AnswerBody>, BoxError>>,
+type LayerFuture = Either<
+    Ready<Result<Response<ResponseBody>, BoxError>>,
     <Transport as Service<Request<Body>>>::Future,
 >;

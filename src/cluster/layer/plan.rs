@@ -8,31 +8,31 @@ use http::{Method, Request, Response, Uri};
 use kube::client::Body;
 use tower::{BoxError, Layer};
 
-use super::Answered;
-use crate::cluster::transport::{AnswerBody, Transport};
+use super::LayerFuture;
+use crate::cluster::transport::{ResponseBody, Transport};
 
 /// The layer.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan;
+pub struct PlanLayer;
 
-impl Layer<Transport> for Plan {
-    type Service = Planned;
+impl Layer<Transport> for PlanLayer {
+    type Service = PlanService;
 
-    fn layer(&self, inner: Transport) -> Planned {
-        Planned { inner }
+    fn layer(&self, inner: Transport) -> PlanService {
+        PlanService { inner }
     }
 }
 
 /// A transport that writes nothing.
 #[derive(Clone)]
-pub struct Planned {
+pub struct PlanService {
     inner: Transport,
 }
 
-impl tower::Service<Request<Body>> for Planned {
-    type Response = Response<AnswerBody>;
+impl tower::Service<Request<Body>> for PlanService {
+    type Response = Response<ResponseBody>;
     type Error = BoxError;
-    type Future = Answered;
+    type Future = LayerFuture;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)
@@ -43,7 +43,7 @@ impl tower::Service<Request<Body>> for Planned {
             *request.method(),
             Method::GET | Method::HEAD | Method::OPTIONS
         ) {
-            match dry(request.uri()) {
+            match with_dry_run(request.uri()) {
                 Ok(dry) => *request.uri_mut() = dry,
                 Err(error) => return Either::Left(ready(Err(error.into()))),
             }
@@ -53,7 +53,7 @@ impl tower::Service<Request<Body>> for Planned {
 }
 
 /// The URI with the parameter, which may make it too long.
-fn dry(uri: &Uri) -> Result<Uri, InvalidUri> {
+fn with_dry_run(uri: &Uri) -> Result<Uri, InvalidUri> {
     let join = if uri.query().is_some() { '&' } else { '?' };
     format!("{uri}{join}dryRun=All").parse()
 }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_write_says_that_it_is_a_dry_run() {
-        let dried = |uri: &str| dry(&uri.parse().unwrap()).unwrap().to_string();
+        let dried = |uri: &str| with_dry_run(&uri.parse().unwrap()).unwrap().to_string();
         assert_eq!(dried("/api/v1/x"), "/api/v1/x?dryRun=All");
         assert_eq!(dried("/api/v1/x?a=b"), "/api/v1/x?a=b&dryRun=All");
         assert_eq!(dried("/api/v1/x?"), "/api/v1/x?&dryRun=All");
@@ -74,6 +74,6 @@ mod tests {
     fn a_uri_that_becomes_too_long_is_an_error() {
         // The longest that the `http` crate takes.
         let long = format!("/{}", "a".repeat(65_533));
-        assert!(dry(&long.parse().unwrap()).is_err());
+        assert!(with_dry_run(&long.parse().unwrap()).is_err());
     }
 }

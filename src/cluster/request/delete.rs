@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::{DeleteOptions, Deleted, parse, path, target};
 use crate::cluster::Cluster;
-use crate::cluster::call::{self, Call};
+use crate::cluster::api_call::{self, ApiCall};
 use crate::cluster::error::{Error, ErrorKind, Target};
-use crate::cluster::watch::{Answer, WriteGuard};
+use crate::cluster::watch::{WriteGuard, WriteResult};
 use crate::model::{Gvk, Object, ObjectRef};
 
 impl Cluster {
@@ -21,13 +21,13 @@ impl Cluster {
         object: &ObjectRef,
         options: &DeleteOptions,
     ) -> Result<Deleted, Error> {
-        let kind = self.served(&object.gvk).await?;
+        let kind = self.require_kind(&object.gvk).await?;
         let object = kind.scoped(object);
-        let call = Call {
+        let call = ApiCall {
             method: Method::DELETE,
             content_type: "application/json",
             body: delete_body(options, self.dry_run),
-            ..Call::get(
+            ..ApiCall::get(
                 target(&kind, "delete", &object, None),
                 path(&kind, &object, None)?,
             )
@@ -44,7 +44,7 @@ impl Cluster {
                     Deleted::Absent
                 });
             }
-            Err(error) => return Err(self.doubting(error, &object.gvk)),
+            Err(error) => return Err(self.invalidate_if_absent(error, &object.gvk)),
         };
         let (deleted, answer) = deleted(&object.gvk, &answer, before.as_deref(), &call.target)?;
         if let Some(guard) = guard {
@@ -76,10 +76,10 @@ fn delete_body(options: &DeleteOptions, dry_run: bool) -> Bytes {
 /// A delete answers with the object where it is still there, else with it as it was, or a Status.
 fn deleted(
     gvk: &Gvk,
-    answer: &call::Answer,
+    answer: &api_call::ApiResponse,
     before: Option<&Object>,
     target: &Target,
-) -> Result<(Deleted, Answer), Error> {
+) -> Result<(Deleted, WriteResult), Error> {
     #[derive(Deserialize)]
     struct Status {
         #[serde(default)]
@@ -100,13 +100,13 @@ fn deleted(
         } else {
             status.details.uid
         };
-        return Ok((Deleted::Gone, Answer::Deleted(uid)));
+        return Ok((Deleted::Gone, WriteResult::Deleted(uid)));
     }
     let object = parse(gvk, &answer.body, target)?;
     if !object.deleting {
-        return Ok((Deleted::Gone, Answer::Deleted(object.uid.clone())));
+        return Ok((Deleted::Gone, WriteResult::Deleted(object.uid.clone())));
     }
-    let taken = Answer::Object {
+    let taken = WriteResult::Object {
         object: Arc::clone(&object),
         own: true,
     };

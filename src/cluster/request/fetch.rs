@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{ListQuery, parse, path, target};
 use crate::cluster::Cluster;
-use crate::cluster::call::Call;
+use crate::cluster::api_call::ApiCall;
 use crate::cluster::error::{Error, ErrorKind, Target};
 use crate::cluster::watch::{Content, list_call, parse_page};
 use crate::model::{Object, ObjectRef};
@@ -12,13 +12,13 @@ use crate::model::{Object, ObjectRef};
 impl Cluster {
     /// The object as it is, or `None`.
     pub async fn get(&self, object: &ObjectRef) -> Result<Option<Arc<Object>>, Error> {
-        let kind = self.served(&object.gvk).await?;
+        let kind = self.require_kind(&object.gvk).await?;
         let target = target(&kind, "get", object, None);
-        let call = Call::get(target, path(&kind, object, None)?);
+        let call = ApiCall::get(target, path(&kind, object, None)?);
         match self.send(&call, None).await {
             Ok(answer) => parse(&object.gvk, &answer.body, &call.target).map(Some),
             Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.doubting(error, &object.gvk)),
+            Err(error) => Err(self.invalidate_if_absent(error, &object.gvk)),
         }
     }
 
@@ -37,7 +37,7 @@ impl Cluster {
         query: &ListQuery,
         content: Content,
     ) -> Result<Vec<Arc<Object>>, Error> {
-        let kind = self.served(&query.gvk).await?;
+        let kind = self.require_kind(&query.gvk).await?;
         let namespace = query.namespace.as_deref();
         kind.check_namespace(namespace.unwrap_or_default(), || Target {
             verb: "list",
@@ -59,7 +59,7 @@ impl Cluster {
                     page = None;
                     continue;
                 }
-                answer => answer.map_err(|error| self.doubting(error, &query.gvk))?,
+                answer => answer.map_err(|error| self.invalidate_if_absent(error, &query.gvk))?,
             };
             // All that was answered: who manages an object is part of its metadata.
             let part = parse_page(&query.gvk, Content::Full, &answer.body, &call.target)?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{path, target};
 use crate::cluster::Cluster;
-use crate::cluster::call::Call;
+use crate::cluster::api_call::ApiCall;
 use crate::cluster::error::{Error, ErrorKind};
 use crate::model::owner::FIELD_MANAGER_PREFIX;
 use crate::model::{ObjectRef, json};
@@ -15,7 +15,7 @@ use crate::model::{ObjectRef, json};
 /// What a server keeps of an object beside its content, whole and live.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Bookkeeping {
+pub struct ServerMetadata {
     /// `metadata.uid`.
     pub uid: String,
     /// `metadata.resourceVersion`.
@@ -26,10 +26,13 @@ pub struct Bookkeeping {
 
 impl Cluster {
     /// What the server keeps of an object and caches do not; `None` for one that is absent.
-    pub async fn bookkeeping(&self, object: &ObjectRef) -> Result<Option<Bookkeeping>, Error> {
-        let kind = self.served(&object.gvk).await?;
+    pub async fn server_metadata(
+        &self,
+        object: &ObjectRef,
+    ) -> Result<Option<ServerMetadata>, Error> {
+        let kind = self.require_kind(&object.gvk).await?;
         let target = target(&kind, "get", object, None);
-        let call = Call::get(target, path(&kind, object, None)?);
+        let call = ApiCall::get(target, path(&kind, object, None)?);
         match self.send(&call, None).await {
             Ok(answer) => metadata(&answer.body)
                 .map(Some)
@@ -42,19 +45,19 @@ impl Cluster {
     /// Field managers of an object that are not ours, those of subresources apart. None for an object
     /// that is absent.
     pub async fn other_managers(&self, object: &ObjectRef) -> Result<BTreeSet<String>, Error> {
-        let kept = self.bookkeeping(object).await?.unwrap_or_default();
+        let kept = self.server_metadata(object).await?.unwrap_or_default();
         Ok(others(&kept))
     }
 }
 
-fn metadata(body: &[u8]) -> Result<Bookkeeping, String> {
+fn metadata(body: &[u8]) -> Result<ServerMetadata, String> {
     let mut whole = json::parse_slice(body).map_err(|cause| cause.to_string())?;
     let metadata = whole.get_mut("metadata").map(Value::take);
     let metadata = metadata.ok_or("no metadata")?;
     serde_json::from_value(metadata).map_err(|cause| cause.to_string())
 }
 
-fn others(kept: &Bookkeeping) -> BTreeSet<String> {
+fn others(kept: &ServerMetadata) -> BTreeSet<String> {
     let entries = kept.managed_fields.iter();
     entries
         .filter(|entry| entry["subresource"].is_null())

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
-use super::call::{self, Bounds, Call};
+use super::api_call::{self, ApiCall, Deadlines};
 use super::error::{Error, ErrorKind, Target};
 use super::{ApiKind, Cluster};
 use crate::clock::Instant;
@@ -148,7 +148,7 @@ impl Propagation {
 
 impl Cluster {
     /// The kind as the cluster serves it, or the error that says that it does not.
-    pub(super) async fn served(&self, gvk: &Gvk) -> Result<Arc<ApiKind>, Error> {
+    pub(super) async fn require_kind(&self, gvk: &Gvk) -> Result<Arc<ApiKind>, Error> {
         self.kind(gvk).await?.ok_or_else(|| {
             let target = Target {
                 verb: "find",
@@ -160,8 +160,12 @@ impl Cluster {
         })
     }
 
-    async fn send(&self, call: &Call, deadline: Option<Instant>) -> Result<call::Answer, Error> {
-        let bounds = Bounds {
+    async fn send(
+        &self,
+        call: &ApiCall,
+        deadline: Option<Instant>,
+    ) -> Result<api_call::ApiResponse, Error> {
+        let bounds = Deadlines {
             deadline,
             write_deadline: self.write_deadline.clone(),
         };
@@ -170,9 +174,9 @@ impl Cluster {
     }
 
     /// A path that is not served any more throws doubt on what discovery said.
-    fn doubting(&self, error: Error, gvk: &Gvk) -> Error {
+    fn invalidate_if_absent(&self, error: Error, gvk: &Gvk) -> Error {
         if error.kind == ErrorKind::KindAbsent {
-            self.shared.discovery.doubt(gvk);
+            self.shared.discovery.invalidate(gvk);
         }
         error
     }
@@ -203,11 +207,11 @@ fn parse(gvk: &Gvk, body: &[u8], target: &Target) -> Result<Arc<Object>, Error> 
     let malformed = |cause: String| Error::local(ErrorKind::Malformed, cause, target.clone());
     let text = std::str::from_utf8(body).map_err(|cause| malformed(cause.to_string()))?;
     let object = Object::from_json(gvk, text).map_err(|cause| malformed(cause.to_string()))?;
-    let types: Types<'_> =
+    let types: TypeMeta<'_> =
         serde_json::from_str(text).map_err(|cause| malformed(cause.to_string()))?;
     let is_named = target.name.is_empty() || *target.name == *object.name;
     let is_placed = target.namespace == object.namespace.as_deref().unwrap_or_default();
-    if is_named && is_placed && types.are_of(gvk) {
+    if is_named && is_placed && types.is_gvk(gvk) {
         return Ok(Arc::new(object));
     }
     let found = ObjectRef {
@@ -220,14 +224,14 @@ fn parse(gvk: &Gvk, body: &[u8], target: &Target) -> Result<Arc<Object>, Error> 
 /// The type that an answer says it is of.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Types<'a> {
+struct TypeMeta<'a> {
     #[serde(borrow)]
     api_version: Option<Cow<'a, str>>,
     #[serde(borrow)]
     kind: Option<Cow<'a, str>>,
 }
 
-impl Types<'_> {
+impl TypeMeta<'_> {
     fn gvk(&self) -> Option<Gvk> {
         let api_version = self.api_version.as_deref()?;
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -235,7 +239,7 @@ impl Types<'_> {
     }
 
     /// Returns whether they are these; an answer that does not say its type is of the one that was asked for.
-    fn are_of(&self, gvk: &Gvk) -> bool {
+    fn is_gvk(&self, gvk: &Gvk) -> bool {
         self.gvk().is_none_or(|own| own == *gvk)
     }
 }

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::{Effect, PatchKind, WriteOptions, Written, parse, path, target};
 use crate::cluster::Cluster;
-use crate::cluster::call::{Attempts, Call};
+use crate::cluster::api_call::{ApiCall, RetryPolicy};
 use crate::cluster::error::{Error, ErrorKind};
-use crate::cluster::watch::{Answer, WriteGuard, push_parameter};
+use crate::cluster::watch::{WriteGuard, WriteResult, push_parameter};
 use crate::model::{Gvk, Object, ObjectRef};
 
 impl Cluster {
@@ -23,7 +23,7 @@ impl Cluster {
         body: Bytes,
         options: &WriteOptions,
     ) -> Result<Written, Error> {
-        let kind = self.served(gvk).await?;
+        let kind = self.require_kind(gvk).await?;
         let name = name_in(&body).unwrap_or_default();
         let object = ObjectRef::new(gvk.clone(), namespace.filter(|_| kind.namespaced), &name);
         let mut uri = path(
@@ -35,16 +35,16 @@ impl Cluster {
             None,
         )?;
         push_options(&mut uri, options);
-        let call = Call {
+        let call = ApiCall {
             method: Method::POST,
             content_type: "application/json",
             body,
-            attempts: if name.is_empty() {
-                Attempts::Refused
+            retry: if name.is_empty() {
+                RetryPolicy::UnlessExecuted
             } else {
-                Attempts::Any
+                RetryPolicy::Always
             },
-            ..Call::get(target(&kind, "create", &object, None), uri)
+            ..ApiCall::get(target(&kind, "create", &object, None), uri)
         };
         let named = (!name.is_empty()).then_some(&object);
         match self.write(gvk, named, &call, options).await {
@@ -152,7 +152,7 @@ impl Cluster {
         body: Bytes,
         options: &WriteOptions,
     ) -> Result<Written, Error> {
-        let kind = self.served(&object.gvk).await?;
+        let kind = self.require_kind(&object.gvk).await?;
         let object = kind.scoped(object);
         let mut uri = path(&kind, &object, options.subresource)?;
         push_options(&mut uri, options);
@@ -160,16 +160,16 @@ impl Cluster {
             push_parameter(&mut uri, "force", "true");
         }
         let once = content_type == PatchKind::Json.content_type();
-        let call = Call {
+        let call = ApiCall {
             method,
             content_type,
             body,
-            attempts: if once {
-                Attempts::Refused
+            retry: if once {
+                RetryPolicy::UnlessExecuted
             } else {
-                Attempts::Any
+                RetryPolicy::Always
             },
-            ..Call::get(target(&kind, verb, &object, options.subresource), uri)
+            ..ApiCall::get(target(&kind, verb, &object, options.subresource), uri)
         };
         self.write(&object.gvk, Some(&object), &call, options).await
     }
@@ -179,7 +179,7 @@ impl Cluster {
         &self,
         gvk: &Gvk,
         object: Option<&ObjectRef>,
-        call: &Call,
+        call: &ApiCall,
         options: &WriteOptions,
     ) -> Result<Written, Error> {
         let guard = object
@@ -187,7 +187,7 @@ impl Cluster {
             .map(|o| self.shared.watches.write(o));
         let before = guard.as_ref().and_then(WriteGuard::before);
         let answer = self.send(call, options.deadline).await;
-        let answer = answer.map_err(|error| self.doubting(error, gvk))?;
+        let answer = answer.map_err(|error| self.invalidate_if_absent(error, gvk))?;
         let scale = Gvk::new("autoscaling", "v1", "Scale");
         let is_scale = options.subresource == Some("scale");
         let gvk = if is_scale { &scale } else { gvk };
@@ -208,9 +208,9 @@ impl Cluster {
             let own = effect == Effect::Created
                 || !before.is_some_and(|before| already_holds(&before, &call.body));
             guard.finish(&if is_scale {
-                Answer::Version(written.resource_version.clone())
+                WriteResult::Version(written.resource_version.clone())
             } else {
-                Answer::Object {
+                WriteResult::Object {
                     object: Arc::clone(&written),
                     own,
                 }

@@ -7,8 +7,8 @@
 //! - A cache never goes back: the newer resource version wins.
 //! - A dead connection is noticed within the watch timeout and a few seconds.
 
+mod cache;
 mod registry;
-mod store;
 mod task;
 mod wire;
 
@@ -19,9 +19,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::registry::{Registry, WriteGuard};
-use self::store::Store;
-pub(super) use self::store::{Answer, compare};
+use self::cache::Cache;
+pub(super) use self::cache::{WriteResult, compare};
+pub(super) use self::registry::{WatchRegistry, WriteGuard};
 pub(super) use self::wire::{list_call, parse_page, push_parameter};
 use super::Record;
 use super::error::{Error, ErrorKind, Target};
@@ -31,7 +31,7 @@ use crate::model::{Gvk, Object};
 
 /// What is watched.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Spec {
+pub struct WatchSpec {
     /// Objects of this kind,
     pub gvk: Gvk,
     /// in this namespace, or in all,
@@ -64,7 +64,7 @@ pub enum Purpose {
     Reference,
 }
 
-impl Spec {
+impl WatchSpec {
     /// Returns whether the watch could hold an object of its kind in this namespace.
     fn covers(&self, namespace: Option<&str>) -> bool {
         self.namespace.is_none() || self.namespace.as_deref() == namespace
@@ -73,7 +73,7 @@ impl Spec {
 
 /// How a watch is doing.
 #[derive(Clone, Debug, Default)]
-pub enum State {
+pub enum WatchState {
     /// Not synced yet.
     #[default]
     Starting,
@@ -94,7 +94,7 @@ pub enum State {
 
 /// A change that a watch saw.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct ObjectChange {
     /// The object before, `None` if it is new.
     pub old: Option<Arc<Object>>,
     /// The object now, `None` if it is gone.
@@ -104,27 +104,27 @@ pub struct Change {
 /// Hears of changes, from the watch's task: quick and without blocking.
 pub trait Listener: Send + Sync {
     /// An object came, changed or went; not by our own hand.
-    fn changed(&self, spec: &Spec, change: &Change);
+    fn changed(&self, spec: &WatchSpec, change: &ObjectChange);
     /// The watch is doing better or worse.
-    fn state_changed(&self, spec: &Spec, state: &State);
+    fn state_changed(&self, spec: &WatchSpec, state: &WatchState);
 }
 
 /// A running watch and its cache.
 pub struct Watch {
-    spec: Spec,
-    store: Mutex<Store>,
-    state: tokio::sync::watch::Sender<State>,
+    spec: WatchSpec,
+    store: Mutex<Cache>,
+    state: tokio::sync::watch::Sender<WatchState>,
     alive: Mutex<Instant>,
     silence_bound: Duration,
     stop: CancellationToken,
 }
 
 impl Watch {
-    fn new(spec: Spec, silence_bound: Duration, stop: CancellationToken) -> Self {
+    fn new(spec: WatchSpec, silence_bound: Duration, stop: CancellationToken) -> Self {
         Self {
             spec,
             store: Mutex::default(),
-            state: tokio::sync::watch::Sender::new(State::Starting),
+            state: tokio::sync::watch::Sender::new(WatchState::Starting),
             alive: Mutex::new(clock::now()),
             silence_bound,
             stop,
@@ -132,7 +132,7 @@ impl Watch {
     }
 
     /// What is watched.
-    pub fn spec(&self) -> &Spec {
+    pub fn spec(&self) -> &WatchSpec {
         &self.spec
     }
 
@@ -145,9 +145,9 @@ impl Watch {
                 return Ok(());
             }
             match &*states.borrow_and_update() {
-                State::Forbidden(error) => return Err(error.clone()),
-                State::KindAbsent => return Err(self.kind_absent()),
-                State::Starting | State::Synced | State::Failing { .. } => {}
+                WatchState::Forbidden(error) => return Err(error.clone()),
+                WatchState::KindAbsent => return Err(self.kind_absent()),
+                WatchState::Starting | WatchState::Synced | WatchState::Failing { .. } => {}
             }
             let ended = tokio::select! {
                 changed = states.changed() => changed.is_err(),
@@ -198,7 +198,7 @@ impl Watch {
     }
 
     /// How it is doing.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> WatchState {
         self.state.borrow().clone()
     }
 

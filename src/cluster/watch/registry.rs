@@ -6,9 +6,9 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
-use super::store::Answer;
-use super::task::{self, Task};
-use super::{Change, Listener, Purpose, Spec, State, Watch};
+use super::cache::WriteResult;
+use super::task::{self, WatchTask};
+use super::{Listener, ObjectChange, Purpose, Watch, WatchSpec, WatchState};
 use crate::cluster::discovery::Discovery;
 use crate::cluster::{Record, Settings, Transport};
 use crate::model::{Gvk, Object, ObjectRef};
@@ -18,7 +18,7 @@ use crate::model::{Gvk, Object, ObjectRef};
 pub(super) struct Listeners(RwLock<Vec<Arc<dyn Listener>>>);
 
 impl Listeners {
-    pub(super) fn tell(&self, spec: &Spec, changes: impl IntoIterator<Item = Change>) {
+    pub(super) fn notify(&self, spec: &WatchSpec, changes: impl IntoIterator<Item = ObjectChange>) {
         for change in changes {
             for listener in self.0.read().iter() {
                 listener.changed(spec, &change);
@@ -26,7 +26,7 @@ impl Listeners {
         }
     }
 
-    pub(super) fn state(&self, spec: &Spec, state: &State) {
+    pub(super) fn notify_state(&self, spec: &WatchSpec, state: &WatchState) {
         for listener in self.0.read().iter() {
             listener.state_changed(spec, state);
         }
@@ -34,7 +34,7 @@ impl Listeners {
 }
 
 /// All watches. Dropped, it ends them.
-pub(in crate::cluster) struct Registry {
+pub(in crate::cluster) struct WatchRegistry {
     transport: Transport,
     settings: Settings,
     discovery: Arc<Discovery>,
@@ -45,13 +45,13 @@ pub(in crate::cluster) struct Registry {
     stop: CancellationToken,
 }
 
-impl Drop for Registry {
+impl Drop for WatchRegistry {
     fn drop(&mut self) {
         self.stop.cancel();
     }
 }
 
-impl Registry {
+impl WatchRegistry {
     pub(in crate::cluster) fn new(
         transport: Transport,
         settings: Settings,
@@ -73,7 +73,7 @@ impl Registry {
     }
 
     /// The watch of a spec, started if there is none.
-    pub(in crate::cluster) fn watch(&self, spec: Spec) -> Arc<Watch> {
+    pub(in crate::cluster) fn watch(&self, spec: WatchSpec) -> Arc<Watch> {
         if let Some(watch) = self.find(&spec) {
             return watch;
         }
@@ -89,7 +89,7 @@ impl Registry {
             .entry(gvk)
             .or_default()
             .push(Arc::clone(&watch));
-        let task = Task {
+        let task = WatchTask {
             watch: Arc::clone(&watch),
             transport: self.transport.clone(),
             settings: self.settings.clone(),
@@ -100,7 +100,7 @@ impl Registry {
         watch
     }
 
-    pub(in crate::cluster) fn find(&self, spec: &Spec) -> Option<Arc<Watch>> {
+    pub(in crate::cluster) fn find(&self, spec: &WatchSpec) -> Option<Arc<Watch>> {
         let by_kind = self.by_kind.read();
         by_kind
             .get(&spec.gvk)?
@@ -109,7 +109,7 @@ impl Registry {
             .cloned()
     }
 
-    pub(in crate::cluster) fn release(&self, spec: &Spec) {
+    pub(in crate::cluster) fn release(&self, spec: &WatchSpec) {
         let mut by_kind = self.by_kind.write();
         let Some(watches) = by_kind.get_mut(&spec.gvk) else {
             return;
@@ -131,7 +131,7 @@ impl Registry {
     }
 
     /// Asks each watch of a kind that covers a namespace, until one has an answer.
-    pub(in crate::cluster) fn ask<T>(
+    pub(in crate::cluster) fn find_map<T>(
         &self,
         gvk: &Gvk,
         namespace: Option<&str>,
@@ -146,7 +146,7 @@ impl Registry {
     }
 
     /// How many watches of a kind serve reads.
-    pub(in crate::cluster) fn references(&self, gvk: &Gvk) -> Vec<Arc<Watch>> {
+    pub(in crate::cluster) fn reference_watches(&self, gvk: &Gvk) -> Vec<Arc<Watch>> {
         let by_kind = self.by_kind.read();
         let watches = by_kind.get(gvk).into_iter().flatten();
         watches
@@ -157,7 +157,7 @@ impl Registry {
 
     pub(in crate::cluster) fn record(&self, object: &ObjectRef) -> Option<Record> {
         let (namespace, name) = (object.namespace_or_empty(), &*object.name);
-        self.ask(&object.gvk, object.namespace.as_deref(), |watch| {
+        self.find_map(&object.gvk, object.namespace.as_deref(), |watch| {
             watch.record(namespace, name)
         })
     }
@@ -165,7 +165,7 @@ impl Registry {
     pub(in crate::cluster) fn set_record(&self, object: &ObjectRef, record: Record) {
         let (namespace, name) = (object.namespace_or_empty(), &*object.name);
         let mut record = Some(record);
-        self.ask(&object.gvk, object.namespace.as_deref(), |watch| {
+        self.find_map(&object.gvk, object.namespace.as_deref(), |watch| {
             watch.set_record(namespace, name, &mut record);
             record.is_none().then_some(())
         });
@@ -174,7 +174,7 @@ impl Registry {
     /// A write to an object begins: its events are held back until the guard has the answer.
     pub(in crate::cluster) fn write(&self, object: &ObjectRef) -> WriteGuard {
         let mut watches = Vec::new();
-        let _: Option<()> = self.ask(&object.gvk, object.namespace.as_deref(), |watch| {
+        let _: Option<()> = self.find_map(&object.gvk, object.namespace.as_deref(), |watch| {
             watches.push(Arc::clone(watch));
             None
         });
@@ -207,17 +207,17 @@ impl WriteGuard {
     }
 
     /// The answer is there: caches take it, and what was held back and is foreign is told.
-    pub(in crate::cluster) fn finish(mut self, answer: &Answer) {
+    pub(in crate::cluster) fn finish(mut self, answer: &WriteResult) {
         self.end(answer);
     }
 
-    fn end(&mut self, answer: &Answer) {
+    fn end(&mut self, answer: &WriteResult) {
         for watch in self.watches.drain(..) {
             let changes = watch
                 .store
                 .lock()
                 .write_ends(&self.key, &watch.spec, answer);
-            self.listeners.tell(&watch.spec, changes);
+            self.listeners.notify(&watch.spec, changes);
         }
     }
 }
@@ -225,6 +225,6 @@ impl WriteGuard {
 /// A write that was cancelled may have happened: its events count as foreign.
 impl Drop for WriteGuard {
     fn drop(&mut self) {
-        self.end(&Answer::Nothing);
+        self.end(&WriteResult::Nothing);
     }
 }

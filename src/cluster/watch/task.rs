@@ -8,11 +8,11 @@ use std::time::Duration;
 use tracing::Instrument;
 
 use super::registry::Listeners;
-use super::wire::{self, Event, Events};
-use super::{Purpose, Spec, State, Watch};
+use super::wire::{self, EventStream, WatchEvent};
+use super::{Purpose, Watch, WatchSpec, WatchState};
 use crate::backoff::Backoff;
 use crate::clock;
-use crate::cluster::call::{Attempts, Bounds, Call};
+use crate::cluster::api_call::{ApiCall, Deadlines, RetryPolicy};
 use crate::cluster::discovery::Discovery;
 use crate::cluster::error::{Error, ErrorKind};
 use crate::cluster::{ApiKind, Settings, Transport};
@@ -50,7 +50,7 @@ const MARGIN: Duration = Duration::from_secs(5);
 const TOO_SHORT: Duration = Duration::from_secs(1);
 
 /// What a watch needs to live.
-pub(super) struct Task {
+pub(super) struct WatchTask {
     pub(super) watch: Arc<Watch>,
     pub(super) transport: Transport,
     pub(super) settings: Settings,
@@ -64,24 +64,24 @@ pub(super) fn silence_bound(settings: &Settings) -> Duration {
 }
 
 /// Why a stage of the watch ended.
-enum End {
+enum RoundEnd {
     /// The server ended it in good order: go on from where we are.
-    Again,
+    Continue,
     /// Go on after a while.
     Failed(Error),
 }
 
 /// Returns whether another version may help: not where the server is away, busy, or does not know us.
-fn may_be_of_the_version(error: &Error) -> bool {
+fn is_version_suspect(error: &Error) -> bool {
     let answered = error
         .code
         .is_some_and(|code| !matches!(code, 401 | 429 | 503));
     answered || error.kind == ErrorKind::Malformed
 }
 
-impl Task {
+impl WatchTask {
     pub(super) fn spawn(self) {
-        let Spec {
+        let WatchSpec {
             gvk,
             namespace,
             purpose,
@@ -105,30 +105,30 @@ impl Task {
         loop {
             self.watch.touch();
             let error = match self.round(&mut version, &mut failures).await {
-                End::Again => continue,
-                End::Failed(error) => error,
+                RoundEnd::Continue => continue,
+                RoundEnd::Failed(error) => error,
             };
             failures += 1;
-            self.rest(error, failures, &mut version).await;
+            self.recover(error, failures, &mut version).await;
         }
     }
 
     /// One stage: a list if there is no version to follow from, then a watch until it ends.
-    async fn round(&self, version: &mut Option<Box<str>>, failures: &mut u32) -> End {
+    async fn round(&self, version: &mut Option<Box<str>>, failures: &mut u32) -> RoundEnd {
         let kind = match self
             .discovery
-            .kind(&self.watch.spec.gvk, Attempts::One)
+            .kind(&self.watch.spec.gvk, RetryPolicy::Never)
             .await
         {
             Ok(Some(kind)) => kind,
-            Ok(None) => return End::Failed(self.watch.kind_absent()),
-            Err(error) => return End::Failed(error),
+            Ok(None) => return RoundEnd::Failed(self.watch.kind_absent()),
+            Err(error) => return RoundEnd::Failed(error),
         };
         let from = match version.take() {
             Some(from) => from,
             None => match self.list(&kind).await {
                 Ok(listed) => listed,
-                Err(error) => return End::Failed(error),
+                Err(error) => return RoundEnd::Failed(error),
             },
         };
         let follow = version.insert(from);
@@ -136,7 +136,7 @@ impl Task {
     }
 
     /// What follows from a failure: the state, and a rest.
-    async fn rest(&self, error: Error, failures: u32, version: &mut Option<Box<str>>) {
+    async fn recover(&self, error: Error, failures: u32, version: &mut Option<Box<str>>) {
         let gvk = &self.watch.spec.gvk;
         let mut changes = self.discovery.changes();
         match error.kind {
@@ -149,19 +149,19 @@ impl Task {
                 }
             }
             ErrorKind::KindAbsent if self.discovery.known(gvk).is_some() => {
-                self.discovery.doubt(gvk);
+                self.discovery.invalidate(gvk);
                 if failures > 1 {
                     clock::sleep(FAILING.delay(failures)).await;
                 }
             }
             ErrorKind::KindAbsent => {
                 *version = None;
-                self.gone();
+                self.kind_removed();
                 tokio::select! {
                     _ = changes.changed() => {}
                     () = clock::sleep(ABSENT.delay(failures)) => {}
                 }
-                self.discovery.doubt(gvk);
+                self.discovery.invalidate(gvk);
             }
             ErrorKind::Forbidden => {
                 // What is cached is kept, to compare with the list that comes after.
@@ -171,7 +171,7 @@ impl Task {
                     Purpose::Reference => FORBIDDEN_REFERENCE,
                     Purpose::Primary | Purpose::Children => FORBIDDEN,
                 };
-                self.enter(&State::Forbidden(error));
+                self.enter(&WatchState::Forbidden(error));
                 clock::sleep(backoff.delay(failures)).await;
             }
             // A cut connection is taken up again at once, before anybody is alarmed.
@@ -180,7 +180,7 @@ impl Task {
             }
             _ => {
                 let delay = error.after.unwrap_or_else(|| FAILING.delay(failures));
-                if failures >= DOUBTFUL && may_be_of_the_version(&error) {
+                if failures >= DOUBTFUL && is_version_suspect(&error) {
                     *version = None;
                 }
                 self.fail(error);
@@ -190,7 +190,7 @@ impl Task {
     }
 
     async fn list(&self, kind: &ApiKind) -> Result<Box<str>, Error> {
-        let Spec {
+        let WatchSpec {
             gvk,
             namespace,
             labels,
@@ -204,11 +204,11 @@ impl Task {
         loop {
             let namespace = namespace.as_deref();
             let call = wire::list_call(kind, namespace, &parameters, *content, page.as_deref());
-            let call = Call {
-                attempts: Attempts::One,
+            let call = ApiCall {
+                retry: RetryPolicy::Never,
                 ..call
             };
-            let bounds = Bounds::default();
+            let bounds = Deadlines::default();
             let answer = call.send(&self.transport, &self.settings, &bounds).await?;
             let part = wire::parse_page(gvk, *content, &answer.body, &call.target)?;
             self.watch.touch();
@@ -222,30 +222,30 @@ impl Task {
             }
             for object in part.objects {
                 let change = self.watch.store.lock().listed(object);
-                self.listeners.tell(&self.watch.spec, change);
+                self.listeners.notify(&self.watch.spec, change);
             }
             page = part.next;
             if page.is_none() {
                 let changes = self.watch.store.lock().list_ends(version);
-                self.listeners.tell(&self.watch.spec, changes);
+                self.listeners.notify(&self.watch.spec, changes);
                 let version = version.clone();
-                self.enter(&State::Synced);
+                self.enter(&WatchState::Synced);
                 return Ok(version);
             }
         }
     }
 
     /// Follows the server from a version until the watch ends.
-    async fn follow(&self, kind: &ApiKind, version: &mut Box<str>, failures: &mut u32) -> End {
+    async fn follow(&self, kind: &ApiKind, version: &mut Box<str>, failures: &mut u32) -> RoundEnd {
         let timeout = self.settings.watch_timeout;
         let call = wire::watch_call(&self.watch.spec, kind, version, timeout);
         let opened = clock::now();
         let body = match call.open(&self.transport, &self.settings).await {
             Ok(body) => body,
-            Err(error) => return End::Failed(error),
+            Err(error) => return RoundEnd::Failed(error),
         };
-        self.enter(&State::Synced);
-        let mut events = Events::new(
+        self.enter(&WatchState::Synced);
+        let mut events = EventStream::new(
             &self.watch,
             call.target.clone(),
             body,
@@ -257,13 +257,17 @@ impl Task {
                 Ok(Some(event)) => event,
                 Ok(None) if heard || opened.elapsed() >= TOO_SHORT => {
                     *failures = 0;
-                    return End::Again;
+                    return RoundEnd::Continue;
                 }
                 Ok(None) => {
                     let words = "the server ended the watch at once";
-                    return End::Failed(Error::local(ErrorKind::ServerError, words, call.target));
+                    return RoundEnd::Failed(Error::local(
+                        ErrorKind::ServerError,
+                        words,
+                        call.target,
+                    ));
                 }
-                Err(error) => return End::Failed(error),
+                Err(error) => return RoundEnd::Failed(error),
             };
             if !heard {
                 *failures = 0;
@@ -275,56 +279,58 @@ impl Task {
     }
 
     /// Takes an event into the cache, tells of it, and returns its version.
-    fn take(&self, event: Event) -> Box<str> {
+    fn take(&self, event: WatchEvent) -> Box<str> {
         let (change, version) = match event {
-            Event::Applied(object) => {
+            WatchEvent::Applied(object) => {
                 let version = object.resource_version.clone();
                 (self.watch.store.lock().applied(&object), version)
             }
-            Event::Deleted(object) => {
+            WatchEvent::Deleted(object) => {
                 let change = self.watch.store.lock().deleted(&object);
                 (change, object.resource_version.clone())
             }
-            Event::Bookmark(version) => return version,
+            WatchEvent::Bookmark(version) => return version,
         };
-        self.listeners.tell(&self.watch.spec, change);
+        self.listeners.notify(&self.watch.spec, change);
         version
     }
 
     /// The kind is not served (any more).
-    fn gone(&self) {
+    fn kind_removed(&self) {
         let changes = self.watch.store.lock().clear();
-        self.enter(&State::KindAbsent);
-        self.listeners.tell(&self.watch.spec, changes);
+        self.enter(&WatchState::KindAbsent);
+        self.listeners.notify(&self.watch.spec, changes);
     }
 
     fn fail(&self, error: Error) {
         let since = match &*self.watch.state.borrow() {
-            State::Failing { since, .. } => *since,
+            WatchState::Failing { since, .. } => *since,
             _ => clock::now(),
         };
-        self.enter(&State::Failing { since, error });
+        self.enter(&WatchState::Failing { since, error });
     }
 
     /// Enters a state; told where it is another than before.
-    fn enter(&self, state: &State) {
+    fn enter(&self, state: &WatchState) {
         let same = {
             let before = self.watch.state.borrow();
             std::mem::discriminant(&*before) == std::mem::discriminant(state)
         };
         if !same {
             match state {
-                State::Synced => tracing::debug!(objects = self.watch.len(), "synced"),
-                State::Forbidden(error) => tracing::warn!(%error, "may not be watched"),
-                State::KindAbsent => tracing::warn!("the cluster does not serve this kind (yet)"),
-                State::Failing { error, .. } => tracing::warn!(%error, "failing, will retry"),
-                State::Starting => {}
+                WatchState::Synced => tracing::debug!(objects = self.watch.len(), "synced"),
+                WatchState::Forbidden(error) => tracing::warn!(%error, "may not be watched"),
+                WatchState::KindAbsent => {
+                    tracing::warn!("the cluster does not serve this kind (yet)")
+                }
+                WatchState::Failing { error, .. } => tracing::warn!(%error, "failing, will retry"),
+                WatchState::Starting => {}
             }
         }
         // First, so that a listener that looks sees what it is told.
         self.watch.state.send_replace(state.clone());
         if !same {
-            self.listeners.state(&self.watch.spec, state);
+            self.listeners.notify_state(&self.watch.spec, state);
         }
     }
 }

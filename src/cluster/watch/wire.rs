@@ -10,12 +10,12 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Content, Spec, Watch};
+use super::{Content, Watch, WatchSpec};
 use crate::clock::Instant;
 use crate::cluster::ApiKind;
-use crate::cluster::call::{Attempts, Call};
+use crate::cluster::api_call::{ApiCall, RetryPolicy};
 use crate::cluster::error::{self, Error, ErrorKind, Target};
-use crate::cluster::transport::AnswerBody;
+use crate::cluster::transport::ResponseBody;
 use crate::model::{Gvk, Object};
 
 /// What stays readable in a query.
@@ -25,9 +25,9 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'/');
 /// What is kept of the buffer between events.
-const QUIET: usize = 4096;
+const IDLE_BUFFER: usize = 4096;
 /// A page of 500 Pods is 3 MB: no visible peak, few requests.
-const PAGE: usize = 500;
+const PAGE_SIZE: usize = 500;
 
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
                         application/json;q=0.5";
@@ -43,7 +43,7 @@ pub(in crate::cluster) fn push_parameter(uri: &mut String, name: &str, value: &s
 }
 
 /// One page of a list.
-pub(in crate::cluster) struct Page {
+pub(in crate::cluster) struct ListPage {
     pub(in crate::cluster) resource_version: Box<str>,
     pub(in crate::cluster) next: Option<String>,
     pub(in crate::cluster) objects: Vec<Arc<Object>>,
@@ -73,9 +73,9 @@ pub(in crate::cluster) fn list_call(
     parameters: &[(&str, String)],
     content: Content,
     page: Option<&str>,
-) -> Call {
+) -> ApiCall {
     let mut uri = kind.path(namespace);
-    push_parameter(&mut uri, "limit", &PAGE.to_string());
+    push_parameter(&mut uri, "limit", &PAGE_SIZE.to_string());
     for (name, value) in parameters.iter().filter(|(_, value)| !value.is_empty()) {
         push_parameter(&mut uri, name, value);
     }
@@ -83,12 +83,12 @@ pub(in crate::cluster) fn list_call(
         push_parameter(&mut uri, "continue", page);
     }
     let target = collection(kind, namespace, "list");
-    Call {
+    ApiCall {
         accept: match content {
             Content::Full => "application/json",
             Content::Metadata => METADATA_LIST,
         },
-        ..Call::get(target, uri)
+        ..ApiCall::get(target, uri)
     }
 }
 
@@ -97,7 +97,7 @@ pub(in crate::cluster) fn parse_page(
     content: Content,
     body: &[u8],
     target: &Target,
-) -> Result<Page, Error> {
+) -> Result<ListPage, Error> {
     let malformed = |cause: &dyn std::error::Error| {
         Error::local(ErrorKind::Malformed, cause.to_string(), target.clone())
     };
@@ -119,7 +119,7 @@ pub(in crate::cluster) fn parse_page(
         let message = format!("the server answered with {}", object.object_ref());
         return Err(Error::local(ErrorKind::Malformed, message, target.clone()));
     }
-    Ok(Page {
+    Ok(ListPage {
         resource_version: list.metadata.resource_version,
         next: list.metadata.r#continue.filter(|next| !next.is_empty()),
         objects,
@@ -165,7 +165,12 @@ fn collection(kind: &ApiKind, namespace: Option<&str>, verb: &'static str) -> Ta
 }
 
 /// The call that opens a watch.
-pub(super) fn watch_call(spec: &Spec, kind: &ApiKind, version: &str, timeout: Duration) -> Call {
+pub(super) fn watch_call(
+    spec: &WatchSpec,
+    kind: &ApiKind,
+    version: &str,
+    timeout: Duration,
+) -> ApiCall {
     let namespace = spec.namespace.as_deref();
     let mut uri = kind.path(namespace);
     push_parameter(&mut uri, "watch", "true");
@@ -179,18 +184,18 @@ pub(super) fn watch_call(spec: &Spec, kind: &ApiKind, version: &str, timeout: Du
     if !spec.labels.is_empty() {
         push_parameter(&mut uri, "labelSelector", &spec.labels.to_string());
     }
-    Call {
+    ApiCall {
         accept: match spec.content {
             Content::Full => "application/json",
             Content::Metadata => METADATA,
         },
-        attempts: Attempts::One,
-        ..Call::get(collection(kind, namespace, "watch"), uri)
+        retry: RetryPolicy::Never,
+        ..ApiCall::get(collection(kind, namespace, "watch"), uri)
     }
 }
 
 /// What a watch says.
-pub(super) enum Event {
+pub(super) enum WatchEvent {
     Applied(Arc<Object>),
     Deleted(Arc<Object>),
     /// Everything up to this version has been sent.
@@ -226,10 +231,10 @@ struct Line<'a> {
 }
 
 /// An open watch.
-pub(super) struct Events<'a> {
+pub(super) struct EventStream<'a> {
     watch: &'a Watch,
     target: Target,
-    body: AnswerBody,
+    body: ResponseBody,
     buffer: Vec<u8>,
     /// Where the next line begins.
     start: usize,
@@ -239,8 +244,13 @@ pub(super) struct Events<'a> {
     until: Instant,
 }
 
-impl<'a> Events<'a> {
-    pub(super) fn new(watch: &'a Watch, target: Target, body: AnswerBody, until: Instant) -> Self {
+impl<'a> EventStream<'a> {
+    pub(super) fn new(
+        watch: &'a Watch,
+        target: Target,
+        body: ResponseBody,
+        until: Instant,
+    ) -> Self {
         Self {
             watch,
             target,
@@ -253,7 +263,7 @@ impl<'a> Events<'a> {
     }
 
     /// The next event; `None` when the server ended the watch in good order.
-    pub(super) async fn next(&mut self) -> Result<Option<Event>, Error> {
+    pub(super) async fn next(&mut self) -> Result<Option<WatchEvent>, Error> {
         loop {
             if let Some(end) = self.line_end() {
                 let event = self.parse(&self.buffer[self.start..end]);
@@ -298,17 +308,17 @@ impl<'a> Events<'a> {
         self.searched -= self.start;
         self.start = 0;
         if self.buffer.is_empty() {
-            self.buffer.shrink_to(QUIET);
+            self.buffer.shrink_to(IDLE_BUFFER);
         }
     }
 
     /// Reads an event; `None` for one of an object without an address, which holds up no others.
-    fn parse(&self, line: &[u8]) -> Result<Option<Event>, Error> {
+    fn parse(&self, line: &[u8]) -> Result<Option<WatchEvent>, Error> {
         let malformed = |cause: &dyn std::error::Error| self.malformed(cause.to_string());
         let line: Line<'_> = serde_json::from_slice(line).map_err(|cause| malformed(&cause))?;
         let text = line.object.get();
         if line.r#type == "ERROR" {
-            return Err(self.refused(text));
+            return Err(self.error_event(text));
         }
         let spec = &self.watch.spec;
         let object = |content| {
@@ -320,19 +330,19 @@ impl<'a> Events<'a> {
             "BOOKMARK" => {
                 let bookmark = object(Content::Metadata);
                 let version = bookmark.map(|bookmark| bookmark.resource_version.clone());
-                return Ok(version.map(Event::Bookmark));
+                return Ok(version.map(WatchEvent::Bookmark));
             }
-            "DELETED" => object(spec.content).map(Event::Deleted),
+            "DELETED" => object(spec.content).map(WatchEvent::Deleted),
             "ADDED" | "MODIFIED" => self
-                .held(text)
+                .cached_version(text)
                 .or_else(|| object(spec.content))
-                .map(Event::Applied),
+                .map(WatchEvent::Applied),
             other => {
                 let message = format!("the server sent an event of the unknown type {other:?}");
                 return Err(self.malformed(message));
             }
         };
-        let Some(Event::Applied(object) | Event::Deleted(object)) = &event else {
+        let Some(WatchEvent::Applied(object) | WatchEvent::Deleted(object)) = &event else {
             return Ok(event);
         };
         if spec.covers(object.namespace.as_deref()) {
@@ -348,7 +358,7 @@ impl<'a> Events<'a> {
 
     /// The object of an event where the cache holds just this version already: most events are echoes
     /// of our own writes, whose answers came first.
-    fn held(&self, text: &str) -> Option<Arc<Object>> {
+    fn cached_version(&self, text: &str) -> Option<Arc<Object>> {
         let Identified { metadata } = serde_json::from_str(text).ok()?;
         let namespace = metadata.namespace.as_deref();
         let held = self.watch.get(namespace, &metadata.name)?;
@@ -358,7 +368,7 @@ impl<'a> Events<'a> {
     }
 
     /// An ERROR event carries a Status.
-    fn refused(&self, status: &str) -> Error {
+    fn error_event(&self, status: &str) -> Error {
         #[derive(Deserialize)]
         struct Code {
             #[serde(default)]
@@ -396,17 +406,17 @@ mod tests {
     );
 
     /// A body that comes in pieces of some size, and then ends or hangs.
-    fn body(text: &str, piece: usize, ends: bool) -> AnswerBody {
+    fn body(text: &str, piece: usize, ends: bool) -> ResponseBody {
         let chunks = text.as_bytes().chunks(piece);
         let pieces: Vec<_> = chunks.map(Bytes::copy_from_slice).collect();
         let frames = futures::stream::iter(pieces);
         let frames = frames.map(|piece| Ok::<_, Infallible>(Frame::data(piece)));
         let rest = futures::stream::pending().take(usize::from(!ends));
-        transport::answer(StreamBody::new(frames.chain(rest)))
+        transport::body(StreamBody::new(frames.chain(rest)))
     }
 
     fn watch() -> Watch {
-        let spec = Spec {
+        let spec = WatchSpec {
             gvk: Gvk::new("", "v1", "ConfigMap"),
             namespace: None,
             labels: LabelSelector::default(),
@@ -421,13 +431,13 @@ mod tests {
         let until = clock::now() + Duration::from_secs(5);
         let body = body(text, piece, ends);
         let watch = watch();
-        let mut events = Events::new(&watch, Target::default(), body, until);
+        let mut events = EventStream::new(&watch, Target::default(), body, until);
         let mut seen = Vec::new();
         loop {
             match events.next().await {
-                Ok(Some(Event::Applied(object))) => seen.push(format!("+{}", object.name)),
-                Ok(Some(Event::Deleted(object))) => seen.push(format!("-{}", object.name)),
-                Ok(Some(Event::Bookmark(version))) => seen.push(format!("={version}")),
+                Ok(Some(WatchEvent::Applied(object))) => seen.push(format!("+{}", object.name)),
+                Ok(Some(WatchEvent::Deleted(object))) => seen.push(format!("-{}", object.name)),
+                Ok(Some(WatchEvent::Bookmark(version))) => seen.push(format!("={version}")),
                 Ok(None) => return (seen, Ok(())),
                 Err(error) => return (seen, Err(error.kind)),
             }
@@ -482,8 +492,8 @@ mod tests {
             );
             let body = body(&line, 1000, true);
             let until = clock::now() + Duration::from_secs(5);
-            let mut events = Events::new(&watch, Target::default(), body, until);
-            let Ok(Some(Event::Applied(seen))) = events.next().await else {
+            let mut events = EventStream::new(&watch, Target::default(), body, until);
+            let Ok(Some(WatchEvent::Applied(seen))) = events.next().await else {
                 panic!("no event of {uid} {version}");
             };
             assert_eq!(Arc::ptr_eq(&seen, &held), is_held, "{uid} {version}");
@@ -524,7 +534,7 @@ mod tests {
         let line = r#"{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"c","resourceVersion":"1"}}}"#;
         let until = clock::now() + Duration::from_secs(5);
         let body = body(&format!("{line}\n"), 1000, true);
-        let mut events = Events::new(&watch, Target::default(), body, until);
+        let mut events = EventStream::new(&watch, Target::default(), body, until);
         let error = events.next().await.err().map(|error| error.kind);
         assert_eq!(error, Some(ErrorKind::Malformed));
     }

@@ -2,7 +2,7 @@
 //!
 //! *Urgent* goes first (deletions, what someone asked for), then *live* in the order of arrival, then
 //! *backlog* (start-up, changed roles, resyncs) with the newest object first. A lane that was passed
-//! over [`PATIENCE`] times has its turn, so that nothing starves. A key that moves to a better lane
+//! over [`MAX_SKIPS`] times has its turn, so that nothing starves. A key that moves to a better lane
 //! leaves a stale entry behind, known by its ticket and dropped when its turn comes.
 
 use std::cmp::Ordering;
@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::Key;
 
 /// How often a lane yields to a better one before it has its turn: a tenth of the work at most.
-const PATIENCE: u32 = 9;
+const MAX_SKIPS: u32 = 9;
 
 /// How soon a ready key is taken. Ordered: the first is the better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,7 +65,7 @@ pub(super) struct Lanes {
     live: VecDeque<(Ticket, Key)>,
     backlog: BinaryHeap<Ranked>,
     /// How often each of the lower lanes was passed over.
-    passed: [u32; 2],
+    skipped: [u32; 2],
 }
 
 impl Lanes {
@@ -79,15 +79,15 @@ impl Lanes {
 
     /// The next key whose ticket counts.
     pub(super) fn pop(&mut self, counts: impl Fn(&Key, Ticket) -> bool) -> Option<Key> {
-        let order = match self.passed {
-            [live, _] if live >= PATIENCE => [1, 0, 2],
-            [_, backlog] if backlog >= PATIENCE => [2, 0, 1],
+        let order = match self.skipped {
+            [live, _] if live >= MAX_SKIPS => [1, 0, 2],
+            [_, backlog] if backlog >= MAX_SKIPS => [2, 0, 1],
             _ => [0, 1, 2],
         };
         let (lane, key) = order
             .into_iter()
             .find_map(|lane| Some((lane, self.pop_from(lane, &counts)?)))?;
-        for (lower, passed) in [1, 2].into_iter().zip(&mut self.passed) {
+        for (lower, passed) in [1, 2].into_iter().zip(&mut self.skipped) {
             *passed = match lower.cmp(&lane) {
                 Ordering::Greater => *passed + 1,
                 Ordering::Equal => 0,

@@ -16,7 +16,7 @@
 
 mod lanes;
 mod rate;
-mod state;
+mod scheduler;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 pub use self::rate::RunRate;
-use self::state::{State, Trigger};
+use self::scheduler::{Scheduler, Trigger};
 use crate::backoff::Backoff;
 use crate::clock;
 use crate::model::reason::Reason;
@@ -64,7 +64,7 @@ pub struct Work {
 
 /// A change that makes the current run of a CR useless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Newer {
+pub enum Interruption {
     /// The deletion of the CR. It cancels a run always.
     Deletion,
     /// A new generation. It cancels no two runs in a row: a CR that changes all the time gets done, too.
@@ -75,11 +75,11 @@ pub enum Newer {
 
 /// What follows a run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Then {
+pub enum Next {
     /// Nothing before the next trigger.
-    Idle,
+    Done,
     /// The same, of a run that counts as something else than a success.
-    Nothing {
+    DoneAs {
         /// How the run counts.
         ending: Ending,
     },
@@ -98,22 +98,22 @@ pub enum Then {
         not_before: Duration,
     },
     /// The run failed, and is tried again after just this time.
-    Hold {
+    Pause {
         /// After this time.
         delay: Duration,
     },
     /// The run was cancelled: what came in meanwhile decides.
-    Again,
+    Requeue,
 }
 
-impl Then {
+impl Next {
     fn ending(&self) -> Ending {
         match self {
-            Self::Idle => Ending::Success,
-            Self::At { ending, .. } | Self::Nothing { ending } => *ending,
+            Self::Done => Ending::Success,
+            Self::At { ending, .. } | Self::DoneAs { ending } => *ending,
             Self::Retry { .. } => Ending::Error,
-            Self::Hold { .. } => Ending::TerminalError,
-            Self::Again => Ending::Requeue,
+            Self::Pause { .. } => Ending::TerminalError,
+            Self::Requeue => Ending::Requeue,
         }
     }
 }
@@ -124,7 +124,7 @@ pub struct Queue(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<Scheduler>,
     changed: Notify,
 }
 
@@ -132,7 +132,7 @@ impl Queue {
     /// With a bound on all runs at a time, and one on the runs of each key in a minute.
     pub fn new(limit: usize, backoff: Backoff, rate: RunRate) -> Self {
         Self(Arc::new(Shared {
-            state: Mutex::new(State::new(limit, backoff, rate)),
+            state: Mutex::new(Scheduler::new(limit, backoff, rate)),
             changed: Notify::new(),
         }))
     }
@@ -156,9 +156,9 @@ impl Queue {
     }
 
     /// Takes up a trigger, and cancels a run of the key that it makes useless.
-    pub fn supersede(&self, key: &Key, reason: Reason, rank: u64, newer: Newer) {
+    pub fn supersede(&self, key: &Key, reason: Reason, rank: u64, newer: Interruption) {
         let trigger = Trigger {
-            exempt: newer != Newer::Content,
+            exempt: newer != Interruption::Content,
             ..Trigger::new(reason, rank)
         };
         let mut state = self.0.state.lock();
@@ -211,7 +211,7 @@ impl Queue {
         self.0.state.lock().report_progress(clock::now());
     }
 
-    fn finish(&self, key: &Key, then: &Then) {
+    fn finish(&self, key: &Key, then: &Next) {
         self.0.state.lock().finish(key, then, clock::now());
         self.0.changed.notify_one();
     }
@@ -229,7 +229,7 @@ async fn sleep_until(due: Option<clock::Instant>) {
 pub struct Slot {
     work: Work,
     queue: Queue,
-    then: Then,
+    then: Next,
 }
 
 impl Slot {
@@ -237,7 +237,7 @@ impl Slot {
         Self {
             work,
             queue,
-            then: Then::Retry {
+            then: Next::Retry {
                 not_before: Duration::ZERO,
             },
         }
@@ -249,7 +249,7 @@ impl Slot {
     }
 
     /// Says what follows and frees the slot.
-    pub fn finish(mut self, then: Then) {
+    pub fn finish(mut self, then: Next) {
         self.then = then;
     }
 }

@@ -47,19 +47,19 @@ fn names(queue: &Queue) -> Vec<String> {
     let mut names = Vec::new();
     while let Some(slot) = take(queue) {
         names.push(slot.work().key.name.to_string());
-        slot.finish(Then::Idle);
+        slot.finish(Next::Done);
     }
     names
 }
 
-fn failed() -> Then {
-    Then::Retry {
+fn failed() -> Next {
+    Next::Retry {
         not_before: Duration::ZERO,
     }
 }
 
-fn after(delay: Duration, reason: Reason) -> Then {
-    Then::At {
+fn after(delay: Duration, reason: Reason) -> Next {
+    Next::At {
         delay,
         reason,
         ending: Ending::Success,
@@ -93,10 +93,10 @@ async fn a_trigger_during_a_run_makes_one_more_run_afterwards() {
     queue.add(&key, Reason::Child, 0);
     queue.add(&key, Reason::Read, 0);
     assert!(take(&queue).is_none(), "never two at a time");
-    slot.finish(Then::Idle);
+    slot.finish(Next::Done);
     let again = take(&queue).unwrap();
     assert_eq!(again.work().reason, Reason::Child);
-    again.finish(Then::Idle);
+    again.finish(Next::Done);
     assert!(take(&queue).is_none());
 }
 
@@ -189,7 +189,7 @@ async fn a_slot_that_becomes_free_wakes_the_one_who_waits() {
         async move { queue.next().await.work().key.name.to_string() }
     });
     tokio::task::yield_now().await;
-    slot.finish(Then::Idle);
+    slot.finish(Next::Done);
     assert_eq!(waiting.await.unwrap(), "b");
 }
 
@@ -207,7 +207,7 @@ async fn failures_back_off_and_a_run_that_completes_resets_them() {
         slot.finish(failed());
     }
     let (_, slot) = wait(&queue).await;
-    slot.finish(Then::Idle);
+    slot.finish(Next::Done);
     queue.add(&key, Reason::Child, 0);
     take(&queue).unwrap().finish(failed());
     assert_eq!(wait(&queue).await.0.as_secs(), 1);
@@ -217,7 +217,7 @@ async fn failures_back_off_and_a_run_that_completes_resets_them() {
 async fn a_wish_of_the_server_lengthens_a_backoff() {
     let (queue, kinds) = mk_queue(&[4]);
     queue.add(&mk_key(kinds[0], "a"), Reason::Created, 0);
-    take(&queue).unwrap().finish(Then::Retry {
+    take(&queue).unwrap().finish(Next::Retry {
         not_before: Duration::from_secs(30),
     });
     assert_eq!(wait(&queue).await.0.as_secs(), 30);
@@ -284,7 +284,7 @@ async fn an_event_overrides_a_delay_and_the_delay_is_gone() {
 async fn a_held_key_is_tried_after_its_time_or_on_a_request() {
     let (queue, kinds) = mk_queue(&[4]);
     let key = mk_key(kinds[0], "a");
-    let hold = Then::Hold {
+    let hold = Next::Pause {
         delay: Duration::from_mins(5),
     };
     queue.add(&key, Reason::Child, 0);
@@ -305,21 +305,21 @@ async fn a_newer_generation_cancels_a_run_but_not_two_in_a_row() {
     let mut cancelled = Vec::new();
     for _ in 0..4 {
         let slot = take(&queue).unwrap();
-        queue.supersede(&key, Reason::Changed, 0, Newer::Generation);
+        queue.supersede(&key, Reason::Changed, 0, Interruption::Generation);
         let is_cancelled = slot.work().cancel.is_cancelled();
         cancelled.push(is_cancelled);
         slot.finish(if is_cancelled {
-            Then::Again
+            Next::Requeue
         } else {
-            Then::Idle
+            Next::Done
         });
     }
     assert_eq!(cancelled, [true, false, true, false]);
     let slot = take(&queue).unwrap();
-    queue.supersede(&key, Reason::Changed, 0, Newer::Generation);
-    slot.finish(Then::Again);
+    queue.supersede(&key, Reason::Changed, 0, Interruption::Generation);
+    slot.finish(Next::Requeue);
     let slot = take(&queue).unwrap();
-    queue.supersede(&key, Reason::Deleted, 0, Newer::Deletion);
+    queue.supersede(&key, Reason::Deleted, 0, Interruption::Deletion);
     assert!(slot.work().cancel.is_cancelled(), "a deletion always does");
 }
 
@@ -327,7 +327,7 @@ async fn a_newer_generation_cancels_a_run_but_not_two_in_a_row() {
 async fn a_newer_generation_does_not_cancel_the_run_that_it_starts() {
     let (queue, kinds) = mk_queue(&[4]);
     let key = mk_key(kinds[0], "a");
-    queue.supersede(&key, Reason::Changed, 0, Newer::Deletion);
+    queue.supersede(&key, Reason::Changed, 0, Interruption::Deletion);
     assert!(!take(&queue).unwrap().work().cancel.is_cancelled());
 }
 
@@ -390,7 +390,7 @@ async fn runs_in(time: Duration, rate: RunRate, trigger: impl Fn(&Queue, &Key)) 
     trigger(&queue, &key);
     while let Ok(slot) = tokio::time::timeout_at(end, queue.next()).await {
         trigger(&queue, &key);
-        slot.finish(Then::Idle);
+        slot.finish(Next::Done);
         runs += 1;
         if runs == 10_000 {
             break;
@@ -417,7 +417,7 @@ async fn a_key_that_triggers_itself_runs_at_the_rate_after_a_burst() {
         assert!((118..=120).contains(&runs), "{reason}: {runs}");
     }
     let change = |queue: &Queue, key: &Key| {
-        queue.supersede(key, Reason::Changed, 0, Newer::Content);
+        queue.supersede(key, Reason::Changed, 0, Interruption::Content);
     };
     let runs = runs_in(Duration::from_secs(59), mk_rate(60), change).await;
     assert!(
@@ -430,7 +430,7 @@ async fn a_key_that_triggers_itself_runs_at_the_rate_after_a_burst() {
 async fn what_people_ask_for_is_not_bounded() {
     let (rate, time) = (mk_rate(1), Duration::from_secs(1));
     let generation = |queue: &Queue, key: &Key| {
-        queue.supersede(key, Reason::Changed, 0, Newer::Generation);
+        queue.supersede(key, Reason::Changed, 0, Interruption::Generation);
     };
     assert_eq!(runs_in(time, rate, generation).await, 10_000);
     let request = |queue: &Queue, key: &Key| queue.add(key, Reason::Requested, 0);
@@ -447,7 +447,7 @@ async fn a_bounded_key_is_reported_and_gives_way_to_a_new_generation() {
         queue.add(&key, reason, 0);
         while let Some(slot) = take(&queue) {
             assert!(!slot.work().rate_limited);
-            slot.finish(Then::Idle);
+            slot.finish(Next::Done);
         }
     }
     queue.add(&other, Reason::Read, 0);
@@ -457,13 +457,13 @@ async fn a_bounded_key_is_reported_and_gives_way_to_a_new_generation() {
         take(&queue).is_none(),
         "merged with the one that is delayed"
     );
-    queue.supersede(&key, Reason::Changed, 0, Newer::Generation);
+    queue.supersede(&key, Reason::Changed, 0, Interruption::Generation);
     let slot = take(&queue).unwrap();
     assert_eq!(
         (slot.work().reason, slot.work().rate_limited),
         (Reason::Changed, true)
     );
-    slot.finish(Then::Idle);
+    slot.finish(Next::Done);
     queue.add(&key, Reason::Child, 0);
     let (waited, slot) = wait(&queue).await;
     assert_eq!((waited.as_secs(), slot.work().reason), (60, Reason::Child));
@@ -475,13 +475,13 @@ async fn a_run_that_gave_way_to_a_change_that_is_not_seen_yet_backs_off() {
     let (queue, kinds) = mk_queue(&[4]);
     let key = mk_key(kinds[0], "a");
     queue.add(&key, Reason::Child, 0);
-    take(&queue).unwrap().finish(Then::Again);
+    take(&queue).unwrap().finish(Next::Requeue);
     let (waited, slot) = wait(&queue).await;
     assert_eq!((waited.as_secs(), slot.work().reason), (1, Reason::Retry));
-    slot.finish(Then::Again);
+    slot.finish(Next::Requeue);
     let (waited, slot) = wait(&queue).await;
     assert_eq!(waited.as_secs(), 2);
-    slot.finish(Then::Again);
+    slot.finish(Next::Requeue);
     queue.add(&key, Reason::Child, 0);
     assert!(take(&queue).is_some(), "any trigger comes first");
 }
@@ -517,13 +517,13 @@ const REASONS: [Reason; 6] = [
     Reason::Period,
 ];
 
-fn then(choice: u8) -> Then {
+fn then(choice: u8) -> Next {
     match choice {
-        0 => Then::Idle,
+        0 => Next::Done,
         1 => after(Duration::from_secs(7), Reason::Requeue),
         2 => failed(),
-        3 => Then::Again,
-        _ => Then::Hold {
+        3 => Next::Requeue,
+        _ => Next::Pause {
             delay: Duration::from_mins(5),
         },
     }
@@ -534,7 +534,7 @@ proptest! {
     #[test]
     fn no_trigger_is_lost_and_no_bound_is_broken(steps in steps()) {
         let metrics = Metrics::default();
-        let mut state = State::new(3, BACKOFF, mk_rate(2));
+        let mut state = Scheduler::new(3, BACKOFF, mk_rate(2));
         let kinds: Vec<_> = [2, 2].map(|n| state.add_kind(n, metrics.controller("k"))).into();
         let key = |n: u8| mk_key(kinds[usize::from(n) % 2], &n.to_string());
         let start = tokio::runtime::Builder::new_current_thread().build().unwrap()
@@ -564,7 +564,7 @@ proptest! {
                     state.forget(&key(n));
                     wanted.remove(&key(n));
                 }
-                Step::Supersede(n) => state.interrupt(&key(n), Newer::Generation),
+                Step::Supersede(n) => state.interrupt(&key(n), Interruption::Generation),
             }
             prop_assert!(out.len() <= 3);
             for kind in &kinds {
@@ -572,12 +572,12 @@ proptest! {
             }
         }
         for work in out.drain(..) {
-            state.finish(&work.key, &Then::Idle, now);
+            state.finish(&work.key, &Next::Done, now);
         }
         now += Duration::from_hours(1);
         while let Some(work) = state.take(now) {
             wanted.remove(&work.key);
-            state.finish(&work.key, &Then::Idle, now);
+            state.finish(&work.key, &Next::Done, now);
         }
         prop_assert!(wanted.is_empty(), "{wanted:?}");
         prop_assert_eq!(state.running(), 0);

@@ -8,22 +8,22 @@
 //!   object with a write in flight change the cache at once but are told only when the answer (or its
 //!   failure) is known.
 //! - While the watch lags behind an answer, the entry remembers what the watch last showed
-//!   ([`Unseen`]), so that a foreign change in between is told although a newer version is held.
+//!   ([`PendingEcho`]), so that a foreign change in between is told although a newer version is held.
 //! - Where it cannot be known whose a change was (a relist skipped it), it is told.
 
 mod events;
 mod lists;
-mod unseen;
+mod pending_echo;
 mod writes;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use self::unseen::Unseen;
-pub(in crate::cluster) use self::writes::Answer;
-use self::writes::{Held, InFlight};
-use super::Change;
+use self::pending_echo::PendingEcho;
+pub(in crate::cluster) use self::writes::WriteResult;
+use self::writes::{DeferredChange, InFlightWrites};
+use super::ObjectChange;
 use crate::cluster::Record;
 use crate::model::Object;
 
@@ -31,11 +31,11 @@ use crate::model::Object;
 type Key = (Arc<str>, Arc<str>);
 
 #[derive(Default)]
-pub(super) struct Store {
+pub(super) struct Cache {
     objects: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Entry>>,
     /// By owner label.
     owners: HashMap<Box<str>, Vec<Key>>,
-    writes: HashMap<Key, InFlight>,
+    writes: HashMap<Key, InFlightWrites>,
     /// Whether a list has gone through.
     complete: bool,
     epoch: u32,
@@ -55,7 +55,7 @@ pub(super) struct Store {
 struct Entry {
     object: Option<Arc<Object>>,
     epoch: u32,
-    unseen: Option<Box<Unseen>>,
+    pending: Option<Box<PendingEcho>>,
     record: Option<Record>,
 }
 
@@ -74,7 +74,7 @@ fn key_of(object: &Object) -> Key {
     (namespace, Arc::clone(&object.name))
 }
 
-impl Store {
+impl Cache {
     pub(super) fn complete(&self) -> bool {
         self.complete
     }
@@ -141,11 +141,11 @@ impl Store {
     }
 
     /// Puts, replaces or removes an object; the memory of our writes goes when nothing is left of it.
-    fn set(&mut self, key: &Key, object: Option<Arc<Object>>, unseen: Option<Box<Unseen>>) {
+    fn set(&mut self, key: &Key, object: Option<Arc<Object>>, pending: Option<Box<PendingEcho>>) {
         self.version += 1;
-        let unseen = unseen.filter(|unseen| !unseen.is_settled());
+        let pending = pending.filter(|pending| !pending.is_settled());
         let before = self.take(key);
-        if object.is_none() && unseen.is_none() {
+        if object.is_none() && pending.is_none() {
             return;
         }
         if let Some(object) = &object {
@@ -164,7 +164,7 @@ impl Store {
         let entry = Entry {
             object,
             epoch: self.epoch,
-            unseen,
+            pending,
             record,
         };
         let namespace = self.objects.entry(Arc::clone(&key.0)).or_default();
@@ -195,7 +195,7 @@ impl Store {
     }
 
     /// Tells a change, or keeps it while a write of ours is in flight.
-    fn tell(&mut self, change: Change, skipped: bool) -> Option<Change> {
+    fn filter_deferred(&mut self, change: ObjectChange, skipped: bool) -> Option<ObjectChange> {
         let object = change.new.as_ref().or(change.old.as_ref())?;
         if self.writes.is_empty() {
             return Some(change);
@@ -203,7 +203,7 @@ impl Store {
         let Some(write) = self.writes.get_mut(&key_of(object)) else {
             return Some(change);
         };
-        write.held.push(Held { change, skipped });
+        write.deferred.push(DeferredChange { change, skipped });
         None
     }
 
@@ -213,7 +213,7 @@ impl Store {
         }
     }
 
-    fn show(&mut self, version: &str) {
+    fn advance_shown(&mut self, version: &str) {
         self.see(version);
         if compare(version, &self.shown).is_gt() {
             self.shown = version.into();

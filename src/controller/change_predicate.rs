@@ -18,7 +18,7 @@ use crate::model::{Object, Reason};
 
 /// A primary object as far as triggers go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct TriggerState {
     deleting: bool,
     paused: bool,
     generation: i64,
@@ -30,9 +30,9 @@ pub(super) struct Seen {
     period: u64,
 }
 
-impl Seen {
+impl TriggerState {
     /// `with_metadata`: whether labels and annotations count.
-    pub(super) fn of(object: &Object, with_metadata: bool) -> Self {
+    pub(super) fn new(object: &Object, with_metadata: bool) -> Self {
         let annotations = object.details().annotations;
         let value = |key: &str| annotations.get(key);
         let bare = object.generation == 0;
@@ -98,7 +98,7 @@ fn hash_metadata(object: &Object, annotations: &BTreeMap<String, String>, hasher
     }
 }
 
-/// Annotations that have a field of [`Seen`] to themselves, or that the runtime writes.
+/// Annotations that have a field of [`TriggerState`] to themselves, or that the runtime writes.
 fn has_own_field(key: &str) -> bool {
     [CHILDREN, PAUSED, RECONCILE_AT, STEPS].contains(&key)
         || period_keys().any(|period| period == key)
@@ -134,9 +134,9 @@ mod tests {
 
     use crate::model::Gvk;
 
-    fn mk_seen(value: &Value, with_metadata: bool) -> Seen {
+    fn mk_state(value: &Value, with_metadata: bool) -> TriggerState {
         let object = Object::from_value(&Gvk::new("g", "v1", "K"), value).unwrap();
-        Seen::of(&object, with_metadata)
+        TriggerState::new(&object, with_metadata)
     }
 
     fn mk_cr(metadata: &Value) -> Value {
@@ -147,8 +147,8 @@ mod tests {
     }
 
     fn reason(new: &Value, with_metadata: bool) -> Option<Reason> {
-        let old = mk_seen(&mk_cr(&json!({})), with_metadata);
-        old.reason(&mk_seen(new, with_metadata))
+        let old = mk_state(&mk_cr(&json!({})), with_metadata);
+        old.reason(&mk_state(new, with_metadata))
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
             object["metadata"]["generation"] = json!(0);
             object["data"] = json!({"a": data});
             object["status"] = json!(status);
-            mk_seen(&object, false)
+            mk_state(&object, false)
         };
         let old = secret(json!({}), "1", "a");
         let finalized = json!({"resourceVersion": "9", "finalizers": ["f"]});

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Key, Store, compare, key_of};
-use crate::cluster::watch::Change;
+use super::{Cache, Key, compare, key_of};
+use crate::cluster::watch::ObjectChange;
 use crate::model::Object;
 
-impl Store {
+impl Cache {
     /// A list begins that was asked for when `floor` was the newest version seen.
     pub(in crate::cluster::watch) fn list_begins(&mut self, list_version: &str, floor: &str) {
         self.epoch = self.epoch.wrapping_add(1);
@@ -18,31 +18,34 @@ impl Store {
     }
 
     /// An item of the list.
-    pub(in crate::cluster::watch) fn listed(&mut self, object: Arc<Object>) -> Option<Change> {
+    pub(in crate::cluster::watch) fn listed(
+        &mut self,
+        object: Arc<Object>,
+    ) -> Option<ObjectChange> {
         let key = key_of(&object);
         if self.restored {
             self.set(&key, None, None);
         }
-        let change = self.relisted(&key, object);
+        let change = self.merge_listed(&key, object);
         let epoch = self.epoch;
         if let Some(entry) = self.entry_mut(&key.0, &key.1) {
             entry.epoch = epoch;
         }
-        self.tell(change?, true)
+        self.filter_deferred(change?, true)
     }
 
-    fn relisted(&mut self, key: &Key, new: Arc<Object>) -> Option<Change> {
+    fn merge_listed(&mut self, key: &Key, new: Arc<Object>) -> Option<ObjectChange> {
         let Some(entry) = self.entry_mut(&key.0, &key.1) else {
             self.set(key, Some(Arc::clone(&new)), None);
-            return Some(Change {
+            return Some(ObjectChange {
                 old: None,
                 new: Some(new),
             });
         };
         if entry
-            .unseen
+            .pending
             .as_ref()
-            .is_some_and(|unseen| unseen.deletes(&new.uid))
+            .is_some_and(|echo| echo.deletes(&new.uid))
         {
             // The list is from before our deletion, which the watch will show.
             return None;
@@ -51,15 +54,15 @@ impl Store {
         let lags = held
             .as_ref()
             .is_some_and(|held| compare(&new.resource_version, &held.resource_version).is_lt());
-        let unseen = entry.unseen.take();
-        let was_behind = unseen.is_some();
-        let old = unseen
+        let echo = entry.pending.take();
+        let was_behind = echo.is_some();
+        let old = echo
             .as_ref()
-            .map_or_else(|| held.clone(), |unseen| unseen.base.clone());
+            .map_or_else(|| held.clone(), |echo| echo.base.clone());
         if lags {
-            let mut unseen = unseen.unwrap_or_default();
-            unseen.base = Some(Arc::clone(&new));
-            self.set(key, held, Some(unseen));
+            let mut echo = echo.unwrap_or_default();
+            echo.base = Some(Arc::clone(&new));
+            self.set(key, held, Some(echo));
         } else {
             self.set(key, Some(Arc::clone(&new)), None);
         }
@@ -67,15 +70,15 @@ impl Store {
             .as_ref()
             .is_some_and(|old| old.resource_version == new.resource_version);
         let stale = lags && !was_behind;
-        (!same && !stale).then_some(Change {
+        (!same && !stale).then_some(ObjectChange {
             old,
             new: Some(new),
         })
     }
 
     /// The list is through: what it did not name is gone, unless we wrote it since.
-    pub(in crate::cluster::watch) fn list_ends(&mut self, list_version: &str) -> Vec<Change> {
-        self.show(list_version);
+    pub(in crate::cluster::watch) fn list_ends(&mut self, list_version: &str) -> Vec<ObjectChange> {
+        self.advance_shown(list_version);
         let epoch = self.epoch;
         let unmarked: Vec<Key> = self
             .objects
@@ -87,8 +90,8 @@ impl Store {
             .collect();
         let mut changes = Vec::new();
         for key in unmarked {
-            let change = self.unlisted(&key, list_version);
-            changes.extend(change.and_then(|change| self.tell(change, true)));
+            let change = self.remove_unlisted(&key, list_version);
+            changes.extend(change.and_then(|change| self.filter_deferred(change, true)));
         }
         self.complete = true;
         self.restored = false;
@@ -96,19 +99,16 @@ impl Store {
     }
 
     /// What the list did not name: gone, or written by us since.
-    fn unlisted(&mut self, key: &Key, list_version: &str) -> Option<Change> {
+    fn remove_unlisted(&mut self, key: &Key, list_version: &str) -> Option<ObjectChange> {
         let restored = self.restored;
         let entry = self.entry_mut(&key.0, &key.1)?;
         let held = entry.object.clone();
-        let unseen = entry.unseen.take();
-        let by_us = |object: &Arc<Object>| {
-            unseen
-                .as_ref()
-                .is_some_and(|unseen| unseen.deletes(&object.uid))
-        };
-        let shown = unseen
+        let echo = entry.pending.take();
+        let by_us =
+            |object: &Arc<Object>| echo.as_ref().is_some_and(|echo| echo.deletes(&object.uid));
+        let shown = echo
             .as_ref()
-            .map_or_else(|| held.clone(), |unseen| unseen.base.clone());
+            .map_or_else(|| held.clone(), |echo| echo.base.clone());
         let written_since = held
             .as_ref()
             .is_some_and(|held| compare(&held.resource_version, list_version).is_gt() && !restored);
@@ -119,25 +119,25 @@ impl Store {
         };
         let gone = gone.filter(|object| !by_us(object));
         if written_since {
-            let mut unseen = unseen.unwrap_or_default();
-            unseen.base = None;
-            unseen.deleted.clear();
-            self.set(key, held, Some(unseen));
+            let mut echo = echo.unwrap_or_default();
+            echo.base = None;
+            echo.deleted.clear();
+            self.set(key, held, Some(echo));
         } else {
             self.set(key, None, None);
         }
-        Some(Change {
+        Some(ObjectChange {
             old: Some(gone?),
             new: None,
         })
     }
 
     /// The kind is gone, and all objects with it.
-    pub(in crate::cluster::watch) fn clear(&mut self) -> Vec<Change> {
+    pub(in crate::cluster::watch) fn clear(&mut self) -> Vec<ObjectChange> {
         let objects = std::mem::take(&mut self.objects);
         let entries = objects.into_values().flat_map(BTreeMap::into_values);
         let olds = entries.filter_map(|entry| entry.object);
-        let gone = |old| Change {
+        let gone = |old| ObjectChange {
             old: Some(old),
             new: None,
         };

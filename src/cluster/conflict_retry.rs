@@ -22,14 +22,14 @@ const BACKOFF: Backoff = Backoff {
 
 /// Counts the attempts at one guarded write.
 #[derive(Debug, Default)]
-pub struct Attempts {
+pub struct ConflictRetry {
     failures: u32,
 }
 
-impl Attempts {
+impl ConflictRetry {
     /// Waits after an attempt that was overtaken. Returns whether there is another one, which needs a
     /// live read first.
-    pub async fn again(&mut self) -> bool {
+    pub async fn wait_for_retry(&mut self) -> bool {
         self.failures += 1;
         if self.failures >= ATTEMPTS {
             return false;
@@ -45,9 +45,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn attempts_are_few_and_apart() {
-        let (mut attempts, mut made) = (Attempts::default(), 1);
+        let (mut attempts, mut made) = (ConflictRetry::default(), 1);
         let mut before = clock::now();
-        while attempts.again().await {
+        while attempts.wait_for_retry().await {
             assert!(before.elapsed() >= BACKOFF.initial / 2, "attempt {made}");
             before = clock::now();
             made += 1;

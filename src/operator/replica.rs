@@ -3,24 +3,24 @@
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{Election, Error};
+use super::{ElectionOptions, Error};
 use crate::clock::Clock;
 use crate::cluster::Cluster;
 use crate::cluster::connect::Connection;
-use crate::lease::{self, Elector, Leadership, Lost};
+use crate::lease::{self, Elector, Leadership, LeaseLost};
 use crate::telemetry::Metrics;
 
 /// The election's task and what it tells.
-pub(super) struct Leader {
+pub(super) struct Replica {
     leadership: Leadership,
     resign: CancellationToken,
-    task: JoinHandle<Result<(), Lost>>,
+    task: JoinHandle<Result<(), LeaseLost>>,
 }
 
-impl Leader {
+impl Replica {
     pub(super) fn start(
         name: &str,
-        election: &Election,
+        election: &ElectionOptions,
         connection: &Connection,
         metrics: &Metrics,
     ) -> Self {
@@ -40,7 +40,7 @@ impl Leader {
     }
 
     /// The cluster with its writes held to this replica's terms.
-    pub(super) fn gate(&self, cluster: &Cluster) -> Cluster {
+    pub(super) fn with_write_deadline(&self, cluster: &Cluster) -> Cluster {
         let leadership = self.leadership.clone();
         cluster.with_write_deadline(std::sync::Arc::new(move || leadership.write_deadline()))
     }

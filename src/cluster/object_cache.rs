@@ -16,34 +16,34 @@ use crate::model::{Object, ObjectRef};
 /// More than a role reads; a list that nobody reads any more goes when the table is full.
 const LISTS: usize = 64;
 
-type Flight = Shared<BoxFuture<'static, Result<Option<Arc<Object>>, Error>>>;
+type PendingFetch = Shared<BoxFuture<'static, Result<Option<Arc<Object>>, Error>>>;
 
 /// A list, and the watch's version that it belongs to.
-type Listing = (u64, Vec<Arc<Object>>);
+type VersionedList = (u64, Vec<Arc<Object>>);
 
 /// The cache of values.
-pub(super) struct Values {
+pub(super) struct ObjectCache {
     bound: usize,
-    kept: Mutex<Kept>,
-    flights: Mutex<HashMap<ObjectRef, Flight>>,
+    kept: Mutex<Entries>,
+    pending: Mutex<HashMap<ObjectRef, PendingFetch>>,
     /// Lists whose members metadata cannot tell.
-    lists: Mutex<HashMap<ListQuery, Listing>>,
+    lists: Mutex<HashMap<ListQuery, VersionedList>>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Entries {
     values: HashMap<ObjectRef, (Arc<Object>, u64)>,
     by_use: BTreeMap<u64, ObjectRef>,
     bytes: usize,
     clock: u64,
 }
 
-impl Values {
+impl ObjectCache {
     pub(super) fn new(bound: usize) -> Self {
         Self {
             bound,
             kept: Mutex::default(),
-            flights: Mutex::default(),
+            pending: Mutex::default(),
             lists: Mutex::default(),
         }
     }
@@ -95,20 +95,20 @@ impl Values {
     }
 
     /// Asks for an object, together with all others who ask for it now.
-    pub(super) async fn share(
+    pub(super) async fn fetch_once(
         &self,
         object: &ObjectRef,
         ask: impl FnOnce() -> BoxFuture<'static, Result<Option<Arc<Object>>, Error>>,
     ) -> Result<Option<Arc<Object>>, Error> {
         let flight = {
-            let mut flights = self.flights.lock();
+            let mut flights = self.pending.lock();
             flights
                 .entry(object.clone())
                 .or_insert_with(|| ask().shared())
                 .clone()
         };
         let answer = flight.clone().await;
-        let mut flights = self.flights.lock();
+        let mut flights = self.pending.lock();
         if flights
             .get(object)
             .is_some_and(|current| current.ptr_eq(&flight))
@@ -134,7 +134,7 @@ impl Values {
     }
 }
 
-impl Kept {
+impl Entries {
     fn remove(&mut self, object: &ObjectRef) {
         if let Some((value, used)) = self.values.remove(object) {
             self.bytes -= value.size();
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn an_older_value_is_no_answer() {
-        let values = Values::new(1 << 20);
+        let values = ObjectCache::new(1 << 20);
         let value = mk("a", 9, 0);
         values.put(&value);
         let object = value.object_ref();
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn the_least_recently_used_goes_first() {
         let size = mk("a", 1, 1000).size();
-        let values = Values::new(size * 2);
+        let values = ObjectCache::new(size * 2);
         let [a, b, c] = ["a", "b", "c"].map(|name| mk(name, 1, 1000));
         values.put(&a);
         values.put(&b);

@@ -6,7 +6,7 @@ use crate::model::Object;
 
 /// How the watch lags behind our own writes.
 #[derive(Default)]
-pub(super) struct Unseen {
+pub(super) struct PendingEcho {
     /// The object as the watch last showed it.
     pub(super) base: Option<Arc<Object>>,
     /// Versions of our making that it has yet to show.
@@ -15,7 +15,7 @@ pub(super) struct Unseen {
     pub(super) deleted: Vec<Box<str>>,
 }
 
-impl Unseen {
+impl PendingEcho {
     pub(super) fn after(base: Option<Arc<Object>>) -> Self {
         Self {
             base,
@@ -23,7 +23,7 @@ impl Unseen {
         }
     }
 
-    pub(super) fn made(&self, version: &str) -> bool {
+    pub(super) fn has_version(&self, version: &str) -> bool {
         self.own.iter().any(|own| **own == *version)
     }
 

@@ -3,16 +3,16 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::cluster::layer::Observer;
+use crate::cluster::layer::RequestObserver;
 use crate::telemetry::Metrics;
 
 /// Tells the metrics of every answer.
-pub(super) struct Requests {
+pub(super) struct RequestMetrics {
     metrics: Metrics,
     host: OnceLock<String>,
 }
 
-impl Requests {
+impl RequestMetrics {
     pub(super) fn new(metrics: Metrics) -> Self {
         Self {
             metrics,
@@ -27,7 +27,7 @@ impl Requests {
     }
 }
 
-impl Observer for Requests {
+impl RequestObserver for RequestMetrics {
     fn answered(&self, method: &http::Method, code: Option<u16>, _latency: Duration) {
         let host = self.host.get().map_or("", String::as_str);
         let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Key, Store, Unseen, compare};
-use crate::cluster::watch::{Change, Content, Spec};
+use super::{Cache, Key, PendingEcho, compare};
+use crate::cluster::watch::{Content, ObjectChange, WatchSpec};
 use crate::model::Object;
 
 /// The answer to a write of ours.
-pub(in crate::cluster) enum Answer {
+pub(in crate::cluster) enum WriteResult {
     /// The object as it now is; `own` unless the write changed nothing.
     Object {
         /// As the server told it.
@@ -25,21 +25,21 @@ pub(in crate::cluster) enum Answer {
 
 /// Writes of ours that have no answer yet.
 #[derive(Default)]
-pub(super) struct InFlight {
+pub(super) struct InFlightWrites {
     pub(super) writers: u32,
-    pub(super) held: Vec<Held>,
+    pub(super) deferred: Vec<DeferredChange>,
     pub(super) own: Vec<Box<str>>,
     pub(super) deleted: Vec<Box<str>>,
 }
 
 /// A change that is not told before an answer is known.
-pub(super) struct Held {
-    pub(super) change: Change,
+pub(super) struct DeferredChange {
+    pub(super) change: ObjectChange,
     /// A relist may have skipped foreign changes: told whatever the answer.
     pub(super) skipped: bool,
 }
 
-impl Store {
+impl Cache {
     /// A write of ours is on its way.
     pub(in crate::cluster::watch) fn write_begins(&mut self, key: &Key) {
         self.writes.entry(key.clone()).or_default().writers += 1;
@@ -49,36 +49,39 @@ impl Store {
     pub(in crate::cluster::watch) fn write_ends(
         &mut self,
         key: &Key,
-        spec: &Spec,
-        answer: &Answer,
-    ) -> Vec<Change> {
+        spec: &WatchSpec,
+        answer: &WriteResult,
+    ) -> Vec<ObjectChange> {
         let write = self.writes.entry(key.clone()).or_default();
         match answer {
-            Answer::Object { object, own: true } => {
+            WriteResult::Object { object, own: true } => {
                 write.own.push(object.resource_version.clone());
                 self.observe(key, spec, object);
             }
-            Answer::Deleted(uid) => {
+            WriteResult::Deleted(uid) => {
                 write.deleted.push(uid.clone());
                 self.forget(key, uid);
             }
-            Answer::Version(version) => {
+            WriteResult::Version(version) => {
                 write.own.push(version.clone());
-                self.expect(key, version);
+                self.expect_echo(key, version);
             }
             // What changed nothing, but shows a version that the watch has not shown yet, is left to
             // the watch: the change is a foreign one, and must be told.
-            Answer::Object { own: false, .. } | Answer::Nothing => {}
+            WriteResult::Object { own: false, .. } | WriteResult::Nothing => {}
         }
         let write = self.writes.entry(key.clone()).or_default();
         write.writers = write.writers.saturating_sub(1);
         if write.writers > 0 {
             return Vec::new();
         }
-        let InFlight {
-            held, own, deleted, ..
+        let InFlightWrites {
+            deferred: held,
+            own,
+            deleted,
+            ..
         } = self.writes.remove(key).unwrap_or_default();
-        let foreign = |held: &Held| {
+        let foreign = |held: &DeferredChange| {
             let by_us = match (&held.change.new, &held.change.old) {
                 (Some(new), _) => own.contains(&new.resource_version),
                 (None, Some(old)) => deleted.contains(&old.uid),
@@ -93,22 +96,22 @@ impl Store {
     }
 
     /// Takes the answer to a write of ours, if the watch has not come as far yet.
-    fn observe(&mut self, key: &Key, spec: &Spec, object: &Arc<Object>) {
+    fn observe(&mut self, key: &Key, spec: &WatchSpec, object: &Arc<Object>) {
         if !spec.labels.matches(|key| object.label(key)) {
             // It left the selection by our own hand; the event that says so is ours.
             self.forget(key, &object.uid);
             return;
         }
         if !compare(&object.resource_version, &self.shown).is_gt() {
-            self.miss(key, object);
+            self.record_missed_deletion(key, object);
             return;
         }
         let entry = self.entry_mut(&key.0, &key.1);
-        let (held, unseen) = entry.map_or((None, None), |entry| {
-            (entry.object.clone(), entry.unseen.take())
+        let (held, echo) = entry.map_or((None, None), |entry| {
+            (entry.object.clone(), entry.pending.take())
         });
-        let mut unseen = unseen.unwrap_or_else(|| Box::new(Unseen::after(held.clone())));
-        unseen.own.push(object.resource_version.clone());
+        let mut echo = echo.unwrap_or_else(|| Box::new(PendingEcho::after(held.clone())));
+        echo.own.push(object.resource_version.clone());
         let is_newer = held
             .as_ref()
             .is_none_or(|held| compare(&object.resource_version, &held.resource_version).is_gt());
@@ -117,37 +120,41 @@ impl Store {
             Content::Full => Some(Arc::clone(object)),
             Content::Metadata => Some(Arc::new(object.metadata_only())),
         };
-        self.set(key, kept, Some(unseen));
+        self.set(key, kept, Some(echo));
     }
 
     /// The watch is past the version that we wrote; if it is past the object too, that is told.
-    fn miss(&mut self, key: &Key, object: &Arc<Object>) {
+    fn record_missed_deletion(&mut self, key: &Key, object: &Arc<Object>) {
         let write = self.writes.entry(key.clone()).or_default();
-        let told = write.held.iter().any(|held| held.change.new.is_none());
+        let told = write.deferred.iter().any(|held| held.change.new.is_none());
         if !told && self.get(&key.0, &key.1).is_none() {
-            let change = Change {
+            let change = ObjectChange {
                 old: Some(Arc::clone(object)),
                 new: None,
             };
-            let held = Held {
+            let held = DeferredChange {
                 change,
                 skipped: true,
             };
-            self.writes.entry(key.clone()).or_default().held.push(held);
+            self.writes
+                .entry(key.clone())
+                .or_default()
+                .deferred
+                .push(held);
         }
     }
 
     /// Remembers that a version which the watch has yet to show is ours.
-    fn expect(&mut self, key: &Key, version: &str) {
+    fn expect_echo(&mut self, key: &Key, version: &str) {
         if !compare(version, &self.shown).is_gt() {
             return;
         }
         if let Some(entry) = self.entry_mut(&key.0, &key.1) {
             let held = entry.object.clone();
-            let unseen = entry
-                .unseen
-                .get_or_insert_with(|| Box::new(Unseen::after(held)));
-            unseen.own.push(version.into());
+            let echo = entry
+                .pending
+                .get_or_insert_with(|| Box::new(PendingEcho::after(held)));
+            echo.own.push(version.into());
         }
     }
 
@@ -160,11 +167,11 @@ impl Store {
         if held.as_ref().is_none_or(|held| *held.uid != *uid) {
             return;
         }
-        let mut unseen = entry
-            .unseen
+        let mut echo = entry
+            .pending
             .take()
-            .unwrap_or_else(|| Box::new(Unseen::after(held)));
-        unseen.deleted.push(uid.into());
-        self.set(key, None, Some(unseen));
+            .unwrap_or_else(|| Box::new(PendingEcho::after(held)));
+        echo.deleted.push(uid.into());
+        self.set(key, None, Some(echo));
     }
 }

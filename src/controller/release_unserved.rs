@@ -15,7 +15,7 @@ use crate::{clock, cluster, reconcile};
 
 impl Shared {
     /// Looks once, as often as it takes until the server answers.
-    pub(super) async fn reclaim(self: Arc<Self>) {
+    pub(super) async fn release_unserved(self: Arc<Self>) {
         let Some(holder) = self.context.holder.clone() else {
             return;
         };
@@ -26,7 +26,7 @@ impl Shared {
             }
         }
         for failures in 1.. {
-            match self.release_lost(&holder).await {
+            match self.try_release_unserved(&holder).await {
                 Ok(()) => return,
                 Err(error) if error.retryable => {
                     tracing::debug!(%error, "looking for what is no longer ours failed");
@@ -40,7 +40,7 @@ impl Shared {
         }
     }
 
-    async fn release_lost(&self, holder: &Holder) -> Result<(), cluster::Error> {
+    async fn try_release_unserved(&self, holder: &Holder) -> Result<(), cluster::Error> {
         let cluster = &self.context.cluster;
         let served = self.kinds.all();
         for served in &served {

@@ -6,13 +6,13 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::cluster::watch::{Content, Purpose, Spec};
+use crate::cluster::watch::{Content, Purpose, WatchSpec};
 use crate::model::Gvk;
 use crate::model::annotations::OWNER_LABEL;
 use crate::model::selector::LabelSelector;
 
-fn spec() -> Spec {
-    Spec {
+fn spec() -> WatchSpec {
+    WatchSpec {
         gvk: Gvk::new("", "v1", "ConfigMap"),
         namespace: None,
         labels: LabelSelector::exists(OWNER_LABEL),
@@ -33,14 +33,14 @@ fn key(name: &str) -> Key {
     ("n".into(), name.into())
 }
 
-fn ours(object: &Arc<Object>) -> Answer {
-    Answer::Object {
+fn ours(object: &Arc<Object>) -> WriteResult {
+    WriteResult::Object {
         object: Arc::clone(object),
         own: true,
     }
 }
 
-fn versions(change: &Change) -> (Option<&str>, Option<&str>) {
+fn versions(change: &ObjectChange) -> (Option<&str>, Option<&str>) {
     (
         change.old.as_ref().map(|object| &*object.resource_version),
         change.new.as_ref().map(|object| &*object.resource_version),
@@ -61,7 +61,7 @@ fn versions_compare_as_numbers_of_any_length() {
 
 #[test]
 fn an_event_before_the_answer_is_held_back_and_dropped() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
     assert!(store.applied(&mk("a", 1, 2)).is_none());
@@ -76,7 +76,7 @@ fn an_event_before_the_answer_is_held_back_and_dropped() {
 
 #[test]
 fn an_event_after_the_answer_is_dropped() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
     assert!(
@@ -90,14 +90,14 @@ fn an_event_after_the_answer_is_dropped() {
 
 #[test]
 fn what_the_watch_has_shown_is_remembered_no_longer() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     for version in 2..5 {
         store.write_begins(&key("a"));
         store.write_ends(&key("a"), &spec(), &ours(&mk("a", 1, version)));
     }
     store.applied(&mk("a", 1, 3));
-    let lags = |store: &Store| store.entry("n", "a").unwrap().unseen.is_some();
+    let lags = |store: &Cache| store.entry("n", "a").unwrap().pending.is_some();
     assert!(lags(&store), "the last write is still to be shown");
     store.applied(&mk("a", 1, 4));
     assert!(!lags(&store));
@@ -105,7 +105,7 @@ fn what_the_watch_has_shown_is_remembered_no_longer() {
 
 #[test]
 fn a_kind_that_goes_takes_its_objects_along_and_no_write_that_is_under_way() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("b"));
     let before = store.version();
@@ -122,7 +122,7 @@ fn a_kind_that_goes_takes_its_objects_along_and_no_write_that_is_under_way() {
 
 #[test]
 fn a_foreign_change_that_our_write_overtook_is_told() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
     store.write_ends(&key("a"), &spec(), &ours(&mk("a", 1, 3)));
@@ -134,20 +134,20 @@ fn a_foreign_change_that_our_write_overtook_is_told() {
 
 #[test]
 fn a_write_without_an_answer_is_told() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
     assert!(store.applied(&mk("a", 1, 2)).is_none());
-    let told = store.write_ends(&key("a"), &spec(), &Answer::Nothing);
+    let told = store.write_ends(&key("a"), &spec(), &WriteResult::Nothing);
     assert_eq!(told.len(), 1);
 }
 
 #[test]
 fn a_write_that_changed_nothing_leaves_the_news_to_the_watch() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
-    let answer = Answer::Object {
+    let answer = WriteResult::Object {
         object: mk("a", 1, 2),
         own: false,
     };
@@ -157,20 +157,20 @@ fn a_write_that_changed_nothing_leaves_the_news_to_the_watch() {
 
 #[test]
 fn a_version_without_an_object_is_ours_all_the_same() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
-    store.write_ends(&key("a"), &spec(), &Answer::Version("2".into()));
+    store.write_ends(&key("a"), &spec(), &WriteResult::Version("2".into()));
     assert!(store.applied(&mk("a", 1, 2)).is_none());
     assert_eq!(&*store.get("n", "a").unwrap().resource_version, "2");
 }
 
 #[test]
 fn what_we_deleted_and_made_again_stays() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
-    store.write_ends(&key("a"), &spec(), &Answer::Deleted("1".into()));
+    store.write_ends(&key("a"), &spec(), &WriteResult::Deleted("1".into()));
     assert!(store.get("n", "a").is_none());
     store.write_begins(&key("a"));
     store.write_ends(&key("a"), &spec(), &ours(&mk("a", 2, 4)));
@@ -184,7 +184,7 @@ fn what_we_deleted_and_made_again_stays() {
 
 #[test]
 fn a_relist_finds_what_went_and_keeps_what_was_written_since() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     for name in ["a", "b"] {
         store.applied(&mk(name, 1, 1));
     }
@@ -205,7 +205,7 @@ fn a_relist_finds_what_went_and_keeps_what_was_written_since() {
 
 #[test]
 fn a_restored_cluster_may_go_back_in_time() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 100));
     let floor = store.newest();
     store.list_begins("50", &floor);
@@ -216,7 +216,7 @@ fn a_restored_cluster_may_go_back_in_time() {
 
 #[test]
 fn what_a_restored_cluster_does_not_have_is_gone_however_new_it_was() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 8));
     store.applied(&mk("b", 2, 9));
     store.list_begins("2", "9");
@@ -232,10 +232,10 @@ fn what_a_restored_cluster_does_not_have_is_gone_however_new_it_was() {
 
 #[test]
 fn what_we_deleted_does_not_come_back_with_an_older_list() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
-    store.write_ends(&key("a"), &spec(), &Answer::Deleted("1".into()));
+    store.write_ends(&key("a"), &spec(), &WriteResult::Deleted("1".into()));
     store.list_begins("1", "1");
     assert!(store.listed(mk("a", 1, 1)).is_none());
     assert!(store.get("n", "a").is_none());
@@ -243,7 +243,7 @@ fn what_we_deleted_does_not_come_back_with_an_older_list() {
 
 #[test]
 fn an_event_that_is_no_news_is_not_told() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 2));
     assert!(store.applied(&mk("a", 1, 2)).is_none());
     assert!(store.applied(&mk("a", 1, 1)).is_none());
@@ -255,7 +255,7 @@ fn an_event_that_is_no_news_is_not_told() {
 
 #[test]
 fn nothing_is_told_before_the_last_writer_has_its_answer() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
     store.write_begins(&key("a"));
@@ -268,7 +268,7 @@ fn nothing_is_told_before_the_last_writer_has_its_answer() {
 
 #[test]
 fn a_list_that_shows_our_write_may_hide_a_foreign_one() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
     store.list_begins("3", "1");
@@ -283,7 +283,7 @@ fn a_list_that_shows_our_write_may_hide_a_foreign_one() {
 
 #[test]
 fn a_record_goes_with_its_object() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     let record = || -> Option<Record> { Some(Arc::new(7)) };
     store.set_record("n", "a", &mut record());
     assert!(store.record("n", "a").is_none());
@@ -297,7 +297,7 @@ fn a_record_goes_with_its_object() {
 
 #[test]
 fn what_leaves_the_selection_by_our_own_hand_is_forgotten() {
-    let mut store = Store::default();
+    let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
     let unlabelled = json!({"metadata":
@@ -331,11 +331,11 @@ enum Step {
 
 #[derive(Default)]
 struct World {
-    store: Store,
+    store: Cache,
     live: Option<Arc<Object>>,
     version: u64,
     events: VecDeque<(bool, Arc<Object>)>,
-    answer: Option<Answer>,
+    answer: Option<WriteResult>,
     /// A foreign change that nobody has been told of.
     untold: bool,
     told: usize,
@@ -362,7 +362,7 @@ impl World {
         Some(gone)
     }
 
-    fn tell(&mut self, changes: impl IntoIterator<Item = Change>) {
+    fn tell(&mut self, changes: impl IntoIterator<Item = ObjectChange>) {
         let told = changes.into_iter().count();
         self.told += told;
         if told > 0 {
@@ -370,7 +370,7 @@ impl World {
         }
     }
 
-    fn answer(&mut self, answer: &Answer) {
+    fn answer(&mut self, answer: &WriteResult) {
         let changes = self.store.write_ends(&key("a"), &spec(), answer);
         self.tell(changes);
     }
@@ -389,7 +389,7 @@ impl World {
             Step::OwnDelete if self.answer.is_none() && self.live.is_some() => {
                 self.store.write_begins(&key("a"));
                 let gone = self.delete().unwrap();
-                self.answer = Some(Answer::Deleted(gone.uid.clone()));
+                self.answer = Some(WriteResult::Deleted(gone.uid.clone()));
                 // What it was like before does not matter any more.
                 self.untold = false;
             }
@@ -400,7 +400,7 @@ impl World {
             }
             Step::LoseAnswer => {
                 if self.answer.take().is_some() {
-                    self.answer(&Answer::Nothing);
+                    self.answer(&WriteResult::Nothing);
                 }
             }
             Step::Show => {

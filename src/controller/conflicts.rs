@@ -4,17 +4,17 @@ use std::hash::{Hash, Hasher};
 
 use twox_hash::XxHash3_64;
 
-use super::index::{Fight, Loss};
+use super::index::{ConflictTracker, LostField};
 use super::queue::Key;
 use super::{Shared, child_change};
 use crate::clock;
-use crate::cluster::watch::Change;
+use crate::cluster::watch::ObjectChange;
 use crate::model::{ObjectRef, Outcome, Redactor};
 use crate::reconcile::{Report, Subscription};
 
-impl Fight {
+impl ConflictTracker {
     /// Takes note of a field of ours that a change of a child took from us.
-    pub(super) fn note_loss(&mut self, child: &ObjectRef, change: &Change) {
+    pub(super) fn note_loss(&mut self, child: &ObjectRef, change: &ObjectChange) {
         if self.detector.count(child) == 0 {
             return;
         }
@@ -24,10 +24,10 @@ impl Fight {
             // Who took it before takes it again, as far as is known while a run is on its way.
             let known = self.loss.take();
             let known = known.filter(|loss| loss.child == *child && loss.field == field);
-            self.loss = Some(Loss {
+            self.loss = Some(LostField {
                 child: child.clone(),
                 field,
-                rivals: known.map(|loss| loss.rivals).unwrap_or_default(),
+                managers: known.map(|loss| loss.managers).unwrap_or_default(),
             });
         }
     }
@@ -35,8 +35,8 @@ impl Fight {
 
 impl Shared {
     /// Shortly before a verdict, asks who took the field: our next apply takes the answer away.
-    pub(super) async fn look_for_rivals(&self, key: &Key) {
-        let Some(child) = self.contested(key) else {
+    pub(super) async fn fetch_conflicting_managers(&self, key: &Key) {
+        let Some(child) = self.contested_child(key) else {
             return;
         };
         // Without an answer the verdict names nobody.
@@ -47,50 +47,56 @@ impl Shared {
             .await
             .unwrap_or_default();
         let mut index = self.index.lock();
-        if let Some(fight) = index.entry(key).and_then(|entry| entry.fight.as_mut())
+        if let Some(fight) = index.entry(key).and_then(|entry| entry.conflict.as_mut())
             && let Some(loss) = fight.loss.as_mut().filter(|loss| loss.child == child)
         {
-            loss.rivals = rivals.into_iter().collect();
+            loss.managers = rivals.into_iter().collect();
         }
     }
 
     /// The child that one more write makes a fight of.
-    fn contested(&self, key: &Key) -> Option<ObjectRef> {
+    fn contested_child(&self, key: &Key) -> Option<ObjectRef> {
         let mut index = self.index.lock();
-        let fight = index.entry(key)?.fight.as_ref()?;
+        let fight = index.entry(key)?.conflict.as_ref()?;
         let loss = fight.loss.as_ref()?;
-        let last_round = fight.detector.count(&loss.child) >= self.settings.fights.writes;
+        let last_round = fight.detector.count(&loss.child) >= self.settings.conflicts.writes;
         last_round.then(|| loss.child.clone())
     }
 
     /// Counts a run's writes; the verdict, if a child was written too often for anything but a fight.
-    pub(super) fn fought_over(&self, key: &Key, report: &Report) -> Option<Outcome> {
+    pub(super) fn detect_conflict(&self, key: &Key, report: &Report) -> Option<Outcome> {
         let mut index = self.index.lock();
         let entry = index.entry(key)?;
-        if report.writes.is_empty() && entry.fight.is_none() {
+        if report.writes.is_empty() && entry.conflict.is_none() {
             return None;
         }
-        let fight = entry.fight.get_or_insert_default();
-        let (limits, now) = (self.settings.fights, clock::now());
+        let fight = entry.conflict.get_or_insert_default();
+        let (limits, now) = (self.settings.conflicts, clock::now());
         let child = fight
             .detector
             .record(&report.writes, cause(report), limits, now);
         let loss = fight.loss.clone();
         if fight.detector.is_empty() {
-            entry.fight = None;
+            entry.conflict = None;
         }
         let child = child?;
         let loss = loss.filter(|loss| loss.child == child);
         let (writes, seconds) = (limits.writes, limits.window.as_secs());
         let times = format!("written more than {writes} times in {seconds} s");
         let message = match loss {
-            Some(Loss { field, rivals, .. }) if !rivals.is_empty() => {
+            Some(LostField {
+                field,
+                managers: rivals,
+                ..
+            }) if !rivals.is_empty() => {
                 format!(
                     "{child}: {times}: {field} is also set by {}",
                     rivals.join(", ")
                 )
             }
-            Some(Loss { field, .. }) => format!("{child}: {times}: {field} is also set by others"),
+            Some(LostField { field, .. }) => {
+                format!("{child}: {times}: {field} is also set by others")
+            }
             None => format!("{child}: {times}, though nothing else changed"),
         };
         let message = Redactor::new(&report.cr).public(&message);
@@ -129,7 +135,7 @@ mod tests {
     use crate::model::{Gvk, Object};
 
     /// Somebody takes a field of ours.
-    fn loss_of(field: &str) -> Change {
+    fn loss_of(field: &str) -> ObjectChange {
         let version = |fields: serde_json::Value| {
             let managed = json!([{"manager": "rhai-operator/0123", "operation": "Apply",
                                   "fieldsV1": fields}]);
@@ -138,7 +144,7 @@ mod tests {
             Some(Arc::new(Object::from_value(&gvk, &whole).unwrap()))
         };
         let key = format!("f:{field}");
-        Change {
+        ObjectChange {
             old: version(json!({"f:data": {key: {}}})),
             new: version(json!({"f:kept": {}})),
         }
@@ -147,16 +153,16 @@ mod tests {
     #[tokio::test]
     async fn rivals_are_remembered_until_another_field_is_lost() {
         let child = ObjectRef::new(Gvk::new("", "v1", "ConfigMap"), None, "a");
-        let mut fight = Fight::default();
+        let mut fight = ConflictTracker::default();
         let limits = LoopLimits::default();
         fight
             .detector
             .record(std::slice::from_ref(&child), 0, limits, clock::now());
         fight.note_loss(&child, &loss_of("x"));
-        fight.loss.as_mut().unwrap().rivals = vec!["rival".to_owned()];
+        fight.loss.as_mut().unwrap().managers = vec!["rival".to_owned()];
         fight.note_loss(&child, &loss_of("x"));
-        assert_eq!(fight.loss.as_ref().unwrap().rivals, ["rival"]);
+        assert_eq!(fight.loss.as_ref().unwrap().managers, ["rival"]);
         fight.note_loss(&child, &loss_of("y"));
-        assert!(fight.loss.unwrap().rivals.is_empty());
+        assert!(fight.loss.unwrap().managers.is_empty());
     }
 }

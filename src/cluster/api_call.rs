@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tower::{BoxError, ServiceExt};
 
 use super::error::{self, Error, ErrorKind, Target};
-use super::transport::AnswerBody;
+use super::transport::ResponseBody;
 use super::{Settings, Transport, WriteDeadline};
 use crate::backoff::Backoff;
 use crate::clock::{self, Instant};
@@ -30,7 +30,7 @@ const BACKOFF: Backoff = Backoff {
 const URI_LIMIT: usize = 32 << 10;
 
 /// What is sent.
-pub(super) struct Call {
+pub(super) struct ApiCall {
     pub(super) target: Target,
     pub(super) method: Method,
     /// Path and query.
@@ -38,35 +38,35 @@ pub(super) struct Call {
     pub(super) accept: &'static str,
     pub(super) content_type: &'static str,
     pub(super) body: Bytes,
-    pub(super) attempts: Attempts,
+    pub(super) retry: RetryPolicy,
 }
 
 /// When a call may be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attempts {
+pub(super) enum RetryPolicy {
     /// Never: the caller has its own rhythm.
-    One,
+    Never,
     /// Only where the server surely did nothing.
-    Refused,
+    UnlessExecuted,
     /// Whatever happened: doing it twice is doing it once.
-    Any,
+    Always,
 }
 
 /// Until when, and by whose leave.
 #[derive(Clone, Default)]
-pub(super) struct Bounds {
+pub(super) struct Deadlines {
     pub(super) deadline: Option<Instant>,
     pub(super) write_deadline: Option<WriteDeadline>,
 }
 
 /// What came back.
-pub(super) struct Answer {
+pub(super) struct ApiResponse {
     pub(super) status: StatusCode,
     pub(super) body: Bytes,
     pub(super) warnings: Vec<String>,
 }
 
-impl Call {
+impl ApiCall {
     /// A read.
     pub(super) fn get(target: Target, uri: String) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl Call {
             accept: "application/json",
             content_type: "",
             body: Bytes::new(),
-            attempts: Attempts::Any,
+            retry: RetryPolicy::Always,
         }
     }
 
@@ -85,23 +85,23 @@ impl Call {
         &self,
         transport: &Transport,
         settings: &Settings,
-        bounds: &Bounds,
-    ) -> Result<Answer, Error> {
+        bounds: &Deadlines,
+    ) -> Result<ApiResponse, Error> {
         let call_end = clock::now() + settings.call_timeout;
         let deadline = bounds.deadline.map_or(call_end, |end| end.min(call_end));
         let mut repeated = false;
         for failures in 1.. {
-            let until = self.allowed_until(bounds, deadline)?;
+            let until = self.attempt_deadline(bounds, deadline)?;
             let attempt_end = until.min(clock::now() + settings.attempt_timeout);
             let failure = match self.attempt(transport, attempt_end).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
             let delay = failure.after.unwrap_or_else(|| BACKOFF.delay(failures));
-            if !self.again(&failure) || clock::now() + delay >= until {
+            if !self.should_retry(&failure) || clock::now() + delay >= until {
                 return Err(failure.repeated(repeated));
             }
-            repeated |= may_have_happened(&failure);
+            repeated |= may_have_executed(&failure);
             tracing::debug!(attempt = failures, delay = ?delay, error = %failure, "trying again");
             clock::sleep(delay).await;
         }
@@ -109,7 +109,7 @@ impl Call {
     }
 
     /// Until when this attempt may take; writes ask for leave each time.
-    fn allowed_until(&self, bounds: &Bounds, deadline: Instant) -> Result<Instant, Error> {
+    fn attempt_deadline(&self, bounds: &Deadlines, deadline: Instant) -> Result<Instant, Error> {
         let ask = bounds.write_deadline.as_ref();
         let Some(ask) = ask.filter(|_| self.method != Method::GET) else {
             return Ok(deadline);
@@ -124,17 +124,17 @@ impl Call {
         }
     }
 
-    fn again(&self, failure: &Error) -> bool {
-        match self.attempts {
-            Attempts::One => false,
-            Attempts::Refused => failure.retryable && !may_have_happened(failure),
-            Attempts::Any => failure.retryable,
+    fn should_retry(&self, failure: &Error) -> bool {
+        match self.retry {
+            RetryPolicy::Never => false,
+            RetryPolicy::UnlessExecuted => failure.retryable && !may_have_executed(failure),
+            RetryPolicy::Always => failure.retryable,
         }
     }
 
     /// The exchange is a task of its own: scripts wait on threads, and such a thread is then woken once,
     /// by the whole answer, and not by each step of the connection.
-    async fn attempt(&self, transport: &Transport, until: Instant) -> Result<Answer, Error> {
+    async fn attempt(&self, transport: &Transport, until: Instant) -> Result<ApiResponse, Error> {
         // The other task frees the request, and this one the answer: the run that waits counts neither,
         // but its own copy of the answer.
         let exchange = allocation_meter::uncounted(|| {
@@ -145,7 +145,7 @@ impl Call {
         let exchanged = match tokio::time::timeout_at(until, exchange).await {
             Ok(Ok(exchanged)) => exchanged,
             Ok(Err(stopped)) => Err(stopped.into()),
-            Err(_) => return Err(self.silence()),
+            Err(_) => return Err(self.timeout_error()),
         };
         let (status, headers, body) =
             exchanged.map_err(|cause| Error::unreachable(&*cause, self.target.clone()))?;
@@ -153,7 +153,7 @@ impl Call {
         let (headers, body) = (foreign.0.clone(), Bytes::copy_from_slice(&foreign.1));
         allocation_meter::uncounted(move || drop(foreign));
         if status.is_success() {
-            return Ok(Answer {
+            return Ok(ApiResponse {
                 status,
                 body,
                 warnings: warnings(&headers),
@@ -168,13 +168,14 @@ impl Call {
         &self,
         transport: &Transport,
         settings: &Settings,
-    ) -> Result<AnswerBody, Error> {
+    ) -> Result<ResponseBody, Error> {
         let until = clock::now() + settings.attempt_timeout;
         let answered = transport.clone().oneshot(self.request()?);
-        let response: Response<AnswerBody> = match tokio::time::timeout_at(until, answered).await {
+        let response: Response<ResponseBody> = match tokio::time::timeout_at(until, answered).await
+        {
             Ok(Ok(response)) => response,
             Ok(Err(cause)) => return Err(Error::unreachable(&*cause, self.target.clone())),
-            Err(_) => return Err(self.silence()),
+            Err(_) => return Err(self.timeout_error()),
         };
         if response.status().is_success() {
             return Ok(response.into_body());
@@ -195,7 +196,7 @@ impl Call {
         ))
     }
 
-    fn silence(&self) -> Error {
+    fn timeout_error(&self) -> Error {
         Error::local(ErrorKind::Timeout, "no answer in time", self.target.clone())
     }
 
@@ -240,7 +241,7 @@ async fn exchange(
 }
 
 /// Returns whether the server may have carried the request out although it failed for us.
-fn may_have_happened(failure: &Error) -> bool {
+fn may_have_executed(failure: &Error) -> bool {
     match failure.kind {
         ErrorKind::Timeout | ErrorKind::Unreachable => true,
         ErrorKind::ServerError => failure.code != Some(503),
@@ -299,18 +300,18 @@ mod tests {
                         .status(code)
                         .header("retry-after", if code == 429 { "7" } else { "" })
                         .header("warning", r#"299 - "unknown field \"spec.x\"""#)
-                        .body(transport::answer(Body::from(b"{}".to_vec())))?),
+                        .body(transport::body(Body::from(b"{}".to_vec())))?),
                 }
             }
         });
         (transport::boxed(service), sent)
     }
 
-    fn call(attempts: Attempts) -> Call {
-        Call {
+    fn call(retry: RetryPolicy) -> ApiCall {
+        ApiCall {
             method: Method::POST,
-            attempts,
-            ..Call::get(Target::default(), "/x".to_owned())
+            retry,
+            ..ApiCall::get(Target::default(), "/x".to_owned())
         }
     }
 
@@ -322,8 +323,8 @@ mod tests {
             (usize::from(u16::MAX), 0),
         ] {
             let (transport, sent) = server(&[200]);
-            let call = Call::get(Target::default(), format!("/{}", "x".repeat(length - 1)));
-            let (settings, bounds) = (Settings::default(), Bounds::default());
+            let call = ApiCall::get(Target::default(), format!("/{}", "x".repeat(length - 1)));
+            let (settings, bounds) = (Settings::default(), Deadlines::default());
             let answer = call.send(&transport, &settings, &bounds).await;
             let failed = answer.err().map(|error| error.kind);
             assert_eq!(failed, (expected == 0).then_some(ErrorKind::Invalid));
@@ -331,11 +332,14 @@ mod tests {
         }
     }
 
-    async fn send(attempts: Attempts, codes: &'static [u16]) -> (Result<Answer, Error>, usize) {
+    async fn send(
+        retry: RetryPolicy,
+        codes: &'static [u16],
+    ) -> (Result<ApiResponse, Error>, usize) {
         let (transport, sent) = server(codes);
         let settings = Settings::default();
-        let answer = call(attempts)
-            .send(&transport, &settings, &Bounds::default())
+        let answer = call(retry)
+            .send(&transport, &settings, &Deadlines::default())
             .await;
         (answer, sent.load(Ordering::SeqCst))
     }
@@ -343,7 +347,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_passes_is_asked_again() {
         let started = clock::now();
-        let (answer, sent) = send(Attempts::Any, &[500, 0, 503, 504, 1, 429]).await;
+        let (answer, sent) = send(RetryPolicy::Always, &[500, 0, 503, 504, 1, 429]).await;
         assert_eq!(answer.unwrap().warnings, [r#"unknown field "spec.x""#]);
         assert_eq!(sent, 7);
         // The silent attempt and the server's wish make the time.
@@ -353,19 +357,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_may_have_happened_is_not_done_twice() {
         for codes in [&[500][..], &[0], &[504], &[1]] {
-            let (answer, sent) = send(Attempts::Refused, codes).await;
+            let (answer, sent) = send(RetryPolicy::UnlessExecuted, codes).await;
             assert!(answer.is_err());
             assert_eq!(sent, 1, "{codes:?}");
         }
-        let (answer, sent) = send(Attempts::Refused, &[429, 503]).await;
+        let (answer, sent) = send(RetryPolicy::UnlessExecuted, &[429, 503]).await;
         assert!(answer.is_ok());
         assert_eq!(sent, 3);
-        assert_eq!(send(Attempts::One, &[503]).await.1, 1);
+        assert_eq!(send(RetryPolicy::Never, &[503]).await.1, 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_refusal_stands() {
-        let (answer, sent) = send(Attempts::Any, &[422]).await;
+        let (answer, sent) = send(RetryPolicy::Always, &[422]).await;
         assert_eq!(answer.err().unwrap().kind, ErrorKind::Invalid);
         assert_eq!(sent, 1);
     }
@@ -373,7 +377,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_deadline_holds() {
         let started = clock::now();
-        let (answer, sent) = send(Attempts::Any, &[1; 99]).await;
+        let (answer, sent) = send(RetryPolicy::Always, &[1; 99]).await;
         let error = answer.err().unwrap();
         assert_eq!(error.kind, ErrorKind::Timeout);
         assert!(error.retryable && error.repeated);
@@ -384,23 +388,23 @@ mod tests {
     async fn a_write_asks_for_leave_each_time() {
         let (transport, sent) = server(&[503; 99]);
         let end = clock::now() + Duration::from_secs(3);
-        let bounds = Bounds {
+        let bounds = Deadlines {
             write_deadline: Some(Arc::new(move || Some(end))),
-            ..Bounds::default()
+            ..Deadlines::default()
         };
         let settings = Settings::default();
-        let refused = call(Attempts::Any)
+        let refused = call(RetryPolicy::Always)
             .send(&transport, &settings, &bounds)
             .await;
         assert!(refused.is_err() && clock::now() <= end);
         let before = sent.load(Ordering::SeqCst);
         clock::sleep(Duration::from_secs(3)).await;
-        let refused = call(Attempts::Any)
+        let refused = call(RetryPolicy::Always)
             .send(&transport, &settings, &bounds)
             .await;
         assert_eq!(refused.err().unwrap().kind, ErrorKind::Cancelled);
         assert_eq!(sent.load(Ordering::SeqCst), before);
-        let read = Call::get(Target::default(), "/x".to_owned());
+        let read = ApiCall::get(Target::default(), "/x".to_owned());
         let Err(read) = read.send(&transport, &settings, &bounds).await else {
             panic!("the server answers 503 only");
         };

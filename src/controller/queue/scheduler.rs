@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::lanes::{Lane, Lanes, Ticket};
 use super::rate::{Buckets, RunRate};
-use super::{Key, KindId, Newer, Then, Work};
+use super::{Interruption, Key, KindId, Next, Work};
 use crate::backoff::Backoff;
 use crate::clock::Instant;
 use crate::model::reason::Reason;
@@ -17,7 +17,7 @@ use crate::telemetry::metrics::Controller;
 
 /// Everything the queue knows.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct Scheduler {
     limit: usize,
     running: usize,
     backoff: Backoff,
@@ -76,13 +76,13 @@ impl Trigger {
 
 /// The reason that a key waits for its timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wait {
+enum DelayCause {
     /// For a run that was asked for; any trigger comes first.
-    Asked,
+    Requeue,
     /// A backoff: only what cuts one short is taken up at once.
     Backoff,
     /// It ran too often: only what the bound is not for is taken up at once.
-    Rate,
+    RateLimit,
 }
 
 #[derive(Debug)]
@@ -92,7 +92,7 @@ enum Phase {
         due: Instant,
         ticket: Ticket,
         reason: Reason,
-        wait: Wait,
+        wait: DelayCause,
     },
     /// Waits for a slot.
     Ready {
@@ -112,7 +112,7 @@ enum Phase {
     },
 }
 
-impl State {
+impl Scheduler {
     pub(super) fn new(limit: usize, backoff: Backoff, rate: RunRate) -> Self {
         Self {
             limit,
@@ -158,9 +158,9 @@ impl State {
             exempt,
         } = trigger;
         let Some(item) = self.items.get_mut(key) else {
-            let fresh = Remembered {
+            let fresh = Carryover {
                 exempt,
-                ..Remembered::default()
+                ..Carryover::default()
             };
             self.make_ready(key.clone(), reason, rank, now, fresh);
             return;
@@ -189,8 +189,8 @@ impl State {
                 reason: known,
                 wait,
                 ..
-            } if (*wait == Wait::Backoff && !reason.cuts_backoff())
-                || (*wait == Wait::Rate && !exempt) =>
+            } if (*wait == DelayCause::Backoff && !reason.cuts_backoff())
+                || (*wait == DelayCause::RateLimit && !exempt) =>
             {
                 *known = reason.min(*known);
             }
@@ -202,9 +202,9 @@ impl State {
                 } else {
                     item.failures
                 };
-                let remembered = Remembered {
+                let remembered = Carryover {
                     failures,
-                    ..Remembered::of(item)
+                    ..Carryover::of(item)
                 };
                 let rank = item.rank;
                 self.make_ready(key.clone(), reason, rank, now, remembered);
@@ -213,10 +213,10 @@ impl State {
     }
 
     /// Cancels the run of a key, if it has one: a newer generation, or the object is gone.
-    pub(super) fn interrupt(&mut self, key: &Key, newer: Newer) {
+    pub(super) fn interrupt(&mut self, key: &Key, newer: Interruption) {
         if let Some(item) = self.items.get_mut(key)
             && let Phase::Running { cancel, .. } = &item.phase
-            && (newer == Newer::Deletion || !item.interrupted)
+            && (newer == Interruption::Deletion || !item.interrupted)
         {
             cancel.cancel();
             item.interrupted = true;
@@ -306,7 +306,7 @@ impl State {
     }
 
     /// A worker is done with a key.
-    pub(super) fn finish(&mut self, key: &Key, then: &Then, now: Instant) {
+    pub(super) fn finish(&mut self, key: &Key, then: &Next, now: Instant) {
         let Some(item) = self.items.remove(key) else {
             return;
         };
@@ -323,52 +323,59 @@ impl State {
         let kind = &mut self.kinds[key.kind.0];
         kind.running -= 1;
         kind.metrics.finished(now - since, then.ending());
-        let mut kept = Remembered {
+        let mut kept = Carryover {
             exempt: item.exempt,
-            ..Remembered::default()
+            ..Carryover::default()
         };
         let next = match (then, again) {
-            (_, Some(reason)) if forgotten || reason.cuts_backoff() => Next::Ready(reason),
+            (_, Some(reason)) if forgotten || reason.cuts_backoff() => Schedule::Ready(reason),
             (_, None) if forgotten => return,
-            (Then::Again, Some(reason)) => {
-                kept = Remembered::of(&item);
-                Next::Ready(reason)
+            (Next::Requeue, Some(reason)) => {
+                kept = Carryover::of(&item);
+                Schedule::Ready(reason)
             }
             // What it gave way to is not in the caches yet: its trigger is on the way.
-            (Then::Again, None) => {
+            (Next::Requeue, None) => {
                 kept.failures = item.failures.saturating_add(1);
-                Next::Delayed {
+                Schedule::Delayed {
                     delay: self.backoff.delay(kept.failures),
                     reason: Reason::Retry,
-                    wait: Wait::Asked,
+                    wait: DelayCause::Requeue,
                 }
             }
-            (Then::Idle | Then::Nothing { .. } | Then::At { .. }, Some(reason)) => {
-                Next::Ready(reason)
+            (Next::Done | Next::DoneAs { .. } | Next::At { .. }, Some(reason)) => {
+                Schedule::Ready(reason)
             }
-            (Then::Idle | Then::Nothing { .. }, None) => Next::Nothing,
-            (Then::At { delay, reason, .. }, None) => Next::Delayed {
+            (Next::Done | Next::DoneAs { .. }, None) => Schedule::Drop,
+            (Next::At { delay, reason, .. }, None) => Schedule::Delayed {
                 delay: *delay,
                 reason: *reason,
-                wait: Wait::Asked,
+                wait: DelayCause::Requeue,
             },
-            (Then::Retry { not_before }, again) => {
+            (Next::Retry { not_before }, again) => {
                 kept.failures = item.failures.saturating_add(1);
                 kind.metrics.retried();
-                Next::held(self.backoff.delay(kept.failures).max(*not_before), again)
+                Schedule::paused(self.backoff.delay(kept.failures).max(*not_before), again)
             }
-            (Then::Hold { delay }, again) => Next::held(*delay, again),
+            (Next::Pause { delay }, again) => Schedule::paused(*delay, again),
         };
         // A newer generation that cut a run short has had its say once the next run is over.
-        kept.interrupted = item.interrupted && *then == Then::Again;
-        self.go_on(key, next, item.rank, now, kept);
+        kept.interrupted = item.interrupted && *then == Next::Requeue;
+        self.apply_schedule(key, next, item.rank, now, kept);
     }
 
-    fn go_on(&mut self, key: &Key, next: Next, rank: u64, now: Instant, kept: Remembered) {
+    fn apply_schedule(
+        &mut self,
+        key: &Key,
+        next: Schedule,
+        rank: u64,
+        now: Instant,
+        kept: Carryover,
+    ) {
         match next {
-            Next::Nothing => {}
-            Next::Ready(reason) => self.make_ready(key.clone(), reason, rank, now, kept),
-            Next::Delayed {
+            Schedule::Drop => {}
+            Schedule::Ready(reason) => self.make_ready(key.clone(), reason, rank, now, kept),
+            Schedule::Delayed {
                 delay,
                 reason,
                 wait,
@@ -380,7 +387,7 @@ impl State {
     }
 
     /// Sets a key's timer.
-    fn delayed(&mut self, key: &Key, due: Instant, reason: Reason, wait: Wait) -> Phase {
+    fn delayed(&mut self, key: &Key, due: Instant, reason: Reason, wait: DelayCause) -> Phase {
         self.tickets += 1;
         let ticket = self.tickets;
         self.timers.insert((due, ticket), key.clone());
@@ -436,7 +443,7 @@ impl State {
                 continue;
             };
             if let Phase::Delayed { reason, .. } = item.phase {
-                let (rank, remembered) = (item.rank, Remembered::of(item));
+                let (rank, remembered) = (item.rank, Carryover::of(item));
                 self.make_ready(key, reason, rank, now, remembered);
             }
         }
@@ -449,12 +456,12 @@ impl State {
         reason: Reason,
         rank: u64,
         now: Instant,
-        mut kept: Remembered,
+        mut kept: Carryover,
     ) {
         if let Some(due) = self.buckets.next_token(&key, now).filter(|_| !kept.exempt) {
             kept.rate_limited |= self.buckets.report(&key, now);
             self.kinds[key.kind.0].metrics.rate_limited();
-            let phase = self.delayed(&key, due, reason, Wait::Rate);
+            let phase = self.delayed(&key, due, reason, DelayCause::RateLimit);
             self.items.insert(key, kept.item(phase, rank));
             return;
         }
@@ -476,37 +483,37 @@ impl State {
 
 /// What becomes of a key after a run.
 #[derive(Clone, Copy)]
-enum Next {
-    Nothing,
+enum Schedule {
+    Drop,
     Ready(Reason),
     Delayed {
         delay: Duration,
         reason: Reason,
-        wait: Wait,
+        wait: DelayCause,
     },
 }
 
-impl Next {
-    fn held(delay: Duration, again: Option<Reason>) -> Self {
+impl Schedule {
+    fn paused(delay: Duration, again: Option<Reason>) -> Self {
         let reason = again.map_or(Reason::Retry, |reason| reason.min(Reason::Retry));
         Self::Delayed {
             delay,
             reason,
-            wait: Wait::Backoff,
+            wait: DelayCause::Backoff,
         }
     }
 }
 
 /// What outlasts a phase.
 #[derive(Clone, Copy, Default)]
-struct Remembered {
+struct Carryover {
     failures: u32,
     interrupted: bool,
     exempt: bool,
     rate_limited: bool,
 }
 
-impl Remembered {
+impl Carryover {
     fn of(item: &Item) -> Self {
         Self {
             failures: item.failures,
