@@ -8,8 +8,6 @@
     reason = "a test that panics is a test that fails"
 )]
 
-#[path = "shared/folder.rs"]
-mod folder;
 mod schema;
 
 use std::cell::RefCell;
@@ -25,7 +23,7 @@ use rhai_operator::role::{Entry, Loaded, load};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use folder::copy;
+use test_harness::copy_folder;
 
 const FILES: [(&str, &str); 4] = [
     (
@@ -182,14 +180,16 @@ fn examples(page: &str) -> Vec<(usize, String)> {
 /// A project whose role `database` has this entry, and the files that the pages speak of.
 fn project(entry: &str, text: &str) -> TempDir {
     let folder = TempDir::new().unwrap();
-    copy(
+    copy_folder(
         &fixtures().join("role"),
         &folder.path().join("roles/database"),
-    );
-    copy(
+    )
+    .unwrap();
+    copy_folder(
         &fixtures().join("certificates"),
         &folder.path().join("roles/certificates"),
-    );
+    )
+    .unwrap();
     write(folder.path(), &[(entry, text), ("watches.yaml", "[]\n")]);
     folder
 }

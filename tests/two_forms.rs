@@ -7,9 +7,6 @@
     reason = "a test that panics is a test that fails"
 )]
 
-#[path = "shared/folder.rs"]
-mod folder;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -34,7 +31,7 @@ use rhai_operator::{host, watches};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use folder::copy;
+use test_harness::copy_folder;
 
 /// What the API server was asked for, in order.
 type Requests = Arc<Mutex<Vec<String>>>;
@@ -282,7 +279,7 @@ fn converted(from: &Path, name: &str) -> TempDir {
     let role = load(from, name, &host::toolchain());
     let role = role.unwrap_or_else(|errors| panic!("{errors:?}")).role;
     let folder = TempDir::new().unwrap();
-    copy(from, folder.path());
+    copy_folder(from, folder.path()).unwrap();
     for (entry, file) in [
         (Some(&role.entry), "main"),
         (role.finalize.as_ref(), "finalize"),
@@ -333,7 +330,7 @@ async fn each_pipeline_and_its_script_send_the_same_requests() {
     for file in fs::read_dir(repository("tests/pipelines/convert")).unwrap() {
         let file = file.unwrap().path();
         let steps = TempDir::new().unwrap();
-        copy(&guide.join("role"), steps.path());
+        copy_folder(&guide.join("role"), steps.path()).unwrap();
         let text = "# file: tasks/main.yaml\n".to_owned() + &fs::read_to_string(&file).unwrap();
         for part in text.split("# file: ").skip(1) {
             let (path, text) = part.split_once('\n').unwrap();

@@ -26,7 +26,7 @@ use rhai_operator::model::Gvk;
 use rhai_operator::model::selector::LabelSelector;
 use serde_json::json;
 
-use crate::edit::{self, Edit};
+use test_harness::edit::{self, Edit};
 
 /// What happens to one answer; of a watch to its first event, or to its end.
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ fn lie() -> impl Strategy<Value = Lie> {
     ];
     prop_oneof![
         2 => Just(Lie::Truth),
-        4 => edit::some().prop_map(Lie::Edited),
+        4 => edit::edits().prop_map(Lie::Edited),
         2 => (select(&codes[..]), select(&bodies[..])).prop_map(|(code, body)| Lie::Other(code, body)),
         2 => select(&versions[..]).prop_map(Lie::Version),
         3 => select(&pairs[..]).prop_map(|(from, to)| Lie::Exchanged(from, to)),
@@ -99,7 +99,7 @@ impl Lie {
             LazyLock::new(|| Regex::new("\"resourceVersion\":\"[^\"]*\"").unwrap());
         let utf8 = || String::from_utf8_lossy(text);
         match self {
-            Self::Edited(edits) => edit::edited(text, edits),
+            Self::Edited(edits) => edit::apply(text, edits),
             Self::Version(version) => {
                 let version = format!("\"resourceVersion\":\"{version}\"");
                 VERSION
@@ -267,7 +267,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 }
 
 proptest! {
-    #![proptest_config(crate::config(150))]
+    #![proptest_config(edit::config(150))]
 
     #[test]
     fn a_watch_finds_the_truth_when_the_lies_end(

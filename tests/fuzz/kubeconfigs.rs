@@ -9,7 +9,7 @@ use proptest::sample::Index;
 use rcgen::{CertificateParams, KeyPair};
 use rhai_operator::cluster::connect::{self, Options, Source};
 
-use crate::edit;
+use test_harness::edit;
 
 /// With each kind of credentials, but for those that run a program.
 static SEEDS: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -58,11 +58,11 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 }
 
 proptest! {
-    #![proptest_config(crate::config(300))]
+    #![proptest_config(edit::config(300))]
 
     #[test]
-    fn an_edited_kubeconfig_is_used_or_refused(seed in any::<Index>(), edits in edit::some()) {
-        let text = edit::edited(seed.get(&SEEDS).as_bytes(), &edits);
+    fn an_edited_kubeconfig_is_used_or_refused(seed in any::<Index>(), edits in edit::edits()) {
+        let text = edit::apply(seed.get(&SEEDS).as_bytes(), &edits);
         if let Err(error) = block_on(connects(&text)) {
             let error = format!("{:#}", anyhow::Error::new(error));
             prop_assert!(!error.is_empty());

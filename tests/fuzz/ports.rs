@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use crate::edit;
+use test_harness::edit;
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
@@ -86,16 +86,16 @@ impl Servers {
 }
 
 proptest! {
-    #![proptest_config(crate::config(300))]
+    #![proptest_config(edit::config(300))]
 
     #[test]
     fn whatever_a_port_is_sent_the_next_client_is_answered(
         server in 0..2_usize,
         request in any::<Index>(),
-        edits in edit::some(),
+        edits in edit::edits(),
     ) {
         let bytes: &[u8] = REQUESTS[request.index(REQUESTS.len())];
-        let bytes = edit::edited(bytes, &edits);
+        let bytes = edit::apply(bytes, &edits);
         let answered = RUNTIME.block_on(SERVERS.is_sent(server, &bytes));
         prop_assert!(answered.is_ok(), "{answered:?}");
     }

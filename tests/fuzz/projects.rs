@@ -11,7 +11,7 @@ use rhai_operator::model::Problem;
 use rhai_operator::role::{Project, Toolchain};
 use rhai_operator::watches::{self, Environment};
 
-use crate::edit::{self, Edit};
+use test_harness::edit::{self, Edit};
 
 static TOOLCHAIN: LazyLock<Toolchain> = LazyLock::new(host::toolchain);
 
@@ -96,14 +96,14 @@ fn load_role(role: &Path, edited: &Path, text: &[u8]) -> Result<(), String> {
 }
 
 fn changed(file: &Path, edits: &[Edit]) -> Vec<u8> {
-    edit::edited(&fs::read(file).unwrap(), edits)
+    edit::apply(&fs::read(file).unwrap(), edits)
 }
 
 proptest! {
-    #![proptest_config(crate::config(400))]
+    #![proptest_config(edit::config(400))]
 
     #[test]
-    fn an_edited_watches_file_is_read_or_refused(file in any::<Index>(), edits in edit::some()) {
+    fn an_edited_watches_file_is_read_or_refused(file in any::<Index>(), edits in edit::edits()) {
         let text = changed(&WATCHES[file.index(WATCHES.len())], &edits);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("watches.yaml");
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn an_edited_role_is_loaded_or_refused(file in any::<Index>(), edits in edit::some()) {
+    fn an_edited_role_is_loaded_or_refused(file in any::<Index>(), edits in edit::edits()) {
         let (role, file) = file.get(&ROLE_FILES[..]);
         let text = changed(&role.join(file), &edits);
         let loaded = load_role(role, file, &text);

@@ -30,8 +30,8 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::harness::{Case, SOON, eventually, trials};
 use crate::widgets::{MAKE_MAP, Widgets, comes_to_rest};
+use test_harness::{Case, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![

@@ -24,7 +24,7 @@ use rhai_operator::model::annotations::{CLEANUP_FINALIZER, OWNER_LABEL, PRIMARY_
 use rhai_operator::model::{Gvk, Object, ObjectRef};
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Crd, SOON, eventually, throughout, trials};
+use test_harness::{Case, Crd, SOON, eventually, throughout, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -651,7 +651,7 @@ async fn a_deletion_run_makes_orphans_and_keeps_children(case: Case) -> anyhow::
 
 async fn a_child_in_another_namespace_is_guarded_and_cleaned_up(case: Case) -> anyhow::Result<()> {
     let other = format!("{}-other", case.namespace);
-    case.make_namespace(&other).await?;
+    case.create_namespace(&other).await?;
     let process = Process::start(&case, &cr(&case).await?).await?;
     let mut far = config("far", &json!({"a": "1"}));
     far["metadata"]["namespace"] = json!(other);
@@ -737,7 +737,7 @@ async fn what_is_no_longer_applied_is_pruned(case: Case) -> anyhow::Result<()> {
 /// Whoever may patch an object can set its labels and the name of its field manager.
 async fn a_forged_label_deletes_nothing(case: Case) -> anyhow::Result<()> {
     let other = format!("{}-other", case.namespace);
-    case.make_namespace(&other).await?;
+    case.create_namespace(&other).await?;
     let process = Process::start(&case, &cr(&case).await?).await?;
     process.apply(&config("own", &json!({"a": "1"}))).await?;
     let forge = |references: Value| {

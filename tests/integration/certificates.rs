@@ -11,7 +11,7 @@ use kube::{Api, Client, Config};
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use crate::harness::{Case, SOON, Signer, eventually, trials};
+use test_harness::{Case, SOON, Signer, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -77,9 +77,9 @@ async fn a_group_of_a_certificate_has_its_rights(case: Case) -> anyhow::Result<(
 
 async fn a_certificate_that_is_not_trusted_is_refused(case: Case) -> anyhow::Result<()> {
     let subject = "/O=system:masters/CN=mallory";
-    let mallory = case.certificate(subject, Signer::Itself).await?;
+    let mallory = case.certificate(subject, Signer::SelfSigned).await?;
     assert_eq!(refusal(&mallory.client).await, "401 Unauthorized");
-    let late = case.certificate(subject, Signer::TrustedOnce).await?;
+    let late = case.certificate(subject, Signer::Expired).await?;
     assert_eq!(refusal(&late.client).await, "401 Unauthorized");
     let nobody = case.certificate("/O=readers", Signer::Trusted).await?;
     let refused = refusal(&nobody.client).await;
@@ -116,7 +116,7 @@ async fn kubectl_is_who_its_certificate_says(case: Case) -> anyhow::Result<()> {
     let alice = case.certificate("/CN=alice", Signer::Trusted).await?;
     let said = case.cluster.kubectl(whoami(&alice.kubeconfig)).await?;
     assert_eq!(said, "alice");
-    let late = case.certificate("/CN=alice", Signer::TrustedOnce).await?;
+    let late = case.certificate("/CN=alice", Signer::Expired).await?;
     let refused = case.cluster.kubectl(whoami(&late.kubeconfig)).await;
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("must be logged in"), "{refused}");

@@ -27,7 +27,7 @@ use rhai_operator::model::selector::LabelSelector;
 use rhai_operator::model::{Gvk, ObjectRef};
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Crd, Proxy, Rule, SOON, eventually, throughout, trials};
+use test_harness::{Case, Crd, Proxy, Rule, SOON, eventually, throughout, trials};
 
 /// Long enough for an event that should not come.
 const A_WHILE: Duration = Duration::from_millis(700);

@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Fault, Operator, Project, Proxy, Rule, SOON, eventually, trials};
 use crate::widgets::Widgets;
+use test_harness::{Case, Fault, Operator, Project, Proxy, Rule, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -149,7 +149,7 @@ async fn a_kill_at_any_request_of_a_deletion_leaves_nothing(case: Case) -> anyho
 impl Scene {
     async fn set(case: Case) -> anyhow::Result<Self> {
         let widgets = Widgets::define(&case).await?;
-        case.make_namespace(&format!("{}-other", case.namespace))
+        case.create_namespace(&format!("{}-other", case.namespace))
             .await?;
         case.apply(
             "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {text: x}}",
@@ -164,7 +164,7 @@ impl Scene {
     }
 
     async fn start(&self) -> anyhow::Result<Operator> {
-        let operator = Operator::of(&self.case, &self.project).through(&self.proxy);
+        let operator = Operator::builder(&self.case, &self.project).through(&self.proxy);
         let operator = operator.start().await?;
         operator.ready().await?;
         Ok(operator)
@@ -271,7 +271,7 @@ where
     F: Future<Output = anyhow::Result<()>>,
 {
     eventually(SOON, "a request to be held", || async {
-        if let Some(request) = fault.held().pop() {
+        if let Some(request) = fault.held_requests().pop() {
             return Ok(Some(request));
         }
         has_ended().await?;

@@ -10,7 +10,7 @@ use libtest_mimic::Trial;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Operator, Project, SOON, User, eventually, trials};
+use test_harness::{Case, Operator, Project, SOON, User, eventually, trials};
 
 const NAMESPACE: &str = "rhai-operator-system";
 const ACCOUNT: &str = "rhai-operator";
@@ -138,7 +138,7 @@ async fn deployed(case: &Case) -> anyhow::Result<(Case, User)> {
 
 async fn start(case: &Case, project: &Project, user: &User) -> anyhow::Result<Operator> {
     let election = ["--leader-elect", "--leader-election-namespace", NAMESPACE];
-    Operator::of(case, project)
+    Operator::builder(case, project)
         .user(user)
         .flags(election)
         .start()
@@ -148,7 +148,7 @@ async fn start(case: &Case, project: &Project, user: &User) -> anyhow::Result<Op
 /// Runs the operator without a rule until it says that it misses it.
 async fn miss(case: &Case, user: &User, rule: &Value, round: &str) -> anyhow::Result<()> {
     let namespace = format!("{}-{round}", case.namespace);
-    case.make_namespace(&namespace).await?;
+    case.create_namespace(&namespace).await?;
     let lease = [
         "delete",
         "lease",

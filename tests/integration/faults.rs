@@ -11,8 +11,8 @@ use kube::api::{DeleteParams, ListParams};
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use crate::harness::{Case, Operator, Project, Proxy, Rule, SOON, eventually, throughout, trials};
 use crate::widgets::{MAKE_MAP, WATCHES, Widgets, comes_to_rest};
+use test_harness::{Case, Operator, Project, Proxy, Rule, SOON, eventually, throughout, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -44,7 +44,10 @@ impl Stage {
         let widgets = Widgets::define(case).await?;
         let proxy = Proxy::start(case).await?;
         let project = widgets.project(role)?;
-        let operator = Operator::of(case, &project).through(&proxy).start().await?;
+        let operator = Operator::builder(case, &project)
+            .through(&proxy)
+            .start()
+            .await?;
         operator.ready().await?;
         // One run without faults, so that all watches are there.
         widgets.make("first", "one").await?;
@@ -111,7 +114,7 @@ async fn a_stale_watch_and_conflicts_make_few_requests(case: Case) -> anyhow::Re
     let watches = "- {group: '{group}', version: v1, kind: Widget, role: widget, \
                    finalizer: {name: 'example.com/ours'}}\n";
     let project = Project::new(&case, watches)?.with_role(&case, "widget", MAKE_MAP)?;
-    let operator = Operator::of(&case, &project)
+    let operator = Operator::builder(&case, &project)
         .through(&proxy)
         .start()
         .await?;
@@ -262,11 +265,11 @@ async fn a_kind_that_goes_and_comes_is_served_again(case: Case) -> anyhow::Resul
 async fn a_namespace_may_go_under_our_feet(case: Case) -> anyhow::Result<()> {
     let stage = Stage::set(&case, MAKE_MAP).await?;
     let name = format!("{}-doomed", case.namespace);
-    case.make_namespace(&name).await?;
+    case.create_namespace(&name).await?;
     let widgets = Api::namespaced_with(
         case.cluster.client.clone(),
         &name,
-        &crate::harness::Crd::new("Widget").resource(&case.group),
+        &test_harness::Crd::new("Widget").resource(&case.group),
     );
     let widget = json!({
         "apiVersion": format!("{}/v1", case.group), "kind": "Widget",
@@ -304,7 +307,10 @@ async fn a_right_that_is_taken_away_is_named(case: Case) -> anyhow::Result<()> {
         case.cluster.kubectl(arguments).await
     };
     let project = widgets.project(MAKE_MAP)?;
-    let operator = Operator::of(&case, &project).user(&user).start().await?;
+    let operator = Operator::builder(&case, &project)
+        .user(&user)
+        .start()
+        .await?;
     operator.ready().await?;
     widgets.make("a", "one").await?;
     widgets.is_done("a").await?;
@@ -339,7 +345,7 @@ async fn killed_at_any_write_the_next_life_finishes(case: Case) -> anyhow::Resul
     let widgets = Widgets::define(&case).await?;
     let proxy = Proxy::start(&case).await?;
     let project =
-        crate::harness::Project::new(&case, WATCHES)?.with_role(&case, "widget", FIVE_CALLS)?;
+        test_harness::Project::new(&case, WATCHES)?.with_role(&case, "widget", FIVE_CALLS)?;
     for (index, uri) in ["-a", "-b", "-c", "-d", "-e", "/status"]
         .into_iter()
         .enumerate()
@@ -350,7 +356,7 @@ async fn killed_at_any_write_the_next_life_finishes(case: Case) -> anyhow::Resul
                 .times(1)
                 .delay(Duration::from_mins(1)),
         );
-        let mut doomed = Operator::of(&case, &project)
+        let mut doomed = Operator::builder(&case, &project)
             .through(&proxy)
             .start()
             .await?;
@@ -362,7 +368,7 @@ async fn killed_at_any_write_the_next_life_finishes(case: Case) -> anyhow::Resul
         .await?;
         doomed.kill().await?;
         held.clear();
-        let mut next = Operator::of(&case, &project)
+        let mut next = Operator::builder(&case, &project)
             .through(&proxy)
             .start()
             .await?;

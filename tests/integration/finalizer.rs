@@ -7,7 +7,7 @@ use kube::api::{DeleteParams, DynamicObject, PostParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
+use test_harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -80,7 +80,7 @@ async fn the_finalizer_is_there_before_the_first_run_and_goes_after_the_last(
             r#"k8s_apply(#{apiVersion: "v1", kind: "ConfigMap", metadata: #{name: "last"},
                           data: #{finalizing: `${finalizing}`}});"#,
         )?;
-    let _operator = Operator::of(&case, &project).start().await?;
+    let _operator = Operator::builder(&case, &project).start().await?;
     make(&case, &webs).await?;
     let web = until_ready(&webs).await?;
     assert_eq!(web.data["status"]["finalizers"], 1);
@@ -100,7 +100,7 @@ async fn a_deletion_that_is_over_time_is_given_up(case: Case) -> anyhow::Result<
         "web",
         "if finalizing { throw \"never\" }",
     )?;
-    let _operator = Operator::of(&case, &project).start().await?;
+    let _operator = Operator::builder(&case, &project).start().await?;
     make(&case, &webs).await?;
     until_ready(&webs).await?;
     webs.delete("a", &DeleteParams::default()).await?;
@@ -113,7 +113,7 @@ async fn a_failing_deletion_says_so(case: Case) -> anyhow::Result<()> {
         if finalizing && k8s_get("v1", "ConfigMap", "free") == () { throw "not yet" }
     "#;
     let project = Project::new(&case, WATCHES)?.with_role(&case, "web", script)?;
-    let _operator = Operator::of(&case, &project).start().await?;
+    let _operator = Operator::builder(&case, &project).start().await?;
     make(&case, &webs).await?;
     until_ready(&webs).await?;
     webs.delete("a", &DeleteParams::default()).await?;
@@ -126,14 +126,14 @@ async fn a_failing_deletion_says_so(case: Case) -> anyhow::Result<()> {
 async fn children_out_of_reach_are_deleted(case: Case) -> anyhow::Result<()> {
     let webs = case.api(&case.define(&Crd::new("Web")).await?);
     let other = format!("{}-other", case.namespace);
-    case.make_namespace(&other).await?;
+    case.create_namespace(&other).await?;
     let watches = "- {group: '{group}', version: v1, kind: Web, role: web}";
     let script = r#"
         k8s_apply(#{apiVersion: "v1", kind: "ConfigMap",
                     metadata: #{name: "far", namespace: "{namespace}-other"}});
     "#;
     let project = Project::new(&case, watches)?.with_role(&case, "web", script)?;
-    let mut operator = Operator::of(&case, &project).start().await?;
+    let mut operator = Operator::builder(&case, &project).start().await?;
     make(&case, &webs).await?;
     let web = until_ready(&webs).await?;
     let finalizers = web.metadata.finalizers.unwrap_or_default();
@@ -142,7 +142,7 @@ async fn children_out_of_reach_are_deleted(case: Case) -> anyhow::Result<()> {
     assert!(far.get("far").await?.metadata.owner_references.is_none());
     // Nothing about the child is known to the next operator but what the cluster holds.
     operator.kill().await?;
-    let _operator = Operator::of(&case, &project).start().await?;
+    let _operator = Operator::builder(&case, &project).start().await?;
     webs.delete("a", &DeleteParams::default()).await?;
     until_gone(&webs).await?;
     assert!(far.get_opt("far").await?.is_none());
@@ -157,10 +157,13 @@ async fn a_namespace_that_goes_takes_everything_along(case: Case) -> anyhow::Res
     let project = Project::new(&case, WATCHES)?.with_role(&case, "web", script)?;
     // The operator's own account must not go with the namespace.
     let elsewhere = format!("{}-operator", case.namespace);
-    case.make_namespace(&elsewhere).await?;
+    case.create_namespace(&elsewhere).await?;
     let user = case.service_account(&elsewhere, "operator").await?;
     user.bind("cluster-admin").await?;
-    let _operator = Operator::of(&case, &project).user(&user).start().await?;
+    let _operator = Operator::builder(&case, &project)
+        .user(&user)
+        .start()
+        .await?;
     make(&case, &webs).await?;
     until_ready(&webs).await?;
     case.cluster

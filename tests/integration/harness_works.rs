@@ -11,7 +11,7 @@ use kube::{Api, Client, Config};
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use crate::harness::{Case, Crd, Proxy, Rule, SOON, eventually, trials};
+use test_harness::{Case, Crd, Proxy, Rule, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![

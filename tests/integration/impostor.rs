@@ -8,8 +8,8 @@ use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 use libtest_mimic::Trial;
 
-use crate::harness::{Case, Operator, Proxy, Rule, SOON, eventually, trials};
 use crate::widgets::{MAKE_MAP, Widgets};
+use test_harness::{Case, Operator, Proxy, Rule, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -34,7 +34,10 @@ async fn start(case: &Case, role: &str) -> anyhow::Result<(Widgets, Proxy, Opera
     let widgets = Widgets::define(case).await?;
     let proxy = Proxy::start(case).await?;
     let project = widgets.project(role)?;
-    let operator = Operator::of(case, &project).through(&proxy).start().await?;
+    let operator = Operator::builder(case, &project)
+        .through(&proxy)
+        .start()
+        .await?;
     operator.ready().await?;
     Ok((widgets, proxy, operator))
 }

@@ -7,8 +7,8 @@ use libtest_mimic::Trial;
 use rhai_operator::clock;
 use serde_json::json;
 
-use crate::harness::{Case, Operator, Project, SOON, eventually, throughout, trials};
 use crate::widgets::{MAKE_MAP, Widgets};
+use test_harness::{Case, Operator, Project, SOON, eventually, throughout, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -21,7 +21,7 @@ pub(crate) fn tests() -> Vec<Trial> {
 async fn replica(case: &Case, project: &Project) -> anyhow::Result<Operator> {
     let namespace = &case.namespace;
     let flags = ["--leader-elect", "--leader-election-namespace", namespace];
-    Operator::of(case, project).flags(flags).start().await
+    Operator::builder(case, project).flags(flags).start().await
 }
 
 async fn holder(case: &Case) -> anyhow::Result<String> {
@@ -48,7 +48,7 @@ async fn leads(case: &Case, operator: &Operator) -> anyhow::Result<()> {
 /// Sees from the audit log that the writes of two replicas do not interleave.
 async fn one_after_the_other(
     case: &Case,
-    mark: crate::harness::Mark,
+    mark: test_harness::Mark,
     first: &Operator,
     second: &Operator,
 ) -> anyhow::Result<()> {

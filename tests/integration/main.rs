@@ -1,7 +1,7 @@
-//! Tests on a real Kubernetes and on the embedded API, by the same code: one cluster of each for this
-//! binary, a namespace and an API group per test.
+//! Tests of the operator on a real Kubernetes and on the embedded API.
 //!
-//! One file per theme; each lists its tests with [`trials!`]. What a test may use is in [`harness`].
+//! Each file lists its tests with [`test_harness::trials!`]. All tests of an environment share one cluster; each
+//! test has a namespace and an API group of its own.
 
 #![allow(
     clippy::unwrap_used,
@@ -19,7 +19,6 @@ mod deploy;
 mod examples;
 mod faults;
 mod finalizer;
-mod harness;
 mod harness_works;
 mod impostor;
 mod leader;
@@ -39,11 +38,13 @@ mod widgets;
 
 use std::process::ExitCode;
 
+use test_harness::Suite;
+
 fn main() -> ExitCode {
-    if harness::acts_as_operator() {
+    if test_harness::is_operator_process() {
         return misbehaving::operator();
     }
-    harness::main([
+    Suite::new(env!("CARGO_BIN_EXE_rhai-operator")).run([
         admission::tests(),
         apply::tests(),
         certificates::tests(),

@@ -14,8 +14,8 @@ use rhai_operator::script::{Engine, Run};
 use rhai_operator::{cli, host};
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 use crate::widgets::{MAKE_MAP, WATCHES, Widgets};
+use test_harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![a_misbehaving_role_hurts_nobody_but_its_own]
@@ -193,7 +193,7 @@ async fn start(case: &Case) -> anyhow::Result<Operator> {
     for one in &MISBEHAVING {
         project = project.with_role(case, &one.role(), one.script)?;
     }
-    let operator = Operator::of(case, &project)
+    let operator = Operator::builder(case, &project)
         .with_functions_of_tests()?
         .start()
         .await?;

@@ -11,10 +11,11 @@ use kube::{Api, ResourceExt};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use crate::harness::{
-    Case, Crd, Mark, Operator, Project, Requests, SOON, Target, eventually, throughout, trials,
-};
 use crate::widgets::{MAKE_MAP, WATCHES, Widgets, comes_to_rest};
+use test_harness::{
+    Case, Crd, Mark, ObjectReference, Operator, Project, Requests, SOON, eventually, throughout,
+    trials,
+};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -136,7 +137,7 @@ async fn a_steady_operator_asks_nothing_and_a_restart_writes_nothing(
         set_status(#{text: spec.text});
         "#,
     )?;
-    let mut operator = Operator::of(&case, &project).start().await?;
+    let mut operator = Operator::builder(&case, &project).start().await?;
     let mark = case.cluster.audit.mark().await?;
     let names: Vec<String> = (0..20).map(|index| format!("w{index}")).collect();
     for name in &names {
@@ -156,7 +157,7 @@ async fn a_steady_operator_asks_nothing_and_a_restart_writes_nothing(
     comes_to_rest(&case, &operator, Duration::from_secs(5)).await?;
     assert!(operator.terminate().await?.success());
     let mark = case.cluster.audit.mark().await?;
-    let operator = Operator::of(&case, &project).start().await?;
+    let operator = Operator::builder(&case, &project).start().await?;
     operator.ready().await?;
     eventually(SOON, "each to be run once", || async {
         let metrics = operator.metrics().await?;
@@ -235,7 +236,7 @@ async fn between(case: &Case, mark: Mark, cause: &str, effect: &str) -> anyhow::
     let requests = case.cluster.audit.since(mark).await?;
     let of = |plural: &str| {
         let Requests(requests) = requests.clone().writes().filter(|request| {
-            let Target {
+            let ObjectReference {
                 resource,
                 name,
                 namespace,
@@ -354,7 +355,7 @@ async fn a_project_with_errors_does_not_start(case: Case) -> anyhow::Result<()> 
         "- {group: g, version: v1, kind: A, role: one, vras: {}}\n",
     )?
     .with_role(&case, "one", "let x = ;")?;
-    let mut operator = Operator::of(&case, &project).spawn().await?;
+    let mut operator = Operator::builder(&case, &project).spawn().await?;
     assert_eq!(operator.exited().await?.code(), Some(1));
     let log = operator.log()?;
     assert!(log.contains("watches.yaml:1:47: error"), "{log}");
@@ -366,7 +367,7 @@ async fn a_project_with_errors_does_not_start(case: Case) -> anyhow::Result<()> 
 async fn a_changed_role_runs_and_a_broken_one_does_not(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let project = widgets.project(MAKE_MAP)?;
-    let operator = Operator::of(&case, &project).start().await?;
+    let operator = Operator::builder(&case, &project).start().await?;
     widgets.make("a", "one").await?;
     widgets.has_text("a", "one").await?;
     let script = "roles/widget/tasks/main.rhai";
@@ -398,7 +399,7 @@ const FINALIZED: &str = "
 async fn a_watch_that_is_removed_gives_its_finalizers_back(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let project = Project::new(&case, FINALIZED)?.with_role(&case, "widget", MAKE_MAP)?;
-    let operator = Operator::of(&case, &project).start().await?;
+    let operator = Operator::builder(&case, &project).start().await?;
     widgets.make("a", "one").await?;
     widgets.is_done("a").await?;
     assert_eq!(widgets.api.get("a").await?.finalizers().len(), 1);
@@ -434,7 +435,7 @@ async fn a_widget_that_leaves_the_selector_gets_its_finalizer_back(
     let widgets = Widgets::define(&case).await?;
     let watches = format!("{FINALIZED}  selector: {{matchLabels: {{ours: 'yes'}}}}\n");
     let project = Project::new(&case, &watches)?.with_role(&case, "widget", MAKE_MAP)?;
-    let _operator = Operator::of(&case, &project).start().await?;
+    let _operator = Operator::builder(&case, &project).start().await?;
     let labelled = json!({"metadata": {"labels": {"ours": "yes"}}, "spec": {"text": "one"}});
     widgets.make_with("a", labelled).await?;
     widgets.is_done("a").await?;
@@ -453,7 +454,7 @@ async fn a_widget_that_leaves_the_selector_gets_its_finalizer_back(
 
 async fn a_kind_that_is_not_installed_is_waited_for(case: Case) -> anyhow::Result<()> {
     let project = Project::new(&case, WATCHES)?.with_role(&case, "widget", MAKE_MAP)?;
-    let operator = Operator::of(&case, &project).start().await?;
+    let operator = Operator::builder(&case, &project).start().await?;
     let named_and_ready = async || {
         eventually(SOON, "the kind to be named", || async {
             let (status, body) = operator.readiness().await?;
@@ -485,9 +486,9 @@ async fn a_kind_that_is_not_installed_is_waited_for(case: Case) -> anyhow::Resul
 async fn other_namespaces_are_none_of_our_business(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let elsewhere = format!("{}-other", case.namespace);
-    case.make_namespace(&elsewhere).await?;
+    case.create_namespace(&elsewhere).await?;
     let project = widgets.project(MAKE_MAP)?;
-    let operator = Operator::of(&case, &project).variable("WATCH_NAMESPACE", &case.namespace);
+    let operator = Operator::builder(&case, &project).variable("WATCH_NAMESPACE", &case.namespace);
     let operator = operator.start().await?;
     let foreign = Api::namespaced_with(
         case.cluster.client.clone(),
@@ -554,7 +555,7 @@ inputs:
     let script = MAKE_MAP.replace("spec.text}", "`${vars.text} ${vars.size}`}");
     let project = widgets.project(&script)?;
     let project = project.with(&case, "roles/widget/meta/main.yaml", inputs)?;
-    let operator = Operator::of(&case, &project).start().await?;
+    let operator = Operator::builder(&case, &project).start().await?;
     let wrong = json!({"spec": {"size": "many"}});
     widgets.make_with("a", wrong).await?;
     let ready = widgets.has_condition("a", "Ready", "Failed").await?;
@@ -587,7 +588,7 @@ async fn a_shutdown_lets_runs_end(case: Case) -> anyhow::Result<()> {
         }
         "#,
     )?;
-    let mut operator = Operator::of(&case, &project).start().await?;
+    let mut operator = Operator::builder(&case, &project).start().await?;
     operator.ready().await?;
     widgets.make("a", "one").await?;
     eventually(SOON, "the run to have begun", || async {

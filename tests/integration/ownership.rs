@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
+use test_harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -86,7 +86,7 @@ async fn a_tenants_name_takes_no_service(case: Case) -> anyhow::Result<()> {
     let project = Project::new(&case, WATCHES)?.with_role(&case, "web", SERVICE)?;
     let services = case.objects::<Service>();
     let before = make_service(&case).await?;
-    let _operator = Operator::of(&case, &project).start().await?;
+    let _operator = Operator::builder(&case, &project).start().await?;
     make(&case, &webs, "db").await?;
     let message = until(&webs, "db", "Ready", "Failed").await?;
     assert!(
@@ -125,7 +125,7 @@ async fn a_watch_that_adopts_says_so(case: Case) -> anyhow::Result<()> {
     let watches = WATCHES.replace("role: web", "role: web, adopt: true");
     let project = Project::new(&case, &watches)?.with_role(&case, "web", SERVICE)?;
     make_service(&case).await?;
-    let _operator = Operator::of(&case, &project).start().await?;
+    let _operator = Operator::builder(&case, &project).start().await?;
     make(&case, &webs, "db").await?;
     until(&webs, "db", "Ready", "Reconciled").await?;
     let service = case.objects::<Service>().get("db").await?;
@@ -153,7 +153,7 @@ async fn a_secret_of_another_is_no_generated_one(case: Case) -> anyhow::Result<(
         "{apiVersion: v1, kind: Secret, metadata: {name: admin}, stringData: {password: planted}}",
     )
     .await?;
-    let _operator = Operator::of(&case, &project).start().await?;
+    let _operator = Operator::builder(&case, &project).start().await?;
     make(&case, &webs, "a").await?;
     let message = until(&webs, "a", "Ready", "Failed").await?;
     assert!(message.contains("read it with k8s_get"), "{message}");
@@ -172,7 +172,7 @@ async fn what_is_not_owned_is_not_deleted_by_ensure(case: Case) -> anyhow::Resul
     case.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}}")
         .await?;
     let maps = case.objects::<ConfigMap>();
-    let _operator = Operator::of(&case, &project).start().await?;
+    let _operator = Operator::builder(&case, &project).start().await?;
     make(&case, &webs, "a").await?;
     until(&webs, "a", "Ready", "Reconciled").await?;
     assert!(
@@ -201,7 +201,7 @@ async fn children_of_an_earlier_custom_resource_are_waited_for(case: Case) -> an
     }});
     let left = serde_json::from_value(left)?;
     let left = maps.create(&PostParams::default(), &left).await?;
-    let _operator = Operator::of(&case, &project).start().await?;
+    let _operator = Operator::builder(&case, &project).start().await?;
     make(&case, &webs, "a").await?;
     let message = until(&webs, "a", "Ready", "Waiting").await?;
     assert!(message.contains("garbage collection"), "{message}");
@@ -285,9 +285,9 @@ fn roles(case: &Case) -> anyhow::Result<Project> {
 async fn an_included_role_may_do_what_both_may(case: Case) -> anyhow::Result<()> {
     let webs = case.api(&case.define(&Crd::new("Web")).await?);
     let other = format!("{}-other", case.namespace);
-    case.make_namespace(&other).await?;
+    case.create_namespace(&other).await?;
     let project = roles(&case)?;
-    let _operator = Operator::of(&case, &project)
+    let _operator = Operator::builder(&case, &project)
         .flags(["--allow-env", "HOME"])
         .start()
         .await?;

@@ -6,8 +6,8 @@ use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 use crate::steps;
+use test_harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 
 fn ground(case: &Case) -> steps::stage::Ground {
     steps::stage::Ground {
@@ -52,7 +52,7 @@ async fn an_operator_resumes_what_waits_and_gives_up_in_time(case: Case) -> anyh
     let webs = case.api(&case.define(&Crd::new("Web")).await?);
     let project = Project::new(&case, WATCHES)?;
     let project = project.with(&case, "roles/web/tasks/main.yaml", STEPS)?;
-    let _operator = Operator::of(&case, &project).start().await?;
+    let _operator = Operator::builder(&case, &project).start().await?;
     for name in ["opened", "forgotten"] {
         let web = json!({
             "apiVersion": format!("{}/v1", case.group), "kind": "Web", "metadata": {"name": name},

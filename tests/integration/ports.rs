@@ -8,8 +8,8 @@ use libtest_mimic::Trial;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::harness::{Case, Operator, SOON, eventually, trials};
 use crate::widgets::{MAKE_MAP, Widgets};
+use test_harness::{Case, Operator, SOON, eventually, trials};
 
 /// Files that the operator may have open.
 const FILES: usize = 256;
@@ -31,7 +31,10 @@ async fn connect(address: SocketAddr, sent: &[u8]) -> anyhow::Result<TcpStream> 
 async fn clients_that_send_nothing_keep_nobody_out(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let project = widgets.project(MAKE_MAP)?;
-    let operator = Operator::of(&case, &project).files(FILES).start().await?;
+    let operator = Operator::builder(&case, &project)
+        .files(FILES)
+        .start()
+        .await?;
     operator.ready().await?;
     let mut idle = Vec::new();
     for _ in 0..FILES {

@@ -6,10 +6,10 @@ use kube::ResourceExt;
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use crate::harness::{
+use crate::widgets::{MAKE_MAP, WATCHES, Widgets};
+use test_harness::{
     Case, Crd, Mark, Operator, Project, Request, Requests, SOON, eventually, trials,
 };
-use crate::widgets::{MAKE_MAP, WATCHES, Widgets};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -81,7 +81,7 @@ async fn who_left_the_selector_is_let_go(case: Case) -> anyhow::Result<()> {
     // The reason of a run is another at a start.
     let script = MAKE_MAP.replace(", reason: reason", "");
     let project = Project::new(&case, &watches)?.with_role(&case, "widget", &script)?;
-    let mut operator = Operator::of(&case, &project).start().await?;
+    let mut operator = Operator::builder(&case, &project).start().await?;
     let labelled = json!({"metadata": {"labels": {"ours": "yes"}}, "spec": {"text": "one"}});
     for name in ["leaves", "stays"] {
         widgets.make_with(name, labelled.clone()).await?;
@@ -92,7 +92,7 @@ async fn who_left_the_selector_is_let_go(case: Case) -> anyhow::Result<()> {
     let other = json!({"metadata": {"labels": {"ours": "no"}}});
     widgets.merge("leaves", other).await?;
     let mark = case.cluster.audit.mark().await?;
-    let operator = Operator::of(&case, &project).start().await?;
+    let operator = Operator::builder(&case, &project).start().await?;
     holds(&widgets, "leaves", 0).await?;
     widgets.is_done("stays").await?;
     holds(&widgets, "stays", 1).await?;
@@ -106,10 +106,10 @@ async fn who_left_the_selector_is_let_go(case: Case) -> anyhow::Result<()> {
 async fn whose_watch_was_removed_is_let_go(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let gadgets = case.define(&Crd::new("Gadget")).await?;
-    case.make_namespace(&format!("{}-other", case.namespace))
+    case.create_namespace(&format!("{}-other", case.namespace))
         .await?;
     let project = Project::new(&case, FINALIZED)?.with_role(&case, "widget", NEAR_AND_FAR)?;
-    let mut operator = Operator::of(&case, &project).start().await?;
+    let mut operator = Operator::builder(&case, &project).start().await?;
     widgets.make("a", "one").await?;
     widgets.is_done("a").await?;
     holds(&widgets, "a", 2).await?;
@@ -123,7 +123,7 @@ async fn whose_watch_was_removed_is_let_go(case: Case) -> anyhow::Result<()> {
         .replace("Widget", "Gadget");
     project.write("watches.yaml", &watches)?;
     let mark = case.cluster.audit.mark().await?;
-    let operator = Operator::of(&case, &project).start().await?;
+    let operator = Operator::builder(&case, &project).start().await?;
     holds(&widgets, "a", 0).await?;
     eventually(SOON, "the finalizer of others to be left", || async {
         let widget = widgets.api.get("b").await?;
@@ -155,21 +155,21 @@ async fn what_another_operator_holds_is_left_alone(case: Case) -> anyhow::Result
     let widgets = Widgets::define(&case).await?;
     case.define(&Crd::new("Gadget")).await?;
     let project = Project::new(&case, FINALIZED)?.with_role(&case, "widget", MAKE_MAP)?;
-    let mut operator = Operator::of(&case, &project).start().await?;
+    let mut operator = Operator::builder(&case, &project).start().await?;
     widgets.make("a", "one").await?;
     widgets.is_done("a").await?;
     operator.terminate().await?;
     let project = Project::new(&case, &WATCHES.replace("Widget", "Gadget"))?
         .with_role(&case, "widget", MAKE_MAP)?;
     let mark = case.cluster.audit.mark().await?;
-    let mut other = Operator::of(&case, &project).start().await?;
+    let mut other = Operator::builder(&case, &project).start().await?;
     has_searched(&case, &other, mark, "widgets").await?;
     assert!(other.terminate().await?.success());
     holds(&widgets, "a", 1).await?;
     // Whoever serves it from now on holds it, and says so.
     let before = widgets.api.get("a").await?.labels()[HELD_BY].clone();
     let project = Project::new(&case, FINALIZED)?.with_role(&case, "widget", MAKE_MAP)?;
-    let _third = Operator::of(&case, &project).start().await?;
+    let _third = Operator::builder(&case, &project).start().await?;
     eventually(SOON, "another holder", || async {
         let now = widgets.api.get("a").await?.labels()[HELD_BY].clone();
         ensure!(now != before, "{now}");

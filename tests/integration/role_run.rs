@@ -14,7 +14,7 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
+use test_harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -331,7 +331,7 @@ async fn no_secret_leaves_a_run(case: Case) -> anyhow::Result<()> {
 async fn no_secret_leaves_the_operator(case: Case) -> anyhow::Result<()> {
     let (webs, project) = scene(&case, LEAKS).await?;
     case.apply(GIVEN).await?;
-    let operator = Operator::of(&case, &project)
+    let operator = Operator::builder(&case, &project)
         .flags(["--log-level", "debug"])
         .start()
         .await?;

@@ -14,8 +14,8 @@ use rhai_operator::clock;
 use serde_json::{Value, json};
 
 use crate::examples::stage::{Example, apply, resource, start};
-use crate::harness::{Case, Operator, Project, Requests, SOON, eventually, trials};
 use crate::widgets::comes_to_rest;
+use test_harness::{Case, Operator, Project, Requests, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -81,7 +81,10 @@ async fn a_thousand_memcacheds_rest_and_a_restart_writes_nothing(case: Case) -> 
     ensure!(operator.terminate().await?.success(), "it did not end well");
     let mark = case.cluster.audit.mark().await?;
     let project = Project::repository();
-    let operator = Operator::of(&case, &project).user(&user).start().await?;
+    let operator = Operator::builder(&case, &project)
+        .user(&user)
+        .start()
+        .await?;
     reaches(&operator, DONE).await?;
     comes_to_rest(&case, &operator, Duration::from_secs(2)).await?;
     let requests = case.cluster.audit.since(mark).await?.by(&user.name);

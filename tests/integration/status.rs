@@ -9,7 +9,7 @@ use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Crd, Operator, Project, SOON, eventually, throughout, trials};
+use test_harness::{Case, Crd, Operator, Project, SOON, eventually, throughout, trials};
 
 /// Long enough for a run that should not happen to show itself.
 const WHILE: Duration = Duration::from_secs(2);
@@ -41,7 +41,7 @@ impl Scene {
     async fn with(case: Case, crd: Crd, watches: &str, script: &str) -> anyhow::Result<Self> {
         let webs = case.api(&case.define(&crd).await?);
         let project = Project::new(&case, watches)?.with_role(&case, "web", script)?;
-        let operator = Operator::of(&case, &project).start().await?;
+        let operator = Operator::builder(&case, &project).start().await?;
         Ok(Self {
             case,
             webs,
@@ -292,7 +292,7 @@ async fn a_status_without_room_for_conditions_costs_no_write_at_a_start(
     let webs = case.api(&case.define(&crd).await?);
     let project =
         Project::new(&case, WATCHES)?.with_role(&case, "web", "set_status(#{ready: 1});")?;
-    let operator = Operator::of(&case, &project).start().await?;
+    let operator = Operator::builder(&case, &project).start().await?;
     let mut scene = Scene {
         case,
         webs,
@@ -305,7 +305,7 @@ async fn a_status_without_room_for_conditions_costs_no_write_at_a_start(
     assert!(scene.operator.terminate().await?.success());
     let audit = &scene.case.cluster.audit;
     let mark = audit.mark().await?;
-    scene.operator = Operator::of(&scene.case, &project).start().await?;
+    scene.operator = Operator::builder(&scene.case, &project).start().await?;
     eventually(SOON, "a run", || async {
         let metrics = scene.operator.metrics().await?;
         let run = r#"reconcile_total{controller="web-controller",result="success"} 1"#;

@@ -4,8 +4,8 @@ use anyhow::Context;
 use k8s_openapi::api::core::v1::ConfigMap;
 use libtest_mimic::Trial;
 
-use crate::harness::{Case, Operator, SOON, eventually, trials};
 use crate::widgets::{MAKE_MAP, Widgets};
+use test_harness::{Case, Operator, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
@@ -72,7 +72,7 @@ async fn uid(widgets: &Widgets, name: &str) -> anyhow::Result<String> {
 async fn what_is_nested_too_deeply_keeps_its_children(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let project = widgets.project(MAKE_MAP)?;
-    let operator = Operator::of(&case, &project).start().await?;
+    let operator = Operator::builder(&case, &project).start().await?;
     operator.ready().await?;
     widgets.make("deep", "one").await?;
     widgets.is_done("deep").await?;
@@ -99,7 +99,7 @@ async fn what_is_nested_too_deeply_keeps_its_children(case: Case) -> anyhow::Res
     deep.widgets.make("other", "two").await?;
     deep.widgets.is_done("other").await?;
     drop(operator);
-    let operator = Operator::of(&case, &project).start().await?;
+    let operator = Operator::builder(&case, &project).start().await?;
     operator.ready().await?;
     deep.widgets.make("third", "three").await?;
     deep.widgets.is_done("third").await?;

@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::harness::{Case, Crd, Operator, Project, SOON, eventually, throughout};
+use test_harness::{Case, Crd, Operator, Project, SOON, eventually, throughout};
 
 /// Makes a ConfigMap with `spec.text`, and says so.
 pub(crate) const MAKE_MAP: &str = r#"
@@ -52,7 +52,7 @@ impl Widgets {
     /// A ready operator with this role.
     pub(crate) async fn operator(&self, role: &str) -> anyhow::Result<Operator> {
         let project = self.project(role)?;
-        let operator = Operator::of(&self.case, &project).start().await?;
+        let operator = Operator::builder(&self.case, &project).start().await?;
         operator.ready().await?;
         Ok(operator)
     }

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::{Case, Crd, SOON, eventually};
+use test_harness::{Case, Crd, SOON, eventually};
 
 const FINALIZER: &str = "things.test/cleanup";
 

@@ -1,16 +1,14 @@
-//! Lives of other clients: programs of client-go and of the official Python client, and a controller of
-//! kube-rs. What comes of them is the same on every API server that is one: the lines of the `.txt`
-//! files beside this one.
+//! Other clients: programs that use client-go and the official Python client, and a controller of kube-rs.
+//! Their output on every API server is the text of the `.txt` files in this folder.
 
 mod kube_rs;
-mod programs;
 
 use std::path::Path;
 
 use libtest_mimic::Trial;
 use similar::TextDiff;
 
-use crate::harness::{Case, trials};
+use test_harness::{Case, programs, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![client_go, python, kube_rs]
@@ -23,7 +21,7 @@ async fn client_go(case: Case) -> anyhow::Result<()> {
 
 async fn python(case: Case) -> anyhow::Result<()> {
     let python = programs::python().await?;
-    let script = folder().join("python/life_cycle.py");
+    let script = programs::python_script();
     is_as_expected("python", &programs::run(&case, python, &[&script]).await?)
 }
 
@@ -32,7 +30,7 @@ async fn kube_rs(case: Case) -> anyhow::Result<()> {
     is_as_expected("kube-rs", &(lines.join("\n") + "\n"))
 }
 
-/// Where the programs and their lines are.
+/// Returns the folder of the expected outputs.
 fn folder() -> &'static Path {
     Path::new(concat!(
         env!("CARGO_MANIFEST_DIR"),

@@ -6,7 +6,7 @@ use libtest_mimic::Trial;
 use serde_json::json;
 
 use super::stage::{Example, built_in, resource};
-use crate::harness::{Case, SOON, eventually, trials};
+use test_harness::{Case, SOON, eventually, trials};
 
 pub(super) fn tests() -> Vec<Trial> {
     trials![

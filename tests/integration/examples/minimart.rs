@@ -6,7 +6,7 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
 use super::stage::{Example, built_in, resource};
-use crate::harness::{Case, trials};
+use test_harness::{Case, trials};
 
 pub(super) fn tests() -> Vec<Trial> {
     trials![

@@ -7,7 +7,7 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
 use super::stage::{Example, built_in, resource};
-use crate::harness::{Case, SOON, eventually, trials};
+use test_harness::{Case, SOON, eventually, trials};
 
 const FINALIZER: &str = "myownshell.my-first-operator.jgato.io/finalizer";
 

@@ -6,8 +6,8 @@ use kube::api::ListParams;
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use crate::harness::{Case, Operator, SOON, eventually, trials};
 use crate::widgets::{MAKE_MAP, Widgets};
+use test_harness::{Case, Operator, SOON, eventually, trials};
 
 pub(super) fn tests() -> Vec<Trial> {
     trials![a_lacking_right_is_named_in_log_condition_and_event]
@@ -26,7 +26,10 @@ async fn a_lacking_right_is_named_in_log_condition_and_event(case: Case) -> anyh
     ]))
     .await?;
     let project = widgets.project(MAKE_MAP)?;
-    let operator = Operator::of(&case, &project).user(&user).start().await?;
+    let operator = Operator::builder(&case, &project)
+        .user(&user)
+        .start()
+        .await?;
     widgets.make("a", "one").await?;
     let names_it = |text: &str| {
         let verb = ["create", "patch"]

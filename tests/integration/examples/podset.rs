@@ -7,7 +7,7 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
 use super::stage::{Example, built_in, is_owner_of, resource};
-use crate::harness::{Case, SOON, eventually, trials};
+use test_harness::{Case, SOON, eventually, trials};
 
 pub(super) fn tests() -> Vec<Trial> {
     trials![

@@ -11,7 +11,7 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
 use super::stage::{self, Example, built_in, resource};
-use crate::harness::{Case, SOON, eventually, throughout, trials};
+use test_harness::{Case, SOON, eventually, throughout, trials};
 
 const MODULES: &str = "tests/fixtures/modules.kmm.sigs.x-k8s.io.yaml";
 

@@ -17,7 +17,7 @@ use libtest_mimic::Trial;
 use serde_json::json;
 
 use super::stage::{Example, built_in, is_owner_of, resource};
-use crate::harness::{Case, Mark, Requests, Target, eventually, trials};
+use test_harness::{Case, Mark, ObjectReference, Requests, eventually, trials};
 
 /// A hundred objects on a busy machine.
 const IN_TIME: Duration = Duration::from_mins(5);
@@ -276,7 +276,7 @@ fn names(objects: &[DynamicObject]) -> BTreeSet<String> {
 }
 
 /// Returns whether it is one of the product's objects, or the Release.
-fn is_concerned(of: &Target, target: &str) -> bool {
+fn is_concerned(of: &ObjectReference, target: &str) -> bool {
     of.namespace == target
         || of.name == target
         || of.name == NAME

@@ -12,10 +12,12 @@ use kube::{Api, Resource, ResourceExt};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::harness::{Case, Mark, OnEach, Operator, Project, Requests, SOON, Target, eventually};
 use crate::widgets::Widgets;
+use test_harness::{
+    Case, Mark, ObjectReference, Operator, PerEnvironment, Project, Requests, SOON, eventually,
+};
 
-static SHARED: OnEach<OnceCell<Arc<Operator>>> = OnEach {
+static SHARED: PerEnvironment<OnceCell<Arc<Operator>>> = PerEnvironment {
     real: OnceCell::const_new(),
     embedded: OnceCell::const_new(),
 };
@@ -63,11 +65,14 @@ pub(crate) async fn start(case: &Case) -> anyhow::Result<Operator> {
     apply(case, "deploy/cluster-role.yaml").await?;
     // The user outlives the test that comes first.
     let namespace = format!("{}-operator", case.namespace);
-    case.make_namespace(&namespace).await?;
+    case.create_namespace(&namespace).await?;
     let user = case.service_account(&namespace, "operator").await?;
     user.bind("rhai-operator").await?;
     let project = Project::repository();
-    let operator = Operator::of(case, &project).user(&user).start().await?;
+    let operator = Operator::builder(case, &project)
+        .user(&user)
+        .start()
+        .await?;
     operator.ready().await?;
     Ok(operator)
 }
@@ -93,7 +98,7 @@ impl Example {
             apply(case, "deploy/crds").await?;
             start(case).await.map(Arc::new)
         };
-        let shared = SHARED.on(case.cluster.ground);
+        let shared = SHARED.get(case.cluster.environment);
         let operator = shared.get_or_try_init(start).await?.clone();
         Ok(Self::served_by(operator, case, resource))
     }
@@ -205,7 +210,7 @@ impl Example {
         for (resource, child) in children {
             is_owner_of(&owner, &self.others(resource).get(child).await?)?;
         }
-        let here = |of: &Target| of.namespace == self.case.namespace;
+        let here = |of: &ObjectReference| of.namespace == self.case.namespace;
         self.asks_nothing_in_a_second_run(name, here).await?;
         for (resource, child) in children {
             self.makes_anew(resource, child).await?;
@@ -238,7 +243,7 @@ impl Example {
     pub(super) async fn asks_nothing_in_a_second_run(
         &self,
         name: &str,
-        concerned: impl Fn(&Target) -> bool,
+        concerned: impl Fn(&ObjectReference) -> bool,
     ) -> anyhow::Result<()> {
         eventually(SOON, "a run that asks nothing", || async {
             let mark = self.case.cluster.audit.mark().await?;
@@ -255,7 +260,7 @@ impl Example {
     pub(super) async fn requests(
         &self,
         mark: Mark,
-        concerned: impl Fn(&Target) -> bool,
+        concerned: impl Fn(&ObjectReference) -> bool,
     ) -> anyhow::Result<Requests> {
         let requests = self.case.cluster.audit.since(mark).await?;
         let requests = requests.by(&self.operator.user.name);

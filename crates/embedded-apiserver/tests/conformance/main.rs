@@ -1,0 +1,54 @@
+//! Comparison of the embedded API with a real Kubernetes: the same requests to both.
+//!
+//! The YAML files in `requests/` contain HTTP requests, those in `kubectl/` contain kubectl commands
+//! ([`test_harness::requests`] is the format). Each sequence of steps is a trial with its own namespace and
+//! API group. [`normal`] replaces the parts of an answer that differ between any two servers: uids,
+//! revisions, times. `differences.yaml` declares the remaining differences with their reasons.
+//!
+//! `CONFORMANCE` selects the comparison: by default the embedded API with the real server; `recorded` with
+//! the real server's answers of an earlier run, in seconds instead of minutes; `self` the real server with
+//! itself, which checks [`normal`]. `CONFORMANCE_PRINT=1` prints the answers. `CONFORMANCE_KUBECONFIG`
+//! names a cluster that `tests/kubernetes/up` started.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a panic fails the test, and the summary is for people"
+)]
+
+mod answer;
+mod comparison;
+mod declared;
+mod exchange;
+mod fixtures;
+mod kubectl;
+mod normal;
+mod recording;
+mod run;
+mod select;
+mod servers;
+mod stream;
+mod summary;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+use test_harness::run_folder;
+
+/// Sequences wait for a server most of the time, so more of them run at a time than there are cores.
+const CONCURRENT_SEQUENCES: usize = 8;
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(CONCURRENT_SEQUENCES);
+    let conclusion = libtest_mimic::run(&arguments, run::trials());
+    let complete = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list;
+    let in_order = summary::close(complete);
+    run::runtime().block_on(servers::stop());
+    if conclusion.has_failed() || !in_order {
+        return ExitCode::FAILURE;
+    }
+    run_folder::remove();
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,70 @@
+//! The real server's answers of earlier runs, so that a loop of changes takes seconds.
+//!
+//! A local cache under cargo's target folder (or where `CONFORMANCE_RECORDINGS` says), never
+//! committed: what counts is the live server.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Answer;
+use crate::fixtures;
+use test_harness::requests::Sequence;
+use test_harness::run_folder;
+
+#[derive(Serialize, Deserialize)]
+struct Recording {
+    /// Of the requests: answers to others are worth nothing.
+    key: u64,
+    answers: Vec<Answer>,
+}
+
+/// Keeps the answers to a sequence.
+pub(crate) fn keep(sequence: &Sequence, answers: &[Answer]) -> anyhow::Result<()> {
+    let file = file(sequence);
+    fs::create_dir_all(file.parent().expect("a folder for a theme"))?;
+    let recording = Recording {
+        key: key(sequence),
+        answers: answers.to_vec(),
+    };
+    // Not written in place: another run may read it at this moment.
+    let new = file.with_extension(format!("new-{}", std::process::id()));
+    fs::write(&new, serde_json::to_vec_pretty(&recording)?)?;
+    Ok(fs::rename(new, file)?)
+}
+
+/// The answers that were kept of a sequence.
+pub(crate) fn answers(sequence: &Sequence) -> anyhow::Result<Vec<Answer>> {
+    let file = file(sequence);
+    let text = fs::read(&file).with_context(|| format!("no recording {}", file.display()))?;
+    let recording: Recording = serde_json::from_slice(&text)?;
+    anyhow::ensure!(
+        recording.key == key(sequence),
+        "the requests changed since {} was recorded",
+        file.display()
+    );
+    Ok(recording.answers)
+}
+
+fn key(sequence: &Sequence) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{:?}", sequence.steps).hash(&mut hasher);
+    fixtures::TEXT.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn file(sequence: &Sequence) -> PathBuf {
+    let is_plain = |c: char| c.is_ascii_alphanumeric();
+    let name = sequence.name.replace(|c| !is_plain(c), "-");
+    folder().join(&sequence.theme).join(format!("{name}.json"))
+}
+
+fn folder() -> PathBuf {
+    std::env::var_os("CONFORMANCE_RECORDINGS").map_or_else(
+        || run_folder::target().join("conformance/recordings"),
+        PathBuf::from,
+    )
+}

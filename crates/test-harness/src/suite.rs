@@ -1,0 +1,152 @@
+//! Trials, and the `main` function of a test binary.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use futures::FutureExt;
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use tokio::runtime::Runtime;
+
+use crate::{Case, Cluster, Environment, MissingTool, operator, run_folder};
+
+/// Tests wait for controllers most of the time, so more of them run at a time than there are cores.
+const CONCURRENT_TESTS: usize = 6;
+
+/// Lists tests by their functions, each for both environments: `trials![converges, repairs_drift]`. A
+/// test that only a real Kubernetes can serve names the reason:
+/// `a_restart: real "it stops the API server"`.
+#[macro_export]
+macro_rules! trials {
+    ($($test:ident $(: real $reason:literal)?),* $(,)?) => {{
+        let mut trials = Vec::new();
+        $(
+            let path = concat!(module_path!(), "::", stringify!($test));
+            let reasons: &[&str] = &[$($reason)?];
+            trials.extend($crate::suite::trials(path, reasons, $test));
+        )*
+        trials
+    }};
+}
+
+/// Returns the trials of one test. A reason keeps the test off the embedded API.
+pub fn trials<F>(
+    path: &'static str,
+    reasons: &[&str],
+    test: impl Fn(Case) -> F + Copy + Send + 'static,
+) -> Vec<Trial>
+where
+    F: Future<Output = anyhow::Result<()>> + Send + 'static,
+{
+    let name = path.split_once("::").map_or(path, |(_, name)| name);
+    let environments: &[Environment] = match reasons {
+        [] => &[Environment::Real, Environment::Embedded],
+        _ => &[Environment::Real],
+    };
+    let trials = environments.iter().map(|&environment| {
+        Trial::ignorable_test(format!("{environment}::{name}"), move || {
+            run_trial(environment, name, test)
+        })
+    });
+    trials.collect()
+}
+
+/// Runs one test. If the machine lacks a tool, the test is ignored with the reason; on CI it fails.
+fn run_trial<F>(
+    environment: Environment,
+    name: &str,
+    test: impl FnOnce(Case) -> F,
+) -> Result<Completion, Failed>
+where
+    F: Future<Output = anyhow::Result<()>>,
+{
+    let outcome = match environment.unavailable() {
+        Some(reason) => Err(TrialError::Missing(reason.to_owned())),
+        None => runtime().block_on(run(environment, name, test)),
+    };
+    match outcome {
+        Ok(()) => Ok(Completion::Completed),
+        Err(TrialError::Missing(reason)) if std::env::var_os("CI").is_none() => {
+            Ok(Completion::ignored_with(reason))
+        }
+        Err(TrialError::Missing(reason) | TrialError::Failed(reason)) => Err(Failed::from(reason)),
+    }
+}
+
+/// Runs a test. A failure shows the last lines that its operators logged.
+async fn run<F>(
+    environment: Environment,
+    name: &str,
+    test: impl FnOnce(Case) -> F,
+) -> Result<(), TrialError>
+where
+    F: Future<Output = anyhow::Result<()>>,
+{
+    let case = Case::create(environment, name)
+        .await
+        .map_err(|error| TrialError::Failed(format!("{error:#}")))?;
+    let outcome = AssertUnwindSafe(test(case.clone())).catch_unwind().await;
+    let failure = match outcome {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(match error.chain().find_map(|cause| cause.downcast_ref()) {
+            Some(MissingTool(what)) => TrialError::Missing(what.clone()),
+            None => TrialError::Failed(format!("{error:#}\n{}", case.logs())),
+        }),
+        Err(panic) => {
+            let message = message(panic.as_ref());
+            Some(TrialError::Failed(format!("{message}\n{}", case.logs())))
+        }
+    };
+    case.end().await;
+    failure.map_or(Ok(()), Err)
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
+    format!(
+        "panicked: {}",
+        text.unwrap_or("with a value that is not a text")
+    )
+}
+
+/// The reason for which a test did not succeed.
+enum TrialError {
+    /// The machine lacks a tool.
+    Missing(String),
+    /// The test failed with this message.
+    Failed(String),
+}
+
+/// A test binary.
+pub struct Suite(());
+
+impl Suite {
+    /// A suite whose operators are processes of this program: `env!("CARGO_BIN_EXE_rhai-operator")`.
+    pub fn new(program: &'static str) -> Self {
+        operator::set_program(program);
+        Self(())
+    }
+
+    /// Runs the trials that the command line selects, and ends all processes that they started.
+    pub fn run(self, themes: impl IntoIterator<Item = Vec<Trial>>) -> ExitCode {
+        let mut arguments = Arguments::from_args();
+        arguments.test_threads.get_or_insert(CONCURRENT_TESTS);
+        let conclusion = libtest_mimic::run(&arguments, themes.into_iter().flatten().collect());
+        runtime().block_on(Cluster::stop_shared());
+        if !conclusion.has_failed() {
+            run_folder::remove();
+        }
+        conclusion.exit_code()
+    }
+}
+
+/// Returns the runtime that all tests share: clients outlive the test that made them.
+fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| Runtime::new().expect("a runtime for the tests"))
+}
