@@ -109,8 +109,8 @@ pub fn examples(text: &str) -> Vec<Example> {
 const HEAD: &str = "\
 # Host functions
 
-What a role's script can call beside what Rhai itself has. This page is generated from the functions' own
-documentation; each example in it is run by a test.
+On this page you can look up each function that a role's script can call beside those of Rhai. The page is generated
+from the documentation of the functions. A test runs each example.
 
 An argument named *ref* is any object, or a map `#{apiVersion, kind, name, namespace}`; the namespace defaults to
 that of the custom resource. A function that fails throws a map with `kind`, `message` and, where the API server

@@ -1,7 +1,12 @@
-//! Rules of this house that no compiler checks. Each rule has a test that it can be broken.
+//! Rules of this repository that no compiler checks. Each rule has a test that shows that it finds a violation.
 
+mod circles;
 mod dependencies;
 mod files;
+mod imports;
+mod language;
 mod layers;
+mod pages;
 mod paths;
+mod references;
 mod source;

@@ -1,9 +1,9 @@
-//! The source files of the workspace, as text.
+//! The source files of the workspace, as texts.
 
 use std::fs;
 use std::path::Path;
 
-/// One file: its path and its text. The path is relative to `src/`, or to `crates/` in another crate.
+/// A file with its path and its text.
 pub(crate) struct Source {
     pub(crate) path: String,
     pub(crate) text: String,
@@ -17,13 +17,13 @@ impl Source {
         }
     }
 
-    /// The module right under the crate that a file belongs to: `apply` for `apply/diff.rs`.
+    /// Returns the module below the root of the crate that contains the file: `apply` for `apply/diff.rs`.
     pub(crate) fn module(&self) -> &str {
         let first = self.path.split('/').next().unwrap_or_default();
         first.strip_suffix(".rs").unwrap_or(first)
     }
 
-    /// The code: neither comments nor, where they are in the same file, tests.
+    /// Returns the lines of code, without comments and without the tests at the end of the file.
     pub(crate) fn code(&self) -> impl Iterator<Item = &str> {
         let is_code = |line: &&str| {
             let line = line.trim_start();
@@ -35,26 +35,58 @@ impl Source {
             .filter(is_code)
     }
 
-    /// Returns whether all of the file is tests.
+    /// Returns whether the file contains only tests.
     pub(crate) fn is_test(&self) -> bool {
         self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
     }
 }
 
-/// Reads the files of the operator, in the order of their paths.
+/// Reads the files of the operator. Their paths begin at `src/`.
 pub(crate) fn of_operator() -> Vec<Source> {
     below("src")
 }
 
-/// Reads the files of every crate, those of the operator first.
-pub(crate) fn of_workspace() -> Vec<Source> {
-    let mut sources = of_operator();
-    sources.extend(below("crates"));
+/// Reads the files of each crate, with the path of its sources. The paths of the files begin there.
+pub(crate) fn of_crates() -> Vec<(String, Vec<Source>)> {
+    let folder = root().join("crates");
+    let mut roots = vec!["src".to_owned()];
+    for entry in fs::read_dir(folder).expect("a folder of crates") {
+        let name = entry.expect("a readable entry").file_name();
+        roots.push(format!("crates/{}/src", name.to_string_lossy()));
+    }
+    roots.sort();
+    roots
+        .into_iter()
+        .map(|root| (root.clone(), below(&root)))
+        .collect()
+}
+
+/// Reads the Rust files of all crates, tests and benchmarks included. Their paths begin at the repository's root.
+pub(crate) fn of_repository() -> Vec<Source> {
+    let mut sources = Vec::new();
+    for folder in ["benches", "crates", "src", "tests"] {
+        let below = below(folder).into_iter();
+        sources.extend(below.map(|source| Source {
+            path: format!("{folder}/{}", source.path),
+            ..source
+        }));
+    }
     sources
 }
 
+/// Reads the files that the published crates consist of.
+pub(crate) fn of_workspace() -> Vec<Source> {
+    let mut sources = of_repository();
+    sources.retain(|source| source.path.starts_with("src/") || source.path.contains("/src/"));
+    sources
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
 fn below(folder: &str) -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let root = root().join(folder);
     let mut sources = Vec::new();
     collect(&root, &root, &mut sources);
     sources.sort_by(|a, b| a.path.cmp(&b.path));

@@ -1,0 +1,204 @@
+//! Rules of docs/CONTRIBUTING.md on doc comments and names.
+//!
+//! A rule applies to every file of the workspace but those below [`NOT_YET`], which shrinks.
+
+use crate::source::{self, Source};
+
+/// Folders and files whose comments and names do not follow the rules yet.
+const NOT_YET: [&str; 5] = [
+    "benches/",
+    "crates/embedded-apiserver/",
+    "crates/positioned-yaml/",
+    "src/",
+    "tests/",
+];
+
+/// Words that do not begin a sentence with a verb, or a noun phrase that defines an item.
+const OPENINGS: [&str; 22] = [
+    "All that", "Whatever", "How", "Nobody", "Nothing", "Of a", "Of an", "Of the", "The same",
+    "Those", "Until", "What", "When", "Where", "Whether", "Which", "Who", "Whoever", "Whom",
+    "Whose", "Why", "Theirs",
+];
+
+/// Names that say nothing: participles, idioms, and words with several meanings.
+const NAMES: [&str; 21] = [
+    "around",
+    "gone",
+    "held",
+    "let_go",
+    "made",
+    "make_so",
+    "memo",
+    "news",
+    "of",
+    "patience",
+    "place",
+    "play",
+    "seen",
+    "stagehands",
+    "stand",
+    "told",
+    "twice",
+    "typed",
+    "unasked",
+    "unseen",
+    "walk",
+];
+
+/// Words that no name contains, in any position.
+const WORDS: [&str; 9] = [
+    "ground",
+    "nobody",
+    "rival",
+    "rivals",
+    "scene",
+    "somebody",
+    "stagehand",
+    "whoever",
+    "world",
+];
+
+fn is_checked(path: &str) -> bool {
+    !NOT_YET.iter().any(|prefix| path.starts_with(prefix))
+}
+
+/// Returns the first lines of doc comments that begin with a banned word, each with its place.
+fn openings(source: &Source) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut previous = None;
+    for (number, line) in source.text.lines().enumerate() {
+        let line = line.trim_start();
+        let marker = ["///", "//!"]
+            .into_iter()
+            .find(|marker| line.starts_with(marker));
+        let is_first = marker.is_some() && marker != previous;
+        previous = marker;
+        let Some(text) = marker.and_then(|marker| line.strip_prefix(marker)) else {
+            continue;
+        };
+        if is_first
+            && OPENINGS
+                .iter()
+                .any(|opening| begins_with(text.trim_start(), opening))
+        {
+            found.push(format!("{}:{}:{text}", source.path, number + 1));
+        }
+    }
+    found
+}
+
+/// Returns whether a text begins with these words.
+fn begins_with(text: &str, words: &str) -> bool {
+    let rest = text.strip_prefix(words);
+    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// Returns the banned names of a source: of its file, its functions, its types and its modules.
+fn names(source: &Source) -> Vec<String> {
+    let (_, file) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
+    let stem = file.strip_suffix(".rs").unwrap_or(file);
+    let mut found = Vec::new();
+    if is_banned(stem) {
+        found.push(source.path.clone());
+    }
+    for (number, line) in source.text.lines().enumerate() {
+        let name = defined_name(line);
+        if let Some(name) = name.filter(|name| is_banned(&snake_case(name))) {
+            found.push(format!("{}:{}: {name}", source.path, number + 1));
+        }
+    }
+    found
+}
+
+/// Returns the name of the function, type or module that a line defines.
+fn defined_name(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    if line.starts_with("//") {
+        return None;
+    }
+    let words: Vec<&str> = line.split([' ', '(', '<', '{', ';', ':', '=']).collect();
+    let is_keyword = |word: &&str| ["fn", "struct", "enum", "trait", "type", "mod"].contains(word);
+    let at = words.iter().position(|word| is_keyword(word))?;
+    let is_modifier =
+        |word: &&str| ["pub", "async", "const", "unsafe", "crate)", "super)", ""].contains(word);
+    let name = words.get(at + 1).filter(|name| !name.is_empty())?;
+    words[..at]
+        .iter()
+        .all(|word| is_modifier(word))
+        .then_some(*name)
+}
+
+fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    for character in name.chars() {
+        if character.is_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.extend(character.to_lowercase());
+    }
+    snake
+}
+
+fn is_banned(name: &str) -> bool {
+    NAMES.contains(&name) || name.split('_').any(|word| WORDS.contains(&word))
+}
+
+fn checked_sources() -> Vec<Source> {
+    let mut sources = source::of_repository();
+    // The lists above contain what they forbid.
+    sources.retain(|source| is_checked(&source.path) && !source.path.starts_with("tests/house/"));
+    sources
+}
+
+#[test]
+fn doc_comments_begin_with_a_verb_or_a_noun() {
+    let found: Vec<String> = checked_sources().iter().flat_map(openings).collect();
+    assert!(
+        found.is_empty(),
+        "{} comments:\n{}",
+        found.len(),
+        found.join("\n")
+    );
+}
+
+#[test]
+fn a_banned_opening_is_found() {
+    let source = Source::new(
+        "src/a.rs",
+        "//! What it is.\n//! Why is no opening here.\n\n/// Whatsoever.\n/// Of a kind.\nfn a() {}\n\
+         /// Returns whether.\n\n    /// Whether it is so.\n// Why.\n",
+    );
+    assert_eq!(
+        openings(&source),
+        ["src/a.rs:1: What it is.", "src/a.rs:9: Whether it is so."]
+    );
+}
+
+#[test]
+fn names_say_what_a_thing_is_or_does() {
+    let found: Vec<String> = checked_sources().iter().flat_map(names).collect();
+    assert!(
+        found.is_empty(),
+        "{} names:\n{}",
+        found.len(),
+        found.join("\n")
+    );
+}
+
+#[test]
+fn a_banned_name_is_found() {
+    let source = Source::new(
+        "src/told.rs",
+        "pub(crate) struct Unseen;\nfn of(x: u8) {}\nasync fn offer() {}\nenum NewWorld {\n\
+         let type_of = 1;\n// fn held()\nmod background;\n",
+    );
+    assert_eq!(
+        names(&source),
+        [
+            "src/told.rs",
+            "src/told.rs:1: Unseen",
+            "src/told.rs:2: of",
+            "src/told.rs:4: NewWorld"
+        ]
+    );
+}
