@@ -7,15 +7,16 @@
 //! | layer | modules |
 //! |---|---|
 //! | 0 | `model`, `clock`, `backoff`, `regular_file` |
-//! | 1 | `telemetry`, `watches`, `script` |
-//! | 2 | `cluster`, `role`, `server` |
-//! | 3 | `apply`, `lease` |
+//! | 1 | `telemetry`, `watches`, `script`, `role_files` |
+//! | 2 | `cluster`, `pipeline`, `server` |
+//! | 3 | `apply`, `lease`, `role` |
 //! | 4 | `host` |
-//! | 5 | `reconcile` |
-//! | 6 | `controller` |
-//! | 7 | `operator` |
-//! | 8 | `scenario` |
-//! | 9 | `cli` |
+//! | 5 | `pipeline::execute` |
+//! | 6 | `reconcile` |
+//! | 7 | `controller` |
+//! | 8 | `operator` |
+//! | 9 | `scenario` |
+//! | 10 | `cli` |
 
 pub mod apply;
 pub mod backoff;
@@ -26,9 +27,11 @@ pub mod host;
 pub mod lease;
 pub mod model;
 pub mod operator;
+pub mod pipeline;
 pub mod reconcile;
 pub mod regular_file;
 pub mod role;
+mod role_files;
 pub mod scenario;
 pub mod script;
 pub mod server;

@@ -18,7 +18,7 @@ use std::process::{Command, Output};
 
 use rhai_operator::host;
 use rhai_operator::model::Problem;
-use rhai_operator::role::pipeline::{Action, Step};
+use rhai_operator::pipeline::{Action, Step};
 use rhai_operator::role::{Entry, Loaded, load};
 use serde_json::Value;
 use tempfile::TempDir;

@@ -24,8 +24,9 @@ use parking_lot::Mutex;
 use rhai_operator::clock::Clock;
 use rhai_operator::cluster::connect::{self, Source, connect};
 use rhai_operator::model::{Gvk, Object, Reason, yaml};
+use rhai_operator::pipeline;
 use rhai_operator::reconcile::{Context, Input, Mode, Subscription, reconcile};
-use rhai_operator::role::{Entry, Role, Roles, load, pipeline};
+use rhai_operator::role::{Entry, Role, Roles, load};
 use rhai_operator::script::Pool;
 use rhai_operator::{host, watches};
 use serde_json::{Value, json};
@@ -289,7 +290,7 @@ fn converted(from: &Path, name: &str) -> TempDir {
         };
         let tasks = folder.path().join("tasks");
         fs::remove_file(tasks.join(file).with_extension("yaml")).unwrap();
-        let script = pipeline::convert(&role, pipeline, &host::VARIABLES);
+        let script = pipeline::convert(pipeline, &role.templates, &host::VARIABLES);
         fs::write(tasks.join(file).with_extension("rhai"), script).unwrap();
     }
     folder

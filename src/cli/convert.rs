@@ -7,7 +7,8 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::{Exit, tell};
-use crate::role::{self, Entry, Toolchain, pipeline};
+use crate::pipeline;
+use crate::role::{self, Entry, Toolchain};
 
 /// Which pipeline of which role.
 #[derive(Debug, Args)]
@@ -56,7 +57,7 @@ impl Options {
         let Some(Entry::Pipeline(steps)) = entry else {
             anyhow::bail!("the role {name} has no tasks/{file}.yaml to convert");
         };
-        let script = pipeline::convert(role, steps, toolchain.engine.variables());
+        let script = pipeline::convert(steps, &role.templates, toolchain.engine.variables());
         write!(io::stdout(), "{script}")?;
         Ok(Exit::Done)
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::{Args, ValueEnum};
 
 use super::Exit;
-use crate::role::pipeline;
+use crate::pipeline;
 use crate::watches;
 
 /// Which schema.

@@ -32,7 +32,7 @@ use super::{Exit, install, tell, usage};
 use crate::clock::{self, Clock};
 use crate::cluster::connect::{self, Source, connect};
 use crate::model::{Outcome, Reason};
-use crate::reconcile::{self, Context, Input, Mode, Report, Selection};
+use crate::reconcile::{self, Context, Input, Mode, Report, StepSelection};
 use crate::role::{self, Roles, Toolchain};
 use crate::script::Pool;
 use crate::watches::{Environment, Watch};
@@ -167,7 +167,7 @@ impl Options {
         project: &role::Project,
         wanted: Wanted,
         pool: Arc<Pool>,
-        selection: Selection,
+        selection: StepSelection,
     ) -> anyhow::Result<(Report, bool)> {
         let connect::Connection {
             cluster, namespace, ..

@@ -15,12 +15,12 @@ use crate::script::{HostError, value};
 
 /// An object as a script names it; whose namespace it is follows from its kind.
 #[derive(Clone, Debug)]
-pub(super) struct Reference {
-    pub(super) gvk: Gvk,
-    pub(super) namespace: Option<String>,
-    pub(super) name: String,
+pub(crate) struct Reference {
+    pub(crate) gvk: Gvk,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
     /// The uid, if a whole object was given.
-    pub(super) uid: Option<String>,
+    pub(crate) uid: Option<String>,
 }
 
 impl fmt::Display for Reference {
@@ -38,7 +38,7 @@ impl fmt::Display for Reference {
 
 impl Reference {
     /// From any object, or a map `#{apiVersion, kind, name, namespace}`.
-    pub(super) fn of(reference: &Dynamic) -> Answer<Self> {
+    pub(crate) fn of(reference: &Dynamic) -> Answer<Self> {
         let expected = "expected an object or `#{apiVersion, kind, name, namespace}`";
         let Some(map) = reference.read_lock::<Map>() else {
             let found = if reference.is_unit() {

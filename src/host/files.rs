@@ -48,7 +48,7 @@ mod functions {
 }
 
 /// The text of a file of the role.
-pub(super) fn read(cx: &NativeCallContext, name: &str) -> Answer<String> {
+pub(crate) fn read(cx: &NativeCallContext, name: &str) -> Answer<String> {
     let role = Session::of(cx)?.role();
     let Some(bytes) = role.files.get(name) else {
         let message = format!("the role has no files/{name}");

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::arguments::{self, Reference};
 use super::fence::fenced;
 use super::session::{Ending, Included, Session, live};
-use super::{Answer, invalid, k8s, path, pipeline, readiness};
+use super::{Answer, invalid, k8s, path, readiness};
 use crate::clock;
 use crate::model::{Object, ObjectRef};
 use crate::role;
@@ -208,7 +208,7 @@ mod functions {
 }
 
 /// Why a wait goes on.
-pub(super) enum NotYet {
+pub(crate) enum NotYet {
     /// What is the matter, for people.
     Because(String),
     /// It can never end well.
@@ -234,7 +234,7 @@ impl From<Box<rhai::EvalAltResult>> for NotYet {
 }
 
 /// Returns whether an object is gone: another of its name does not count.
-pub(super) fn gone(reference: &Reference, found: Option<&Object>) -> Result<(), NotYet> {
+pub(crate) fn gone(reference: &Reference, found: Option<&Object>) -> Result<(), NotYet> {
     let is_it = |found: &Object| {
         reference
             .uid
@@ -248,7 +248,7 @@ pub(super) fn gone(reference: &Reference, found: Option<&Object>) -> Result<(), 
 }
 
 /// What a look at an object came to.
-pub(super) enum Look {
+pub(crate) enum Look {
     /// It is as it should be.
     Holds(Option<Arc<Object>>),
     /// It is not.
@@ -278,7 +278,7 @@ fn wait(
 }
 
 /// Reads an object, and tells whether a condition holds.
-pub(super) fn look(
+pub(crate) fn look(
     cx: &NativeCallContext,
     function: &'static str,
     reference: &Reference,
@@ -307,7 +307,7 @@ pub(super) fn look(
 }
 
 /// Runs another role of the project.
-pub(super) fn include(cx: &NativeCallContext, name: &str, vars: &Dynamic) -> Answer<Dynamic> {
+pub(crate) fn include(cx: &NativeCallContext, name: &str, vars: &Dynamic) -> Answer<Dynamic> {
     let session = Session::of(cx)?;
     let Some(role) = session.setup.roles.get(name) else {
         let message = format!("there is no role {name} in this project");
@@ -335,7 +335,7 @@ pub(super) fn include(cx: &NativeCallContext, name: &str, vars: &Dynamic) -> Ans
         cluster,
         vars,
     });
-    let native = pipeline::native(&role.entry);
+    let native = (session.setup.native)(&role.entry);
     let result = script::include(cx, role.entry.program(), native.as_ref(), variables);
     session.included.lock().pop();
     result

@@ -9,7 +9,7 @@
     reason = "the plugin macros of rhai export what is `pub`, from their prelude, with boxed errors"
 )]
 
-mod arguments;
+pub(crate) mod arguments;
 pub mod catalogue;
 pub mod crypto;
 pub mod document;
@@ -25,14 +25,12 @@ pub mod log;
 mod memo;
 pub mod path;
 mod pattern;
-pub mod pipeline;
 pub mod quantity;
 pub mod readiness;
 pub mod secret;
 pub mod semantic_version;
 pub mod session;
 pub mod status;
-pub mod steps;
 pub mod template;
 pub mod text;
 pub mod time;

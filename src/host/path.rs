@@ -120,7 +120,7 @@ pub(super) fn first(value: &Dynamic, query: &str) -> Answer<Dynamic> {
 }
 
 /// Two maps merged as `merge` promises.
-pub(super) fn merged(mut base: Map, over: Map) -> Answer<Map> {
+pub(crate) fn merged(mut base: Map, over: Map) -> Answer<Map> {
     lay_over(&mut base, over, 0)?;
     Ok(base)
 }
@@ -178,7 +178,7 @@ fn index(key: &str, length: usize) -> Option<usize> {
 }
 
 /// The first `most` values that a query finds.
-pub(super) fn select(value: &Dynamic, query: &str, most: usize) -> Answer<Array> {
+pub(crate) fn select(value: &Dynamic, query: &str, most: usize) -> Answer<Array> {
     thread_local! {
         static QUERIES: Memo<json_path::Query> = Memo::new();
     }

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use super::Answer;
 use super::error::words;
-use super::steps::{Marks, Open, Selection, Step};
 use crate::apply::{self, Action, ActionCounts, ApplyCache, ApplyResult, ExistingObject, Owner};
 use crate::clock::{self, Clock, Instant};
 use crate::cluster::request::{ListQuery, WriteOptions};
@@ -18,8 +17,9 @@ use crate::cluster::{Cluster, ErrorKind};
 use crate::model::condition::Status;
 use crate::model::redact::{PublicText, Redactor};
 use crate::model::{Object, ObjectRef};
-use crate::role::{Role, Roles};
-use crate::script::{self, HostError, Run, Variables, value};
+use crate::pipeline::{OpenSteps, StepHistory, StepReport, StepSelection};
+use crate::role::{Entry, Role, Roles};
+use crate::script::{self, HostError, Native, Run, Variables, value};
 
 /// What a session is made of.
 pub struct Setup {
@@ -41,31 +41,33 @@ pub struct Setup {
     pub clock: Clock,
     /// Environment variables that the operator's flag opens; a trailing `*` stands for any ending.
     pub allow_env: Vec<String>,
+    /// Returns the native code of an entry: the executor of pipelines, which is above this layer.
+    pub native: fn(&Entry) -> Option<Native>,
     /// Whether each call is noted in [`RunEffects::trace`].
     pub trace: bool,
     /// What earlier runs left to be remembered of steps.
-    pub marks: Marks,
+    pub step_history: StepHistory,
     /// Which steps of the role are done.
-    pub selection: Selection,
+    pub selection: StepSelection,
 }
 
 /// The state of a run ([`crate::script::Job::state`]).
 pub struct Session {
     pub(crate) setup: Setup,
-    pub(super) started: Instant,
+    pub(crate) started: Instant,
     /// The included roles at work, innermost last.
-    pub(super) included: Mutex<Vec<Included>>,
+    pub(crate) included: Mutex<Vec<Included>>,
     /// The steps at work.
-    pub(super) open: Mutex<Open>,
+    pub(crate) open: Mutex<OpenSteps>,
     effects: Mutex<RunEffects>,
 }
 
 /// An included role, and the `vars` that it sees.
-pub(super) struct Included {
-    pub(super) role: Arc<Role>,
+pub(crate) struct Included {
+    pub(crate) role: Arc<Role>,
     /// The cluster as far as the permissions of this role and of all around it reach.
-    pub(super) cluster: Cluster,
-    pub(super) vars: Dynamic,
+    pub(crate) cluster: Cluster,
+    pub(crate) vars: Dynamic,
 }
 
 /// What a run did and asked for, in the order in which it did.
@@ -104,9 +106,9 @@ pub struct RunEffects {
     /// Each call, where [`Setup::trace`] asks for it.
     pub trace: Vec<Call>,
     /// What steps came to, in the order in which they were done.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StepReport>,
     /// What is to be remembered of them; none where no pipeline came to its end.
-    pub marks: Option<Marks>,
+    pub step_history: Option<StepHistory>,
     /// Whether the run left out steps that it was not asked to do.
     pub partial: bool,
 }
@@ -197,7 +199,7 @@ pub enum Ending {
 
 impl RunEffects {
     /// How many host calls were made.
-    pub(super) fn called(&self) -> usize {
+    pub(crate) fn called(&self) -> usize {
         self.calls.values().sum()
     }
 }
@@ -408,14 +410,14 @@ impl Session {
 const TRACED: usize = 4_096;
 
 /// Returns a live object as scripts see it. Costs a parse.
-pub(super) fn live(object: &Arc<Object>) -> Answer<Dynamic> {
+pub(crate) fn live(object: &Arc<Object>) -> Answer<Dynamic> {
     readable(object)?;
     let value = value::from_json(object.json().as_bytes());
     Ok(value.map_err(|error| unreadable(object, &error))?)
 }
 
 /// Refuses an object that is not whole.
-pub(super) fn readable(object: &Object) -> Result<(), HostError> {
+pub(crate) fn readable(object: &Object) -> Result<(), HostError> {
     match &object.unreadable {
         None => Ok(()),
         Some(why) => Err(unreadable(object, why)),

@@ -73,7 +73,7 @@ mod functions {
 }
 
 /// `set_status`.
-pub(super) fn put(cx: &NativeCallContext, values: Map) -> Answer<()> {
+pub(crate) fn put(cx: &NativeCallContext, values: Map) -> Answer<()> {
     let session = Session::of(cx)?;
     for (key, hint) in [
         ("conditions", "use `set_condition`"),
@@ -92,7 +92,7 @@ pub(super) fn put(cx: &NativeCallContext, values: Map) -> Answer<()> {
 }
 
 /// `set_condition`.
-pub(super) fn condition(
+pub(crate) fn condition(
     cx: &NativeCallContext,
     kind: &str,
     status: &Dynamic,
@@ -114,7 +114,7 @@ pub(super) fn condition(
 }
 
 /// `event`.
-pub(super) fn tell(
+pub(crate) fn tell(
     cx: &NativeCallContext,
     kind: &str,
     (reason, message): (&str, &str),

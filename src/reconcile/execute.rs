@@ -9,10 +9,11 @@ use super::outcome_mapping::RunEnd;
 use super::run::Run;
 use super::steps;
 use crate::clock;
+use crate::host::Session;
 use crate::host::fence::fenced;
 use crate::host::session::Setup;
-use crate::host::{Session, pipeline};
 use crate::model::{Outcome, Redactor};
+use crate::pipeline::execute;
 use crate::role::{Entry, Role};
 use crate::script::{self, Job, Kind};
 
@@ -35,7 +36,7 @@ impl Run<'_> {
         let session = Arc::new(Session::new(self.setup(role)));
         let job = Job {
             program: Arc::clone(entry.program()),
-            native: pipeline::native(entry),
+            native: execute::native(entry),
             variables: session.setup.variables.clone(),
             state: Arc::<Session>::clone(&session),
             limits: self.context.limits,
@@ -87,8 +88,9 @@ impl Run<'_> {
             redactor: self.redactor.clone(),
             clock: self.context.clock.clone(),
             allow_env: self.context.allow_env.clone(),
+            native: execute::native,
             trace: self.input.mode != Mode::Operator,
-            marks: steps::marks(&self.cr),
+            step_history: steps::marks(&self.cr),
             selection: self.context.selection.clone(),
         }
     }

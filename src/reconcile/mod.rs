@@ -40,8 +40,8 @@ use crate::apply::inventory::ChildKindDiscovery;
 use crate::clock::Clock;
 use crate::cluster::{self, Cluster};
 pub use crate::host::session::{Call, Read as Subscription};
-pub use crate::host::steps::{Selection, State, Step};
 use crate::model::{Holder, Object, Outcome, Reason};
+pub use crate::pipeline::{StepReport, StepSelection, StepState};
 use crate::role::Roles;
 use crate::script::{Limits, Pool};
 use crate::watches::Watch;
@@ -62,7 +62,7 @@ pub struct Context {
     /// Environment variables that the operator opens to roles.
     pub allow_env: Vec<String>,
     /// Which steps of a pipeline are done.
-    pub selection: Selection,
+    pub selection: StepSelection,
     /// Who is named on what gets finalizers; nobody where this process adds none.
     pub holder: Option<Holder>,
     /// Where Events go.
@@ -114,7 +114,7 @@ impl Context {
             pool,
             limits: Limits::default(),
             allow_env: Vec::new(),
-            selection: Selection::default(),
+            selection: StepSelection::default(),
             holder: None,
             warned: WarnOnce::default(),
             clock,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Call, ObjectChange, Step, Subscription};
+use super::{Call, ObjectChange, StepReport, Subscription};
 use crate::apply::ActionCounts;
 use crate::model::{Object, ObjectRef, Outcome, PublicText};
 
@@ -54,7 +54,7 @@ pub struct Report {
     /// Each host call; empty for the operator's runs.
     pub trace: Vec<Call>,
     /// What the steps of pipelines came to.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StepReport>,
     /// What was changed, or would be; empty for the operator's runs.
     pub changes: Vec<ObjectChange>,
     /// The status as it is after the run, or would be; null for the operator's runs.

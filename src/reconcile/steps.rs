@@ -11,31 +11,31 @@ use super::run::Run;
 use super::{Mode, ObjectChange};
 use crate::cluster::request::PatchKind;
 use crate::cluster::{self, ErrorKind};
-use crate::host::steps::{Marks, State, Step};
 use crate::model::annotations::STEPS;
 use crate::model::{Object, Outcome};
+use crate::pipeline::{StepHistory, StepReport, StepState};
 
 /// The key of the status that steps are written to, where the CRD declares it.
 const FIELD: &str = "steps";
 
 /// What earlier runs left.
-pub(super) fn marks(cr: &Object) -> Marks {
+pub(super) fn marks(cr: &Object) -> StepHistory {
     // Most objects have not even the word in them; parsing their metadata is not free.
     if !cr.json().contains(STEPS) {
-        return Marks::none(cr.generation);
+        return StepHistory::none(cr.generation);
     }
     let annotations = cr.details().annotations;
     let annotation = annotations.get(STEPS);
     annotation.map_or_else(
-        || Marks::none(cr.generation),
-        |text| Marks::read(text, cr.generation),
+        || StepHistory::none(cr.generation),
+        |text| StepHistory::read(text, cr.generation),
     )
 }
 
 impl Run<'_> {
     /// Writes what the next run has to know of steps, if that changed.
     pub(super) async fn write_step_marks(&mut self) {
-        let Some(marks) = self.effects.marks.take() else {
+        let Some(marks) = self.effects.step_history.take() else {
             return;
         };
         if self.input.mode == Mode::Plan || self.cr.uid.is_empty() || self.report.gone {
@@ -101,8 +101,8 @@ impl Run<'_> {
 
     /// How many steps were skipped, those within steps included.
     pub(super) fn skipped_steps(&self) -> usize {
-        fn skipped(steps: &[Step]) -> usize {
-            let is_skipped = |step: &&Step| step.state == State::Skipped;
+        fn skipped(steps: &[StepReport]) -> usize {
+            let is_skipped = |step: &&StepReport| step.state == StepState::Skipped;
             let here = steps.iter().filter(is_skipped).count();
             here + steps.iter().map(|step| skipped(&step.steps)).sum::<usize>()
         }
@@ -111,7 +111,7 @@ impl Run<'_> {
 }
 
 /// A step as the status holds it: nothing that differs between two runs in which all was the same.
-fn step_status(step: &Step) -> Value {
+fn step_status(step: &StepReport) -> Value {
     let mut shown = json!({"name": &*step.name, "state": step.state});
     if !step.message.is_empty() {
         shown["message"] = (*step.message).into();
@@ -120,14 +120,14 @@ fn step_status(step: &Step) -> Value {
 }
 
 /// Tells which step each change was made by.
-pub(super) fn assign_steps(changes: &mut [ObjectChange], order: &[usize], steps: &[Step]) {
+pub(super) fn assign_steps(changes: &mut [ObjectChange], order: &[usize], steps: &[StepReport]) {
     for (change, write) in changes.iter_mut().zip(order) {
         change.step = path(steps, *write);
     }
 }
 
 /// The path of the innermost step that made a write.
-fn path(steps: &[Step], write: usize) -> Option<String> {
+fn path(steps: &[StepReport], write: usize) -> Option<String> {
     let step = steps.iter().find(|step| step.writes.contains(&write))?;
     Some(match path(&step.steps, write) {
         Some(inner) => format!("{}/{inner}", step.name),

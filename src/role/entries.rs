@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Entry;
-use super::pipeline::{self, Source};
 use crate::model::Problem;
 use crate::model::problem::Severity;
+use crate::pipeline::{self, Source};
 use crate::script::{Excerpt, Form, Places};
 
 /// Loads both entries, and looks through the files that neither reaches, so that their errors are told.

@@ -8,11 +8,11 @@ use std::path::Path;
 use jsonpath_rust::parser::model::{Segment, Selector};
 use serde_json::Value;
 
-use super::pipeline::{Action, Loop, Place, Query, Step, Test, Tree};
 use super::{Entry, Role};
 use crate::model::Problem;
 use crate::model::findings::nearest;
 use crate::model::json_path;
+use crate::pipeline::{Action, Loop, Query, SourceLocation, Step, Test, Tree};
 
 /// The variables that hold the custom resource, and where in it they begin.
 const VARIABLES: [(&str, &[&str]); 3] = [("spec", &["spec"]), ("status", &["status"]), ("cr", &[])];
@@ -110,7 +110,7 @@ impl Look<'_> {
     }
 
     /// The keys of a map that becomes part of the status.
-    fn written(&mut self, tree: &Tree, above: &[&str], place: &Place) {
+    fn written(&mut self, tree: &Tree, above: &[&str], place: &SourceLocation) {
         match tree {
             Tree::Map(entries) => {
                 for (key, tree) in entries {
@@ -126,7 +126,7 @@ impl Look<'_> {
         }
     }
 
-    fn written_value(&mut self, value: &Value, above: &[&str], place: &Place) {
+    fn written_value(&mut self, value: &Value, above: &[&str], place: &SourceLocation) {
         for (key, value) in value.as_object().into_iter().flatten() {
             if let Some(above) = self.known(above, key, place) {
                 self.written_value(value, &above, place);
@@ -139,7 +139,7 @@ impl Look<'_> {
         &mut self,
         above: &[&'k str],
         key: &'k str,
-        place: &Place,
+        place: &SourceLocation,
     ) -> Option<Vec<&'k str>> {
         let names = [above, &[key]].concat();
         match self.unknown(&names) {
@@ -172,7 +172,7 @@ impl Look<'_> {
         None
     }
 
-    fn tell_at(&mut self, place: &Place, names: &[&str], hint: String) {
+    fn tell_at(&mut self, place: &SourceLocation, names: &[&str], hint: String) {
         let prefix = format!("{}/", self.role.name);
         let file = place.file.strip_prefix(&prefix).unwrap_or(&place.file);
         self.tell(file, (place.line, place.column), names, hint);

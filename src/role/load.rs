@@ -7,9 +7,7 @@ use minijinja::Environment;
 use serde_json::{Map, Value};
 
 use super::entries::Entries;
-use super::folder::Folder;
 use super::meta::{self, Meta};
-use super::pipeline::Source;
 use super::template_names::{self, Unknown};
 use super::template_operators;
 use super::template_size::{self, MAX_TOKENS};
@@ -19,12 +17,14 @@ use crate::model::Problem;
 use crate::model::findings::Findings;
 use crate::model::problem::Severity;
 use crate::model::yaml::{Content, Node};
+use crate::pipeline::Source;
+use crate::role_files::RoleFiles;
 use crate::script::Sources;
 
 /// Loads the role in a folder under a name; what is wrong with it is all told at once.
 pub fn load(path: &Path, name: &str, toolchain: &Toolchain) -> Result<Loaded, Vec<Problem>> {
     let mut problems = Vec::new();
-    let role = Folder::read(path, &mut problems).and_then(|folder| {
+    let role = RoleFiles::read(path, &mut problems).and_then(|folder| {
         let loading = Loading {
             folder: &folder,
             toolchain,
@@ -43,7 +43,7 @@ pub fn load(path: &Path, name: &str, toolchain: &Toolchain) -> Result<Loaded, Ve
 }
 
 struct Loading<'a> {
-    folder: &'a Folder,
+    folder: &'a RoleFiles,
     toolchain: &'a Toolchain,
     problems: &'a mut Vec<Problem>,
 }

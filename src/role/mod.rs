@@ -7,13 +7,11 @@
 mod entries;
 mod fields;
 mod file_watch;
-mod folder;
 mod input;
 mod inputs;
 mod load;
 mod meta;
 mod permissions;
-pub mod pipeline;
 mod project;
 mod snake_case;
 pub mod template_names;
@@ -34,13 +32,13 @@ pub use input::{Input, Kind};
 pub use inputs::{Violation, violations};
 pub use load::load;
 pub use permissions::{ApiRule, Permissions};
-pub use pipeline::Pipeline;
 pub use project::{NoSuchRole, Project, role_names};
 pub use snake_case::{snake_case, snake_case_keys};
 pub use variables::variables;
 
 use crate::model::Problem;
 use crate::model::redact::WordSet;
+use crate::pipeline::{self, Pipeline};
 use crate::script::{Engine, Program};
 
 /// What roles are compiled with.

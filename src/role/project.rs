@@ -6,12 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::pipeline::Call;
 use super::{Entry, Loaded, Role, Roles, Toolchain, load};
 use crate::model::Problem;
 use crate::model::findings::nearest;
 use crate::model::problem::Severity;
 use crate::model::yaml::Position;
+use crate::pipeline::Call;
 use crate::watches::{self, Environment, Watch, Watches};
 
 /// Everything that the operator serves, or nothing: a project with one error is not loaded.

@@ -1,5 +1,5 @@
-//! Imports point down only. The table in `src/lib.rs` is the law; modules of one layer do not
-//! import each other.
+//! Checks that imports point down only. The table in `src/lib.rs` defines the layers. Modules of one layer
+//! do not import each other.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use crate::source::{self, Source};
 
 type Layers = BTreeMap<String, usize>;
 
-/// The table of the crate's documentation: `| 2 | `cluster`, `role` |`.
+/// Parses the table of the crate's documentation: `| 2 | `cluster`, `role` |`. A submodule that has a layer
+/// of its own is listed with its path: `pipeline::execute`.
 fn layers(lib: &str) -> Layers {
     let rows = lib.lines().filter_map(|line| {
         let mut cells = line.strip_prefix("//! |")?.split('|').map(str::trim);
@@ -23,8 +24,20 @@ fn layers(lib: &str) -> Layers {
     .collect()
 }
 
-/// The modules of this crate that a file names, by `crate::…` or by `super::…` up to the root.
-fn imports(source: &Source) -> Vec<String> {
+/// Returns the module of the table that a path belongs to: the longest one that the path begins with.
+fn module_of<'a>(layers: &'a Layers, path: &str) -> Option<&'a str> {
+    let modules = layers.keys().map(String::as_str);
+    modules
+        .filter(|module| {
+            let rest = path.strip_prefix(module);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        })
+        .max_by_key(|module| module.len())
+}
+
+/// Returns the paths within this crate that a file names, by `crate::…`, by `super::…` up to the root, or
+/// by `super::…` and `self::…` to a submodule that has a layer of its own.
+fn imports(layers: &Layers, source: &Source) -> Vec<String> {
     let code: Vec<&str> = source.text.lines().map(without_comment).collect();
     let text = code.join("\n");
     let depth = source.path.matches('/').count() + usize::from(!source.path.ends_with("mod.rs"));
@@ -34,10 +47,19 @@ fn imports(source: &Source) -> Vec<String> {
         !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$')
     });
     let by_super = text.match_indices(&to_root);
-    by_crate
-        .chain(by_super)
-        .flat_map(|(at, path)| heads(&text[at + path.len()..]))
-        .collect()
+    let mut found = Vec::new();
+    for (at, path) in by_crate.chain(by_super) {
+        add_paths("", &text[at + path.len()..], &mut found);
+    }
+    let submodules = layers.keys().filter_map(|path| path.rsplit_once("::"));
+    for (parent, name) in submodules {
+        let beside = format!("{}/", parent.replace("::", "/"));
+        let by_name = ["super", "self"].map(|start| format!("{start}::{name}::"));
+        if source.path.starts_with(&beside) && by_name.iter().any(|path| text.contains(path)) {
+            found.push(format!("{parent}::{name}"));
+        }
+    }
+    found
 }
 
 fn without_comment(line: &str) -> &str {
@@ -48,11 +70,38 @@ fn without_comment(line: &str) -> &str {
     }
 }
 
-/// The first names of a path's rest: `a` of `a::b`, `a` and `c` of `{a::b, c::{d, e}}`.
-fn heads(rest: &str) -> Vec<String> {
-    let Some(group) = rest.strip_prefix('{') else {
-        return head(rest).into_iter().collect();
+/// Adds the module paths of what follows a prefix: `a::b` of `a::b`, `a` and `c::d` of `{a, c::{d, E}}`.
+fn add_paths(prefix: &str, rest: &str, found: &mut Vec<String>) {
+    let rest = rest.trim_start();
+    if let Some(group) = rest.strip_prefix('{') {
+        for part in parts(group) {
+            add_paths(prefix, part, found);
+        }
+        return;
+    }
+    let is_name = |c: &char| c.is_alphanumeric() || *c == '_';
+    let name: String = rest.chars().take_while(is_name).collect();
+    // A name that begins with a capital is an item, not a module.
+    let is_module = name.chars().next().is_some_and(char::is_lowercase);
+    if !is_module || name == "super" || name == "self" {
+        if !prefix.is_empty() {
+            found.push(prefix.to_owned());
+        }
+        return;
+    }
+    let path = if prefix.is_empty() {
+        name.clone()
+    } else {
+        format!("{prefix}::{name}")
     };
+    match rest[name.len()..].strip_prefix("::") {
+        Some(more) => add_paths(&path, more, found),
+        None => found.push(path),
+    }
+}
+
+/// Splits a group of imports at its commas, up to the brace that closes it.
+fn parts(group: &str) -> Vec<&str> {
     let mut depth = 0;
     let mut start = 0;
     let mut parts = Vec::new();
@@ -71,21 +120,14 @@ fn heads(rest: &str) -> Vec<String> {
             _ => {}
         }
     }
-    parts.into_iter().filter_map(head).collect()
-}
-
-fn head(path: &str) -> Option<String> {
-    let is_name = |c: &char| c.is_alphanumeric() || *c == '_';
-    let name: String = path.trim_start().chars().take_while(is_name).collect();
-    // What begins with a capital is an item of lib.rs, not a module.
-    let is_module = name.chars().next().is_some_and(char::is_lowercase);
-    (is_module && name != "super" && name != "self").then_some(name)
+    parts
 }
 
 fn violations(layers: &Layers, sources: &[Source]) -> Vec<String> {
     let mut found = Vec::new();
     for source in sources.iter().filter(|source| source.path != "lib.rs") {
-        let module = source.module();
+        let path = source.path.trim_end_matches(".rs").replace('/', "::");
+        let module = module_of(layers, &path).unwrap_or_else(|| source.module());
         // main.rs is above all layers.
         let Some(layer) = layers
             .get(module)
@@ -94,13 +136,15 @@ fn violations(layers: &Layers, sources: &[Source]) -> Vec<String> {
             found.push(format!("{}: `{module}` is in no layer", source.path));
             continue;
         };
-        for import in imports(source) {
-            match layers.get(&import) {
-                _ if import == module => {}
-                None => found.push(format!("{}: `{import}` is in no layer", source.path)),
+        for import in imports(layers, source) {
+            let name = import.split("::").next().unwrap_or_default();
+            let imported = module_of(layers, &import).unwrap_or(name);
+            match layers.get(imported) {
+                _ if imported == module => {}
+                None => found.push(format!("{}: `{imported}` is in no layer", source.path)),
                 Some(other) if other < layer => {}
                 Some(other) => found.push(format!(
-                    "{}: `{module}` (layer {layer}) imports `{import}` (layer {other})",
+                    "{}: `{module}` (layer {layer}) imports `{imported}` (layer {other})",
                     source.path
                 )),
             }
@@ -145,6 +189,25 @@ fn an_import_that_points_up_sideways_or_nowhere_is_found() {
             "model/c.rs: `model` (layer 0) imports `clock` (layer 0)",
             "script/d.rs: `shelf` is in no layer",
             "shelf.rs: `shelf` is in no layer",
+        ]
+    );
+}
+
+#[test]
+fn a_submodule_can_have_a_layer_of_its_own() {
+    let layers = layers("//! | 0 | `steps` |\n//! | 1 | `host` |\n//! | 2 | `steps::execute` |\n");
+    let sources = [
+        Source::new("host.rs", "use crate::steps::{Step, execute::run};\n"),
+        Source::new("steps/mod.rs", "use self::execute::run;\n"),
+        Source::new("steps/step.rs", "use super::execute::run;\n"),
+        Source::new("steps/execute/mod.rs", "use crate::{host, steps::Step};\n"),
+    ];
+    assert_eq!(
+        violations(&layers, &sources),
+        [
+            "host.rs: `host` (layer 1) imports `steps::execute` (layer 2)",
+            "steps/mod.rs: `steps` (layer 0) imports `steps::execute` (layer 2)",
+            "steps/step.rs: `steps` (layer 0) imports `steps::execute` (layer 2)",
         ]
     );
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use regex::Regex;
 use rhai_operator::model::yaml;
-use rhai_operator::{role, watches};
+use rhai_operator::{pipeline, watches};
 use serde_json::{Map, Value};
 
 /// A schema, and what it refers to.
@@ -175,7 +175,7 @@ fn steps(files: Vec<(String, String)>) -> Vec<(String, Value)> {
 
 #[test]
 fn every_pipeline_that_loads_fits_the_schema() {
-    let schema = Schema(role::pipeline::schema());
+    let schema = Schema(pipeline::schema());
     let of_tests = |path: &str| path.contains("/ok_") || path.contains("/convert/");
     let of_roles = |path: &str| path.contains("/tasks/") && is_yaml(path);
     let mut pipelines = files("tests/pipelines", &of_tests);
@@ -193,7 +193,7 @@ fn every_pipeline_that_loads_fits_the_schema() {
 
 #[test]
 fn what_is_wrong_does_not_fit_the_schema() {
-    let schema = Schema(role::pipeline::schema());
+    let schema = Schema(pipeline::schema());
     for file in [
         "err_01_unknown_keys",
         "err_05_no_action",
@@ -233,7 +233,7 @@ fn every_watches_file_that_loads_fits_the_schema() {
 #[test]
 fn the_schemas_in_docs_are_up_to_date() {
     for (schema, file) in [
-        (role::pipeline::schema(), "docs/pipeline.schema.json"),
+        (pipeline::schema(), "docs/pipeline.schema.json"),
         (watches::schema(), "docs/watches.schema.json"),
     ] {
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rhai_operator::model::Outcome;
-use rhai_operator::reconcile::Selection;
+use rhai_operator::reconcile::StepSelection;
 use serde_json::json;
 
 use super::flow::states;
@@ -262,9 +262,9 @@ pub(crate) async fn a_start_is_a_place_in_the_file(ground: Ground) {
 ";
     let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({})).await;
-    let start = |name: &str| Selection {
+    let start = |name: &str| StepSelection {
         start_at: Some(name.to_owned()),
-        ..Selection::default()
+        ..StepSelection::default()
     };
     stage.select(start("two"));
     let report = stage.done().await;

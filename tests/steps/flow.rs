@@ -1,6 +1,6 @@
 //! The graph: what waits, fails, is skipped, and what that does to others.
 
-use rhai_operator::reconcile::{Report, Selection, State};
+use rhai_operator::reconcile::{Report, StepSelection, StepState};
 use serde_json::json;
 
 use super::stage::{Ground, Stage};
@@ -120,17 +120,17 @@ permissions:
     assert_eq!(stage.maps().await, ["before", "last", "next", "rescued"]);
     let rescued = json!({"step": "refused", "kind": "forbidden", "code": "403"});
     assert_eq!(stage.data("rescued").await, rescued);
-    let block: Vec<State> = report.steps[0]
+    let block: Vec<StepState> = report.steps[0]
         .steps
         .iter()
         .map(|step| step.state)
         .collect();
     let expected = [
-        State::Done,
-        State::Failed,
-        State::Blocked,
-        State::Done,
-        State::Done,
+        StepState::Done,
+        StepState::Failed,
+        StepState::Blocked,
+        StepState::Done,
+        StepState::Done,
     ];
     assert_eq!(block, expected);
 }
@@ -298,9 +298,9 @@ pub(crate) async fn a_part_of_the_steps_prunes_nothing(ground: Ground) {
     let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({"four": true})).await;
     let tags = ["base".to_owned()].into();
-    stage.select(Selection {
+    stage.select(StepSelection {
         tags,
-        ..Selection::default()
+        ..StepSelection::default()
     });
     let report = stage.done().await;
     assert_eq!(
@@ -309,19 +309,19 @@ pub(crate) async fn a_part_of_the_steps_prunes_nothing(ground: Ground) {
     );
     assert_eq!(stage.maps().await, ["one", "three"]);
     assert_eq!(stage.status().await["conditions"], json!(null));
-    stage.select(Selection::default());
+    stage.select(StepSelection::default());
     stage.done().await;
     assert_eq!(stage.maps().await.len(), 4);
     stage.spec(json!({"four": false})).await;
-    stage.select(Selection {
+    stage.select(StepSelection {
         start_at: Some("three".to_owned()),
-        ..Selection::default()
+        ..StepSelection::default()
     });
     let report = stage.done().await;
     let stand = ["one unselected", "two unselected", "group done"];
     assert_eq!(states(&report), stand);
     assert_eq!(stage.maps().await.len(), 4);
-    stage.select(Selection::default());
+    stage.select(StepSelection::default());
     stage.done().await;
     assert_eq!(stage.maps().await, ["one", "three", "two"]);
 }

@@ -13,7 +13,7 @@ use rhai_operator::clock::{self, Clock};
 use rhai_operator::cluster::{Cluster, Settings, transport};
 use rhai_operator::host;
 use rhai_operator::model::{Gvk, Object, Outcome, Reason};
-use rhai_operator::reconcile::{Context, Input, Mode, Report, Selection, reconcile};
+use rhai_operator::reconcile::{Context, Input, Mode, Report, StepSelection, reconcile};
 use rhai_operator::role::Project;
 use rhai_operator::script::{Limits, Pool};
 use rhai_operator::watches::Environment;
@@ -83,7 +83,7 @@ impl Stage {
     }
 
     /// Which steps the next runs do.
-    pub(crate) fn select(&mut self, selection: Selection) {
+    pub(crate) fn select(&mut self, selection: StepSelection) {
         self.context.selection = selection;
     }
 

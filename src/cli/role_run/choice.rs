@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::model::{Outcome, findings};
-use crate::reconcile::{Report, Selection, State, Step};
+use crate::reconcile::{Report, StepReport, StepSelection, StepState};
 use crate::role::{Entry, Role};
 
 /// The flags.
@@ -30,8 +30,8 @@ pub(super) struct Choice {
 
 impl Choice {
     /// The steps that are meant; an error where the role has no such tag or step.
-    pub(super) fn of(&self, role: &Role) -> anyhow::Result<Selection> {
-        let selection = Selection {
+    pub(super) fn of(&self, role: &Role) -> anyhow::Result<StepSelection> {
+        let selection = StepSelection {
             tags: self.tags.iter().cloned().collect(),
             start_at: self.start_at.clone(),
         };
@@ -85,9 +85,9 @@ impl Choice {
 }
 
 /// Returns whether a step, or one in it, was one of those to do.
-fn was_meant(step: &Step) -> bool {
+fn was_meant(step: &StepReport) -> bool {
     if step.steps.is_empty() {
-        step.state != State::Unselected
+        step.state != StepState::Unselected
     } else {
         step.steps.iter().any(was_meant)
     }

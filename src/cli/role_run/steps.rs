@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::show::{DIM, GREEN, Paint, RED, YELLOW, millis};
-use crate::reconcile::{State, Step};
+use crate::reconcile::{StepReport, StepState};
 
 /// Writes the steps, those within steps below them.
-pub(super) fn write(out: &mut impl Write, steps: &[Step], paint: &Paint) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, steps: &[StepReport], paint: &Paint) -> io::Result<()> {
     let mut lines = Vec::new();
     gather(steps, 0, &mut lines);
     let width = |text: fn(&Line<'_>) -> usize| lines.iter().map(text).max().unwrap_or_default();
@@ -41,12 +41,12 @@ pub(super) fn write(out: &mut impl Write, steps: &[Step], paint: &Paint) -> io::
 struct Line<'a> {
     name: String,
     needs: String,
-    step: &'a Step,
+    step: &'a StepReport,
 }
 
-fn gather<'a>(steps: &'a [Step], depth: usize, lines: &mut Vec<Line<'a>>) {
+fn gather<'a>(steps: &'a [StepReport], depth: usize, lines: &mut Vec<Line<'a>>) {
     // In the order of the file, whatever the order in which they were done.
-    let mut steps: Vec<&Step> = steps.iter().collect();
+    let mut steps: Vec<&StepReport> = steps.iter().collect();
     steps.sort_by_key(|step| step.number);
     for step in steps {
         let indent = "    ".repeat(depth);
@@ -64,18 +64,18 @@ fn gather<'a>(steps: &'a [Step], depth: usize, lines: &mut Vec<Line<'a>>) {
     }
 }
 
-fn colour(state: State) -> &'static str {
+fn colour(state: StepState) -> &'static str {
     match state {
-        State::Done => GREEN,
-        State::Skipped | State::Unselected => DIM,
-        State::Waiting | State::Blocked => YELLOW,
-        State::Failed => RED,
+        StepState::Done => GREEN,
+        StepState::Skipped | StepState::Unselected => DIM,
+        StepState::Waiting | StepState::Blocked => YELLOW,
+        StepState::Failed => RED,
     }
 }
 
 /// The steps for machines.
-pub(super) fn of(steps: &[Step]) -> Value {
-    let step = |step: &Step| {
+pub(super) fn of(steps: &[StepReport]) -> Value {
+    let step = |step: &StepReport| {
         json!({
             "name": &*step.name,
             "action": step.action,
@@ -99,13 +99,13 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::role::pipeline::Place;
+    use crate::pipeline::SourceLocation;
 
-    fn step(name: &str, number: usize, state: State, steps: Vec<Step>) -> Step {
-        Step {
+    fn step(name: &str, number: usize, state: StepState, steps: Vec<StepReport>) -> StepReport {
+        StepReport {
             name: name.into(),
             action: "apply",
-            place: Place {
+            place: SourceLocation {
                 file: "web/tasks/main.yaml".into(),
                 line: number,
                 column: 3,
@@ -114,7 +114,7 @@ mod tests {
             of: 2,
             needs: (1..number).map(|_| "config".into()).collect(),
             state,
-            message: if state == State::Waiting {
+            message: if state == StepState::Waiting {
                 "ConfigMap x".into()
             } else {
                 "".into()
@@ -129,10 +129,10 @@ mod tests {
 
     #[test]
     fn steps_stand_in_the_order_of_the_file_with_those_in_them_below() {
-        let inner = step("inner", 1, State::Done, vec![]);
+        let inner = step("inner", 1, StepState::Done, vec![]);
         let steps = [
-            step("primary", 2, State::Waiting, vec![]),
-            step("config", 1, State::Done, vec![inner]),
+            step("primary", 2, StepState::Waiting, vec![]),
+            step("config", 1, StepState::Done, vec![inner]),
         ];
         let mut out = Vec::new();
         write(&mut out, &steps, &Paint { colours: false }).unwrap();

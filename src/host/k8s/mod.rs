@@ -11,9 +11,10 @@ mod write;
 
 use rhai::Module;
 
-pub(super) use self::apply::{apply, create, former};
+pub(crate) use self::apply::apply;
+pub(super) use self::apply::{create, former};
 pub(super) use self::read::read;
-pub(super) use self::write::{delete, propagation};
+pub(crate) use self::write::{delete, propagation};
 
 /// The package.
 pub(super) fn module() -> Module {

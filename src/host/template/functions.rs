@@ -8,7 +8,7 @@ use rhai::{Array, Dynamic, Map, NativeCallContext};
 use super::super::session::Session;
 use super::super::{Answer, path, pattern};
 use super::{render, render_objects};
-use crate::role::pipeline::scope;
+use crate::pipeline::scope;
 use crate::script::{self, HostError, value};
 
 /// What a template sees beside the keys of `vars`.

@@ -18,7 +18,8 @@ use minijinja::{
 };
 
 use self::bounds::MAX_VALUE;
-pub(super) use self::functions::{module, to_objects};
+pub(super) use self::functions::module;
+pub(crate) use self::functions::to_objects;
 use crate::script::HostError;
 
 /// Instructions that one rendering may take: ten thousand objects of a hundred values each.
