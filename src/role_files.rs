@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use twox_hash::XxHash3_64;
 
-use crate::model::Problem;
-use crate::model::problem::Severity;
+use crate::model::Diagnostic;
+use crate::model::diagnostic::Severity;
 use crate::model::redact::WordSet;
 use crate::regular_file::{self, LIMIT};
 
@@ -39,7 +39,7 @@ pub(crate) struct RoleFiles {
 
 impl RoleFiles {
     /// Reads the folder; what cannot be read is told.
-    pub(crate) fn read(path: &Path, problems: &mut Vec<Problem>) -> Option<Self> {
+    pub(crate) fn read(path: &Path, problems: &mut Vec<Diagnostic>) -> Option<Self> {
         let root = match path.canonicalize() {
             Ok(root) => root,
             Err(error) => {
@@ -61,7 +61,7 @@ impl RoleFiles {
         for folder in FOREIGN {
             if path.join(folder).is_dir() {
                 let message = format!("{folder}/ means nothing here and is not read");
-                let warning = Problem::error(path.join(folder), 0, 0, message);
+                let warning = Diagnostic::error(path.join(folder), 0, 0, message);
                 let warning = warning.severity(Severity::Warning);
                 walk.problems.push(warning);
             }
@@ -97,16 +97,21 @@ impl RoleFiles {
     }
 
     /// The text of a file that is there; an error if it is not UTF-8.
-    pub(crate) fn text(&self, file: &str, problems: &mut Vec<Problem>) -> Option<&str> {
+    pub(crate) fn text(&self, file: &str, problems: &mut Vec<Diagnostic>) -> Option<&str> {
         let text = std::str::from_utf8(self.files.get(file)?);
         if text.is_err() {
-            problems.push(Problem::error(self.path.join(file), 0, 0, "is not UTF-8"));
+            problems.push(Diagnostic::error(
+                self.path.join(file),
+                0,
+                0,
+                "is not UTF-8",
+            ));
         }
         text.ok()
     }
 
     /// Which of `NAME.yaml` and `NAME.yml` there is, of a path without ending; both are an error.
-    pub(crate) fn yaml(&self, name: &str, problems: &mut Vec<Problem>) -> Option<String> {
+    pub(crate) fn yaml(&self, name: &str, problems: &mut Vec<Diagnostic>) -> Option<String> {
         let [long, short] = ["yaml", "yml"].map(|ending| format!("{name}.{ending}"));
         match (
             self.files.contains_key(&long),
@@ -115,7 +120,7 @@ impl RoleFiles {
             (true, true) => {
                 let long = long.rsplit('/').next().unwrap_or(&long);
                 let message = format!("{long} is there too, and only one of them can count");
-                problems.push(Problem::error(self.path.join(short), 0, 0, message));
+                problems.push(Diagnostic::error(self.path.join(short), 0, 0, message));
                 None
             }
             (true, false) => Some(long),
@@ -142,7 +147,7 @@ struct Walk<'p> {
     root: PathBuf,
     path: PathBuf,
     files: BTreeMap<String, Bytes>,
-    problems: &'p mut Vec<Problem>,
+    problems: &'p mut Vec<Diagnostic>,
 }
 
 impl Walk<'_> {
@@ -159,7 +164,7 @@ impl Walk<'_> {
         for name in names {
             let Some(name) = name.to_str() else {
                 let message = format!("the file name {} is not UTF-8", name.display());
-                self.problems.push(Problem::error(&path, 0, 0, message));
+                self.problems.push(Diagnostic::error(&path, 0, 0, message));
                 continue;
             };
             if name.starts_with('.') {
@@ -193,7 +198,7 @@ impl Walk<'_> {
         } else {
             return Some(());
         };
-        self.problems.push(Problem::error(path, 0, 0, message));
+        self.problems.push(Diagnostic::error(path, 0, 0, message));
         None
     }
 
@@ -211,6 +216,6 @@ impl Walk<'_> {
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Problem {
-    Problem::error(path, 0, 0, format!("cannot be read: {error}"))
+fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
+    Diagnostic::error(path, 0, 0, format!("cannot be read: {error}"))
 }

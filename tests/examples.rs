@@ -7,7 +7,7 @@ use std::path::Path;
 
 use minijinja::value::Serde;
 use rhai_operator::host::{self, template};
-use rhai_operator::model::problem::Severity;
+use rhai_operator::model::diagnostic::Severity;
 use rhai_operator::model::yaml;
 use rhai_operator::role::{self, Project, Toolchain};
 use rhai_operator::script::Engine;

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use rhai_operator::host;
-use rhai_operator::model::Problem;
+use rhai_operator::model::Diagnostic;
 use rhai_operator::pipeline::{Action, Step};
 use rhai_operator::role::{Entry, Loaded, load};
 use serde_json::Value;
@@ -64,7 +64,7 @@ fn folder(text: &str) -> TempDir {
 
 fn outcome(folder: &TempDir) -> Result<String, String> {
     let root = format!("{}/", folder.path().display());
-    let problems = |problems: &[Problem]| {
+    let problems = |problems: &[Diagnostic]| {
         let told = problems
             .iter()
             .map(|problem| problem.to_string().replace(&root, ""));

@@ -17,7 +17,7 @@ use crate::cluster::request::{PatchKind, WriteOptions};
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::annotations::{CHILDREN, CLEANUP_FINALIZER, HELD_BY_LABEL};
 use crate::model::owner::field_manager;
-use crate::model::{Holder, Object, ObjectRef};
+use crate::model::{Object, ObjectRef, OperatorId};
 
 /// The finalizers of a custom resource, and its list of children.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl CleanupState {
 pub async fn update_finalizers(
     cluster: &Cluster,
     cr: &Arc<Object>,
-    holder: Option<&Holder>,
+    holder: Option<&OperatorId>,
     change: impl Fn(&Object, &[String]) -> Vec<String>,
 ) -> Result<Option<Arc<Object>>, cluster::Error> {
     let change = |current: &Object, holds: &mut CleanupState| {
@@ -61,7 +61,7 @@ pub async fn update_finalizers(
 pub async fn update_cleanup_state(
     cluster: &Cluster,
     cr: &Arc<Object>,
-    holder: Option<&Holder>,
+    holder: Option<&OperatorId>,
     change: impl Fn(&Object, &mut CleanupState),
 ) -> Result<Option<Arc<Object>>, cluster::Error> {
     let reference = cr.object_ref();
@@ -102,7 +102,7 @@ fn holder_label<'a>(
     current: &'a Object,
     before: &[String],
     after: &[String],
-    holder: Option<&'a Holder>,
+    holder: Option<&'a OperatorId>,
 ) -> Option<&'a str> {
     let there = current.label(HELD_BY_LABEL);
     if after.is_empty() {
@@ -111,7 +111,7 @@ fn holder_label<'a>(
     let ours = own_finalizers(current);
     let is_ours = |name: &String| ours.contains(name) || !before.contains(name);
     let held = after.iter().any(is_ours);
-    holder.map(Holder::as_str).or(there).filter(|_| held)
+    holder.map(OperatorId::as_str).or(there).filter(|_| held)
 }
 
 /// The finalizers that our field manager set: only they are ours to take off unasked.
@@ -175,7 +175,7 @@ async fn patch(
 /// a crash in between must leave nothing behind.
 pub struct ChildRegistrar {
     cluster: Cluster,
-    holder: Option<Holder>,
+    holder: Option<OperatorId>,
     finalizer: bool,
     /// The custom resource as last seen, and what it holds.
     cr: Mutex<(Arc<Object>, CleanupState)>,
@@ -184,7 +184,12 @@ pub struct ChildRegistrar {
 impl ChildRegistrar {
     /// A guard of a custom resource; `cluster` is not fenced, the write is the runtime's own.
     /// `finalizer`: whether the custom resource gets the cleanup finalizer.
-    pub fn new(cluster: Cluster, cr: Arc<Object>, holder: Option<Holder>, finalizer: bool) -> Self {
+    pub fn new(
+        cluster: Cluster,
+        cr: Arc<Object>,
+        holder: Option<OperatorId>,
+        finalizer: bool,
+    ) -> Self {
         let holds = CleanupState::read_from(&cr);
         Self {
             cluster,
@@ -280,7 +285,7 @@ mod tests {
 
     fn labelled(ours: &[&str], before: &[&str], after: &[&str], there: &Value) -> Option<String> {
         let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let (cr, holder) = (cr(ours, there), Holder::new("n", "o"));
+        let (cr, holder) = (cr(ours, there), OperatorId::new("n", "o"));
         holder_label(&cr, &owned(before), &owned(after), Some(&holder)).map(str::to_owned)
     }
 

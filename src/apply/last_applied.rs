@@ -8,7 +8,7 @@ use twox_hash::XxHash3_64;
 use super::Owner;
 use super::initial_create;
 use crate::model::field_set::FieldSet;
-use crate::model::{Object, Parsed};
+use crate::model::{Object, ParsedObject};
 
 /// What is remembered of an apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ struct OwnedFieldsDigest {
 
 impl LastApplied {
     /// After an apply of `body` that left `live` behind.
-    pub(super) fn new(desired: u128, owner: &Owner, live: &Parsed, body: &Value) -> Self {
+    pub(super) fn new(desired: u128, owner: &Owner, live: &ParsedObject, body: &Value) -> Self {
         Self {
             desired,
             owned: OwnedFieldsDigest::of(owner, live, body),
@@ -50,20 +50,25 @@ impl LastApplied {
         &self,
         desired: u128,
         owner: &Owner,
-        live: &Parsed,
+        live: &ParsedObject,
         body: &Value,
     ) -> bool {
         self.desired == desired && self.owned == OwnedFieldsDigest::of(owner, live, body)
     }
 
     /// Returns whether `body` asks for the paths that were asked for before: then it gives none up.
-    pub(super) fn requests_same_fields(&self, owner: &Owner, live: &Parsed, body: &Value) -> bool {
+    pub(super) fn requests_same_fields(
+        &self,
+        owner: &Owner,
+        live: &ParsedObject,
+        body: &Value,
+    ) -> bool {
         self.owned.shape == OwnedFieldsDigest::of(owner, live, body).shape
     }
 }
 
 impl OwnedFieldsDigest {
-    fn of(owner: &Owner, live: &Parsed, body: &Value) -> Self {
+    fn of(owner: &Owner, live: &ParsedObject, body: &Value) -> Self {
         let (mut values, mut shape) = (XxHash3_64::new(), XxHash3_64::new());
         for entry in initial_create::own_entries(owner, live.object()) {
             values.write(entry.fields.as_bytes());
@@ -84,7 +89,7 @@ impl OwnedFieldsDigest {
 }
 
 /// Returns whether applying `body` would change nothing, as far as managed fields and live values tell.
-pub(super) fn matches_live(owner: &Owner, live: &Parsed, body: &Value) -> bool {
+pub(super) fn matches_live(owner: &Owner, live: &ParsedObject, body: &Value) -> bool {
     let mut entries: Vec<_> = initial_create::own_entries(owner, live.object()).collect();
     entries.sort_by_key(|entry| !entry.apply);
     let Some(last) = entries.first() else {

@@ -13,7 +13,7 @@ use crate::cluster::{self, ApiKind, Cluster, ErrorKind, Rules};
 use crate::model::annotations::HELD_BY_LABEL;
 use crate::model::field_selector::FieldSelector;
 use crate::model::selector::{LabelSelector, Operator, Requirement};
-use crate::model::{Gvk, Holder, Object};
+use crate::model::{Gvk, Object, OperatorId};
 
 /// Where objects are looked for: everywhere, or in these namespaces.
 pub type NamespaceScope<'a> = Option<&'a BTreeSet<Arc<str>>>;
@@ -21,13 +21,13 @@ pub type NamespaceScope<'a> = Option<&'a BTreeSet<Arc<str>>>;
 /// What is held of a kind and not selected, by name and metadata.
 pub async fn unselected(
     cluster: &Cluster,
-    holder: &Holder,
+    holder: &OperatorId,
     gvk: &Gvk,
     places: NamespaceScope<'_>,
     selector: &LabelSelector,
 ) -> Result<Vec<Arc<Object>>, cluster::Error> {
     let mut found = Vec::new();
-    for labels in selector.opposites() {
+    for labels in selector.negations() {
         for namespace in scopes(places) {
             found.extend(
                 list_with_finalizers(cluster, holder, gvk, namespace, labels.clone()).await?,
@@ -44,7 +44,7 @@ pub async fn unselected(
 /// rules name them: nobody's Pods are listed because an administrator may do everything.
 pub async fn unwatched_kinds(
     cluster: &Cluster,
-    holder: &Holder,
+    holder: &OperatorId,
     served: &[Gvk],
 ) -> Result<Vec<Arc<Object>>, cluster::Error> {
     let kinds = cluster.kinds().await?;
@@ -87,7 +87,7 @@ fn is_custom(group: &str) -> bool {
 
 async fn list_with_finalizers(
     cluster: &Cluster,
-    holder: &Holder,
+    holder: &OperatorId,
     gvk: &Gvk,
     namespace: Option<Arc<str>>,
     labels: LabelSelector,

@@ -16,7 +16,7 @@ use crate::cluster::conflict_retry::ConflictRetry;
 use crate::cluster::read::Read;
 use crate::cluster::request::{DeleteOptions, Deleted, Effect, WriteOptions, Written};
 use crate::cluster::{self, Cluster, ErrorKind};
-use crate::model::{Object, ObjectRef, Parsed};
+use crate::model::{Object, ObjectRef, ParsedObject};
 
 /// One apply, with all that it needs.
 pub(super) struct ServerSideApply<'a> {
@@ -27,7 +27,7 @@ pub(super) struct ServerSideApply<'a> {
     options: Options,
     target: ApplyTarget,
     ownership: Ownership,
-    live: Option<Parsed>,
+    live: Option<ParsedObject>,
     subscribed: bool,
     /// True if the object exists, the custom resource does not own it, and it is adopted.
     adopts: bool,
@@ -71,7 +71,7 @@ impl<'a> ServerSideApply<'a> {
             options,
             target,
             ownership,
-            live: read.object.map(Parsed::new),
+            live: read.object.map(ParsedObject::new),
             subscribed: read.subscribed,
             adopts: false,
         })
@@ -95,7 +95,7 @@ impl<'a> ServerSideApply<'a> {
         {
             check_owner_exists(self.cluster, self.owner).await?;
         }
-        let is_own = |live: &Parsed| Claim::determine(self.owner, live) == Claim::Own;
+        let is_own = |live: &ParsedObject| Claim::determine(self.owner, live) == Claim::Own;
         if self.options.owner && !self.live.as_ref().is_none_or(is_own) {
             self.refetch().await?;
         }
@@ -157,7 +157,7 @@ impl<'a> ServerSideApply<'a> {
     async fn refetch(&mut self) -> Result<(), Error> {
         let live = self.cluster.unfenced().get(&self.target.object).await?;
         refuse_unreadable(live.as_deref())?;
-        self.live = live.map(Parsed::new);
+        self.live = live.map(ParsedObject::new);
         self.check_claim().await
     }
 
@@ -268,7 +268,7 @@ impl<'a> ServerSideApply<'a> {
 
     /// Makes room for the custom resource as controller. A dry run cannot change the object before, so
     /// there the apply itself does it.
-    async fn demote_controllers(&self, live: &Parsed, body: &Value) -> Result<Value, Error> {
+    async fn demote_controllers(&self, live: &ParsedObject, body: &Value) -> Result<Value, Error> {
         let mut body = body.clone();
         let references = live.details().owner_references;
         let mut controllers = references.into_iter().filter(|one| one.controller);
@@ -344,7 +344,7 @@ impl<'a> ServerSideApply<'a> {
         written: Written,
         recreated: bool,
     ) -> ApplyResult {
-        let object = Parsed::new(written.object);
+        let object = ParsedObject::new(written.object);
         let action = match written.effect {
             _ if recreated => Action::Recreated,
             Effect::Created => Action::Created,
@@ -360,7 +360,7 @@ impl<'a> ServerSideApply<'a> {
         }
         ApplyResult {
             adopted: self.adopts,
-            before: self.live.map(Parsed::into_object),
+            before: self.live.map(ParsedObject::into_object),
             action,
             pruned_fields: pruned_fields::find_pruned_fields(
                 body,
@@ -375,7 +375,7 @@ impl<'a> ServerSideApply<'a> {
 
     /// What a dry-run would have done: its answer has the old resource version in any case.
     fn planned_action(&self, after: &Object) -> Action {
-        let same = |before: &Parsed| diff::is_equivalent(before, after);
+        let same = |before: &ParsedObject| diff::is_equivalent(before, after);
         if self.live.as_ref().is_some_and(same) {
             Action::Unchanged
         } else {

@@ -1,6 +1,6 @@
 //! `rhai-operator check`: everything that is wrong with the project, at once.
 //!
-//! The findings are the data of this command and go to stdout; the summary goes to stderr.
+//! The diagnostics are the data of this command and go to stdout; the summary goes to stderr.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -10,12 +10,12 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::output::Output;
-use super::project::{Project, folder};
+use super::project::{Project, existing_folder};
 use super::{Exit, install};
-use crate::model::findings::Findings;
-use crate::model::problem::Severity;
+use crate::model::diagnostic::Severity;
+use crate::model::diagnostics::Diagnostics;
 use crate::model::yaml::Node;
-use crate::model::{Gvk, Problem};
+use crate::model::{Diagnostic, Gvk};
 use crate::regular_file;
 use crate::role::{self, Toolchain};
 use crate::watches::Environment;
@@ -29,7 +29,7 @@ pub(super) struct Options {
     /// one.
     #[arg(long, value_name = "DIR", env = "RHAI_OPERATOR_DEPLOY_DIR")]
     deploy_dir: Option<PathBuf>,
-    /// How the findings are written.
+    /// How the diagnostics are written.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
 }
@@ -47,20 +47,20 @@ impl Options {
             allow_env: _,
             allow_http: _,
         } = project;
-        let deploy_dir = folder(deploy_dir.as_deref(), "--deploy-dir", "./deploy")?;
+        let deploy_dir = existing_folder(deploy_dir.as_deref(), "--deploy-dir", "./deploy")?;
         let crds = Crds::read(&deploy_dir.join("crds"));
         let environment = Environment::of_process();
         let loaded = role::Project::load(&watches_file, &roles_dir, &environment, toolchain);
-        let (mut problems, fields) = match loaded {
+        let (mut diagnostics, fields) = match loaded {
             Ok(project) => {
                 let fields = fields(&project, &roles_dir, &crds.documents);
                 (project.notes, fields)
             }
-            Err(problems) => (problems, Vec::new()),
+            Err(diagnostics) => (diagnostics, Vec::new()),
         };
-        problems.extend(crds.problems);
-        problems.extend(fields);
-        let exit = if problems.iter().any(Problem::is_error) {
+        diagnostics.extend(crds.diagnostics);
+        diagnostics.extend(fields);
+        let exit = if diagnostics.iter().any(Diagnostic::is_error) {
             Exit::Failed
         } else {
             Exit::Done
@@ -68,13 +68,13 @@ impl Options {
         let mut stdout = io::stdout().lock();
         match output {
             Output::Text => {
-                for problem in &problems {
-                    writeln!(stdout, "{problem}")?;
+                for diagnostic in &diagnostics {
+                    writeln!(stdout, "{diagnostic}")?;
                 }
-                writeln!(io::stderr(), "{}", Counts::of(&problems).summary())?;
+                writeln!(io::stderr(), "{}", Counts::count(&diagnostics).summary())?;
             }
             Output::Json => {
-                serde_json::to_writer_pretty(&mut stdout, &document(&problems))?;
+                serde_json::to_writer_pretty(&mut stdout, &document(&diagnostics))?;
                 writeln!(stdout)?;
             }
         }
@@ -87,13 +87,13 @@ impl Options {
 struct Crds {
     documents: Vec<Value>,
     /// Why the rest cannot.
-    problems: Vec<Problem>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl Crds {
     fn read(folder: &Path) -> Self {
         let mut crds = Self::default();
-        match install::manifests(folder) {
+        match install::manifest_files(folder) {
             Ok(files) => files.iter().for_each(|file| crds.file(file)),
             Err(error) => crds.unreadable(folder, error.root_cause()),
         }
@@ -103,10 +103,10 @@ impl Crds {
     fn file(&mut self, file: &Path) {
         match regular_file::read_text(file) {
             Ok(text) => {
-                let findings = Findings::new(file);
-                let documents = findings.parse_all(&text);
+                let diagnostics = Diagnostics::new(file);
+                let documents = diagnostics.parse_all(&text);
                 self.documents.extend(documents.iter().map(Node::to_value));
-                self.problems.extend(findings.into_problems());
+                self.diagnostics.extend(diagnostics.into_vec());
             }
             Err(error) => self.unreadable(file, &error),
         }
@@ -114,26 +114,27 @@ impl Crds {
 
     fn unreadable(&mut self, path: &Path, error: &dyn Error) {
         let message = format!("cannot be read: {error}");
-        self.problems.push(Problem::error(path, 0, 0, message));
+        self.diagnostics
+            .push(Diagnostic::error(path, 0, 0, message));
     }
 }
 
 /// The fields that roles use and that the CRDs do not have.
-fn fields(project: &role::Project, roles_dir: &Path, crds: &[Value]) -> Vec<Problem> {
-    let mut problems = Vec::new();
+fn fields(project: &role::Project, roles_dir: &Path, crds: &[Value]) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     for watch in &project.watches {
         let schema = crds.iter().find_map(|crd| schema(crd, &watch.gvk));
         let role = project.roles.get(&watch.role);
         if let (Some(schema), Some(role)) = (schema, role) {
             let folder = roles_dir.join(&*watch.role);
-            for problem in role::unknown_fields(role, &folder, schema) {
-                if !problems.contains(&problem) {
-                    problems.push(problem);
+            for diagnostic in role::unknown_fields(role, &folder, schema) {
+                if !diagnostics.contains(&diagnostic) {
+                    diagnostics.push(diagnostic);
                 }
             }
         }
     }
-    problems
+    diagnostics
 }
 
 /// The schema that a CRD has for a kind.
@@ -146,16 +147,16 @@ fn schema<'c>(crd: &'c Value, gvk: &Gvk) -> Option<&'c Value> {
 }
 
 /// The JSON document; the same keys whatever was found.
-fn document(problems: &[Problem]) -> serde_json::Value {
+fn document(diagnostics: &[Diagnostic]) -> serde_json::Value {
     let Counts {
         errors,
         warnings,
         notes,
-    } = Counts::of(problems);
-    json!({"errors": errors, "warnings": warnings, "notes": notes, "problems": problems})
+    } = Counts::count(diagnostics);
+    json!({"errors": errors, "warnings": warnings, "notes": notes, "problems": diagnostics})
 }
 
-/// How many findings there are of each kind.
+/// How many diagnostics there are of each kind.
 struct Counts {
     errors: usize,
     warnings: usize,
@@ -163,11 +164,11 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(problems: &[Problem]) -> Self {
+    fn count(diagnostics: &[Diagnostic]) -> Self {
         let count = |severity| {
-            let such = problems
+            let such = diagnostics
                 .iter()
-                .filter(|problem| problem.severity == severity);
+                .filter(|diagnostic| diagnostic.severity == severity);
             such.count()
         };
         Self {

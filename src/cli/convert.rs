@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 
-use super::{Exit, tell};
+use super::{Exit, print_diagnostics};
 use crate::pipeline;
 use crate::role::{self, Entry, Toolchain};
 
@@ -43,8 +43,8 @@ impl Options {
         }
         let loaded = match role::load(&roles_dir.join(&name), &name, toolchain) {
             Ok(loaded) => loaded,
-            Err(problems) => {
-                tell(&problems)?;
+            Err(diagnostics) => {
+                print_diagnostics(&diagnostics)?;
                 return Ok(Exit::Failed);
             }
         };

@@ -19,22 +19,22 @@ const MANAGER: &str = "kubectl";
 const NAMESPACE: &str = "default";
 
 /// Applies the CRDs of a deploy folder, if it has any.
-pub(super) async fn crds(cluster: &Cluster, deploy: &Path) -> anyhow::Result<()> {
-    for manifest in manifests(&deploy.join("crds"))? {
-        file(cluster, &manifest).await?;
+pub(super) async fn apply_crds(cluster: &Cluster, deploy: &Path) -> anyhow::Result<()> {
+    for manifest in manifest_files(&deploy.join("crds"))? {
+        apply_file(cluster, &manifest).await?;
     }
     Ok(())
 }
 
 /// Applies the objects of a file.
-pub(super) async fn file(cluster: &Cluster, file: &Path) -> anyhow::Result<()> {
+pub(super) async fn apply_file(cluster: &Cluster, file: &Path) -> anyhow::Result<()> {
     let text = regular_file::read_text(file);
     let text = text.with_context(|| format!("cannot read {}", file.display()))?;
-    objects(cluster, file, &text, |_| {}).await
+    apply_text(cluster, file, &text, |_| {}).await
 }
 
 /// Applies the objects of a file's text, each as `prepare` leaves it.
-pub(super) async fn objects(
+pub(super) async fn apply_text(
     cluster: &Cluster,
     file: &Path,
     text: &str,
@@ -44,14 +44,14 @@ pub(super) async fn objects(
     let objects = objects.with_context(|| format!("{} is no YAML", file.display()))?;
     for mut object in objects.into_iter().filter(|object| !object.is_null()) {
         prepare(&mut object);
-        let applied = apply(cluster, &object).await;
+        let applied = apply_object(cluster, &object).await;
         applied.with_context(|| format!("cannot apply {}", file.display()))?;
     }
     Ok(())
 }
 
 /// The YAML files of a folder, by name; none where there is no such folder.
-pub(super) fn manifests(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn manifest_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
@@ -69,7 +69,7 @@ pub(super) fn manifests(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Applies an object, and before it its namespace if there is none; then its status, where it has one.
-pub(super) async fn apply(cluster: &Cluster, object: &Value) -> anyhow::Result<Arc<Object>> {
+pub(super) async fn apply_object(cluster: &Cluster, object: &Value) -> anyhow::Result<Arc<Object>> {
     let text = |pointer: &str| {
         let value = object.pointer(pointer).and_then(Value::as_str);
         value.with_context(|| format!("an object has no {}", pointer.replace('/', ".")))

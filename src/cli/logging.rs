@@ -19,7 +19,7 @@ pub(super) struct Logging {
 
 /// What is logged where nobody asks for a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unasked {
+pub(super) enum DefaultFilter {
     /// What happens.
     Info,
     /// What happens but for the ends of runs, which the command shows.
@@ -28,7 +28,7 @@ pub(super) enum Unasked {
     Nothing,
 }
 
-impl Unasked {
+impl DefaultFilter {
     fn directives(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -51,19 +51,19 @@ pub(super) enum Format {
 
 impl Logging {
     /// Sets up the log of this process.
-    pub(super) fn init(&self, unasked: Unasked) -> Result<(), logging::Error> {
+    pub(super) fn init(&self, unasked: DefaultFilter) -> Result<(), logging::Error> {
         logging::init(self.format(), self.level(unasked))
     }
 
     /// The same with lines that go to `writer`, without colours.
-    pub(super) fn init_to<W>(&self, writer: W, unasked: Unasked) -> Result<(), logging::Error>
+    pub(super) fn init_to<W>(&self, writer: W, unasked: DefaultFilter) -> Result<(), logging::Error>
     where
         W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
     {
         logging::init_to(writer, false, self.format(), self.level(unasked))
     }
 
-    fn level(&self, unasked: Unasked) -> &str {
+    fn level(&self, unasked: DefaultFilter) -> &str {
         let asked = self.log_level.as_deref();
         // A variable that is set to nothing asks for nothing.
         asked
@@ -94,7 +94,11 @@ mod tests {
             log_format: Format::Auto,
             log_level: level.map(str::to_owned),
         };
-        for unasked in [Unasked::Info, Unasked::NoRuns, Unasked::Nothing] {
+        for unasked in [
+            DefaultFilter::Info,
+            DefaultFilter::NoRuns,
+            DefaultFilter::Nothing,
+        ] {
             assert_eq!(of(Some("info")).level(unasked), "info");
             assert_eq!(of(None).level(unasked), unasked.directives());
             assert_eq!(of(Some("")).level(unasked), unasked.directives());

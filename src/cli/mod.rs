@@ -7,6 +7,7 @@ mod check;
 mod connection;
 mod convert;
 mod dev;
+mod explicit_flags;
 mod generate;
 mod install;
 mod limits;
@@ -16,7 +17,6 @@ mod project;
 mod role_run;
 mod run;
 mod test;
-mod typed;
 mod version;
 
 use std::io::{self, Write};
@@ -24,8 +24,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::model::Problem;
-use crate::model::problem::Severity;
+use crate::model::Diagnostic;
+use crate::model::diagnostic::Severity;
 use crate::role::Toolchain;
 
 /// A Kubernetes operator runtime: custom resources are reconciled by roles written in Rhai.
@@ -116,7 +116,7 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) if is_closed_pipe(&error) => ExitCode::from(CLOSED_PIPE),
-        Err(error) => report(&error).into(),
+        Err(error) => print_error(&error).into(),
     }
 }
 
@@ -133,27 +133,27 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Prints an error and its causes to stderr.
-fn report(error: &anyhow::Error) -> Exit {
-    let _ = writeln!(io::stderr(), "error: {}", told(error));
+fn print_error(error: &anyhow::Error) -> Exit {
+    let _ = writeln!(io::stderr(), "error: {}", error_chain(error));
     Exit::Failed
 }
 
 /// Prints what is wrong with a project to stderr; what is only worth knowing is for `check`.
-fn tell(problems: &[Problem]) -> io::Result<()> {
+fn print_diagnostics(diagnostics: &[Diagnostic]) -> io::Result<()> {
     let mut stderr = io::stderr().lock();
-    let wrong = |problem: &&Problem| problem.severity != Severity::Note;
-    let mut problems = problems.iter().filter(wrong);
-    problems.try_for_each(|problem| writeln!(stderr, "{problem}"))
+    let wrong = |diagnostic: &&Diagnostic| diagnostic.severity != Severity::Note;
+    let mut diagnostics = diagnostics.iter().filter(wrong);
+    diagnostics.try_for_each(|diagnostic| writeln!(stderr, "{diagnostic}"))
 }
 
 /// Says that the arguments make no sense together.
-fn usage(message: &str) -> io::Result<Exit> {
+fn usage_error(message: &str) -> io::Result<Exit> {
     writeln!(io::stderr(), "error: {message}")?;
     Ok(Exit::Usage)
 }
 
 /// An error and its causes; some errors tell theirs already.
-fn told(error: &anyhow::Error) -> String {
+fn error_chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if !text.ends_with(&cause) {
@@ -165,7 +165,7 @@ fn told(error: &anyhow::Error) -> String {
 }
 
 /// So many writes, in words.
-fn writes(count: usize) -> String {
+fn format_writes(count: usize) -> String {
     match count {
         1 => "1 write".to_owned(),
         count => format!("{count} writes"),
@@ -205,7 +205,10 @@ mod tests {
     fn a_cause_is_told_once() {
         let error = anyhow::anyhow!("no such file").context("cannot read x: no such file");
         let error = error.context("cannot start");
-        assert_eq!(told(&error), "cannot start: cannot read x: no such file");
+        assert_eq!(
+            error_chain(&error),
+            "cannot start: cannot read x: no such file"
+        );
     }
 
     #[test]

@@ -44,22 +44,22 @@ pub(super) struct Project {
 
 /// What the project brings to an API server in this process.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Manifests {
+pub(super) struct DeployFolder {
     /// The folder with the project's `crds`, which the API server in this process holds, and `samples`,
     /// which dev applies too; without it ./deploy, if there is one.
     #[arg(long, value_name = "DIR", env = "RHAI_OPERATOR_DEPLOY_DIR")]
     deploy_dir: Option<PathBuf>,
 }
 
-impl Manifests {
+impl DeployFolder {
     /// The folder; an error if one is named that is not there.
     pub(super) fn deploy_dir(&self) -> anyhow::Result<&Path> {
-        folder(self.deploy_dir.as_deref(), "--deploy-dir", "./deploy")
+        existing_folder(self.deploy_dir.as_deref(), "--deploy-dir", "./deploy")
     }
 }
 
 /// The folder that a flag names, which must exist, or the usual one, which need not.
-pub(super) fn folder<'a>(
+pub(super) fn existing_folder<'a>(
     named: Option<&'a Path>,
     flag: &str,
     usual: &'static str,

@@ -4,12 +4,12 @@
 //! none is added. With `--plan` every write is a dry-run of the server. With `--against embedded` the
 //! server is one in this process.
 
-mod choice;
-mod document;
-mod kind;
-mod resource;
-mod show;
+mod custom_resource;
+mod json_report;
+mod resource_kind;
+mod step_flags;
 mod steps;
+mod text_report;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -20,15 +20,15 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use tokio_util::sync::CancellationToken;
 
-use self::choice::Choice;
-use self::resource::{Found, Wanted};
+use self::custom_resource::{CrRequest, FoundCr};
+use self::step_flags::StepFlags;
 use super::connection::Connection;
+use super::explicit_flags::ExplicitFlags;
 use super::limits::RunLimits;
-use super::logging::{Logging, Unasked};
+use super::logging::{DefaultFilter, Logging};
 use super::output::Output;
-use super::project::{Manifests, Project};
-use super::typed::Typed;
-use super::{Exit, install, tell, usage};
+use super::project::{DeployFolder, Project};
+use super::{Exit, install, print_diagnostics, usage_error};
 use crate::clock::{self, Clock};
 use crate::cluster::connect::{self, Source, connect};
 use crate::model::{Outcome, Reason};
@@ -52,32 +52,32 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 the
 #[command(after_help = EXIT_CODES)]
 pub(super) struct Options {
     #[command(flatten)]
-    typed: Typed,
+    explicit_flags: ExplicitFlags,
     /// Name of the role.
     role: String,
     /// The custom resource: a YAML or JSON file (- for stdin), or KIND/NAME in the cluster.
     #[arg(long, value_name = "FILE|KIND/NAME")]
-    cr: resource::Source,
+    cr: custom_resource::CrSource,
     /// Namespace of the custom resource; without it the file's, else the context's.
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
     /// Set a field of the custom resource for this run, e.g. spec.size=3; the value is read as YAML.
     #[arg(long = "set", value_name = "PATH=VALUE")]
-    set: Vec<resource::Set>,
+    set: Vec<custom_resource::FieldOverride>,
     /// Write nothing: show what would be created, changed and deleted, and exit with 4 if there is any.
     #[arg(long)]
     plan: bool,
     #[command(flatten)]
-    choice: Choice,
+    step_flags: StepFlags,
     /// Where the role runs: on a cluster, or on an API server in this process that holds the project's
     /// CRDs, the custom resource and what --input names.
-    #[arg(long, value_name = "GROUND", default_value = "cluster")]
-    against: Against,
+    #[arg(long, value_name = "TARGET", default_value = "cluster")]
+    against: Target,
     /// YAML files with objects that the embedded API server holds before the run.
     #[arg(long, value_name = "FILE")]
     input: Vec<PathBuf>,
     #[command(flatten)]
-    manifests: Manifests,
+    manifests: DeployFolder,
     /// How the run is shown.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
@@ -93,16 +93,16 @@ pub(super) struct Options {
 
 /// What a role runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Against {
+enum Target {
     /// The cluster of the kubeconfig.
     Cluster,
     /// An API server in this process.
     Embedded,
 }
 
-impl Against {
+impl Target {
     /// What it is called, for people.
-    fn place(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
             Self::Cluster => "the cluster",
             Self::Embedded => "the API server in this process",
@@ -112,12 +112,12 @@ impl Against {
 
 impl Options {
     pub(super) fn run(self, toolchain: Toolchain) -> anyhow::Result<Exit> {
-        self.logging.init(Unasked::NoRuns)?;
+        self.logging.init(DefaultFilter::NoRuns)?;
         self.project.check_flags()?;
-        if let Some(error) = self.contradiction() {
-            return Ok(usage(error)?);
+        if let Some(error) = self.conflicting_flags() {
+            return Ok(usage_error(error)?);
         }
-        let wanted = Wanted::read(self.cr.clone())?;
+        let wanted = CrRequest::read(self.cr.clone())?;
         let environment = Environment::of_process();
         let Project {
             watches_file,
@@ -127,8 +127,8 @@ impl Options {
         let project = role::Project::load(watches_file, roles_dir, &environment, &toolchain);
         let project = match project {
             Ok(project) => project,
-            Err(problems) => {
-                tell(&problems)?;
+            Err(diagnostics) => {
+                print_diagnostics(&diagnostics)?;
                 return Ok(Exit::Failed);
             }
         };
@@ -136,25 +136,25 @@ impl Options {
             let names: Vec<&str> = project.roles.names().collect();
             return Err(role::NoSuchRole::new(&self.role, &names, roles_dir).into());
         };
-        let selection = self.choice.of(role)?;
+        let selection = self.step_flags.resolve(role)?;
         let runtime = super::runtime(super::cpus())?;
         let pool = Arc::new(Pool::new(toolchain.engine, 1, runtime.handle().clone()));
-        let (report, known) = runtime.block_on(self.once(&project, wanted, pool, selection))?;
-        self.choice.check(&report, &self.role)?;
+        let (report, known) = runtime.block_on(self.run_once(&project, wanted, pool, selection))?;
+        self.step_flags.check(&report, &self.role)?;
         self.show(&report, known)?;
-        Ok(exit(&report, self.plan))
+        Ok(exit_code(&report, self.plan))
     }
 
     /// Why flags make no sense together, if they do not.
-    fn contradiction(&self) -> Option<&'static str> {
+    fn conflicting_flags(&self) -> Option<&'static str> {
         match self.against {
-            Against::Cluster if !self.input.is_empty() => {
+            Target::Cluster if !self.input.is_empty() => {
                 Some("--input needs --against embedded: a cluster holds what it holds")
             }
-            Against::Embedded if self.typed.has("kubeconfig") => Some(
+            Target::Embedded if self.explicit_flags.contains("kubeconfig") => Some(
                 "--kubeconfig needs --against cluster: the embedded API server is in this process",
             ),
-            Against::Embedded if self.typed.has("context") => Some(
+            Target::Embedded if self.explicit_flags.contains("context") => Some(
                 "--context needs --against cluster: the embedded API server is in this process",
             ),
             _ => None,
@@ -162,32 +162,32 @@ impl Options {
     }
 
     /// Runs the role; what came of it, and whether the cluster holds the custom resource.
-    async fn once(
+    async fn run_once(
         &self,
         project: &role::Project,
-        wanted: Wanted,
+        wanted: CrRequest,
         pool: Arc<Pool>,
         selection: StepSelection,
     ) -> anyhow::Result<(Report, bool)> {
         let connect::Connection {
             cluster, namespace, ..
-        } = self.ground().await?;
-        let selected = resource::Selection {
+        } = self.connect_target().await?;
+        let selected = custom_resource::Lookup {
             namespace: self.namespace.as_deref(),
             default_namespace: &namespace,
             set: &self.set,
-            is_made: self.against == Against::Embedded,
-            place: self.against.place(),
+            creates_missing: self.against == Target::Embedded,
+            target: self.against.description(),
             watches: &project.watches,
-            source_of_kinds: &self.source_of_kinds()?,
+            missing_kind_hint: &self.missing_kind_hint()?,
         };
-        let Found {
+        let FoundCr {
             mut cr,
             mut live,
             origin,
-        } = resource::find(&cluster, wanted, &selected).await?;
-        if self.against == Against::Embedded && !live {
-            let applied = install::apply(&cluster, &cr.value()).await;
+        } = custom_resource::find(&cluster, wanted, &selected).await?;
+        if self.against == Target::Embedded && !live {
+            let applied = install::apply_object(&cluster, &cr.value()).await;
             cr = Arc::unwrap_or_clone(applied.context(origin)?);
             live = true;
         }
@@ -201,8 +201,8 @@ impl Options {
         // The controllers in this process have done their work when a write is answered; caches hear
         // of it later.
         let cluster = match self.against {
-            Against::Embedded => cluster.with_live_reads(),
-            Against::Cluster => cluster,
+            Target::Embedded => cluster.with_live_reads(),
+            Target::Cluster => cluster,
         };
         let mut context = Context::new(cluster, pool, Clock::system());
         context.allow_env.clone_from(&self.project.allow_env);
@@ -230,10 +230,10 @@ impl Options {
     }
 
     /// What to do where a kind is missing.
-    fn source_of_kinds(&self) -> anyhow::Result<String> {
+    fn missing_kind_hint(&self) -> anyhow::Result<String> {
         Ok(match self.against {
-            Against::Cluster => "install its CRD (kubectl apply -f)".to_owned(),
-            Against::Embedded => format!(
+            Target::Cluster => "install its CRD (kubectl apply -f)".to_owned(),
+            Target::Embedded => format!(
                 "put its CRD into {}, or name the file with --input",
                 self.manifests.deploy_dir()?.join("crds").display()
             ),
@@ -241,10 +241,10 @@ impl Options {
     }
 
     /// Connects to the cluster, or makes one that holds what the flags name.
-    async fn ground(&self) -> anyhow::Result<connect::Connection> {
+    async fn connect_target(&self) -> anyhow::Result<connect::Connection> {
         let source = match self.against {
-            Against::Cluster => self.connection.source(),
-            Against::Embedded => {
+            Target::Cluster => self.connection.source(),
+            Target::Embedded => {
                 let server = ApiServer::new(apiserver::Options::default());
                 Source::Client(kube::Client::new(server.client(User::admin()), "default"))
             }
@@ -255,14 +255,14 @@ impl Options {
         })
         .await
         .context("there is no cluster to talk to (--against embedded needs none)")?;
-        if self.against == Against::Cluster {
+        if self.against == Target::Cluster {
             let host = &connection.host;
             let reached = connection.cluster.ping().await;
             reached.with_context(|| format!("the API server {host} does not answer"))?;
         } else {
-            install::crds(&connection.cluster, self.manifests.deploy_dir()?).await?;
+            install::apply_crds(&connection.cluster, self.manifests.deploy_dir()?).await?;
             for file in &self.input {
-                install::file(&connection.cluster, file).await?;
+                install::apply_file(&connection.cluster, file).await?;
             }
         }
         Ok(connection)
@@ -271,9 +271,9 @@ impl Options {
     fn show(&self, report: &Report, live: bool) -> anyhow::Result<()> {
         let mut stdout = io::stdout().lock();
         match self.output {
-            Output::Text => show::report(&mut stdout, report, &self.role, self.plan)?,
+            Output::Text => text_report::report(&mut stdout, report, &self.role, self.plan)?,
             Output::Json => {
-                let document = document::of(report, &self.role, self.plan, live);
+                let document = json_report::report(report, &self.role, self.plan, live);
                 serde_json::to_writer_pretty(&mut stdout, &document)?;
                 writeln!(stdout)?;
             }
@@ -312,11 +312,11 @@ fn cancelled_by_ctrl_c() -> CancellationToken {
     cancel
 }
 
-fn exit(report: &Report, plan: bool) -> Exit {
+fn exit_code(report: &Report, plan: bool) -> Exit {
     match &report.outcome {
         Outcome::Failed { .. }
         | Outcome::Stalled { .. }
-        | Outcome::Fighting { .. }
+        | Outcome::Conflict { .. }
         | Outcome::Cancelled => Exit::Failed,
         _ if plan && (report.status_written || !report.changes.is_empty()) => Exit::Planned,
         Outcome::Waiting { .. } => Exit::Waiting,

@@ -9,10 +9,10 @@ use clap::builder::BoolishValueParser;
 
 use super::Exit;
 use super::connection::Connection;
+use super::explicit_flags::ExplicitFlags;
 use super::limits::RunLimits;
-use super::logging::{Logging, Unasked};
+use super::logging::{DefaultFilter, Logging};
 use super::project::Project;
-use super::typed::Typed;
 use crate::clock::Clock;
 use crate::controller::RunRate;
 use crate::role::Toolchain;
@@ -24,7 +24,7 @@ use crate::{model, operator};
 #[derive(Debug, Args)]
 pub(super) struct Options {
     #[command(flatten)]
-    typed: Typed,
+    explicit_flags: ExplicitFlags,
     #[command(flatten)]
     project: Project,
     #[command(flatten)]
@@ -111,15 +111,15 @@ impl Options {
     pub(super) fn run(self, toolchain: Toolchain) -> anyhow::Result<Exit> {
         self.project.check_flags()?;
         if let Some(namespaces) = &self.watch_namespace
-            && self.typed.has("watch_namespace")
-            && let Some(name) = no_namespace(namespaces)
+            && self.explicit_flags.contains("watch_namespace")
+            && let Some(name) = invalid_namespace(namespaces)
         {
-            return Ok(super::usage(&format!(
+            return Ok(super::usage_error(&format!(
                 "--watch-namespace: expected names of namespaces, as in team-a,team-b, found {name:?}"
             ))?);
         }
         let Self {
-            typed: _,
+            explicit_flags: _,
             project:
                 Project {
                     watches_file,
@@ -141,7 +141,7 @@ impl Options {
             limits,
             logging,
         } = self;
-        logging.init(Unasked::Info)?;
+        logging.init(DefaultFilter::Info)?;
         let options = operator::Options {
             watches_file,
             roles_dir,
@@ -167,7 +167,7 @@ impl Options {
         // Scripts run on threads of their own; what is left is waiting for the server, and each thread
         // more that does so costs wake-ups between CPUs.
         let runtime = super::runtime(super::cpus().div_ceil(2))?;
-        ended(runtime.block_on(operator::run(options, toolchain)))
+        exit_code(runtime.block_on(operator::run(options, toolchain)))
     }
 }
 
@@ -181,11 +181,11 @@ fn environment(watch_namespace: Option<String>) -> Environment {
 }
 
 /// How an operator ended; what is wrong with its project is printed.
-pub(super) fn ended(result: Result<(), operator::Error>) -> anyhow::Result<Exit> {
-    let Err(operator::Error::Project(problems)) = result else {
+pub(super) fn exit_code(result: Result<(), operator::Error>) -> anyhow::Result<Exit> {
+    let Err(operator::Error::Project(diagnostics)) = result else {
         return Ok(result.map(|()| Exit::Done)?);
     };
-    super::tell(&problems)?;
+    super::print_diagnostics(&diagnostics)?;
     Ok(Exit::Failed)
 }
 
@@ -216,7 +216,7 @@ fn name(text: &str) -> Result<String, &'static str> {
 }
 
 /// The first of some names that no namespace can have.
-fn no_namespace(names: &str) -> Option<&str> {
+fn invalid_namespace(names: &str) -> Option<&str> {
     let mut names = names.split(',').map(str::trim);
     names.find(|name| !name.is_empty() && !model::syntax::is_dns_label(name))
 }

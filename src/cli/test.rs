@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 
-use super::logging::{Logging, Unasked};
+use super::logging::{DefaultFilter, Logging};
 use super::output::Output;
-use super::project::{Project, folder};
-use super::{Exit, tell};
+use super::project::{Project, existing_folder};
+use super::{Exit, print_diagnostics};
 use crate::cluster::connect::{self, Source, connect};
 use crate::role::Toolchain;
-use crate::scenario::{Ground, Place, Report, Subject, Suite};
+use crate::scenario::{Report, Suite, SuiteOptions, Target, TestedOperator};
 use crate::watches::Environment;
 
 /// Which scenarios to play, and where.
@@ -66,36 +66,37 @@ impl Options {
             logging,
         } = self;
         project.check_flags()?;
-        let crds_dir = folder(crds_dir.as_deref(), "--crds-dir", "./deploy/crds")?.to_owned();
+        let crds_dir =
+            existing_folder(crds_dir.as_deref(), "--crds-dir", "./deploy/crds")?.to_owned();
         let Project {
             watches_file,
             roles_dir,
             allow_env,
             allow_http: _,
         } = project;
-        logging.init(Unasked::Nothing)?;
-        let place = Place {
+        logging.init(DefaultFilter::Nothing)?;
+        let options = SuiteOptions {
             tests_dir,
             crds_dir,
             names: scenarios,
             update,
         };
-        let subject = Subject {
+        let operator = TestedOperator {
             watches_file,
             roles_dir,
             environment: Environment::of_process(),
             allow_env,
             toolchain,
         };
-        let ground = ground(kubeconfig, context)?;
-        let suite = match Suite::load(&place, subject, ground) {
+        let target = target(kubeconfig, context)?;
+        let suite = match Suite::load(&options, operator, target) {
             Ok(suite) => suite,
-            Err(problems) => {
-                tell(&problems)?;
+            Err(diagnostics) => {
+                print_diagnostics(&diagnostics)?;
                 return Ok(Exit::Failed);
             }
         };
-        let report = suite.play();
+        let report = suite.run();
         show(&report, output)?;
         if let Some(file) = junit {
             let written = std::fs::write(&file, report.junit());
@@ -111,9 +112,9 @@ impl Options {
 
 /// A cluster only where one is named by a flag: nobody's current context is a place for tests.
 /// One that cannot be reached is told once, and not by each scenario.
-fn ground(kubeconfig: Option<PathBuf>, context: Option<String>) -> anyhow::Result<Ground> {
+fn target(kubeconfig: Option<PathBuf>, context: Option<String>) -> anyhow::Result<Target> {
     if kubeconfig.is_none() && context.is_none() {
-        return Ok(Ground::Embedded);
+        return Ok(Target::Embedded);
     }
     let source = Source::Configured {
         kubeconfig: kubeconfig.clone(),
@@ -123,7 +124,7 @@ fn ground(kubeconfig: Option<PathBuf>, context: Option<String>) -> anyhow::Resul
         source,
         ..connect::Options::default()
     }))?;
-    Ok(Ground::Cluster {
+    Ok(Target::Cluster {
         kubeconfig,
         context,
     })

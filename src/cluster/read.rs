@@ -16,7 +16,7 @@ use super::request::ListQuery;
 use super::watch::{Content, Purpose, Watch, WatchSpec, compare};
 use super::{ApiKind, Cluster};
 use crate::clock;
-use crate::model::access::{Access, Reach};
+use crate::model::access::{Access, AccessScope};
 use crate::model::selector::LabelSelector;
 use crate::model::{Gvk, Object, ObjectRef};
 
@@ -360,10 +360,10 @@ impl Cluster {
             verb,
             group: &kind.gvk.group,
             resource: &kind.plural,
-            reach: match namespace.filter(|namespace| !namespace.is_empty()) {
-                _ if !kind.namespaced => Reach::Cluster,
-                Some(namespace) => Reach::Namespace(namespace),
-                None => Reach::AllNamespaces,
+            scope: match namespace.filter(|namespace| !namespace.is_empty()) {
+                _ if !kind.namespaced => AccessScope::Cluster,
+                Some(namespace) => AccessScope::Namespace(namespace),
+                None => AccessScope::AllNamespaces,
             },
             name,
         };

@@ -100,7 +100,7 @@ impl Shared {
             None => format!("{child}: {times}, though nothing else changed"),
         };
         let message = Redactor::new(&report.cr).public(&message);
-        Some(Outcome::Fighting { message })
+        Some(Outcome::Conflict { message })
     }
 }
 

@@ -42,20 +42,22 @@ impl WatchHealth {
 
 /// What a watch's state means for the whole: without its CRs, or the children that it repairs, the
 /// operator cannot do its work; without something that a role reads, that role's runs say so.
-fn readiness_of(purpose: Purpose, state: &WatchState) -> readiness::State {
+fn readiness_of(purpose: Purpose, state: &WatchState) -> readiness::PartState {
     let blocks = purpose != Purpose::Reference;
     match state {
-        WatchState::Synced => readiness::State::Ready,
-        WatchState::KindAbsent => readiness::State::Noted("the kind is not installed".to_owned()),
-        WatchState::Starting if purpose == Purpose::Primary => {
-            readiness::State::NotReady("not synced yet".to_owned())
+        WatchState::Synced => readiness::PartState::Ready,
+        WatchState::KindAbsent => {
+            readiness::PartState::Noted("the kind is not installed".to_owned())
         }
-        WatchState::Starting => readiness::State::Noted("not synced yet".to_owned()),
+        WatchState::Starting if purpose == Purpose::Primary => {
+            readiness::PartState::NotReady("not synced yet".to_owned())
+        }
+        WatchState::Starting => readiness::PartState::Noted("not synced yet".to_owned()),
         WatchState::Forbidden(error) | WatchState::Failing { error, .. } if blocks => {
-            readiness::State::NotReady(error.to_string())
+            readiness::PartState::NotReady(error.to_string())
         }
         WatchState::Forbidden(error) | WatchState::Failing { error, .. } => {
-            readiness::State::Noted(error.to_string())
+            readiness::PartState::Noted(error.to_string())
         }
     }
 }
@@ -145,7 +147,7 @@ mod tests {
         assert_eq!(&*name, "primary watch of K.g in ns");
         assert_eq!(
             state,
-            readiness::State::Noted("the kind is not installed".to_owned())
+            readiness::PartState::Noted("the kind is not installed".to_owned())
         );
         health.remove(&spec);
         assert!(readiness.parts().is_empty());

@@ -17,7 +17,7 @@ pub(super) struct ServedKind {
     pub(super) id: KindId,
     pub(super) watch: Arc<Watch>,
     pub(super) roles: Arc<Roles>,
-    pub(super) metrics: metrics::Controller,
+    pub(super) metrics: metrics::ControllerMetrics,
     /// Its caches: one, or one per namespace.
     caches: RwLock<Vec<Arc<watch::Watch>>>,
 }
@@ -27,7 +27,7 @@ impl ServedKind {
         id: KindId,
         watch: Arc<Watch>,
         roles: Arc<Roles>,
-        metrics: metrics::Controller,
+        metrics: metrics::ControllerMetrics,
     ) -> Self {
         Self {
             id,

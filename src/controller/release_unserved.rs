@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::Shared;
 use crate::apply::orphaned_finalizers;
 use crate::backoff::Backoff;
-use crate::model::{Gvk, Holder, Object};
+use crate::model::{Gvk, Object, OperatorId};
 use crate::watches::{Namespaces, Watch};
 use crate::{clock, cluster, reconcile};
 
@@ -40,7 +40,7 @@ impl Shared {
         }
     }
 
-    async fn try_release_unserved(&self, holder: &Holder) -> Result<(), cluster::Error> {
+    async fn try_release_unserved(&self, holder: &OperatorId) -> Result<(), cluster::Error> {
         let cluster = &self.context.cluster;
         let served = self.kinds.all();
         for served in &served {

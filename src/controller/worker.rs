@@ -10,7 +10,7 @@ use super::period;
 use super::queue::{Key, Next, Slot, Work};
 use crate::model::{Object, Outcome, Reason, Redactor};
 use crate::reconcile::{self, Input, Mode, Report, Subscription};
-use crate::telemetry::metrics::Ending;
+use crate::telemetry::metrics::ReconcileResult;
 
 /// How much longer than its timeout a run may take (status, events) before it counts as stuck.
 const GRACE: Duration = Duration::from_mins(1);
@@ -55,7 +55,7 @@ impl Shared {
         self.fetch_conflicting_managers(key).await;
         let beat = self
             .watchdog
-            .beat(&format!("run of {}", served.object_ref(key)));
+            .heartbeat(&format!("run of {}", served.object_ref(key)));
         beat.arm(served.watch.timeout + GRACE);
         let report = reconcile::reconcile(&self.context, input.clone()).await;
         self.conclude(served, work, input, report).await
@@ -139,16 +139,16 @@ impl Shared {
             return Next::Done;
         }
         let ending = match &report.outcome {
-            Outcome::Done if report.requeue_after.is_some() => Ending::RequeueAfter,
-            Outcome::Done => Ending::Success,
-            Outcome::Waiting { .. } => Ending::Requeue,
-            Outcome::Stalled { .. } => Ending::TerminalError,
+            Outcome::Done if report.requeue_after.is_some() => ReconcileResult::RequeueAfter,
+            Outcome::Done => ReconcileResult::Success,
+            Outcome::Waiting { .. } => ReconcileResult::Requeue,
+            Outcome::Stalled { .. } => ReconcileResult::TerminalError,
             Outcome::Failed { after, .. } => {
                 return Next::Retry {
                     not_before: after.unwrap_or_default(),
                 };
             }
-            Outcome::Fighting { .. } => {
+            Outcome::Conflict { .. } => {
                 return Next::Pause {
                     delay: self.settings.conflicts.pause,
                 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::cluster::Cluster;
 use crate::cluster::layer::Fence;
-use crate::model::access::{Access, Reach};
+use crate::model::access::{Access, AccessScope};
 use crate::role::Role;
 
 /// The cluster as far as the role's permissions reach, within what the cluster was fenced to before: an
@@ -30,15 +30,15 @@ fn refusal(role: &Role, access: &Access<'_>, own: Option<&str>) -> Option<String
         verb,
         group,
         resource,
-        reach,
+        scope: reach,
         ..
     } = access;
     let namespaces = match reach {
-        Reach::Namespace(namespace) if own != Some(namespace) => {
+        AccessScope::Namespace(namespace) if own != Some(namespace) => {
             format!(", namespaces: [{namespace}]")
         }
-        Reach::AllNamespaces => ", namespaces: [\"*\"]".to_owned(),
-        Reach::Namespace(_) | Reach::Cluster => String::new(),
+        AccessScope::AllNamespaces => ", namespaces: [\"*\"]".to_owned(),
+        AccessScope::Namespace(_) | AccessScope::Cluster => String::new(),
     };
     Some(format!(
         "role {0} may not {access}: permissions.api of {0}/meta/main.yaml:{line}:{column} does not allow it; \

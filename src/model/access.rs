@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Where a request goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach<'a> {
+pub enum AccessScope<'a> {
     /// To a cluster-scoped resource.
     Cluster,
     /// To the objects of all namespaces.
@@ -23,7 +23,7 @@ pub struct Access<'a> {
     /// The plural, with the subresource where there is one: `deployments/scale`.
     pub resource: &'a str,
     /// Where it goes.
-    pub reach: Reach<'a>,
+    pub scope: AccessScope<'a>,
     /// The object; empty for a collection and for a create. A list that selects one name has it.
     pub name: &'a str,
 }
@@ -42,12 +42,12 @@ impl fmt::Display for Access<'_> {
         if let Some(subresource) = subresource {
             write!(f, "/{subresource}")?;
         }
-        match (self.reach, self.name) {
-            (Reach::Cluster, "") => Ok(()),
-            (Reach::Cluster, name) => write!(f, " {name}"),
-            (Reach::AllNamespaces, _) => write!(f, " in all namespaces"),
-            (Reach::Namespace(namespace), "") => write!(f, " in namespace {namespace}"),
-            (Reach::Namespace(namespace), name) => write!(f, " {namespace}/{name}"),
+        match (self.scope, self.name) {
+            (AccessScope::Cluster, "") => Ok(()),
+            (AccessScope::Cluster, name) => write!(f, " {name}"),
+            (AccessScope::AllNamespaces, _) => write!(f, " in all namespaces"),
+            (AccessScope::Namespace(namespace), "") => write!(f, " in namespace {namespace}"),
+            (AccessScope::Namespace(namespace), name) => write!(f, " {namespace}/{name}"),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use super::selector::Invalid;
+use super::selector::InvalidSelector;
 
 /// A field selector: `metadata.name=a,spec.nodeName!=b`. The empty one selects everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,15 +32,21 @@ impl FieldSelector {
     }
 
     /// From a map of field paths to values.
-    pub fn from_value(value: &Value) -> Result<Self, Invalid> {
+    pub fn from_value(value: &Value) -> Result<Self, InvalidSelector> {
         let Value::Object(map) = value else {
-            return Err(Invalid(format!("a field selector is a map, not {value}")));
+            return Err(InvalidSelector(format!(
+                "a field selector is a map, not {value}"
+            )));
         };
         let term = |(path, value): (&String, &Value)| {
             let value = match value {
                 Value::String(text) => text.clone(),
                 Value::Bool(_) | Value::Number(_) => value.to_string(),
-                other => return Err(Invalid(format!("field {path} is a scalar, not {other}"))),
+                other => {
+                    return Err(InvalidSelector(format!(
+                        "field {path} is a scalar, not {other}"
+                    )));
+                }
             };
             term(path, true, &value)
         };
@@ -62,11 +68,11 @@ impl FieldSelector {
     }
 }
 
-fn term(path: &str, equal: bool, value: &str) -> Result<Term, Invalid> {
+fn term(path: &str, equal: bool, value: &str) -> Result<Term, InvalidSelector> {
     let (path, value) = (path.trim(), value.trim());
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
     if path.is_empty() || !path.chars().all(plain) {
-        return Err(Invalid(format!("{path:?} is not a field path")));
+        return Err(InvalidSelector(format!("{path:?} is not a field path")));
     }
     Ok(Term {
         path: path.into(),
@@ -77,9 +83,9 @@ fn term(path: &str, equal: bool, value: &str) -> Result<Term, Invalid> {
 
 /// As kubectl takes it; commas, equal signs and backslashes in values are escaped by a backslash.
 impl FromStr for FieldSelector {
-    type Err = Invalid;
+    type Err = InvalidSelector;
 
-    fn from_str(text: &str) -> Result<Self, Invalid> {
+    fn from_str(text: &str) -> Result<Self, InvalidSelector> {
         let text = text.trim();
         if text.is_empty() {
             return Ok(Self::default());
@@ -88,7 +94,7 @@ impl FromStr for FieldSelector {
             .into_iter()
             .map(|part| {
                 let Some((path, value)) = part.split_once('=') else {
-                    return Err(Invalid(format!("{part:?} is not `field=value`")));
+                    return Err(InvalidSelector(format!("{part:?} is not `field=value`")));
                 };
                 let value = value.strip_prefix('=').unwrap_or(value);
                 match path.strip_suffix('!') {
@@ -149,7 +155,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn parse(text: &str) -> Result<FieldSelector, Invalid> {
+    fn parse(text: &str) -> Result<FieldSelector, InvalidSelector> {
         text.parse()
     }
 

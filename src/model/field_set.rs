@@ -20,7 +20,7 @@ use super::json;
 pub enum Malformed {
     /// It is not JSON.
     #[error("not JSON")]
-    Json(#[from] json::Unreadable),
+    Json(#[from] json::ParseError),
     /// A path element has an unknown form.
     #[error("unknown path element {0:?}")]
     Element(String),
@@ -61,7 +61,7 @@ impl Element {
         match form {
             "f" => Ok(Self::Field(rest.into())),
             "k" => Ok(Self::Key(
-                serde_json::from_str(rest).map_err(json::Unreadable::from)?,
+                serde_json::from_str(rest).map_err(json::ParseError::from)?,
             )),
             "v" => Ok(Self::Item(json::parse(rest)?)),
             "i" => rest.parse().map(Self::Index).map_err(|_| unknown()),
@@ -70,7 +70,7 @@ impl Element {
     }
 
     /// The value that this step leads to.
-    fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+    fn find_in<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         match self {
             Self::Field(name) => value.get(&**name),
             Self::Index(index) => value.get(index),
@@ -83,16 +83,16 @@ impl Element {
     }
 
     /// The same in an object that the server has not defaulted: key fields may be left out.
-    fn of_desired<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+    fn find_in_desired<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         let Self::Key(key) = self else {
-            return self.of(value).filter(|v| !v.is_null());
+            return self.find_in(value).filter(|v| !v.is_null());
         };
         let fits = |item: &&Value| {
             key.iter()
                 .all(|(name, wanted)| item.get(name).is_none_or(|v| same(wanted, v)))
         };
         // An item that names every key field is meant before one that relies on a default.
-        self.of(value)
+        self.find_in(value)
             .or_else(|| value.as_array()?.iter().find(fits))
     }
 }
@@ -172,8 +172,8 @@ impl FieldSet {
 
     fn digest_into(&self, hasher: &mut XxHash3_64, live: &Value, desired: Option<&Value>) {
         for (step, below) in &self.children {
-            let wanted = desired.and_then(|v| step.of_desired(v));
-            match step.of(live) {
+            let wanted = desired.and_then(|v| step.find_in_desired(v));
+            match step.find_in(live) {
                 None => hasher.write_u8(0),
                 Some(value) if below.leads_into(value) => {
                     hasher.write_u8(1);
@@ -201,7 +201,7 @@ impl FieldSet {
 
     fn shape_into(&self, hasher: &mut XxHash3_64, desired: &Value) {
         for (index, (step, below)) in self.children.iter().enumerate() {
-            if let Some(wanted) = step.of_desired(desired) {
+            if let Some(wanted) = step.find_in_desired(desired) {
                 hasher.write_usize(index);
                 below.shape_into(hasher, wanted);
                 hasher.write_u8(0);
@@ -248,7 +248,7 @@ impl FieldSet {
             Value::Array(items) => {
                 items.len() == self.children.len()
                     && self.children.iter().all(|(step, below)| {
-                        match (step.of_desired(desired), step.of(live)) {
+                        match (step.find_in_desired(desired), step.find_in(live)) {
                             (Some(wanted), Some(value)) => {
                                 below.node_matches(wanted, value, name, extent)
                             }

@@ -22,7 +22,7 @@ const LEVELS_PER_READER: usize = 100;
 
 /// The reason that a text cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
+pub enum ParseError {
     /// It is nested too deeply.
     #[error("nested more than {MAX_NESTING} levels deep")]
     TooDeep,
@@ -32,21 +32,21 @@ pub enum Unreadable {
 }
 
 /// Parses a text.
-pub fn parse(text: &str) -> Result<Value, Unreadable> {
+pub fn parse(text: &str) -> Result<Value, ParseError> {
     let error = match serde_json::from_str(text) {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
     // Depth is looked at only here: almost nothing is deep.
-    match Scan::of(text.as_bytes()).levels {
+    match Scan::new(text.as_bytes()).levels {
         0..LEVELS_PER_READER => Err(error.into()),
-        levels if levels > MAX_NESTING => Err(Unreadable::TooDeep),
+        levels if levels > MAX_NESTING => Err(ParseError::TooDeep),
         _ => Ok(read(text, 0)?),
     }
 }
 
 /// Parses bytes.
-pub fn parse_slice(bytes: &[u8]) -> Result<Value, Unreadable> {
+pub fn parse_slice(bytes: &[u8]) -> Result<Value, ParseError> {
     match std::str::from_utf8(bytes) {
         Ok(text) => parse(text),
         // It names the place.
@@ -56,14 +56,14 @@ pub fn parse_slice(bytes: &[u8]) -> Result<Value, Unreadable> {
 
 /// Returns whether a text is nested deeper than other readers may read it.
 pub fn is_deep(text: &[u8]) -> bool {
-    Scan::of(text).levels >= LEVELS_PER_READER
+    Scan::new(text).levels >= LEVELS_PER_READER
 }
 
 /// Checks that a text parses, `outer` levels of something else around it. `text` is JSON by its grammar.
-pub fn check(text: &RawValue, outer: usize) -> Result<(), Unreadable> {
-    let scan = Scan::of(text.get().as_bytes());
+pub fn check(text: &RawValue, outer: usize) -> Result<(), ParseError> {
+    let scan = Scan::new(text.get().as_bytes());
     if scan.levels + outer > MAX_NESTING {
-        return Err(Unreadable::TooDeep);
+        return Err(ParseError::TooDeep);
     }
     if scan.doubtful {
         parse(text.get())?;
@@ -71,7 +71,7 @@ pub fn check(text: &RawValue, outer: usize) -> Result<(), Unreadable> {
     Ok(())
 }
 
-/// The findings of one pass over a text.
+/// The diagnostics of one pass over a text.
 struct Scan {
     levels: usize,
     /// Whether it holds what the grammar takes and a reader may not: half of a surrogate pair, a number
@@ -83,7 +83,7 @@ struct Scan {
 const MANY_DIGITS: usize = 300;
 
 impl Scan {
-    fn of(text: &[u8]) -> Self {
+    fn new(text: &[u8]) -> Self {
         let mut scan = Self {
             levels: 0,
             doubtful: false,
@@ -228,7 +228,7 @@ mod tests {
             }
             for levels in [MAX_NESTING + 1, 100_000] {
                 let refused = parse(&nested(levels)).unwrap_err();
-                assert!(matches!(refused, Unreadable::TooDeep), "{levels}");
+                assert!(matches!(refused, ParseError::TooDeep), "{levels}");
             }
         }
     }
@@ -236,14 +236,14 @@ mod tests {
     #[test]
     fn brackets_in_strings_are_no_levels() {
         let text = format!(r#"{{"a\"{}":"\\"}}"#, "[{".repeat(1000));
-        assert_eq!(Scan::of(text.as_bytes()).levels, 1);
+        assert_eq!(Scan::new(text.as_bytes()).levels, 1);
     }
 
     #[test]
     fn what_is_no_json_says_so() {
         for text in ["", "{", "[1,]", &format!("{}x", "[".repeat(200))] {
             assert!(
-                matches!(parse(text), Err(Unreadable::Malformed(_))),
+                matches!(parse(text), Err(ParseError::Malformed(_))),
                 "{text}"
             );
         }

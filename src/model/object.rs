@@ -60,7 +60,7 @@ pub struct Object {
 pub struct Unreadable {
     /// Their paths, e.g. `spec`; at least one.
     members: Vec<Box<str>>,
-    /// The problem of the first one.
+    /// The diagnostic of the first one.
     why: Box<str>,
 }
 
@@ -84,7 +84,7 @@ pub struct Managed {
 }
 
 impl Managed {
-    fn of(entry: &Entry<'_>) -> Self {
+    fn from_entry(entry: &Entry<'_>) -> Self {
         Self {
             manager: (&*entry.manager).into(),
             apply: entry.operation == "Apply",
@@ -291,7 +291,7 @@ impl Object {
                 continue;
             }
             match entry.fields_v1.map_or(Ok(()), |raw| json::check(raw, 0)) {
-                Ok(()) => managed.push(Managed::of(entry)),
+                Ok(()) => managed.push(Managed::from_entry(entry)),
                 Err(error) => note(&mut unreadable, "metadata.managedFields".to_owned(), &error),
             }
         }
@@ -461,7 +461,7 @@ fn drop_unreadable(
     });
 }
 
-fn note(unreadable: &mut Option<Box<Unreadable>>, member: String, error: &json::Unreadable) {
+fn note(unreadable: &mut Option<Box<Unreadable>>, member: String, error: &json::ParseError) {
     let noted = unreadable.get_or_insert_with(|| {
         Box::new(Unreadable {
             members: Vec::new(),

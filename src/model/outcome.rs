@@ -27,7 +27,7 @@ pub enum Outcome {
         message: PublicText,
     },
     /// The loop detector spoke (product C5).
-    Fighting {
+    Conflict {
         /// Child, field and the other manager.
         message: PublicText,
     },
@@ -43,7 +43,7 @@ impl Outcome {
             Self::Waiting { .. } => "waiting",
             Self::Failed { .. } => "failed",
             Self::Stalled { .. } => "stalled",
-            Self::Fighting { .. } => "fighting",
+            Self::Conflict { .. } => "fighting",
             Self::Cancelled => "cancelled",
         }
     }
@@ -54,7 +54,7 @@ impl Outcome {
             Self::Waiting { on: message }
             | Self::Failed { message, .. }
             | Self::Stalled { message }
-            | Self::Fighting { message } => Some(message),
+            | Self::Conflict { message } => Some(message),
             Self::Done | Self::Cancelled => None,
         }
     }

@@ -71,9 +71,11 @@ impl LabelSelector {
     }
 
     /// From a `LabelSelector` object (`matchLabels`, `matchExpressions`), or a plain map of labels.
-    pub fn from_value(value: &Value) -> Result<Self, Invalid> {
+    pub fn from_value(value: &Value) -> Result<Self, InvalidSelector> {
         let Value::Object(map) = value else {
-            return Err(Invalid(format!("a label selector is a map, not {value}")));
+            return Err(InvalidSelector(format!(
+                "a label selector is a map, not {value}"
+            )));
         };
         let structured = map
             .keys()
@@ -84,16 +86,24 @@ impl LabelSelector {
         let mut requirements = match map.get("matchLabels") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Object(labels)) => equalities(labels)?,
-            Some(other) => return Err(Invalid(format!("matchLabels is a map, not {other}"))),
+            Some(other) => {
+                return Err(InvalidSelector(format!(
+                    "matchLabels is a map, not {other}"
+                )));
+            }
         };
         match map.get("matchExpressions") {
             None | Some(Value::Null) => {}
             Some(Value::Array(expressions)) => {
                 for expression in expressions {
-                    requirements.push(expression_of(expression)?);
+                    requirements.push(parse_expression(expression)?);
                 }
             }
-            Some(other) => return Err(Invalid(format!("matchExpressions is a list, not {other}"))),
+            Some(other) => {
+                return Err(InvalidSelector(format!(
+                    "matchExpressions is a list, not {other}"
+                )));
+            }
         }
         Ok(Self::new(requirements))
     }
@@ -107,7 +117,7 @@ impl LabelSelector {
 
     /// Selectors that together select all that this one does not. What this one selects they leave
     /// out, unless it compares numbers, which has no opposite.
-    pub fn opposites(&self) -> Vec<Self> {
+    pub fn negations(&self) -> Vec<Self> {
         let opposite = |requirement: &Requirement| {
             let operator = match requirement.operator {
                 Operator::In => Operator::NotIn,
@@ -172,22 +182,26 @@ impl Requirement {
 /// Why something is no selector: lower case, no period.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Invalid(pub(super) String);
+pub struct InvalidSelector(pub(super) String);
 
-fn equalities(labels: &Map<String, Value>) -> Result<Vec<Requirement>, Invalid> {
+fn equalities(labels: &Map<String, Value>) -> Result<Vec<Requirement>, InvalidSelector> {
     let equality = |(key, value): (&String, &Value)| match value {
-        Value::String(value) => checked(key, Operator::In, vec![value.clone()]),
-        other => Err(Invalid(format!("label {key} is a string, not {other}"))),
+        Value::String(value) => check_requirement(key, Operator::In, vec![value.clone()]),
+        other => Err(InvalidSelector(format!(
+            "label {key} is a string, not {other}"
+        ))),
     };
     labels.iter().map(equality).collect()
 }
 
-fn expression_of(expression: &Value) -> Result<Requirement, Invalid> {
+fn parse_expression(expression: &Value) -> Result<Requirement, InvalidSelector> {
     let key = expression["key"].as_str().unwrap_or_default();
     let name = expression["operator"].as_str().unwrap_or_default();
     let Some((_, operator)) = Operator::NAMES.iter().find(|(n, _)| *n == name) else {
         let names = Operator::NAMES.map(|(name, _)| name).join(", ");
-        return Err(Invalid(format!("operator {name:?} is not one of {names}")));
+        return Err(InvalidSelector(format!(
+            "operator {name:?} is not one of {names}"
+        )));
     };
     let values = expression["values"]
         .as_array()
@@ -196,12 +210,17 @@ fn expression_of(expression: &Value) -> Result<Requirement, Invalid> {
         .iter()
         .map(|v| v.as_str().map(str::to_owned))
         .collect();
-    let values = values.ok_or_else(|| Invalid(format!("values of label {key} are strings")))?;
-    checked(key, *operator, values)
+    let values =
+        values.ok_or_else(|| InvalidSelector(format!("values of label {key} are strings")))?;
+    check_requirement(key, *operator, values)
 }
 
 /// A requirement that the server would take.
-fn checked(key: &str, operator: Operator, values: Vec<String>) -> Result<Requirement, Invalid> {
+fn check_requirement(
+    key: &str,
+    operator: Operator,
+    values: Vec<String>,
+) -> Result<Requirement, InvalidSelector> {
     check_key(key)?;
     let (enough, expected) = match operator {
         Operator::In | Operator::NotIn => (!values.is_empty(), "at least one value"),
@@ -212,7 +231,7 @@ fn checked(key: &str, operator: Operator, values: Vec<String>) -> Result<Require
         ),
     };
     if !enough {
-        return Err(Invalid(format!(
+        return Err(InvalidSelector(format!(
             "label {key}: {operator:?} takes {expected}"
         )));
     }
@@ -226,17 +245,17 @@ fn checked(key: &str, operator: Operator, values: Vec<String>) -> Result<Require
     })
 }
 
-fn check_key(key: &str) -> Result<(), Invalid> {
+fn check_key(key: &str) -> Result<(), InvalidSelector> {
     let (prefix, name) = key.rsplit_once('/').map_or(("a", key), |(p, n)| (p, n));
     let dns = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
     if name.is_empty() || prefix.is_empty() || prefix.len() > 253 || !prefix.chars().all(dns) {
-        return Err(Invalid(format!("{key:?} is not a label name")));
+        return Err(InvalidSelector(format!("{key:?} is not a label name")));
     }
     check_word(name, "label name")
 }
 
 /// Letters, digits, `-`, `_` and `.`, at most 63, a letter or digit at both ends; may be empty.
-fn check_word(word: &str, what: &str) -> Result<(), Invalid> {
+fn check_word(word: &str, what: &str) -> Result<(), InvalidSelector> {
     let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let ends = [word.chars().next(), word.chars().next_back()];
     let ends = ends
@@ -244,16 +263,16 @@ fn check_word(word: &str, what: &str) -> Result<(), Invalid> {
         .flatten()
         .all(|c| c.is_ascii_alphanumeric());
     if word.len() > 63 || !word.chars().all(inner) || !ends {
-        return Err(Invalid(format!("{word:?} is not a {what}")));
+        return Err(InvalidSelector(format!("{word:?} is not a {what}")));
     }
     Ok(())
 }
 
 /// As kubectl takes it: `app=web,tier in (a,b),env!=test,owner,!legacy,size>3`.
 impl FromStr for LabelSelector {
-    type Err = Invalid;
+    type Err = InvalidSelector;
 
-    fn from_str(text: &str) -> Result<Self, Invalid> {
+    fn from_str(text: &str) -> Result<Self, InvalidSelector> {
         let text = text.trim();
         if text.is_empty() {
             return Ok(Self::default());
@@ -277,7 +296,7 @@ fn split_outside_parentheses(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn parse_requirement(text: &str) -> Result<Requirement, Invalid> {
+fn parse_requirement(text: &str) -> Result<Requirement, InvalidSelector> {
     // The longer operators first, so that `==` and `!=` are not read as `=`.
     const SIGNS: [(&str, Operator); 5] = [
         ("==", Operator::In),
@@ -288,15 +307,15 @@ fn parse_requirement(text: &str) -> Result<Requirement, Invalid> {
     ];
     let text = text.trim();
     if let Some(key) = text.strip_prefix('!') {
-        return checked(key.trim(), Operator::DoesNotExist, Vec::new());
+        return check_requirement(key.trim(), Operator::DoesNotExist, Vec::new());
     }
     if let Some((head, list)) = text.strip_suffix(')').and_then(|t| t.split_once('(')) {
         let values = list.split(',').map(|v| v.trim().to_owned()).collect();
         let mut words = head.split_whitespace();
         return match (words.next(), words.next(), words.next()) {
-            (Some(key), Some("in"), None) => checked(key, Operator::In, values),
-            (Some(key), Some("notin"), None) => checked(key, Operator::NotIn, values),
-            _ => Err(Invalid(format!(
+            (Some(key), Some("in"), None) => check_requirement(key, Operator::In, values),
+            (Some(key), Some("notin"), None) => check_requirement(key, Operator::NotIn, values),
+            _ => Err(InvalidSelector(format!(
                 "{text:?} is neither `key in (…)` nor `key notin (…)`"
             ))),
         };
@@ -306,8 +325,8 @@ fn parse_requirement(text: &str) -> Result<Requirement, Invalid> {
         Some((key.trim(), *operator, value.trim()))
     });
     match sign {
-        Some((key, operator, value)) => checked(key, operator, vec![value.to_owned()]),
-        None => checked(text, Operator::Exists, Vec::new()),
+        Some((key, operator, value)) => check_requirement(key, operator, vec![value.to_owned()]),
+        None => check_requirement(text, Operator::Exists, Vec::new()),
     }
 }
 
@@ -392,7 +411,7 @@ mod tests {
         assert!(LabelSelector::default().matches(|_| None));
     }
 
-    fn parse(text: &str) -> Result<LabelSelector, Invalid> {
+    fn parse(text: &str) -> Result<LabelSelector, InvalidSelector> {
         text.parse()
     }
 
@@ -498,7 +517,7 @@ mod tests {
         ) {
             let selector = LabelSelector::new(list);
             let label = |key: &str| labels.get(key).map(String::as_str);
-            let opposites = selector.opposites();
+            let opposites = selector.negations();
             let met = opposites.iter().any(|opposite| opposite.matches(label));
             prop_assert!(selector.matches(label) || met);
             let exact = opposites.iter().all(|opposite| !opposite.is_empty());

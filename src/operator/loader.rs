@@ -9,8 +9,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::Options;
-use crate::model::Problem;
-use crate::model::problem::Severity;
+use crate::model::Diagnostic;
+use crate::model::diagnostic::Severity;
 use crate::role::{FileWatch, Project, Toolchain};
 use crate::watches::Environment;
 
@@ -22,7 +22,7 @@ pub(super) struct Loader {
     environment: Environment,
     toolchain: Toolchain,
     /// Warnings and notes of the version before.
-    reported: Arc<Mutex<Vec<Problem>>>,
+    reported: Arc<Mutex<Vec<Diagnostic>>>,
 }
 
 impl Loader {
@@ -38,7 +38,7 @@ impl Loader {
 
     /// Logs what was found in a version of the project: its errors, and the warnings and notes that the
     /// version before did not have. Notes, of what is other than in the Ansible operator, are for `check`.
-    pub(super) fn report(&self, problems: &[Problem]) {
+    pub(super) fn report(&self, problems: &[Diagnostic]) {
         let mut told = self.reported.lock();
         for problem in problems {
             match problem.severity {
@@ -56,7 +56,7 @@ impl Loader {
     }
 
     /// Reads and compiles everything, beside the tasks that serve.
-    pub(super) async fn load(&self) -> Result<Project, Vec<Problem>> {
+    pub(super) async fn load(&self) -> Result<Project, Vec<Diagnostic>> {
         let loader = self.clone();
         let project = tokio::task::spawn_blocking(move || {
             Project::load(
@@ -68,7 +68,7 @@ impl Loader {
         });
         project.await.unwrap_or_else(|error| {
             let message = format!("loading it failed: {error}");
-            Err(vec![Problem::error(&self.watches_file, 0, 0, message)])
+            Err(vec![Diagnostic::error(&self.watches_file, 0, 0, message)])
         })
     }
 

@@ -31,7 +31,7 @@ use crate::cluster::connect::{self, Connection};
 use crate::cluster::{Cluster, Settings};
 use crate::controller::{self, Controller, LoopLimits, RunRate, Telemetry};
 use crate::lease;
-use crate::model::{Holder, Problem};
+use crate::model::{Diagnostic, OperatorId};
 use crate::reconcile::Context;
 use crate::role::{Project, Toolchain};
 use crate::script::{Limits, Pool};
@@ -87,7 +87,7 @@ pub struct ElectionOptions {
 pub enum Error {
     /// watches.yaml or a role is wrong: all that is, warnings and notes included.
     #[error("the project has errors")]
-    Project(Vec<Problem>),
+    Project(Vec<Diagnostic>),
     /// There is no cluster to talk to.
     #[error("cannot connect")]
     Connect(#[source] connect::Error),
@@ -263,17 +263,17 @@ async fn bind(options: &Options, telemetry: &Telemetry) -> Result<Vec<Server>, E
 
 /// Who this operator is, over restarts and replicas. A lease, or a place in the cluster, belongs to one
 /// operator; outside, projects that are tried side by side have their files.
-fn holder(options: &Options, connection: &Connection) -> Holder {
+fn holder(options: &Options, connection: &Connection) -> OperatorId {
     let Options { name, election, .. } = options;
     match election {
         Some(ElectionOptions { namespace }) => {
-            Holder::new(namespace.as_ref().unwrap_or(&connection.namespace), name)
+            OperatorId::new(namespace.as_ref().unwrap_or(&connection.namespace), name)
         }
-        None if connection.in_cluster => Holder::new(&connection.namespace, name),
+        None if connection.in_cluster => OperatorId::new(&connection.namespace, name),
         None => {
             let files = options.watches_file.canonicalize();
             let files = files.as_ref().unwrap_or(&options.watches_file);
-            Holder::outside(&connection.namespace, name, files)
+            OperatorId::outside_cluster(&connection.namespace, name, files)
         }
     }
 }
@@ -281,7 +281,7 @@ fn holder(options: &Options, connection: &Connection) -> Holder {
 fn build(
     options: &Options,
     cluster: Cluster,
-    holder: Holder,
+    holder: OperatorId,
     loader: &Loader,
     telemetry: Telemetry,
 ) -> Controller {

@@ -1,6 +1,6 @@
 //! The words of a pipeline file, and what users of other tools write instead.
 
-use crate::model::findings::Keys;
+use crate::model::diagnostics::Keys;
 
 /// The keys of a step, its actions first.
 const ALL: [&str; 24] = [

@@ -9,8 +9,8 @@ use super::parse::{File, Reading};
 use super::parsed::{self, List};
 use super::resolve::names::{Names, Path};
 use super::resolve::{Graph, Needs};
-use crate::model::Problem;
-use crate::model::findings::{Findings, Item};
+use crate::model::Diagnostic;
+use crate::model::diagnostics::{Diagnostics, Item};
 use crate::model::yaml::Content;
 use crate::role_files::RoleFiles;
 use crate::script::{Engine, Sources};
@@ -31,7 +31,7 @@ pub(crate) struct Source<'a> {
 pub(crate) struct Loaded {
     /// To be run only if there are no errors.
     pub(crate) pipeline: Pipeline,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<Diagnostic>,
     /// The files that are part of it, by their path within the role.
     pub(crate) files: BTreeSet<Arc<str>>,
 }
@@ -80,7 +80,7 @@ pub(crate) fn load(source: Source<'_>, entry: &str) -> Loaded {
     problems.extend(twice.iter().map(|twice| {
         let at = twice.draft.position;
         let file = source.folder.path.join(&*twice.list.file);
-        Problem::error(file, at.line, at.column, &*twice.message)
+        Diagnostic::error(file, at.line, at.column, &*twice.message)
             .hint("names are what `needs` and `results` go by")
     }));
     let needs = |list, index| {
@@ -109,7 +109,7 @@ impl Reading<'_> {
         let folder = self.folder;
         self.files.insert(Arc::clone(path));
         let text = folder.text(path, &mut self.problems)?;
-        let findings = Findings::new(folder.path.join(&**path));
+        let findings = Diagnostics::new(folder.path.join(&**path));
         let above = [above, &[Arc::clone(path)]].concat();
         let file = File {
             path,
@@ -123,7 +123,7 @@ impl Reading<'_> {
             }
             self.list(file, &Item::root(&root, &findings), around)
         });
-        for problem in findings.into_problems() {
+        for problem in findings.into_vec() {
             // A file that is included twice is read twice.
             if !self.problems.contains(&problem) {
                 self.problems.push(problem);

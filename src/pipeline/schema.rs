@@ -316,7 +316,7 @@ mod tests {
 
     use super::super::keys;
     use super::*;
-    use crate::model::findings::Keys;
+    use crate::model::diagnostics::Keys;
 
     #[track_caller]
     fn same_keys(schema: &Value, keys: Keys) {

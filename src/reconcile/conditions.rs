@@ -131,7 +131,7 @@ fn standard(situation: &RunSummary<'_>) -> Vec<ConditionChange> {
             ConditionChange::Clear("Stalled"),
         ],
         Outcome::Stalled { message } => stalled("Failed", message),
-        Outcome::Fighting { message } => stalled("Fighting", message),
+        Outcome::Conflict { message } => stalled("Fighting", message),
         Outcome::Cancelled => Vec::new(),
     }
 }
@@ -175,7 +175,7 @@ fn ansible(situation: &RunSummary<'_>) -> Vec<ConditionChange> {
         ],
         Outcome::Failed { message, .. }
         | Outcome::Stalled { message }
-        | Outcome::Fighting { message } => vec![
+        | Outcome::Conflict { message } => vec![
             set(
                 "Running",
                 Status::False,
@@ -275,7 +275,7 @@ mod tests {
     fn standard_is_what_kstatus_reads() {
         let no = || PublicText::from("no");
         let stalled = Outcome::Stalled { message: no() };
-        let fighting = Outcome::Fighting { message: no() };
+        let fighting = Outcome::Conflict { message: no() };
         let waits = "Ready=False Waiting, Reconciling=True Waiting, -Stalled";
         let fails = "Ready=False Failed, Reconciling=True Retrying, -Stalled";
         let ends = "Ready=False Finalizing, Reconciling=True Finalizing, -Stalled";

@@ -46,7 +46,7 @@ impl Run<'_> {
             self.send_other_events();
             history.failed = matches!(
                 self.report.outcome,
-                Outcome::Failed { .. } | Outcome::Stalled { .. } | Outcome::Fighting { .. }
+                Outcome::Failed { .. } | Outcome::Stalled { .. } | Outcome::Conflict { .. }
             );
         }
         self.report.history = if history == *self.input.history {
@@ -157,7 +157,7 @@ impl Run<'_> {
             Some(None) => return Ok(Some(StatusWrite::Gone)),
             // What this run wrote itself may be newer than what the cache holds.
             Some(Some(cached)) if cached.resource_version == self.input.cr.resource_version => {}
-            Some(Some(cached)) if cached.uid == self.cr.uid => self.cr.renew(cached),
+            Some(Some(cached)) if cached.uid == self.cr.uid => self.cr.replace(cached),
             // Another has taken its name; the server says so too, at no risk.
             Some(Some(_)) | None => {}
         }
@@ -183,13 +183,13 @@ impl Run<'_> {
 
     fn record_status_write(&mut self, written: StatusWrite, history: &mut History) {
         match written {
-            StatusWrite::Unchanged(cr) => self.cr.renew(cr),
+            StatusWrite::Unchanged(cr) => self.cr.replace(cr),
             StatusWrite::Changed {
                 cr,
                 dropped,
                 all_dropped,
             } => {
-                self.cr.renew(cr);
+                self.cr.replace(cr);
                 self.report.status_written = true;
                 let kind = self.cr.gvk.kind_group();
                 for path in dropped {
@@ -273,7 +273,7 @@ impl Run<'_> {
             Outcome::Failed { message, .. } | Outcome::Stalled { message } => {
                 self.send(Event::warning(cr, "Failed", message.clone()));
             }
-            Outcome::Fighting { message } => {
+            Outcome::Conflict { message } => {
                 self.send(Event::warning(cr, "Stalled", message.clone()));
             }
             Outcome::Done if failed_before && !self.finalizing => {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::{Parsed, Reason};
+use crate::model::{ParsedObject, Reason};
 use crate::role::{self, Role};
 use crate::script::{Variables, value};
 use crate::watches::Watch;
@@ -10,7 +10,7 @@ use crate::watches::Watch;
 /// For which run the constants are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScriptInputs<'a> {
-    pub(super) cr: &'a Parsed,
+    pub(super) cr: &'a ParsedObject,
     pub(super) watch: &'a Watch,
     pub(super) role: &'a Role,
     pub(super) finalizing: bool,

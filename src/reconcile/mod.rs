@@ -40,7 +40,7 @@ use crate::apply::inventory::ChildKindDiscovery;
 use crate::clock::Clock;
 use crate::cluster::{self, Cluster};
 pub use crate::host::session::{Call, Read as Subscription};
-use crate::model::{Holder, Object, Outcome, Reason};
+use crate::model::{Object, OperatorId, Outcome, Reason};
 pub use crate::pipeline::{StepReport, StepSelection, StepState};
 use crate::role::Roles;
 use crate::script::{Limits, Pool};
@@ -64,7 +64,7 @@ pub struct Context {
     /// Which steps of a pipeline are done.
     pub selection: StepSelection,
     /// Who is named on what gets finalizers; nobody where this process adds none.
-    pub holder: Option<Holder>,
+    pub holder: Option<OperatorId>,
     /// Where Events go.
     pub events: Recorder,
     /// Warnings that were given once.

@@ -14,7 +14,7 @@ use crate::clock::{self, Instant};
 use crate::cluster::Cluster;
 use crate::host::session::RunEffects;
 use crate::model::annotations::{CLEANUP_FINALIZER, PAUSED};
-use crate::model::{Outcome, Parsed, Redactor};
+use crate::model::{Outcome, ParsedObject, Redactor};
 use crate::role::{Role, violations};
 use crate::watches::{Finalizer, OnDelete};
 
@@ -25,7 +25,7 @@ pub(super) struct Run<'a> {
     /// The cluster as this run may change it.
     pub(super) cluster: Cluster,
     /// The custom resource as last seen.
-    pub(super) cr: Parsed,
+    pub(super) cr: ParsedObject,
     /// Whether it is being deleted.
     pub(super) finalizing: bool,
     /// The secrets that the run has seen.
@@ -48,7 +48,7 @@ impl<'a> Run<'a> {
             context,
             input,
             cluster,
-            cr: Parsed::new(Arc::clone(&input.cr)),
+            cr: ParsedObject::new(Arc::clone(&input.cr)),
             finalizing: input.cr.deleting,
             redactor,
             effects: RunEffects::default(),
@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
                 }
                 // Its deletion comes as an event of its own.
                 Ok(Some(cr)) if cr.deleting => return Outcome::Cancelled.into(),
-                Ok(Some(cr)) => self.cr.renew(cr),
+                Ok(Some(cr)) => self.cr.replace(cr),
                 Ok(None) => return RunEnd::gone(),
             }
         }
@@ -250,7 +250,7 @@ impl<'a> Run<'a> {
 
     async fn release_finalizers(&mut self, names: &[&str]) -> Result<(), RunEnd> {
         match finalizer::remove(&self.cluster, self.cr.object(), names).await {
-            Ok(Some(cr)) => self.cr.renew(cr),
+            Ok(Some(cr)) => self.cr.replace(cr),
             // The custom resource went with its last finalizer, by whoever's hand.
             Ok(None) => return Err(RunEnd::finished()),
             Err(error) => {

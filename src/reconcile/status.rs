@@ -17,7 +17,7 @@ use crate::cluster::request::WriteOptions;
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::condition::{self, Condition, Stamp};
 use crate::model::owner::field_manager;
-use crate::model::{Object, Outcome, Parsed};
+use crate::model::{Object, Outcome, ParsedObject};
 use crate::watches::Conditions;
 
 /// What a run wants its CR's status to hold.
@@ -95,7 +95,7 @@ pub(super) enum StatusWrite {
 /// Writes the status if it is not as wanted.
 pub(super) async fn write(
     cluster: &Cluster,
-    cr: &Parsed,
+    cr: &ParsedObject,
     wanted: &DesiredStatus<'_>,
 ) -> Result<StatusWrite, cluster::Error> {
     let reference = cr.object_ref();
@@ -131,7 +131,7 @@ pub(super) async fn write(
         match live.filter(|live| live.uid == cr.uid) {
             None => return Ok(StatusWrite::Gone),
             Some(live) if live.resource_version == current.resource_version => return Err(error),
-            Some(live) => current.renew(live),
+            Some(live) => current.replace(live),
         }
     }
 }
@@ -159,11 +159,11 @@ fn is_own(path: &str, wanted: &DesiredStatus<'_>) -> bool {
 }
 
 /// The status of a CR that no server holds as it would be.
-pub(super) fn preview(cr: &Parsed, wanted: &DesiredStatus<'_>) -> Value {
+pub(super) fn preview(cr: &ParsedObject, wanted: &DesiredStatus<'_>) -> Value {
     next(&status_of(cr), &[], wanted).into()
 }
 
-fn status_of(cr: &Parsed) -> Map<String, Value> {
+fn status_of(cr: &ParsedObject) -> Map<String, Value> {
     cr.value()["status"]
         .as_object()
         .cloned()
@@ -171,7 +171,7 @@ fn status_of(cr: &Parsed) -> Map<String, Value> {
 }
 
 /// The merge patch from a CR's status to what it should be; `None` when it is so.
-pub(super) fn patch(cr: &Parsed, manager: &str, wanted: &DesiredStatus<'_>) -> Option<Value> {
+pub(super) fn patch(cr: &ParsedObject, manager: &str, wanted: &DesiredStatus<'_>) -> Option<Value> {
     let live = status_of(cr);
     let sets = status_ownership::field_sets(cr, manager);
     let next = next(&live, &sets, wanted);

@@ -78,7 +78,7 @@ impl Run<'_> {
             .cluster
             .patch(&self.cr.object_ref(), PatchKind::Merge, body, &options)
             .await?;
-        self.cr.renew(written.object);
+        self.cr.replace(written.object);
         Ok(())
     }
 

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Entry;
-use crate::model::Problem;
-use crate::model::problem::Severity;
+use crate::model::Diagnostic;
+use crate::model::diagnostic::Severity;
 use crate::pipeline::{self, Source};
 use crate::script::{Excerpt, Form, Places};
 
 /// Loads both entries, and looks through the files that neither reaches, so that their errors are told.
 pub(super) struct Entries<'a> {
     source: Source<'a>,
-    problems: &'a mut Vec<Problem>,
+    problems: &'a mut Vec<Diagnostic>,
     /// Files that an entry is made of.
     reached: BTreeSet<String>,
     /// Whether one of them is a pipeline.
@@ -22,7 +22,7 @@ pub(super) struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     /// Nothing loaded yet.
-    pub(super) fn new(source: Source<'a>, problems: &'a mut Vec<Problem>) -> Self {
+    pub(super) fn new(source: Source<'a>, problems: &'a mut Vec<Diagnostic>) -> Self {
         Self {
             source,
             problems,
@@ -36,7 +36,7 @@ impl<'a> Entries<'a> {
         let main = self.entry("main");
         if main.is_none() && !self.is_there("main") && !self.is_unreadable("main") {
             let file = self.source.folder.path.join("tasks/main.rhai");
-            let problem = Problem::error(file, 0, 0, "the role has no such script");
+            let problem = Diagnostic::error(file, 0, 0, "the role has no such script");
             let hint = "it is what runs for each custom resource; or write tasks/main.yaml, a list of steps";
             self.problems.push(problem.hint(hint));
         }
@@ -67,7 +67,7 @@ impl<'a> Entries<'a> {
         let steps = folder.yaml(&format!("tasks/{name}"), self.problems);
         if let (Some(script), Some(steps)) = (&script, &steps) {
             let message = format!("{script} is there too, and only one of them can be run");
-            let problem = Problem::error(folder.path.join(steps), 0, 0, message);
+            let problem = Diagnostic::error(folder.path.join(steps), 0, 0, message);
             let hint = "keep one; a pipeline can run a script: script: {file: NAME.rhai}";
             self.problems.push(problem.hint(hint));
         }
@@ -144,12 +144,12 @@ impl<'a> Entries<'a> {
 
     fn tell_stray_steps(&mut self, path: &str) {
         let message = "is never run: no step includes it";
-        let problem = Problem::error(self.source.folder.path.join(path), 0, 0, message);
+        let problem = Diagnostic::error(self.source.folder.path.join(path), 0, 0, message);
         self.problems.push(problem.severity(Severity::Warning));
     }
 
     /// A module's errors come again with each script that imports it.
-    fn tell(&mut self, problems: Vec<Problem>) {
+    fn tell(&mut self, problems: Vec<Diagnostic>) {
         for problem in problems {
             if !self.problems.contains(&problem) {
                 self.problems.push(problem);

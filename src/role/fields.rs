@@ -9,8 +9,8 @@ use jsonpath_rust::parser::model::{Segment, Selector};
 use serde_json::Value;
 
 use super::{Entry, Role};
-use crate::model::Problem;
-use crate::model::findings::nearest;
+use crate::model::Diagnostic;
+use crate::model::diagnostics::nearest;
 use crate::model::json_path;
 use crate::pipeline::{Action, Loop, Query, SourceLocation, Step, Test, Tree};
 
@@ -18,7 +18,7 @@ use crate::pipeline::{Action, Loop, Query, SourceLocation, Step, Test, Tree};
 const VARIABLES: [(&str, &[&str]); 3] = [("spec", &["spec"]), ("status", &["status"]), ("cr", &[])];
 
 /// The problems of a role in a folder that serves a kind with this schema (`openAPIV3Schema`).
-pub fn unknown_fields(role: &Role, folder: &Path, schema: &Value) -> Vec<Problem> {
+pub fn unknown_fields(role: &Role, folder: &Path, schema: &Value) -> Vec<Diagnostic> {
     let mut look = Look {
         role,
         folder,
@@ -41,7 +41,7 @@ struct Look<'a> {
     role: &'a Role,
     folder: &'a Path,
     schema: &'a Value,
-    problems: Vec<Problem>,
+    problems: Vec<Diagnostic>,
 }
 
 impl Look<'_> {
@@ -180,7 +180,7 @@ impl Look<'_> {
 
     fn tell(&mut self, file: &str, at: (usize, usize), names: &[&str], hint: String) {
         let message = format!("the CRD has no field {}", names.join("."));
-        let problem = Problem::error(self.folder.join(file), at.0, at.1, message);
+        let problem = Diagnostic::error(self.folder.join(file), at.0, at.1, message);
         self.problems.push(if hint.is_empty() {
             problem
         } else {

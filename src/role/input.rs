@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::model::findings::{Fields, Item, Keys};
+use crate::model::diagnostics::{Fields, Item, Keys};
 
 /// One field of the spec, as OpenAPI describes it.
 #[derive(Clone, Debug, PartialEq)]

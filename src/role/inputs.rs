@@ -173,9 +173,9 @@ mod tests {
     use crate::role::meta;
 
     fn inputs(text: &str) -> BTreeMap<String, Input> {
-        let findings = crate::model::findings::Findings::new("meta/main.yaml");
+        let findings = crate::model::diagnostics::Diagnostics::new("meta/main.yaml");
         let inputs = meta::read(&format!("inputs: {text}"), &findings).inputs;
-        assert_eq!(findings.into_problems(), []);
+        assert_eq!(findings.into_vec(), []);
         inputs
     }
 

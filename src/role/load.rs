@@ -13,16 +13,16 @@ use super::template_operators;
 use super::template_size::{self, MAX_TOKENS};
 use super::template_structure::{self, Finding};
 use super::{Loaded, Role, Toolchain};
-use crate::model::Problem;
-use crate::model::findings::Findings;
-use crate::model::problem::Severity;
+use crate::model::Diagnostic;
+use crate::model::diagnostic::Severity;
+use crate::model::diagnostics::Diagnostics;
 use crate::model::yaml::{Content, Node};
 use crate::pipeline::Source;
 use crate::role_files::RoleFiles;
 use crate::script::Sources;
 
 /// Loads the role in a folder under a name; what is wrong with it is all told at once.
-pub fn load(path: &Path, name: &str, toolchain: &Toolchain) -> Result<Loaded, Vec<Problem>> {
+pub fn load(path: &Path, name: &str, toolchain: &Toolchain) -> Result<Loaded, Vec<Diagnostic>> {
     let mut problems = Vec::new();
     let role = RoleFiles::read(path, &mut problems).and_then(|folder| {
         let loading = Loading {
@@ -34,7 +34,7 @@ pub fn load(path: &Path, name: &str, toolchain: &Toolchain) -> Result<Loaded, Ve
     });
     problems.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
     match role {
-        Some(role) if !problems.iter().any(Problem::is_error) => Ok(Loaded {
+        Some(role) if !problems.iter().any(Diagnostic::is_error) => Ok(Loaded {
             role,
             notes: problems,
         }),
@@ -45,7 +45,7 @@ pub fn load(path: &Path, name: &str, toolchain: &Toolchain) -> Result<Loaded, Ve
 struct Loading<'a> {
     folder: &'a RoleFiles,
     toolchain: &'a Toolchain,
-    problems: &'a mut Vec<Problem>,
+    problems: &'a mut Vec<Diagnostic>,
 }
 
 impl Loading<'_> {
@@ -87,10 +87,10 @@ impl Loading<'_> {
     }
 
     /// The text of the `main.yaml` of a folder, and where to note what is wrong with it.
-    fn main_yaml(&mut self, folder: &str) -> Option<(&str, Findings)> {
+    fn main_yaml(&mut self, folder: &str) -> Option<(&str, Diagnostics)> {
         let file = self.folder.yaml(&format!("{folder}/main"), self.problems)?;
         let text = self.folder.text(&file, self.problems)?;
-        Some((text, Findings::new(self.folder.path.join(file))))
+        Some((text, Diagnostics::new(self.folder.path.join(file))))
     }
 
     fn meta(&mut self) -> Meta {
@@ -98,7 +98,7 @@ impl Loading<'_> {
             return Meta::default();
         };
         let meta = meta::read(text, &findings);
-        self.problems.extend(findings.into_problems());
+        self.problems.extend(findings.into_vec());
         meta
     }
 
@@ -120,7 +120,7 @@ impl Loading<'_> {
             let message = "variables are plain data; Ansible reads {{ }} in them as a template";
             findings.warning(node.position, message, "compute the value in the role");
         }
-        self.problems.extend(findings.into_problems());
+        self.problems.extend(findings.into_vec());
         variables
     }
 
@@ -166,7 +166,7 @@ impl Loading<'_> {
         environment
     }
 
-    fn unknown_name(&self, file: &str, text: &str, unknown: Unknown) -> Problem {
+    fn unknown_name(&self, file: &str, text: &str, unknown: Unknown) -> Diagnostic {
         let Unknown {
             offset,
             message,
@@ -174,7 +174,7 @@ impl Loading<'_> {
         } = unknown;
         let before = text.get(..offset).unwrap_or_default();
         let (line, column) = (before.matches('\n').count() + 1, column_after(before));
-        let problem = Problem::error(self.folder.path.join(file), line, column, message);
+        let problem = Diagnostic::error(self.folder.path.join(file), line, column, message);
         match near {
             Some(near) => problem.hint(format!("did you mean {near:?}?")),
             None => problem,
@@ -186,19 +186,19 @@ impl Loading<'_> {
             let before = text.get(..finding.offset).unwrap_or_default();
             let (line, column) = (before.matches('\n').count() + 1, column_after(before));
             let path = self.folder.path.join(file);
-            let problem = Problem::error(path, line, column, finding.message);
+            let problem = Diagnostic::error(path, line, column, finding.message);
             self.problems
                 .push(problem.severity(Severity::Warning).hint(finding.hint));
         }
     }
 
-    fn in_template(&self, file: &str, text: &str, error: &minijinja::Error) -> Problem {
+    fn in_template(&self, file: &str, text: &str, error: &minijinja::Error) -> Diagnostic {
         let line = error.line().unwrap_or(0);
         let before = error.range().and_then(|range| text.get(..range.start));
         let column = before.map_or(0, column_after);
         let kind = error.kind().to_string();
         let message = error.detail().map_or(kind, str::to_owned);
-        Problem::error(self.folder.path.join(file), line, column, message)
+        Diagnostic::error(self.folder.path.join(file), line, column, message)
     }
 
     /// What `tasks/` holds, as sources; of steps the text for messages.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::input::{self, Input};
 use super::permissions::{ApiRule, Permissions};
-use crate::model::findings::{Findings, Item, Keys};
+use crate::model::diagnostics::{Diagnostics, Item, Keys};
 use crate::model::syntax::{is_dns_label, is_dns_subdomain};
 use crate::model::yaml::Content;
 
@@ -68,7 +68,7 @@ const VERBS: [(&str, ()); 9] = [
 ];
 
 /// Reads the file's text; what is wrong in it is noted and left out.
-pub(super) fn read(text: &str, findings: &Findings) -> Meta {
+pub(super) fn read(text: &str, findings: &Diagnostics) -> Meta {
     let Some(root) = findings.parse(text) else {
         return Meta::default();
     };

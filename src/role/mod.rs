@@ -36,7 +36,7 @@ pub use project::{NoSuchRole, Project, role_names};
 pub use snake_case::{snake_case, snake_case_keys};
 pub use variables::variables;
 
-use crate::model::Problem;
+use crate::model::Diagnostic;
 use crate::model::redact::WordSet;
 use crate::pipeline::{self, Pipeline};
 use crate::script::{Engine, Program};
@@ -112,7 +112,7 @@ pub struct Loaded {
     /// The role.
     pub role: Role,
     /// Warnings and notes.
-    pub notes: Vec<Problem>,
+    pub notes: Vec<Diagnostic>,
 }
 
 /// All roles of a project, by the names that watches and `include_role` use.

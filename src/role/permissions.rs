@@ -1,6 +1,6 @@
 //! What a role may do beyond computing: API requests, environment variables, HTTP hosts.
 
-use crate::model::access::{Access, Reach};
+use crate::model::access::{Access, AccessScope};
 use crate::model::yaml::Position;
 
 /// The `permissions` of a role's `meta/main.yaml`.
@@ -87,10 +87,10 @@ impl ApiRule {
         let namespaces = self.namespaces.as_deref();
         let everywhere = namespaces.is_some_and(|names| names.iter().any(|name| name == "*"));
         everywhere
-            || match access.reach {
-                Reach::Cluster => self.names(access.resource),
-                Reach::AllNamespaces => false,
-                Reach::Namespace(namespace) => match namespaces {
+            || match access.scope {
+                AccessScope::Cluster => self.names(access.resource),
+                AccessScope::AllNamespaces => false,
+                AccessScope::Namespace(namespace) => match namespaces {
                     None => own == Some(namespace),
                     Some(names) => names.iter().any(|name| name == namespace),
                 },
@@ -131,7 +131,7 @@ mod tests {
             verb,
             group,
             resource,
-            reach: Reach::Namespace("own"),
+            scope: AccessScope::Namespace("own"),
             name: "a",
         }
     }
@@ -175,25 +175,28 @@ mod tests {
 
     #[test]
     fn a_rule_is_for_the_own_namespace_unless_it_names_others() {
-        let secrets = |namespaces: Option<&[&str]>, reach: Reach<'_>, own: Option<&str>| {
+        let secrets = |namespaces: Option<&[&str]>, reach: AccessScope<'_>, own: Option<&str>| {
             let rule = ApiRule {
                 namespaces: namespaces.map(owned),
                 ..rule(&[""], &["secrets"], &["get"])
             };
             let access = Access {
-                reach,
+                scope: reach,
                 ..access("", "secrets", "get")
             };
             permissions(vec![rule]).allows(&access, own)
         };
-        let (own, other) = (Reach::Namespace("own"), Reach::Namespace("other"));
+        let (own, other) = (
+            AccessScope::Namespace("own"),
+            AccessScope::Namespace("other"),
+        );
         assert!(secrets(None, own, Some("own")));
         assert!(!secrets(None, other, Some("own")));
-        assert!(!secrets(None, Reach::AllNamespaces, Some("own")));
+        assert!(!secrets(None, AccessScope::AllNamespaces, Some("own")));
         assert!(!secrets(None, own, None), "a cluster-scoped one has none");
         assert!(secrets(Some(&["other"]), other, Some("own")));
         assert!(!secrets(Some(&["other"]), own, Some("own")));
-        for reach in [own, other, Reach::AllNamespaces] {
+        for reach in [own, other, AccessScope::AllNamespaces] {
             assert!(secrets(Some(&["*"]), reach, None), "{reach:?}");
         }
     }
@@ -206,7 +209,7 @@ mod tests {
                 ..rule(&["*"], resources, &["get"])
             };
             let access = Access {
-                reach: Reach::Cluster,
+                scope: AccessScope::Cluster,
                 ..access("", "nodes", "get")
             };
             permissions(vec![rule]).allows(&access, Some("own"))

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Entry, Loaded, Role, Roles, Toolchain, load};
-use crate::model::Problem;
-use crate::model::findings::nearest;
-use crate::model::problem::Severity;
+use crate::model::Diagnostic;
+use crate::model::diagnostic::Severity;
+use crate::model::diagnostics::nearest;
 use crate::model::yaml::Position;
 use crate::pipeline::Call;
 use crate::watches::{self, Environment, Watch, Watches};
@@ -22,7 +22,7 @@ pub struct Project {
     /// All roles of the roles folder and those that watches name by path.
     pub roles: Arc<Roles>,
     /// Warnings and notes, e.g. differences from the Ansible operator.
-    pub notes: Vec<Problem>,
+    pub notes: Vec<Diagnostic>,
 }
 
 impl Project {
@@ -32,7 +32,7 @@ impl Project {
         roles_dir: &Path,
         environment: &Environment,
         toolchain: &Toolchain,
-    ) -> Result<Self, Vec<Problem>> {
+    ) -> Result<Self, Vec<Diagnostic>> {
         let Watches {
             entries: watches,
             problems,
@@ -67,7 +67,7 @@ impl Project {
                 },
             )
         });
-        if problems.iter().any(Problem::is_error) {
+        if problems.iter().any(Diagnostic::is_error) {
             return Err(problems);
         }
         let roles = roles
@@ -131,7 +131,7 @@ struct Loading<'a> {
     roles: BTreeMap<Arc<str>, Option<Arc<Role>>>,
     /// The roles that steps call: the role's folder, the name and where it is.
     called: Vec<(PathBuf, Call)>,
-    problems: Vec<Problem>,
+    problems: Vec<Diagnostic>,
 }
 
 impl Loading<'_> {
@@ -142,7 +142,7 @@ impl Loading<'_> {
             Err(error) => {
                 let message = format!("cannot be read: {error}");
                 self.problems
-                    .push(Problem::error(self.roles_dir, 0, 0, message));
+                    .push(Diagnostic::error(self.roles_dir, 0, 0, message));
                 return;
             }
         };
@@ -202,7 +202,7 @@ impl Loading<'_> {
             // What errors of a run call the file begins with the name of the role.
             let file = place.file.split_once('/').map_or("", |(_, path)| path);
             let problem =
-                Problem::error(folder.join(file), place.line, place.column, no_role(&name));
+                Diagnostic::error(folder.join(file), place.line, place.column, no_role(&name));
             let hint = self.hint(&name, &self.roles_dir.join(&*name));
             self.problems.push(problem.hint(hint));
         }
@@ -232,7 +232,7 @@ impl Loading<'_> {
         self.problems.push(problem.hint(hint));
     }
 
-    fn problem(&self, at: Position, message: String) -> Problem {
-        Problem::error(self.watches_file, at.line, at.column, message)
+    fn problem(&self, at: Position, message: String) -> Diagnostic {
+        Diagnostic::error(self.watches_file, at.line, at.column, message)
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use minijinja::machinery::{Span, Token, tokenize};
 use minijinja::{Environment, ErrorKind};
 
-use crate::model::findings::nearest;
+use crate::model::diagnostics::nearest;
 
 /// Words before a parenthesis that are no functions.
 const WORDS: [&str; 12] = [

@@ -8,7 +8,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::model::access::{Access, Reach};
+use crate::model::access::{Access, AccessScope};
 use crate::watches::Environment;
 
 fn toolchain() -> Toolchain {
@@ -33,12 +33,12 @@ fn write(folder: &Path, files: &[(&str, &str)]) {
     }
 }
 
-fn load_role(folder: &TempDir) -> Result<Loaded, Vec<Problem>> {
+fn load_role(folder: &TempDir) -> Result<Loaded, Vec<Diagnostic>> {
     load(folder.path(), "web", &toolchain())
 }
 
 /// Problems as text, paths from the folder.
-fn told(folder: &TempDir, problems: &[Problem]) -> Vec<String> {
+fn told(folder: &TempDir, problems: &[Diagnostic]) -> Vec<String> {
     let root = format!("{}/", folder.path().display());
     let problems = problems.iter();
     problems
@@ -90,7 +90,7 @@ fn a_role_has_all_that_its_folder_has() {
         verb,
         group: "apps",
         resource: "deployments",
-        reach: Reach::Namespace("n"),
+        scope: AccessScope::Namespace("n"),
         name: "web",
     };
     assert!(role.permissions.allows(&access("get"), Some("n")));
@@ -259,7 +259,7 @@ fn defaults_of_inputs_are_beneath_everything_and_named_like_the_spec() {
     assert_eq!(vars(true)["pod_size"], json!({"max_cpu": 1}));
 }
 
-fn load_project(folder: &TempDir) -> Result<Project, Vec<Problem>> {
+fn load_project(folder: &TempDir) -> Result<Project, Vec<Diagnostic>> {
     let root = folder.path();
     let environment = Environment::default();
     Project::load(

@@ -19,14 +19,14 @@ const CONTEXT: usize = 3;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mismatch {
     /// The way there.
-    pub(super) path: Vec<Step>,
+    pub(super) path: Vec<PathSegment>,
     /// What is the matter there: `expected 3, found 2`.
-    pub(super) what: String,
+    pub(super) message: String,
 }
 
 /// One step into a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PathSegment {
     Key(String),
     Index(usize),
 }
@@ -41,13 +41,13 @@ pub(super) fn mismatches(expected: &Value, actual: &Value) -> Vec<Mismatch> {
 fn compare(
     expected: &Value,
     actual: Option<&Value>,
-    path: &mut Vec<Step>,
+    path: &mut Vec<PathSegment>,
     found: &mut Vec<Mismatch>,
 ) {
     let mut differs = |what: String| {
         found.push(Mismatch {
             path: path.clone(),
-            what,
+            message: what,
         });
     };
     match (expected, actual) {
@@ -55,7 +55,7 @@ fn compare(
         (_, None) => differs(format!("expected {}, found nothing", brief(expected))),
         (Value::Object(fields), Some(whole @ Value::Object(_))) => {
             for (key, expected) in fields {
-                path.push(Step::Key(key.clone()));
+                path.push(PathSegment::Key(key.clone()));
                 compare(expected, field(whole, key).as_ref(), path, found);
                 path.pop();
             }
@@ -67,7 +67,7 @@ fn compare(
                 return;
             }
             for (index, (expected, actual)) in expected.iter().zip(actual).enumerate() {
-                path.push(Step::Index(index));
+                path.push(PathSegment::Index(index));
                 compare(expected, Some(actual), path, found);
                 path.pop();
             }
@@ -161,15 +161,15 @@ impl fmt::Display for Mismatch {
         for step in &self.path {
             // Writing to a string cannot fail.
             let _ = match step {
-                Step::Key(key) if path.is_empty() => write!(path, "{key}"),
-                Step::Key(key) => write!(path, ".{key}"),
-                Step::Index(index) => write!(path, "[{index}]"),
+                PathSegment::Key(key) if path.is_empty() => write!(path, "{key}"),
+                PathSegment::Key(key) => write!(path, ".{key}"),
+                PathSegment::Index(index) => write!(path, "[{index}]"),
             };
         }
         if path.is_empty() {
-            f.write_str(&self.what)
+            f.write_str(&self.message)
         } else {
-            write!(f, "{path}: {}", self.what)
+            write!(f, "{path}: {}", self.message)
         }
     }
 }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::compare::{Step, is_query};
+use super::compare::{PathSegment, is_query};
 use crate::model::Gvk;
-use crate::model::findings::{Findings, Item, Keys};
+use crate::model::diagnostics::{Diagnostics, Item, Keys};
 use crate::model::json_path;
 use crate::model::yaml::{Content, Node, Position};
 
@@ -23,13 +23,13 @@ pub(super) struct Manifest {
 /// What must be so.
 #[derive(Clone, Debug)]
 pub(super) struct Expectation {
-    pub(super) what: What,
+    pub(super) kind: ExpectationKind,
     pub(super) pattern: Pattern,
 }
 
 /// What is expected of the objects that fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum ExpectationKind {
     /// There is one.
     Present,
     /// There is none.
@@ -83,10 +83,10 @@ const EVENT: Keys = Keys {
 };
 
 /// The manifests of a file.
-pub(super) fn manifests(file: &Path, text: &str, findings: &Findings) -> Vec<Manifest> {
-    let documents = findings.parse_all(text);
+pub(super) fn manifests(file: &Path, text: &str, diagnostics: &Diagnostics) -> Vec<Manifest> {
+    let documents = diagnostics.parse_all(text);
     let manifests = documents.iter().filter_map(|node| {
-        let item = Item::root(node, findings);
+        let item = Item::root(node, diagnostics);
         let gvk = gvk(&item)?;
         let value = node.to_value();
         let metadata = &value["metadata"];
@@ -105,38 +105,41 @@ pub(super) fn manifests(file: &Path, text: &str, findings: &Findings) -> Vec<Man
 }
 
 /// What a file expects.
-pub(super) fn expectations(file: &Path, text: &str, findings: &Findings) -> Vec<Expectation> {
-    let documents = findings.parse_all(text);
-    let read = |node| expectation(file, &Item::root(node, findings), findings);
+pub(super) fn expectations(file: &Path, text: &str, diagnostics: &Diagnostics) -> Vec<Expectation> {
+    let documents = diagnostics.parse_all(text);
+    let read = |node| expectation(file, &Item::root(node, diagnostics), diagnostics);
     documents.iter().filter_map(read).collect()
 }
 
-fn expectation(file: &Path, item: &Item<'_>, findings: &Findings) -> Option<Expectation> {
+fn expectation(file: &Path, item: &Item<'_>, diagnostics: &Diagnostics) -> Option<Expectation> {
     let is_object = |key: &str| key == "apiVersion" || key == "kind";
     if item.entries()?.iter().any(|(key, _)| is_object(&key.name)) {
-        let pattern = pattern(file, item, findings)?;
+        let pattern = pattern(file, item, diagnostics)?;
         return Some(Expectation {
-            what: What::Present,
+            kind: ExpectationKind::Present,
             pattern,
         });
     }
     let fields = item.fields(CHECK)?;
-    let (what, of) = if let Some(absent) = fields.get("absent") {
-        (What::Absent, absent)
+    let (kind, of) = if let Some(absent) = fields.get("absent") {
+        (ExpectationKind::Absent, absent)
     } else if let Some(count) = fields.get("count") {
         let count = count.count(0).and_then(|count| usize::try_from(count).ok());
-        (What::Count(count?), fields.required("of", None)?)
+        (ExpectationKind::Count(count?), fields.required("of", None)?)
     } else if let Some(name) = fields.get("snapshot") {
         let name = name.text()?.to_owned();
-        (What::Snapshot(name), fields.required("of", None)?)
+        (
+            ExpectationKind::Snapshot(name),
+            fields.required("of", None)?,
+        )
     } else if let Some(event) = fields.get("event") {
         let pattern = event_pattern(file, &event)?;
         return Some(Expectation {
-            what: What::Event,
+            kind: ExpectationKind::Event,
             pattern,
         });
     } else {
-        if !findings.has_errors() {
+        if !diagnostics.has_errors() {
             item.error(
                 "expected an object (apiVersion, kind, …), absent, count and of, event, or snapshot and of",
                 "",
@@ -144,13 +147,13 @@ fn expectation(file: &Path, item: &Item<'_>, findings: &Findings) -> Option<Expe
         }
         return None;
     };
-    let pattern = pattern(file, &of, findings)?;
-    Some(Expectation { what, pattern })
+    let pattern = pattern(file, &of, diagnostics)?;
+    Some(Expectation { kind, pattern })
 }
 
-fn pattern(file: &Path, item: &Item<'_>, findings: &Findings) -> Option<Pattern> {
+fn pattern(file: &Path, item: &Item<'_>, diagnostics: &Diagnostics) -> Option<Pattern> {
     let gvk = gvk(item)?;
-    queries(item.node(), findings);
+    check_queries(item.node(), diagnostics);
     let value = item.value();
     let text = |key: &str| value["metadata"][key].as_str().map(str::to_owned);
     Some(Pattern {
@@ -193,18 +196,20 @@ fn gvk(item: &Item<'_>) -> Option<Gvk> {
 }
 
 /// Notes every query that is none.
-fn queries(node: &Node, findings: &Findings) {
+fn check_queries(node: &Node, diagnostics: &Diagnostics) {
     match &node.content {
-        Content::List(items) => items.iter().for_each(|item| queries(item, findings)),
+        Content::List(items) => items
+            .iter()
+            .for_each(|item| check_queries(item, diagnostics)),
         Content::Map(entries) => {
             for (key, value) in entries {
                 if is_query(&key.name)
                     && let Err(error) = json_path::parse(&key.name)
                 {
                     let message = format!("not a JSONPath query: {error}");
-                    findings.error(key.position, message, "");
+                    diagnostics.error(key.position, message, "");
                 }
-                queries(value, findings);
+                check_queries(value, diagnostics);
             }
         }
         _ => {}
@@ -213,15 +218,15 @@ fn queries(node: &Node, findings: &Findings) {
 
 impl Pattern {
     /// The place in the file that a path leads to, or as near as there is one.
-    pub(super) fn place(&self, path: &[Step]) -> Position {
+    pub(super) fn position_of(&self, path: &[PathSegment]) -> Position {
         let mut node = &self.node;
         for step in path {
             let next = match (&node.content, step) {
-                (Content::Map(entries), Step::Key(name)) => {
+                (Content::Map(entries), PathSegment::Key(name)) => {
                     let entry = entries.iter().find(|(key, _)| key.name == *name);
                     entry.map(|(_, value)| value)
                 }
-                (Content::List(items), Step::Index(index)) => items.get(*index),
+                (Content::List(items), PathSegment::Index(index)) => items.get(*index),
                 _ => None,
             };
             match next {
@@ -239,10 +244,10 @@ mod tests {
 
     fn read(text: &str) -> (Vec<Expectation>, Vec<String>) {
         let file = Path::new("verify.yaml");
-        let findings = Findings::new(file);
-        let read = expectations(file, text, &findings);
-        let problems = findings.into_problems();
-        (read, problems.iter().map(ToString::to_string).collect())
+        let diagnostics = Diagnostics::new(file);
+        let read = expectations(file, text, &diagnostics);
+        let diagnostics = diagnostics.into_vec();
+        (read, diagnostics.iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -263,22 +268,25 @@ event: {reason: Ready, note: done}
 snapshot: whole
 of: {apiVersion: v1, kind: ConfigMap}
 ";
-        let (read, problems) = read(text);
-        assert_eq!(problems, [""; 0]);
-        let whats: Vec<_> = read.iter().map(|one| one.what.clone()).collect();
+        let (read, diagnostics) = read(text);
+        assert_eq!(diagnostics, [""; 0]);
+        let kinds: Vec<_> = read.iter().map(|one| one.kind.clone()).collect();
         assert_eq!(
-            whats,
+            kinds,
             [
-                What::Present,
-                What::Absent,
-                What::Count(2),
-                What::Event,
-                What::Snapshot("whole".to_owned())
+                ExpectationKind::Present,
+                ExpectationKind::Absent,
+                ExpectationKind::Count(2),
+                ExpectationKind::Event,
+                ExpectationKind::Snapshot("whole".to_owned())
             ]
         );
         assert_eq!(read[0].pattern.name.as_deref(), Some("a"));
-        let path = [Step::Key("data".into()), Step::Key("x".into())];
-        let place = read[0].pattern.place(&path);
+        let path = [
+            PathSegment::Key("data".into()),
+            PathSegment::Key("x".into()),
+        ];
+        let place = read[0].pattern.position_of(&path);
         assert_eq!((place.line, place.column), (4, 11));
     }
 
@@ -301,14 +309,14 @@ apiVersion: v1
 kind: Pod
 status: {'$.conditions[': []}
 ";
-        let (read, problems) = read(text);
+        let (read, diagnostics) = read(text);
         assert_eq!(read.len(), 2, "{read:?}");
-        let problems: Vec<_> = problems
+        let diagnostics: Vec<_> = diagnostics
             .iter()
-            .map(|problem| problem.lines().next().unwrap_or_default())
+            .map(|diagnostic| diagnostic.lines().next().unwrap_or_default())
             .collect();
         assert_eq!(
-            problems[..5],
+            diagnostics[..5],
             [
                 r#"verify.yaml:1:1: error: unknown key "absnt""#,
                 "verify.yaml:3:8: error: count: expected a whole number of at least 0, found -1",
@@ -317,19 +325,19 @@ status: {'$.conditions[': []}
                 "verify.yaml:11:9: error: the text of an Event is its `note`",
             ]
         );
-        assert!(problems[5].starts_with("verify.yaml:15:10: error: not a JSONPath query"));
+        assert!(diagnostics[5].starts_with("verify.yaml:15:10: error: not a JSONPath query"));
     }
 
     #[test]
     fn a_manifest_needs_a_kind_and_a_name() {
         let file = Path::new("converge.yaml");
-        let findings = Findings::new(file);
+        let diagnostics = Diagnostics::new(file);
         let text = "{apiVersion: v1, kind: Pod, metadata: {name: a}}\n---\nkind: Pod\n---\n{apiVersion: v1, kind: Pod}\n";
-        assert_eq!(manifests(file, text, &findings).len(), 1);
-        let problems = findings.into_problems();
-        let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(manifests(file, text, &diagnostics).len(), 1);
+        let diagnostics = diagnostics.into_vec();
+        let diagnostics: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
         assert_eq!(
-            problems,
+            diagnostics,
             [
                 "converge.yaml:3:1: error: apiVersion is missing",
                 "converge.yaml:5:1: error: metadata.name is missing",

@@ -12,7 +12,7 @@ use crate::script;
 pub struct Failure {
     /// `molecule-tests/web/verify.yaml:3:5`; empty where no file is at fault.
     #[serde(rename = "at")]
-    pub place: String,
+    pub location: String,
     /// What is wrong, in a line.
     pub message: String,
     /// A diff, the script's line, what the server said; may be empty, and has several lines.
@@ -38,21 +38,21 @@ impl Failure {
 
     /// The same at a place, unless it has one.
     pub(super) fn at(mut self, file: &Path, position: Position) -> Self {
-        if self.place.is_empty() {
-            self.place = file.display().to_string();
+        if self.location.is_empty() {
+            self.location = file.display().to_string();
             for number in [position.line, position.column] {
                 if number == 0 {
                     break;
                 }
                 // Writing to a string cannot fail.
-                let _ = write!(self.place, ":{number}");
+                let _ = write!(self.location, ":{number}");
             }
         }
         self
     }
 
     /// Of a request that the cluster refused.
-    pub(super) fn of_cluster(what: &str, error: &cluster::Error) -> Self {
+    pub(super) fn from_cluster_error(what: &str, error: &cluster::Error) -> Self {
         Self::new(format!("{what}: {error}"))
     }
 }
@@ -74,7 +74,7 @@ impl From<&script::Error> for Failure {
             .filter(|part| !part.is_empty())
             .collect();
         Self {
-            place: error.place().unwrap_or_default(),
+            location: error.place().unwrap_or_default(),
             message: first.to_owned(),
             details: details.join("\n"),
         }
@@ -84,8 +84,8 @@ impl From<&script::Error> for Failure {
 /// `place: message`, and the details below.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.place.is_empty() {
-            write!(f, "{}: ", self.place)?;
+        if !self.location.is_empty() {
+            write!(f, "{}: ", self.location)?;
         }
         f.write_str(&self.message)?;
         for line in self.details.lines() {

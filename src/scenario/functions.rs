@@ -20,14 +20,14 @@ use rhai::{
 use serde_json::Value;
 
 use super::compare::{difference, mismatches};
+use super::context::ScenarioContext;
 use super::documents::Manifest;
+use super::expectation_check;
 use super::failure::Failure;
-use super::verify;
-use super::world::World;
 use crate::clock;
 use crate::cluster::request::{PatchKind, WriteOptions};
 use crate::host;
-use crate::model::findings::list_of;
+use crate::model::diagnostics::list_of;
 use crate::model::{Gvk, Object, ObjectRef, duration};
 use crate::script::{self, HostError, Run, value};
 use embedded_apiserver::simulation::{self, Control, Target};
@@ -51,57 +51,69 @@ pub(super) fn modules() -> Vec<Shared<Module>> {
     modules
 }
 
-type Answer<T> = Result<T, Box<EvalAltResult>>;
+type ScriptResult<T> = Result<T, Box<EvalAltResult>>;
 
 #[export_module]
 mod functions {
     /// Fails the stage unless something holds.
     #[rhai_fn(name = "assert", volatile, return_raw)]
-    pub(crate) fn assert(holds: bool) -> Answer<()> {
+    pub(crate) fn assert(holds: bool) -> ScriptResult<()> {
         assert_or(holds, "the assertion does not hold")
     }
 
     #[rhai_fn(name = "assert", volatile, return_raw)]
-    pub(crate) fn assert_or(holds: bool, message: &str) -> Answer<()> {
+    pub(crate) fn assert_or(holds: bool, message: &str) -> ScriptResult<()> {
         if holds {
             return Ok(());
         }
-        Err(refused(Failure::new(message)))
+        Err(script_error(Failure::new(message)))
     }
 
     /// Fails the stage unless a value is another, with a diff.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn assert_eq(actual: Dynamic, expected: Dynamic) -> Answer<()> {
+    pub(crate) fn assert_eq(actual: Dynamic, expected: Dynamic) -> ScriptResult<()> {
         let (actual, expected) = (json(&actual)?, json(&expected)?);
         if actual == expected {
             return Ok(());
         }
-        Err(refused(differs(&expected, &actual, "the values differ")))
+        Err(script_error(differs(
+            &expected,
+            &actual,
+            "the values differ",
+        )))
     }
 
     /// Fails the stage unless a value holds all that is expected, with a diff.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn assert_match(actual: Dynamic, expected: Dynamic) -> Answer<()> {
+    pub(crate) fn assert_match(actual: Dynamic, expected: Dynamic) -> ScriptResult<()> {
         let (actual, expected) = (json(&actual)?, json(&expected)?);
         match mismatches(&expected, &actual).first() {
             None => Ok(()),
-            Some(first) => Err(refused(differs(&expected, &actual, &first.to_string()))),
+            Some(first) => Err(script_error(differs(
+                &expected,
+                &actual,
+                &first.to_string(),
+            ))),
         }
     }
 
     /// Fails the stage unless a value is as in the golden snapshot of a name, with a diff.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn assert_snapshot(cx: NativeCallContext, name: &str, value: Dynamic) -> Answer<()> {
-        let (world, value) = (world(&cx)?, json(&value)?);
-        let checked = world.snapshots.check(name, &value, &world.namespace);
-        checked.map_err(refused)
+    pub(crate) fn assert_snapshot(
+        cx: NativeCallContext,
+        name: &str,
+        value: Dynamic,
+    ) -> ScriptResult<()> {
+        let (context, value) = (context(&cx)?, json(&value)?);
+        let checked = context.snapshots.check(name, &value, &context.namespace);
+        checked.map_err(script_error)
     }
 
     /// Calls a function again and again, while time passes, until it does not fail and does not return
     /// `false`.
     #[rhai_fn(name = "eventually", volatile, return_raw)]
-    pub(crate) fn eventually(cx: NativeCallContext, check: FnPtr) -> Answer<Dynamic> {
-        let within = world(&cx)?.deadline;
+    pub(crate) fn eventually(cx: NativeCallContext, check: FnPtr) -> ScriptResult<Dynamic> {
+        let within = context(&cx)?.deadline;
         retry(&cx, within, &check)
     }
 
@@ -110,92 +122,92 @@ mod functions {
         cx: NativeCallContext,
         within: &str,
         check: FnPtr,
-    ) -> Answer<Dynamic> {
+    ) -> ScriptResult<Dynamic> {
         retry(&cx, time(within)?, &check)
     }
 
     /// Lets time pass; on the embedded API it takes no time.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn advance(cx: NativeCallContext, time: &str) -> Answer<()> {
-        let (world, time) = (world(&cx)?, super::time(time)?);
-        wait(&cx, world.floor.advance(time))
+    pub(crate) fn advance(cx: NativeCallContext, time: &str) -> ScriptResult<()> {
+        let (context, time) = (context(&cx)?, super::time(time)?);
+        wait(&cx, context.environment.advance(time))
     }
 
     /// Waits until the operator has nothing to do for now.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn settle(cx: NativeCallContext) -> Answer<()> {
-        let world = world(&cx)?;
-        wait(&cx, world.settle())
+    pub(crate) fn settle(cx: NativeCallContext) -> ScriptResult<()> {
+        let context = context(&cx)?;
+        wait(&cx, context.settle())
     }
 
     /// Keeps Pods from starting and claims from being bound: those of a kind, a name, labels; a Pod also
     /// by what controls it. On the embedded API only.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn hold(cx: NativeCallContext, target: Map) -> Answer<()> {
-        direct(&cx, target, Control::hold)
+    pub(crate) fn hold(cx: NativeCallContext, target: Map) -> ScriptResult<()> {
+        control_workloads(&cx, target, Control::hold)
     }
 
-    /// Takes back what was said of the same target.
+    /// Takes back what was printed of the same target.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn release(cx: NativeCallContext, target: Map) -> Answer<()> {
-        direct(&cx, target, |control, target| control.release(&target))
+    pub(crate) fn release(cx: NativeCallContext, target: Map) -> ScriptResult<()> {
+        control_workloads(&cx, target, |control, target| control.release(&target))
     }
 
     /// Lets Pods crash, or fail as the second argument says.
     #[rhai_fn(name = "fail", volatile, return_raw)]
-    pub(crate) fn fail(cx: NativeCallContext, target: Map) -> Answer<()> {
-        direct(&cx, target, |control, target| {
+    pub(crate) fn fail(cx: NativeCallContext, target: Map) -> ScriptResult<()> {
+        control_workloads(&cx, target, |control, target| {
             control.fail(target, simulation::Failure::CrashLoopBackOff);
         })
     }
 
     #[rhai_fn(name = "fail", volatile, return_raw)]
-    pub(crate) fn fail_as(cx: NativeCallContext, target: Map, how: &str) -> Answer<()> {
+    pub(crate) fn fail_as(cx: NativeCallContext, target: Map, how: &str) -> ScriptResult<()> {
         let Some((_, failure)) = FAILURES.iter().find(|(name, _)| *name == how) else {
             let names: Vec<_> = FAILURES.iter().map(|(name, _)| *name).collect();
             let expected = list_of(&names, "or");
-            return Err(refused(Failure::new(format!(
+            return Err(script_error(Failure::new(format!(
                 "expected {expected}, found {how}"
             ))));
         };
-        direct(&cx, target, |control, target| {
+        control_workloads(&cx, target, |control, target| {
             control.fail(target, *failure);
         })
     }
 
     /// How often the operator has written so far.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn writes(cx: NativeCallContext) -> Answer<i64> {
-        let written = world(&cx)?.floor.requests.written();
+    pub(crate) fn writes(cx: NativeCallContext) -> ScriptResult<i64> {
+        let written = context(&cx)?.environment.requests.write_count();
         Ok(i64::try_from(written).unwrap_or(i64::MAX))
     }
 
     /// How many requests the operator has sent so far, reads and watches included.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn requests(cx: NativeCallContext) -> Answer<i64> {
-        let begun = world(&cx)?.floor.requests.begun();
+    pub(crate) fn requests(cx: NativeCallContext) -> ScriptResult<i64> {
+        let begun = context(&cx)?.environment.requests.started();
         Ok(i64::try_from(begun).unwrap_or(i64::MAX))
     }
 
     /// How many runs the operator has made so far.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn runs(cx: NativeCallContext) -> Answer<i64> {
-        let count = world(&cx)?.floor.runs.count();
+    pub(crate) fn runs(cx: NativeCallContext) -> ScriptResult<i64> {
+        let count = context(&cx)?.environment.runs.count();
         Ok(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
     /// Returns whether an object has become what its spec asks for.
     #[rhai_fn(return_raw)]
-    pub(crate) fn ready(object: Dynamic) -> Answer<bool> {
+    pub(crate) fn ready(object: Dynamic) -> ScriptResult<bool> {
         Ok(!object.is_unit() && host::readiness::not_ready(&json(&object)?).is_none())
     }
 
     /// Applies an object.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn k8s_apply(cx: NativeCallContext, object: Dynamic) -> Answer<Dynamic> {
-        let (world, value) = (world(&cx)?, json(&object)?);
+    pub(crate) fn k8s_apply(cx: NativeCallContext, object: Dynamic) -> ScriptResult<Dynamic> {
+        let (context, value) = (context(&cx)?, json(&object)?);
         let gvk = gvk_of(&value)?;
-        let applied = wait(&cx, world.apply_value(&gvk, value))?;
+        let applied = wait(&cx, context.apply_value(&gvk, value))?;
         Ok(live(&applied))
     }
 
@@ -206,7 +218,7 @@ mod functions {
         api_version: &str,
         kind: &str,
         name: &str,
-    ) -> Answer<Dynamic> {
+    ) -> ScriptResult<Dynamic> {
         get(&cx, &Gvk::from_api_version(api_version, kind), None, name)
     }
 
@@ -217,13 +229,13 @@ mod functions {
         kind: &str,
         name: &str,
         namespace: &str,
-    ) -> Answer<Dynamic> {
+    ) -> ScriptResult<Dynamic> {
         let gvk = Gvk::from_api_version(api_version, kind);
         get(&cx, &gvk, Some(namespace), name)
     }
 
     #[rhai_fn(name = "k8s_get", volatile, return_raw)]
-    pub(crate) fn k8s_get_ref(cx: NativeCallContext, object: Dynamic) -> Answer<Dynamic> {
+    pub(crate) fn k8s_get_ref(cx: NativeCallContext, object: Dynamic) -> ScriptResult<Dynamic> {
         let value = json(&object)?;
         let (gvk, namespace, name) = reference(&value)?;
         get(&cx, &gvk, namespace, name)
@@ -231,7 +243,11 @@ mod functions {
 
     /// Reads all objects of a kind in the scenario's namespace, or another.
     #[rhai_fn(name = "k8s_list", volatile, return_raw)]
-    pub(crate) fn k8s_list(cx: NativeCallContext, api_version: &str, kind: &str) -> Answer<Array> {
+    pub(crate) fn k8s_list(
+        cx: NativeCallContext,
+        api_version: &str,
+        kind: &str,
+    ) -> ScriptResult<Array> {
         list(&cx, &Gvk::from_api_version(api_version, kind), None)
     }
 
@@ -241,28 +257,28 @@ mod functions {
         api_version: &str,
         kind: &str,
         namespace: &str,
-    ) -> Answer<Array> {
+    ) -> ScriptResult<Array> {
         let gvk = Gvk::from_api_version(api_version, kind);
         list(&cx, &gvk, Some(namespace))
     }
 
     /// Deletes an object; that it is absent is no error.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn k8s_delete(cx: NativeCallContext, object: Dynamic) -> Answer<()> {
-        let (world, value) = (world(&cx)?, json(&object)?);
+    pub(crate) fn k8s_delete(cx: NativeCallContext, object: Dynamic) -> ScriptResult<()> {
+        let (context, value) = (context(&cx)?, json(&object)?);
         wait(&cx, async {
-            let object = address(&world, &value).await?;
-            world.delete(&object).await
+            let object = address(&context, &value).await?;
+            context.delete(&object).await
         })
     }
 
     /// Waits until an object is gone.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn wait_gone(cx: NativeCallContext, object: Dynamic) -> Answer<()> {
-        let (world, value) = (world(&cx)?, json(&object)?);
+    pub(crate) fn wait_gone(cx: NativeCallContext, object: Dynamic) -> ScriptResult<()> {
+        let (context, value) = (context(&cx)?, json(&object)?);
         wait(&cx, async {
-            let object = address(&world, &value).await?;
-            world.is_gone(&object, world.deadline).await
+            let object = address(&context, &value).await?;
+            context.wait_gone(&object, context.deadline).await
         })
     }
 
@@ -272,7 +288,7 @@ mod functions {
         cx: NativeCallContext,
         object: Dynamic,
         patch: Dynamic,
-    ) -> Answer<Dynamic> {
+    ) -> ScriptResult<Dynamic> {
         change(&cx, &object, &patch, None)
     }
 
@@ -282,7 +298,7 @@ mod functions {
         cx: NativeCallContext,
         object: Dynamic,
         patch: Dynamic,
-    ) -> Answer<Dynamic> {
+    ) -> ScriptResult<Dynamic> {
         change(&cx, &object, &patch, Some("status"))
     }
 }
@@ -296,21 +312,28 @@ const FAILURES: [(&str, simulation::Failure); 4] = [
 ];
 
 /// Tells the simulation of workloads about a target: `#{kind, name, namespace, labels}`, or an object.
-fn direct(cx: &NativeCallContext, target: Map, tell: impl FnOnce(&Control, Target)) -> Answer<()> {
-    let world = world(cx)?;
-    let target = target_of(&world, target)?;
-    if world.floor.direct(|control| tell(control, target)) {
+fn control_workloads(
+    cx: &NativeCallContext,
+    target: Map,
+    tell: impl FnOnce(&Control, Target),
+) -> ScriptResult<()> {
+    let context = context(cx)?;
+    let target = target_of(&context, target)?;
+    if context
+        .environment
+        .control_workloads(|control| tell(control, target))
+    {
         return Ok(());
     }
     let message = "the workloads of a cluster cannot be held: run this on the embedded API";
-    Err(refused(Failure::new(message)))
+    Err(script_error(Failure::new(message)))
 }
 
-fn target_of(world: &World, target: Map) -> Answer<Target> {
+fn target_of(context: &ScenarioContext, target: Map) -> ScriptResult<Target> {
     let value = json(&target.into())?;
     let metadata = value.get("metadata").unwrap_or(&value);
     let text = |value: &Value, key: &str| value[key].as_str().map(str::to_owned);
-    let namespace = text(metadata, "namespace").unwrap_or_else(|| world.namespace.clone());
+    let namespace = text(metadata, "namespace").unwrap_or_else(|| context.namespace.clone());
     let mut target = Target::default();
     target.kind = text(&value, "kind");
     target.namespace = Some(namespace);
@@ -321,7 +344,7 @@ fn target_of(world: &World, target: Map) -> Answer<Target> {
     };
     target
         .with_labels(labels)
-        .map_err(|error| refused(Failure::new(format!("labels: {error}"))))
+        .map_err(|error| script_error(Failure::new(format!("labels: {error}"))))
 }
 
 /// Registers `print` for a type. The engine wants a text back, which it would write to stdout.
@@ -330,21 +353,24 @@ fn print<T: Variant + Clone>(module: &mut Module) {
         .with_volatility(true)
         .set_into_module(
             module,
-            |cx: NativeCallContext<'_>, value: T| -> Answer<ImmutableString> {
-                world(&cx)?.say(Dynamic::from(value).to_string());
+            |cx: NativeCallContext<'_>, value: T| -> ScriptResult<ImmutableString> {
+                context(&cx)?.print(Dynamic::from(value).to_string());
                 Ok(ImmutableString::new())
             },
         );
 }
 
-fn world(cx: &NativeCallContext) -> Answer<Arc<World>> {
+fn context(cx: &NativeCallContext) -> ScriptResult<Arc<ScenarioContext>> {
     Run::of(cx)?
         .state()
         .ok_or_else(|| "called outside a scenario".into())
 }
 
 /// Waits on the script's thread.
-fn wait<T>(cx: &NativeCallContext, work: impl Future<Output = Result<T, Failure>>) -> Answer<T> {
+fn wait<T>(
+    cx: &NativeCallContext,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> ScriptResult<T> {
     script::block_on(cx, async { work.await.map_err(error) })
 }
 
@@ -353,7 +379,7 @@ fn error(failure: Failure) -> HostError {
     HostError::new("failed", text.join("\n").trim_end())
 }
 
-fn refused(failure: Failure) -> Box<EvalAltResult> {
+fn script_error(failure: Failure) -> Box<EvalAltResult> {
     error(failure).into()
 }
 
@@ -361,60 +387,65 @@ fn differs(expected: &Value, actual: &Value, message: &str) -> Failure {
     Failure::new(message).with_details(difference(expected, actual))
 }
 
-fn json(value: &Dynamic) -> Answer<Value> {
-    value::to_value(value).map_err(|error| refused(Failure::new(error.to_string())))
+fn json(value: &Dynamic) -> ScriptResult<Value> {
+    value::to_value(value).map_err(|error| script_error(Failure::new(error.to_string())))
 }
 
 fn live(object: &Arc<Object>) -> Dynamic {
     value::from_json(object.json().as_bytes()).unwrap_or_default()
 }
 
-fn time(text: &str) -> Answer<std::time::Duration> {
-    duration::parse(text).map_err(|error| refused(Failure::new(error.to_string())))
+fn time(text: &str) -> ScriptResult<std::time::Duration> {
+    duration::parse(text).map_err(|error| script_error(Failure::new(error.to_string())))
 }
 
 /// Kind, namespace and name of an object, or of a map `#{apiVersion, kind, name, namespace}`.
-fn reference(value: &Value) -> Answer<(Gvk, Option<&str>, &str)> {
+fn reference(value: &Value) -> ScriptResult<(Gvk, Option<&str>, &str)> {
     let text = |key: &str| {
         let found = value["metadata"].get(key).or_else(|| value.get(key));
         found.and_then(Value::as_str)
     };
     let Some(name) = text("name") else {
         let expected = "expected an object or `#{apiVersion, kind, name, namespace}`";
-        return Err(refused(Failure::new(format!(
+        return Err(script_error(Failure::new(format!(
             "{expected}: name is missing"
         ))));
     };
     Ok((gvk_of(value)?, text("namespace"), name))
 }
 
-fn gvk_of(value: &Value) -> Answer<Gvk> {
+fn gvk_of(value: &Value) -> ScriptResult<Gvk> {
     let text = |key: &str| {
         let expected = "expected an object or `#{apiVersion, kind, name, namespace}`";
-        let missing = || refused(Failure::new(format!("{expected}: {key} is missing")));
+        let missing = || script_error(Failure::new(format!("{expected}: {key} is missing")));
         value[key].as_str().ok_or_else(missing)
     };
     Ok(Gvk::from_api_version(text("apiVersion")?, text("kind")?))
 }
 
-async fn address(world: &World, value: &Value) -> Result<ObjectRef, Failure> {
+async fn address(context: &ScenarioContext, value: &Value) -> Result<ObjectRef, Failure> {
     let reference = reference(value).map_err(|error| Failure::new(error.to_string()));
     let (gvk, namespace, name) = reference?;
-    world.address(&gvk, namespace, name).await
+    context.object_ref(&gvk, namespace, name).await
 }
 
-fn get(cx: &NativeCallContext, gvk: &Gvk, namespace: Option<&str>, name: &str) -> Answer<Dynamic> {
-    let world = world(cx)?;
+fn get(
+    cx: &NativeCallContext,
+    gvk: &Gvk,
+    namespace: Option<&str>,
+    name: &str,
+) -> ScriptResult<Dynamic> {
+    let context = context(cx)?;
     let found = wait(cx, async {
-        let object = world.address(gvk, namespace, name).await?;
-        world.get(&object).await
+        let object = context.object_ref(gvk, namespace, name).await?;
+        context.get(&object).await
     })?;
     Ok(found.as_ref().map(live).unwrap_or_default())
 }
 
-fn list(cx: &NativeCallContext, gvk: &Gvk, namespace: Option<&str>) -> Answer<Array> {
-    let world = world(cx)?;
-    let found = wait(cx, verify::objects(&world, gvk, namespace))?;
+fn list(cx: &NativeCallContext, gvk: &Gvk, namespace: Option<&str>) -> ScriptResult<Array> {
+    let context = context(cx)?;
+    let found = wait(cx, expectation_check::objects(&context, gvk, namespace))?;
     Ok(found.iter().map(value::to_dynamic).collect())
 }
 
@@ -423,33 +454,37 @@ fn change(
     object: &Dynamic,
     patch: &Dynamic,
     subresource: Option<&'static str>,
-) -> Answer<Dynamic> {
-    let world = world(cx)?;
+) -> ScriptResult<Dynamic> {
+    let context = context(cx)?;
     let (value, patch) = (json(object)?, json(patch)?);
     let written = wait(cx, async {
-        let object = address(&world, &value).await?;
+        let object = address(&context, &value).await?;
         let options = WriteOptions {
             subresource,
             ..WriteOptions::default()
         };
         let body = Bytes::from(patch.to_string());
-        let written = world
+        let written = context
             .cluster
             .patch(&object, PatchKind::Merge, body, &options);
         written
             .await
-            .map_err(|error| Failure::of_cluster("cannot patch", &error))
+            .map_err(|error| Failure::from_cluster_error("cannot patch", &error))
     })?;
     Ok(live(&written.object))
 }
 
 /// Calls a function until it does not fail; the last failure is told when the time is over.
-fn retry(cx: &NativeCallContext, within: std::time::Duration, check: &FnPtr) -> Answer<Dynamic> {
-    let world = world(cx)?;
+fn retry(
+    cx: &NativeCallContext,
+    within: std::time::Duration,
+    check: &FnPtr,
+) -> ScriptResult<Dynamic> {
+    let context = context(cx)?;
     let deadline = clock::now() + within;
     loop {
-        if world.floor.is_embedded() {
-            wait(cx, world.settle())?;
+        if context.environment.is_embedded() {
+            wait(cx, context.settle())?;
         }
         let answer = check.call_within_context::<Dynamic>(cx, ());
         let over = clock::now() >= deadline;
@@ -457,7 +492,7 @@ fn retry(cx: &NativeCallContext, within: std::time::Duration, check: &FnPtr) -> 
             Ok(answer) if answer.as_bool() == Ok(false) => {
                 if over {
                     let message = format!("it was not so within {}", duration::format(within));
-                    return Err(refused(Failure::new(message)));
+                    return Err(script_error(Failure::new(message)));
                 }
             }
             Err(error) if over => return Err(error),
@@ -465,7 +500,7 @@ fn retry(cx: &NativeCallContext, within: std::time::Duration, check: &FnPtr) -> 
             Ok(answer) => return Ok(answer),
         }
         wait(cx, async {
-            world.floor.moment().await;
+            context.environment.wait_before_retry().await;
             Ok(())
         })?;
     }

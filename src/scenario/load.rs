@@ -9,9 +9,9 @@ use super::documents::{self, Expectation, Manifest};
 use super::functions;
 use super::settings::{self, Settings};
 use super::snapshot::{self, Snapshots};
-use super::stage::{Documents, Stage};
-use crate::model::Problem;
-use crate::model::findings::{Findings, list_of, nearest};
+use super::stage::{DocumentUse, Stage};
+use crate::model::Diagnostic;
+use crate::model::diagnostics::{Diagnostics, list_of, nearest};
 use crate::regular_file;
 use crate::script::{Engine, Program, Sources};
 
@@ -41,7 +41,7 @@ pub(super) struct Steps {
 
 /// Where scenarios are, and which of them are wanted.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct SuiteOptions {
     /// The folder with one folder per scenario.
     pub tests_dir: PathBuf,
     /// The folder with the project's CRDs; it need not exist.
@@ -53,42 +53,45 @@ pub struct Place {
 }
 
 /// Loads the scenarios in the order of their names.
-pub(super) fn load(place: &Place, engine: &Engine) -> Result<Vec<Scenario>, Vec<Problem>> {
-    let mut loading = Loading {
+pub(super) fn load(
+    options: &SuiteOptions,
+    engine: &Engine,
+) -> Result<Vec<Scenario>, Vec<Diagnostic>> {
+    let mut loading = Loader {
         engine,
-        problems: Vec::new(),
+        diagnostics: Vec::new(),
     };
-    let names = loading.names(place);
-    let crds = loading.folder_of_crds(&place.crds_dir);
-    let load = |name: String| loading.scenario(place, name, &crds);
+    let names = loading.names(options);
+    let crds = loading.folder_of_crds(&options.crds_dir);
+    let load = |name: String| loading.scenario(options, name, &crds);
     let scenarios: Vec<_> = names.into_iter().map(load).collect();
-    if loading.problems.iter().any(Problem::is_error) {
-        return Err(loading.problems);
+    if loading.diagnostics.iter().any(Diagnostic::is_error) {
+        return Err(loading.diagnostics);
     }
     Ok(scenarios)
 }
 
-struct Loading<'a> {
+struct Loader<'a> {
     engine: &'a Engine,
-    problems: Vec<Problem>,
+    diagnostics: Vec<Diagnostic>,
 }
 
-impl Loading<'_> {
+impl Loader<'_> {
     /// The folders that there are, as far as they are wanted.
-    fn names(&mut self, place: &Place) -> Vec<String> {
+    fn names(&mut self, options: &SuiteOptions) -> Vec<String> {
         let mut there: Vec<String> = self
-            .entries(&place.tests_dir)
+            .entries(&options.tests_dir)
             .into_iter()
-            .filter(|name| !name.starts_with('.') && place.tests_dir.join(name).is_dir())
+            .filter(|name| !name.starts_with('.') && options.tests_dir.join(name).is_dir())
             .collect();
         there.sort();
-        let nothing = there.is_empty() && self.problems.is_empty();
+        let nothing = there.is_empty() && self.diagnostics.is_empty();
         if nothing {
-            let problem = Problem::error(&place.tests_dir, 0, 0, "there are no scenarios");
+            let diagnostic = Diagnostic::error(&options.tests_dir, 0, 0, "there are no scenarios");
             let hint = "a scenario is a folder with converge.yaml and verify.yaml";
-            self.problems.push(problem.hint(hint));
+            self.diagnostics.push(diagnostic.hint(hint));
         }
-        for name in place.names.iter().filter(|name| !there.contains(name)) {
+        for name in options.names.iter().filter(|name| !there.contains(name)) {
             if nothing {
                 break;
             }
@@ -98,15 +101,15 @@ impl Loading<'_> {
                 || format!("there are {}", list_of(&known, "and")),
                 |near| format!("did you mean {near:?}?"),
             );
-            let problem = Problem::error(&place.tests_dir, 0, 0, message).hint(hint);
-            self.problems.push(problem);
+            let diagnostic = Diagnostic::error(&options.tests_dir, 0, 0, message).hint(hint);
+            self.diagnostics.push(diagnostic);
         }
-        there.retain(|name| place.names.is_empty() || place.names.contains(name));
+        there.retain(|name| options.names.is_empty() || options.names.contains(name));
         there
     }
 
-    fn scenario(&mut self, place: &Place, name: String, crds: &[Manifest]) -> Scenario {
-        let folder = place.tests_dir.join(&name);
+    fn scenario(&mut self, options: &SuiteOptions, name: String, crds: &[Manifest]) -> Scenario {
+        let folder = options.tests_dir.join(&name);
         let mut settings = Settings::default();
         let mut stages = BTreeMap::<Stage, Steps>::new();
         let mut files = self.entries(&folder);
@@ -118,34 +121,35 @@ impl Loading<'_> {
                 continue;
             };
             let is_yaml = is_yaml(ending);
-            match (Stage::of(stem), ending) {
+            match (Stage::from_name(stem), ending) {
                 (None, _) if stem == "scenario" && is_yaml => {
                     settings = self.settings(&path);
                 }
                 (Some(stage), "rhai") => {
                     let compiled = self.engine.compile(&sources, file);
-                    let script = compiled.map_err(|problems| self.problems.extend(problems));
+                    let script =
+                        compiled.map_err(|diagnostics| self.diagnostics.extend(diagnostics));
                     stages.entry(stage).or_default().script = script.ok().map(Arc::new);
                 }
                 (Some(stage), _) if is_yaml => {
                     let steps = stages.entry(stage).or_default();
                     self.documents(&path, stage, steps);
                 }
-                (None, _) => self.no_stage(&path, stem, is_yaml),
+                (None, _) => self.unknown_stage(&path, stem, is_yaml),
                 (Some(_), _) => {}
             }
         }
         if stages.is_empty() {
             let hint = "it needs converge.yaml or converge.rhai, and verify.yaml or verify.rhai";
-            let problem = Problem::error(&folder, 0, 0, "the scenario has no stage");
-            self.problems.push(problem.hint(hint));
+            let diagnostic = Diagnostic::error(&folder, 0, 0, "the scenario has no stage");
+            self.diagnostics.push(diagnostic.hint(hint));
         }
         let mut crds = crds.to_vec();
         for file in &settings.crds {
             crds.extend(self.manifests(&folder.join(file)));
         }
         Scenario {
-            snapshots: Snapshots::new(folder.join(snapshot::FOLDER), place.update),
+            snapshots: Snapshots::new(folder.join(snapshot::FOLDER), options.update),
             name,
             settings,
             stages,
@@ -154,7 +158,7 @@ impl Loading<'_> {
     }
 
     /// A file at the top that no stage reads: probably a stage's name was mistyped.
-    fn no_stage(&mut self, path: &Path, stem: &str, is_yaml: bool) {
+    fn unknown_stage(&mut self, path: &Path, stem: &str, is_yaml: bool) {
         let names = Stage::ALL.map(Stage::name);
         let near = nearest(stem, &names);
         let is_script = path.extension().is_some_and(|ending| ending == "rhai");
@@ -165,15 +169,15 @@ impl Loading<'_> {
             None => return,
         };
         if is_yaml || is_script {
-            let problem = Problem::error(path, 0, 0, format!("there is no stage {stem:?}"));
-            self.problems.push(problem.hint(hint));
+            let diagnostic = Diagnostic::error(path, 0, 0, format!("there is no stage {stem:?}"));
+            self.diagnostics.push(diagnostic.hint(hint));
         }
     }
 
     /// The scripts of a scenario, which may import one another.
     fn sources(&mut self, folder: &Path, files: &[String]) -> Sources {
         let mut sources = Sources::new(folder.display().to_string(), folder);
-        for file in files.iter().filter(|file| ending(file) == "rhai") {
+        for file in files.iter().filter(|file| extension(file) == "rhai") {
             if let Some(text) = self.text(&folder.join(file)) {
                 sources.insert(file.as_str(), text);
             }
@@ -185,18 +189,18 @@ impl Loading<'_> {
         let Some(text) = self.text(path) else {
             return Settings::default();
         };
-        let findings = Findings::new(path);
-        let settings = settings::read(&text, &findings);
-        self.problems.extend(findings.into_problems());
+        let diagnostics = Diagnostics::new(path);
+        let settings = settings::read(&text, &diagnostics);
+        self.diagnostics.extend(diagnostics.into_vec());
         settings
     }
 
     fn documents(&mut self, path: &Path, stage: Stage, steps: &mut Steps) {
-        if stage.documents() == Documents::Expected {
+        if stage.documents() == DocumentUse::Expect {
             if let Some(text) = self.text(path) {
-                let findings = Findings::new(path);
-                steps.expectations = documents::expectations(path, &text, &findings);
-                self.problems.extend(findings.into_problems());
+                let diagnostics = Diagnostics::new(path);
+                steps.expectations = documents::expectations(path, &text, &diagnostics);
+                self.diagnostics.extend(diagnostics.into_vec());
             }
         } else {
             steps.manifests = self.manifests(path);
@@ -207,9 +211,9 @@ impl Loading<'_> {
         let Some(text) = self.text(path) else {
             return Vec::new();
         };
-        let findings = Findings::new(path);
-        let manifests = documents::manifests(path, &text, &findings);
-        self.problems.extend(findings.into_problems());
+        let diagnostics = Diagnostics::new(path);
+        let manifests = documents::manifests(path, &text, &diagnostics);
+        self.diagnostics.extend(diagnostics.into_vec());
         manifests
     }
 
@@ -219,7 +223,7 @@ impl Loading<'_> {
         }
         let mut files = self.entries(folder);
         files.sort();
-        files.retain(|file| is_yaml(ending(file)));
+        files.retain(|file| is_yaml(extension(file)));
         let files = files.iter().map(|file| folder.join(file));
         files.flat_map(|file| self.manifests(&file)).collect()
     }
@@ -244,12 +248,13 @@ impl Loading<'_> {
 
     fn unreadable(&mut self, path: &Path, error: &std::io::Error) {
         let message = format!("cannot be read: {error}");
-        self.problems.push(Problem::error(path, 0, 0, message));
+        self.diagnostics
+            .push(Diagnostic::error(path, 0, 0, message));
     }
 }
 
 /// What follows the last dot of a file's name.
-fn ending(file: &str) -> &str {
+fn extension(file: &str) -> &str {
     file.rsplit_once('.').map_or("", |(_, ending)| ending)
 }
 
@@ -266,25 +271,25 @@ pub(super) fn engine() -> Engine {
 mod tests {
     use super::*;
 
-    fn problems(files: &[(&str, &str)], names: &[&str]) -> Vec<String> {
+    fn diagnostics(files: &[(&str, &str)], names: &[&str]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         for (file, text) in files {
             let path = folder.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let place = Place {
+        let options = SuiteOptions {
             tests_dir: folder.path().to_owned(),
             crds_dir: folder.path().join("none"),
             names: names.iter().map(ToString::to_string).collect(),
             update: false,
         };
-        let loaded = load(&place, &engine());
-        let problems = loaded.err().unwrap_or_default();
+        let loaded = load(&options, &engine());
+        let diagnostics = loaded.err().unwrap_or_default();
         let root = format!("{}", folder.path().display());
-        problems
+        diagnostics
             .iter()
-            .map(|problem| problem.to_string().replace(&root, "tests"))
+            .map(|diagnostic| diagnostic.to_string().replace(&root, "tests"))
             .collect()
     }
 
@@ -292,27 +297,27 @@ mod tests {
 
     #[test]
     fn a_folder_with_a_stage_is_a_scenario() {
-        assert_eq!(problems(&[GOOD], &["a"]), [""; 0]);
+        assert_eq!(diagnostics(&[GOOD], &["a"]), [""; 0]);
         assert_eq!(
-            problems(&[GOOD, ("b/readme.md", "")], &[]),
+            diagnostics(&[GOOD, ("b/readme.md", "")], &[]),
             [
                 "tests/b: error: the scenario has no stage\n  hint: it needs converge.yaml or \
                  converge.rhai, and verify.yaml or verify.rhai"
             ]
         );
-        assert!(problems(&[], &[])[0].contains("there are no scenarios"));
+        assert!(diagnostics(&[], &[])[0].contains("there are no scenarios"));
     }
 
     #[test]
     fn what_is_mistyped_is_told_with_what_is_near() {
-        let told = problems(&[("memcached/verify.rhai", "")], &["memcahced"]);
+        let told = diagnostics(&[("memcached/verify.rhai", "")], &["memcahced"]);
         assert_eq!(
             told,
             [
                 "tests: error: there is no scenario \"memcahced\"\n  hint: did you mean \"memcached\"?"
             ]
         );
-        let told = problems(&[GOOD, ("a/verfy.yaml", ""), ("a/helpers.rhai", "")], &[]);
+        let told = diagnostics(&[GOOD, ("a/verfy.yaml", ""), ("a/helpers.rhai", "")], &[]);
         assert_eq!(
             told,
             [
@@ -323,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_script_that_cannot_run_is_an_error_of_loading() {
-        let told = problems(&[("a/verify.rhai", "let x = 1;\nasert(x == 1);")], &[]);
+        let told = diagnostics(&[("a/verify.rhai", "let x = 1;\nasert(x == 1);")], &[]);
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(
             told[0].starts_with("tests/a/verify.rhai:2:1: error: "),

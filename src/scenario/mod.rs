@@ -1,78 +1,82 @@
-//! Scenario tests: what an operator promises, played through on an API server in this process, or on a
+//! Scenario tests: what an operator promises, reports through on an API server in this process, or on a
 //! cluster.
 //!
 //! A scenario is a folder with a file per stage (`stage`): manifests to apply, what is expected
-//! (`documents`, `compare`), or a script (`functions`). Each has a world of its own (`world`) on a ground
+//! (`documents`, `compare`), or a script (`functions`). Each has a context of its own (`context`) on a ground
 //! (`ground`) with the operator as it runs in a cluster, and with its own time.
 //!
 //! Reading order: [`Suite`] (here), `load`, `play`, `ground`, `verify`, `report`.
 
 mod compare;
+mod context;
 mod documents;
+mod environment;
+mod expectation_check;
 mod failure;
 mod functions;
-mod ground;
 mod load;
-mod play;
 mod report;
 mod requests;
+mod runner;
 mod runs;
 mod settings;
 mod snapshot;
 mod stage;
-mod verify;
-mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parking_lot::Mutex;
 
+pub use self::context::TestedOperator;
+pub use self::environment::Target;
 pub use self::failure::Failure;
-pub use self::ground::Ground;
-pub use self::load::Place;
-pub use self::report::{Played, Report, StageReport};
+pub use self::load::SuiteOptions;
+pub use self::report::{Report, ScenarioReport, StageReport};
 pub use self::stage::Stage;
-pub use self::world::Subject;
 
 use self::load::Scenario;
-use self::play::{Stagehands, play};
+use self::runner::{SuiteContext, run};
 use crate::clock::Stopwatch;
-use crate::model::Problem;
+use crate::model::Diagnostic;
 use crate::role::Project;
 
 /// Deep futures of an unoptimised build fit.
 const STACK: usize = 8 << 20;
 
-/// Scenarios that are ready to be played.
+/// Scenarios that are ready to be reports.
 pub struct Suite {
     scenarios: Vec<Scenario>,
-    hands: Stagehands,
+    context: SuiteContext,
 }
 
 impl Suite {
     /// Loads scenarios and what they test; on failure says all that is wrong.
-    pub fn load(place: &Place, subject: Subject, ground: Ground) -> Result<Self, Vec<Problem>> {
+    pub fn load(
+        options: &SuiteOptions,
+        operator: TestedOperator,
+        target: Target,
+    ) -> Result<Self, Vec<Diagnostic>> {
         let engine = load::engine();
         let project = Project::load(
-            &subject.watches_file,
-            &subject.roles_dir,
-            &subject.environment,
-            &subject.toolchain,
+            &operator.watches_file,
+            &operator.roles_dir,
+            &operator.environment,
+            &operator.toolchain,
         );
-        let (project, scenarios) = match (project, load::load(place, &engine)) {
+        let (project, scenarios) = match (project, load::load(options, &engine)) {
             (Ok(project), Ok(scenarios)) => (project, scenarios),
             (project, scenarios) => {
-                let mut problems = project.err().unwrap_or_default();
-                problems.extend(scenarios.err().unwrap_or_default());
-                return Err(problems);
+                let mut diagnostics = project.err().unwrap_or_default();
+                diagnostics.extend(scenarios.err().unwrap_or_default());
+                return Err(diagnostics);
             }
         };
         let kinds = project.watches.iter().map(|watch| watch.gvk.clone());
         Ok(Self {
-            hands: Stagehands {
+            context: SuiteContext {
                 kinds: kinds.collect(),
-                subject,
-                ground,
+                operator,
+                target,
                 engine,
             },
             scenarios,
@@ -80,21 +84,21 @@ impl Suite {
     }
 
     /// Plays all scenarios: those on the embedded API side by side, each on a thread of its own.
-    pub fn play(&self) -> Report {
+    pub fn run(&self) -> Report {
         let since = Stopwatch::start();
-        let threads = match self.hands.ground {
+        let threads = match self.context.target {
             // Scripts have threads of their own, on which the scenario's waits.
-            Ground::Embedded => std::thread::available_parallelism().map_or(2, usize::from) * 2,
-            Ground::Cluster { .. } => 1,
+            Target::Embedded => std::thread::available_parallelism().map_or(2, usize::from) * 2,
+            Target::Cluster { .. } => 1,
         };
         let next = Mutex::new(0..self.scenarios.len());
-        let played = Mutex::new(Vec::new());
+        let reports = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for _ in 0..threads.min(self.scenarios.len()) {
                 let work = || {
-                    while let Some(index) = take(&next) {
-                        let report = self.play_one(&self.scenarios[index]);
-                        played.lock().push((index, report));
+                    while let Some(index) = next_index(&next) {
+                        let report = self.run_one(&self.scenarios[index]);
+                        reports.lock().push((index, report));
                     }
                 };
                 let thread = std::thread::Builder::new().stack_size(STACK);
@@ -104,34 +108,34 @@ impl Suite {
                 }
             }
         });
-        while let Some(index) = take(&next) {
-            let report = self.play_one(&self.scenarios[index]);
-            played.lock().push((index, report));
+        while let Some(index) = next_index(&next) {
+            let report = self.run_one(&self.scenarios[index]);
+            reports.lock().push((index, report));
         }
-        let mut played = played.into_inner();
-        played.sort_by_key(|(index, _)| *index);
+        let mut reports = reports.into_inner();
+        reports.sort_by_key(|(index, _)| *index);
         Report {
-            scenarios: played.into_iter().map(|(_, report)| report).collect(),
+            scenarios: reports.into_iter().map(|(_, report)| report).collect(),
             took: since.elapsed(),
         }
     }
 
-    fn play_one(&self, scenario: &Scenario) -> Played {
-        let is_embedded = matches!(self.hands.ground, Ground::Embedded);
+    fn run_one(&self, scenario: &Scenario) -> ScenarioReport {
+        let is_embedded = matches!(self.context.target, Target::Embedded);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .start_paused(is_embedded)
             .build();
         let Ok(runtime) = runtime else {
-            return Played::panicked(scenario);
+            return ScenarioReport::panicked(scenario);
         };
-        let played = || runtime.block_on(play(scenario, &self.hands));
-        let played = catch_unwind(AssertUnwindSafe(played));
+        let running = || runtime.block_on(run(scenario, &self.context));
+        let report = catch_unwind(AssertUnwindSafe(running));
         runtime.shutdown_background();
-        played.unwrap_or_else(|_| Played::panicked(scenario))
+        report.unwrap_or_else(|_| ScenarioReport::panicked(scenario))
     }
 }
 
-fn take(next: &Mutex<std::ops::Range<usize>>) -> Option<usize> {
+fn next_index(next: &Mutex<std::ops::Range<usize>>) -> Option<usize> {
     next.lock().next()
 }

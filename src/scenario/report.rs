@@ -15,14 +15,14 @@ use super::stage::Stage;
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Each, in the order of their names.
-    pub scenarios: Vec<Played>,
+    pub scenarios: Vec<ScenarioReport>,
     /// How long all of them took together.
     pub took: Duration,
 }
 
 /// What came of a scenario.
 #[derive(Clone, Debug)]
-pub struct Played {
+pub struct ScenarioReport {
     /// Its name.
     pub name: String,
     /// What it is for; may be empty.
@@ -32,7 +32,7 @@ pub struct Played {
     /// How long it took.
     pub took: Duration,
     /// What its scripts have printed.
-    pub said: Vec<String>,
+    pub printed: Vec<String>,
     /// The golden snapshots that were written.
     pub snapshots: Vec<PathBuf>,
 }
@@ -63,19 +63,19 @@ impl StageReport {
     }
 }
 
-impl Played {
+impl ScenarioReport {
     pub(super) fn new(
         scenario: &Scenario,
         stages: Vec<StageReport>,
         took: Duration,
-        said: Vec<String>,
+        printed: Vec<String>,
     ) -> Self {
         Self {
             name: scenario.name.clone(),
             description: scenario.settings.description.clone(),
             stages,
             took,
-            said,
+            printed,
             snapshots: scenario.snapshots.written(),
         }
     }
@@ -108,7 +108,7 @@ impl Report {
             let mut name = scenario.name.as_str();
             for stage in &scenario.stages {
                 let failed = if stage.has_failed() { "  FAILED" } else { "" };
-                let (stage, took) = (stage.stage.name(), shown(stage.took));
+                let (stage, took) = (stage.stage.name(), format_time(stage.took));
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "{name:width$}  {stage:11}  {took:>9}{failed}");
                 name = "";
@@ -124,7 +124,7 @@ impl Report {
                     let _ = writeln!(text, "\nFAILED {name}: {stage}\n{failure}");
                 }
             }
-            for line in &scenario.said {
+            for line in &scenario.printed {
                 let _ = writeln!(text, "  | {line}");
             }
         }
@@ -139,13 +139,13 @@ impl Report {
             0 => "all passed".to_owned(),
             failed => format!("{failed} failed"),
         };
-        format!("{count} {noun}, {failed}, in {}", shown(self.took))
+        format!("{count} {noun}, {failed}, in {}", format_time(self.took))
     }
 
     /// One document.
     pub fn json(&self) -> Value {
         let scenarios = self.scenarios.iter().map(|scenario| {
-            let stages = scenario.stages.iter().map(|stage| Line {
+            let stages = scenario.stages.iter().map(|stage| JsonStage {
                 stage: stage.stage.name(),
                 seconds: stage.took.as_secs_f64(),
                 failure: stage.failure.as_ref(),
@@ -156,7 +156,7 @@ impl Report {
                 "failed": scenario.has_failed(),
                 "seconds": scenario.took.as_secs_f64(),
                 "stages": stages.collect::<Vec<_>>(),
-                "printed": scenario.said,
+                "printed": scenario.printed,
                 "snapshots": scenario.snapshots,
             })
         });
@@ -186,14 +186,14 @@ impl Report {
 
 /// A stage in JSON.
 #[derive(Serialize)]
-struct Line<'a> {
+struct JsonStage<'a> {
     stage: &'a str,
     seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'a Failure>,
 }
 
-fn suite(xml: &mut String, scenario: &Played) {
+fn suite(xml: &mut String, scenario: &ScenarioReport) {
     let name = escaped(&scenario.name);
     let (tests, time) = (scenario.stages.len(), seconds(scenario.took));
     let failures = scenario.stages.iter().filter(|stage| stage.has_failed());
@@ -216,8 +216,8 @@ fn suite(xml: &mut String, scenario: &Played) {
             ),
         };
     }
-    if !scenario.said.is_empty() {
-        let said = escaped(&scenario.said.join("\n"));
+    if !scenario.printed.is_empty() {
+        let said = escaped(&scenario.printed.join("\n"));
         let _ = writeln!(xml, "    <system-out>{said}</system-out>");
     }
     xml.push_str("  </testsuite>\n");
@@ -228,7 +228,7 @@ fn seconds(time: Duration) -> String {
 }
 
 /// `12 ms`, `3.4 s`
-fn shown(time: Duration) -> String {
+fn format_time(time: Duration) -> String {
     if time < Duration::from_secs(1) {
         format!("{} ms", time.as_millis())
     } else {
@@ -264,22 +264,22 @@ mod tests {
             failure,
         };
         let failure = Failure {
-            place: "molecule-tests/b/verify.yaml:3:5".to_owned(),
+            location: "molecule-tests/b/verify.yaml:3:5".to_owned(),
             message: "Deployment.apps a: spec.replicas: expected 3, found <2>".to_owned(),
             details: "-replicas: 3\n+replicas: 2".to_owned(),
         };
-        let played = |name: &str, failure, said: &[&str]| Played {
+        let scenario = |name: &str, failure, printed: &[&str]| ScenarioReport {
             name: name.to_owned(),
             description: String::new(),
             stages: vec![stage(Stage::Create, None), stage(Stage::Verify, failure)],
             took: Duration::from_millis(24),
-            said: said.iter().map(ToString::to_string).collect(),
+            printed: printed.iter().map(ToString::to_string).collect(),
             snapshots: Vec::new(),
         };
         Report {
             scenarios: vec![
-                played("a", None, &[]),
-                played("b", Some(failure), &["so & so"]),
+                scenario("a", None, &[]),
+                scenario("b", Some(failure), &["so & so"]),
             ],
             took: Duration::from_millis(1234),
         }

@@ -14,22 +14,22 @@ const REVIEWS: [&str; 2] = ["/selfsubjectaccessreviews", "/selfsubjectrulesrevie
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     begun: AtomicUsize,
-    ended: AtomicUsize,
+    finished: AtomicUsize,
     writes: Mutex<Vec<String>>,
 }
 
 /// Counts a request as ended, however it ends.
-struct Ends(Arc<Requests>);
+struct FinishGuard(Arc<Requests>);
 
-impl Drop for Ends {
+impl Drop for FinishGuard {
     fn drop(&mut self) {
-        self.0.ended.fetch_add(1, Ordering::SeqCst);
+        self.0.finished.fetch_add(1, Ordering::SeqCst);
     }
 }
 
 impl Requests {
     /// The same client with its requests noted here.
-    pub(super) fn of(self: &Arc<Self>, client: kube::Client) -> kube::Client {
+    pub(super) fn count_requests(self: &Arc<Self>, client: kube::Client) -> kube::Client {
         let namespace = client.default_namespace().to_owned();
         let requests = Arc::clone(self);
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -44,7 +44,7 @@ impl Requests {
         kube::Client::new(service, namespace)
     }
 
-    fn begin(self: &Arc<Self>, request: &Request<Body>) -> Ends {
+    fn begin(self: &Arc<Self>, request: &Request<Body>) -> FinishGuard {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let path = request.uri().path();
         let is_dry = || {
@@ -57,21 +57,21 @@ impl Requests {
             let write = format!("{} {path}", request.method());
             self.writes.lock().push(write);
         }
-        Ends(Arc::clone(self))
+        FinishGuard(Arc::clone(self))
     }
 
     /// How many there were.
-    pub(super) fn begun(&self) -> usize {
+    pub(super) fn started(&self) -> usize {
         self.begun.load(Ordering::SeqCst)
     }
 
     /// Returns whether each has its answer; a watch has it with the answer's head.
     pub(super) fn all_answered(&self) -> bool {
-        self.ended.load(Ordering::SeqCst) == self.begun()
+        self.finished.load(Ordering::SeqCst) == self.started()
     }
 
     /// How many of them wrote.
-    pub(super) fn written(&self) -> usize {
+    pub(super) fn write_count(&self) -> usize {
         self.writes.lock().len()
     }
 

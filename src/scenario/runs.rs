@@ -10,18 +10,18 @@ use crate::reconcile::Report;
 
 /// What was seen of an operator.
 #[derive(Default)]
-pub(super) struct Runs(Mutex<Seen>);
+pub(super) struct Runs(Mutex<RunState>);
 
 #[derive(Default)]
-struct Seen {
+struct RunState {
     controller: Option<Controller>,
     count: usize,
-    last: BTreeMap<ObjectRef, Last>,
+    last: BTreeMap<ObjectRef, LastRun>,
 }
 
 /// The last run of a custom resource.
 #[derive(Clone, Debug)]
-pub(super) struct Last {
+pub(super) struct LastRun {
     uid: Box<str>,
     generation: i64,
     /// How it ended.
@@ -36,7 +36,7 @@ impl RunObserver for Runs {
         seen.count += 1;
         let object = report.cr.object_ref();
         let before = seen.last.get(&object).map_or(0, |last| last.requested);
-        let last = Last {
+        let last = LastRun {
             uid: report.cr.uid.clone(),
             generation: report.cr.generation,
             outcome: report.outcome.clone(),
@@ -68,7 +68,7 @@ impl Runs {
     }
 
     /// The last run of this very custom resource, if it has seen its present generation.
-    pub(super) fn last_of(&self, cr: &Object) -> Option<Last> {
+    pub(super) fn last_run(&self, cr: &Object) -> Option<LastRun> {
         let last = self.0.lock().last.get(&cr.object_ref()).cloned();
         last.filter(|last| last.uid == cr.uid && last.generation >= cr.generation)
     }
@@ -79,7 +79,7 @@ impl Runs {
     }
 
     /// The operator has stopped.
-    pub(super) fn stopped(&self) {
+    pub(super) fn operator_stopped(&self) {
         self.0.lock().controller = None;
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::model::findings::{Findings, Item, Keys};
+use crate::model::diagnostics::{Diagnostics, Item, Keys};
 use crate::model::syntax::is_dns_label;
 
 /// How long an expectation may take to come true: what `kubectl wait` gives twice.
@@ -84,12 +84,12 @@ const KEYS: Keys = Keys {
 };
 
 /// Reads the file's text.
-pub(super) fn read(text: &str, findings: &Findings) -> Settings {
+pub(super) fn read(text: &str, diagnostics: &Diagnostics) -> Settings {
     let mut settings = Settings::default();
-    let Some(root) = findings.parse(text) else {
+    let Some(root) = diagnostics.parse(text) else {
         return settings;
     };
-    let root = Item::root(&root, findings);
+    let root = Item::root(&root, diagnostics);
     if root.value().is_null() {
         return settings;
     }
@@ -129,33 +129,33 @@ pub(super) fn read(text: &str, findings: &Findings) -> Settings {
 mod tests {
     use super::*;
 
-    fn problems(text: &str) -> Vec<String> {
-        let findings = Findings::new("scenario.yaml");
-        read(text, &findings);
-        let problems = findings.into_problems();
-        problems.iter().map(ToString::to_string).collect()
+    fn messages(text: &str) -> Vec<String> {
+        let diagnostics = Diagnostics::new("scenario.yaml");
+        read(text, &diagnostics);
+        let diagnostics = diagnostics.into_vec();
+        diagnostics.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn what_is_given_counts_and_the_rest_has_defaults() {
-        let findings = Findings::new("scenario.yaml");
-        let settings = read("deadline: 5s\ncrds: [a.yaml]\nvars: {x: 1}\n", &findings);
+        let diagnostics = Diagnostics::new("scenario.yaml");
+        let settings = read("deadline: 5s\ncrds: [a.yaml]\nvars: {x: 1}\n", &diagnostics);
         assert_eq!(settings.deadline, Duration::from_secs(5));
         assert_eq!(settings.crds, [PathBuf::from("a.yaml")]);
         assert_eq!(settings.vars["x"], 1);
         assert!(settings.idempotence && settings.namespace.is_none());
-        assert_eq!(problems("# nothing\n"), [""; 0]);
+        assert_eq!(messages("# nothing\n"), [""; 0]);
     }
 
     #[test]
     fn a_key_that_does_not_exist_is_told_with_the_nearest() {
         assert_eq!(
-            problems("dedline: 5s\n"),
+            messages("dedline: 5s\n"),
             [
                 "scenario.yaml:1:1: error: unknown key \"dedline\"\n  hint: did you mean \"deadline\"?"
             ]
         );
-        assert_eq!(problems("a: 1\nnamespace: A\n").len(), 2);
-        assert!(problems("driver: {name: x}\n")[0].contains("there are no drivers"));
+        assert_eq!(messages("a: 1\nnamespace: A\n").len(), 2);
+        assert!(messages("driver: {name: x}\n")[0].contains("there are no drivers"));
     }
 }

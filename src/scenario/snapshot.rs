@@ -19,7 +19,7 @@ use crate::regular_file;
 /// The folder of a scenario with a file per snapshot.
 pub(super) const FOLDER: &str = "snapshots";
 /// What of an object's metadata is another in each run.
-const OF_METADATA: [&str; 6] = [
+const VOLATILE_METADATA: [&str; 6] = [
     "creationTimestamp",
     "deletionTimestamp",
     "generation",
@@ -56,7 +56,7 @@ impl Snapshots {
         }
         let file = self.folder.join(format!("{name}.yaml"));
         let shown = file.display();
-        let actual = settled(value, "", namespace);
+        let actual = normalized(value, "", namespace);
         let golden = match regular_file::read_text(&file) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -109,12 +109,12 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Returns whether labels are nothing but the runtime's own.
-fn is_ours(labels: &Map<String, Value>) -> bool {
+fn is_owner_label_only(labels: &Map<String, Value>) -> bool {
     labels.len() == 1 && labels.contains_key(OWNER_LABEL)
 }
 
 /// A value without what is another in each run. `key` is the one that it stands under.
-fn settled(value: &Value, key: &str, namespace: &str) -> Value {
+fn normalized(value: &Value, key: &str, namespace: &str) -> Value {
     match value {
         Value::Object(fields) => {
             let stays = |field: &str, value: &Value| match field {
@@ -122,17 +122,19 @@ fn settled(value: &Value, key: &str, namespace: &str) -> Value {
                 "namespace" => value != namespace,
                 "uid" if key == "ownerReferences" => false,
                 OWNER_LABEL => key != "labels" && key != "matchLabels",
-                "labels" => value.as_object().is_none_or(|labels| !is_ours(labels)),
-                field => key != "metadata" || !OF_METADATA.contains(&field),
+                "labels" => value
+                    .as_object()
+                    .is_none_or(|labels| !is_owner_label_only(labels)),
+                field => key != "metadata" || !VOLATILE_METADATA.contains(&field),
             };
             let fields = fields.iter().filter(|(field, value)| stays(field, value));
             let fields =
-                fields.map(|(field, value)| (field.clone(), settled(value, field, namespace)));
+                fields.map(|(field, value)| (field.clone(), normalized(value, field, namespace)));
             Value::Object(fields.collect::<Map<_, _>>())
         }
         Value::Array(items) => items
             .iter()
-            .map(|item| settled(item, key, namespace))
+            .map(|item| normalized(item, key, namespace))
             .collect(),
         Value::String(text) if text.parse::<jiff::Timestamp>().is_ok() => Value::from("<time>"),
         value => value.clone(),
@@ -159,8 +161,8 @@ mod tests {
                 "status": {"observedGeneration": run, "conditions": [{"lastTransitionTime": time}]},
             })
         };
-        let one = settled(&object("1", "2026-01-01T00:00:00Z"), "", "n");
-        let other = settled(&object("2", "2027-02-03T04:05:06.789Z"), "", "n");
+        let one = normalized(&object("1", "2026-01-01T00:00:00Z"), "", "n");
+        let other = normalized(&object("2", "2027-02-03T04:05:06.789Z"), "", "n");
         assert_eq!(one, other);
         insta::assert_snapshot!(yaml::write(&one), @r"
         metadata:

@@ -51,16 +51,16 @@ impl Stage {
     }
 
     /// The stage of a name.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stage| stage.name() == name)
     }
 
     /// What the documents of its YAML file are.
-    pub(super) fn documents(self) -> Documents {
+    pub(super) fn documents(self) -> DocumentUse {
         match self {
-            Self::Create | Self::Prepare | Self::Converge | Self::SideEffect => Documents::Applied,
-            Self::Idempotence | Self::Verify => Documents::Expected,
-            Self::Cleanup | Self::Destroy => Documents::Deleted,
+            Self::Create | Self::Prepare | Self::Converge | Self::SideEffect => DocumentUse::Apply,
+            Self::Idempotence | Self::Verify => DocumentUse::Expect,
+            Self::Cleanup | Self::Destroy => DocumentUse::Delete,
         }
     }
 }
@@ -73,11 +73,11 @@ impl fmt::Display for Stage {
 
 /// What the documents of a stage's YAML file are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Documents {
+pub(super) enum DocumentUse {
     /// Manifests to apply.
-    Applied,
+    Apply,
     /// What must be so.
-    Expected,
+    Expect,
     /// Objects to delete.
-    Deleted,
+    Delete,
 }

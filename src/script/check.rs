@@ -12,7 +12,7 @@ use super::compile::{Loaded, problem};
 use super::engine::Engine;
 use super::names::Names;
 use super::sources::Sources;
-use crate::model::Problem;
+use crate::model::Diagnostic;
 
 /// An import statement.
 pub(super) struct Import {
@@ -113,7 +113,7 @@ pub(super) fn functions(
     engine: &Engine,
     sources: &Sources,
     files: &BTreeMap<String, Option<Loaded>>,
-) -> Vec<Problem> {
+) -> Vec<Diagnostic> {
     let mut words = BTreeSet::new();
     let mut exported = BTreeMap::new();
     for (path, file) in files {

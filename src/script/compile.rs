@@ -13,7 +13,7 @@ use super::names::nearest;
 use super::program::{File, Program};
 use super::sources::{Sources, resolve};
 use super::syntax;
-use crate::model::Problem;
+use crate::model::Diagnostic;
 
 /// Undefined variables are told one per attempt to parse: no more than this many per file.
 const MAX_UNDEFINED: usize = 50;
@@ -22,7 +22,7 @@ pub(super) fn compile(
     engine: &Engine,
     sources: &Sources,
     entry: &str,
-) -> Result<Program, Vec<Problem>> {
+) -> Result<Program, Vec<Diagnostic>> {
     let mut loading = Loading::new(engine, sources, entry);
     if sources.get(entry).is_none() {
         return Err(vec![loading.problem(
@@ -47,7 +47,7 @@ pub(super) fn compile(
 }
 
 /// By place, each once.
-pub(super) fn sorted(mut problems: Vec<Problem>) -> Vec<Problem> {
+pub(super) fn sorted(mut problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
     problems.sort_by(|a, b| {
         (&a.file, a.line, a.column, &a.message).cmp(&(&b.file, b.line, b.column, &b.message))
     });
@@ -79,7 +79,7 @@ pub(super) struct Loading<'a> {
     sources: &'a Sources,
     entry: &'a str,
     files: Files,
-    problems: Vec<Problem>,
+    problems: Vec<Diagnostic>,
     /// Variables that scripts of files see beside those of every script.
     variables: Vec<&'static str>,
 }
@@ -120,13 +120,13 @@ impl<'a> Loading<'a> {
     }
 
     /// What was loaded, and all that is wrong with it.
-    pub(super) fn finish(mut self) -> (Files, Vec<Problem>) {
+    pub(super) fn finish(mut self) -> (Files, Vec<Diagnostic>) {
         let functions = check::functions(self.engine, self.sources, &self.files);
         self.problems.extend(functions);
         (self.files, self.problems)
     }
 
-    fn problem(&self, path: &str, at: Position, message: impl Into<String>) -> Problem {
+    fn problem(&self, path: &str, at: Position, message: impl Into<String>) -> Diagnostic {
         problem(self.sources, path, at, message)
     }
 
@@ -297,9 +297,9 @@ pub(super) fn problem(
     path: &str,
     at: Position,
     message: impl Into<String>,
-) -> Problem {
+) -> Diagnostic {
     let (line, column) = (at.line().unwrap_or(0), at.position().unwrap_or(0));
-    Problem::error(sources.folder.join(path), line, column, message)
+    Diagnostic::error(sources.folder.join(path), line, column, message)
 }
 
 /// What errors call a file.

@@ -15,7 +15,7 @@ use super::names::Names;
 use super::program::Program;
 use super::sources::Sources;
 use super::{builtin, compile, current, excerpts, syntax};
-use crate::model::Problem;
+use crate::model::Diagnostic;
 
 /// Levels that an expression may be nested.
 const MAX_EXPRESSION_DEPTH: usize = 128;
@@ -67,7 +67,7 @@ impl Engine {
 
     /// Compiles `entry` (a path within `sources`) and every module that it reaches; on failure says all
     /// that is wrong: syntax errors, undefined variables, unknown functions, unresolved imports.
-    pub fn compile(&self, sources: &Sources, entry: &str) -> Result<Program, Vec<Problem>> {
+    pub fn compile(&self, sources: &Sources, entry: &str) -> Result<Program, Vec<Diagnostic>> {
         compile::compile(self, sources, entry)
     }
 
@@ -79,7 +79,7 @@ impl Engine {
         sources: &Sources,
         entry: &str,
         excerpts: &[Excerpt],
-    ) -> (Program, Vec<Problem>) {
+    ) -> (Program, Vec<Diagnostic>) {
         excerpts::compile(self, sources, entry, excerpts)
     }
 

@@ -9,7 +9,7 @@ use super::engine::Engine;
 use super::fragment::{Compiled, Excerpt, Form, around};
 use super::program::Program;
 use super::sources::Sources;
-use crate::model::Problem;
+use crate::model::Diagnostic;
 
 /// A program whose n-th fragment is the n-th excerpt, and all that is wrong; with errors among that, some
 /// fragments are empty and the program must not be run. Modules are looked for beside `entry`.
@@ -18,7 +18,7 @@ pub(super) fn compile(
     sources: &Sources,
     entry: &str,
     excerpts: &[Excerpt],
-) -> (Program, Vec<Problem>) {
+) -> (Program, Vec<Diagnostic>) {
     // A module is one for all excerpts that import it.
     let variables: BTreeSet<_> = excerpts.iter().flat_map(|one| &*one.variables).collect();
     let variables = variables.into_iter().copied().collect();
@@ -96,7 +96,7 @@ fn texts(sources: &Sources, excerpts: &[Excerpt]) -> BTreeMap<String, Arc<str>> 
 }
 
 /// A problem of an excerpt with its place in the file around it.
-fn placed(mut problem: Problem, sources: &Sources, excerpts: &[Excerpt]) -> Problem {
+fn placed(mut problem: Diagnostic, sources: &Sources, excerpts: &[Excerpt]) -> Diagnostic {
     let name = problem.file.to_str().and_then(|file| file.rsplit_once('#'));
     let index = name.and_then(|(_, index)| index.parse::<usize>().ok());
     let Some(excerpt) = index.and_then(|index| excerpts.get(index)) else {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rhai::Engine;
 
-use crate::model::findings;
+use crate::model::diagnostics;
 
 /// What the engine itself does with a name, without a registered function.
 const SYNTACTIC: [(&str, &[usize]); 7] = [
@@ -75,5 +75,5 @@ pub(super) fn nearest<'a>(
 ) -> Option<&'a str> {
     let candidates = candidates.into_iter();
     let words = candidates.filter(|word| word.starts_with(|c: char| c.is_alphabetic()));
-    findings::nearest(name, &words.collect::<Vec<_>>())
+    diagnostics::nearest(name, &words.collect::<Vec<_>>())
 }

@@ -30,7 +30,7 @@ pub(super) struct Connections {
 
 impl Activity {
     /// Says that a request has arrived in full.
-    pub(super) fn answering(&self) {
+    pub(super) fn mark_answering(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
@@ -112,7 +112,7 @@ mod tests {
         let (answering, first) = open(&mut connections, 2);
         let (_, second) = open(&mut connections, 2);
         let (_, third) = open(&mut connections, 2);
-        answering.answering();
+        answering.mark_answering();
         let all = [&other, &first, &second, &third];
         assert_eq!(closed(&all).await, [false; 4]);
         open(&mut connections, 3);
@@ -137,7 +137,7 @@ mod tests {
     async fn a_connection_that_is_answered_is_closed_where_no_other_is() {
         let mut connections = Connections::new(1);
         let (activity, first) = open(&mut connections, 1);
-        activity.answering();
+        activity.mark_answering();
         open(&mut connections, 2);
         assert_eq!(closed(&[&first]).await, [true]);
     }

@@ -14,7 +14,7 @@ use axum::routing::get;
 use crate::telemetry::readiness::{self, Readiness};
 use crate::telemetry::watchdog::Watchdog;
 
-type Answer = (StatusCode, String);
+type HealthResponse = (StatusCode, String);
 
 /// Answers probes.
 pub fn router(readiness: Readiness, watchdog: Watchdog) -> Router {
@@ -27,7 +27,7 @@ pub fn router(readiness: Readiness, watchdog: Watchdog) -> Router {
     health.merge(ready)
 }
 
-async fn healthz(State(watchdog): State<Watchdog>) -> Answer {
+async fn healthz(State(watchdog): State<Watchdog>) -> HealthResponse {
     let overdue = watchdog.overdue();
     if overdue.is_empty() {
         return (StatusCode::OK, "ok\n".to_owned());
@@ -42,24 +42,24 @@ async fn healthz(State(watchdog): State<Watchdog>) -> Answer {
     )
 }
 
-async fn readyz(State(readiness): State<Readiness>, RawQuery(query): RawQuery) -> Answer {
+async fn readyz(State(readiness): State<Readiness>, RawQuery(query): RawQuery) -> HealthResponse {
     let verbose = query.is_some_and(|query| asks_for_all(&query));
     let parts = readiness.parts();
     let mut text = String::new();
     let mut ready = true;
     for (name, state) in parts {
         match state {
-            readiness::State::NotReady(reason) => {
+            readiness::PartState::NotReady(reason) => {
                 ready = false;
                 let _ = writeln!(text, "[-]{name} not ready: {reason}");
             }
-            readiness::State::Noted(reason) if verbose => {
+            readiness::PartState::Noted(reason) if verbose => {
                 let _ = writeln!(text, "[~]{name}: {reason}");
             }
-            readiness::State::Ready if verbose => {
+            readiness::PartState::Ready if verbose => {
                 let _ = writeln!(text, "[+]{name} ok");
             }
-            readiness::State::Noted(_) | readiness::State::Ready => {}
+            readiness::PartState::Noted(_) | readiness::PartState::Ready => {}
         }
     }
     if ready {
@@ -104,7 +104,7 @@ mod tests {
     async fn health_fails_only_while_something_is_stuck() {
         let watchdog = Watchdog::default();
         let router = router(Readiness::default(), watchdog.clone());
-        let beat = watchdog.beat("worker 3");
+        let beat = watchdog.heartbeat("worker 3");
         assert_eq!(get(&router, "/healthz").await, (200, "ok\n".to_owned()));
         beat.arm(Duration::from_secs(1));
         tokio::time::advance(Duration::from_secs(2)).await;
@@ -120,14 +120,14 @@ mod tests {
         let readiness = Readiness::default();
         let router = router(readiness.clone(), Watchdog::default());
         let (api, crd) = (readiness.part("api server"), readiness.part("watch B"));
-        crd.set(readiness::State::Noted("not installed".to_owned()));
+        crd.set(readiness::PartState::Noted("not installed".to_owned()));
         let (status, text) = get(&router, "/readyz").await;
         assert_eq!(status, 503);
         assert_eq!(
             text,
             "[-]api server not ready: starting\nreadyz check failed\n"
         );
-        api.set(readiness::State::Ready);
+        api.set(readiness::PartState::Ready);
         assert_eq!(get(&router, "/readyz").await, (200, "ok\n".to_owned()));
         let (_, text) = get(&router, "/readyz?verbose").await;
         assert_eq!(

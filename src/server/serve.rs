@@ -96,7 +96,7 @@ pub(super) async fn connection<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let answer = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-        activity.answering();
+        activity.mark_answering();
         router.clone().oneshot(request.map(Body::new))
     });
     let connection = http1::Builder::new()

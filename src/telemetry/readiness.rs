@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 /// State of one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum PartState {
     /// It works.
     Ready,
     /// It does not work, for a reason that is no reason to take the process out of service.
@@ -22,7 +22,7 @@ pub enum State {
 
 /// The latches of a process. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Readiness(Arc<Mutex<BTreeMap<Arc<str>, State>>>);
+pub struct Readiness(Arc<Mutex<BTreeMap<Arc<str>, PartState>>>);
 
 /// The latch of one part; dropping it takes the part out.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Readiness {
     /// first.
     pub fn part(&self, name: &str) -> Part {
         let name: Arc<str> = name.into();
-        let state = State::NotReady("starting".to_owned());
+        let state = PartState::NotReady("starting".to_owned());
         self.0.lock().insert(Arc::clone(&name), state);
         Part {
             name,
@@ -50,11 +50,11 @@ impl Readiness {
             .0
             .lock()
             .values()
-            .any(|state| matches!(state, State::NotReady(_)))
+            .any(|state| matches!(state, PartState::NotReady(_)))
     }
 
     /// Every part and its state, in the order of their names.
-    pub fn parts(&self) -> Vec<(Arc<str>, State)> {
+    pub fn parts(&self) -> Vec<(Arc<str>, PartState)> {
         let parts = self.0.lock();
         parts
             .iter()
@@ -65,7 +65,7 @@ impl Readiness {
 
 impl Part {
     /// Says how the part is.
-    pub fn set(&self, state: State) {
+    pub fn set(&self, state: PartState) {
         self.readiness
             .0
             .lock()
@@ -89,9 +89,9 @@ mod tests {
         assert!(readiness.is_ready(), "nothing to wait for");
         let part = readiness.part("watch");
         assert!(!readiness.is_ready());
-        part.set(State::Ready);
+        part.set(PartState::Ready);
         assert!(readiness.is_ready());
-        part.set(State::NotReady("403".to_owned()));
+        part.set(PartState::NotReady("403".to_owned()));
         assert!(!readiness.is_ready());
     }
 
@@ -99,11 +99,11 @@ mod tests {
     fn a_noted_part_is_named_and_does_not_block() {
         let readiness = Readiness::default();
         let part = readiness.part("watch");
-        part.set(State::Noted("not installed".to_owned()));
+        part.set(PartState::Noted("not installed".to_owned()));
         assert!(readiness.is_ready());
         assert_eq!(
             readiness.parts(),
-            [("watch".into(), State::Noted("not installed".to_owned()))]
+            [("watch".into(), PartState::Noted("not installed".to_owned()))]
         );
     }
 

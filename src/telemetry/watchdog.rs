@@ -46,7 +46,7 @@ struct Entry {
 
 /// The beat of one loop or worker; dropping it takes it out.
 #[derive(Debug)]
-pub struct Beat {
+pub struct Heartbeat {
     id: u64,
     due: Arc<AtomicU64>,
     watchdog: Watchdog,
@@ -65,7 +65,7 @@ impl Default for Watchdog {
 
 impl Watchdog {
     /// Adds a loop or worker, disarmed.
-    pub fn beat(&self, name: &str) -> Beat {
+    pub fn heartbeat(&self, name: &str) -> Heartbeat {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         let due = Arc::new(AtomicU64::new(DISARMED));
         let entry = Entry {
@@ -73,7 +73,7 @@ impl Watchdog {
             due: Arc::clone(&due),
         };
         self.0.beats.lock().insert(id, entry);
-        Beat {
+        Heartbeat {
             id,
             due,
             watchdog: self.clone(),
@@ -108,7 +108,7 @@ impl Watchdog {
     }
 }
 
-impl Beat {
+impl Heartbeat {
     /// Promises to arm again, disarm or end within `bound`.
     pub fn arm(&self, bound: Duration) {
         let due = self.watchdog.millis(clock::now() + bound);
@@ -121,7 +121,7 @@ impl Beat {
     }
 }
 
-impl Drop for Beat {
+impl Drop for Heartbeat {
     fn drop(&mut self) {
         self.watchdog.0.beats.lock().remove(&self.id);
     }
@@ -134,7 +134,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_beat_past_its_bound_is_overdue_until_it_speaks() {
         let watchdog = Watchdog::default();
-        let beat = watchdog.beat("worker");
+        let beat = watchdog.heartbeat("worker");
         beat.arm(Duration::from_secs(10));
         tokio::time::advance(Duration::from_secs(9)).await;
         assert!(watchdog.overdue().is_empty());
@@ -147,10 +147,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_idle_or_ended_beat_is_never_overdue() {
         let watchdog = Watchdog::default();
-        let idle = watchdog.beat("idle");
+        let idle = watchdog.heartbeat("idle");
         idle.arm(Duration::from_secs(1));
         idle.disarm();
-        let ended = watchdog.beat("ended");
+        let ended = watchdog.heartbeat("ended");
         ended.arm(Duration::from_secs(1));
         drop(ended);
         tokio::time::advance(Duration::from_hours(24)).await;

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use super::{Environment, Watch};
 use crate::model::Gvk;
-use crate::model::findings::{Findings, nearest};
+use crate::model::diagnostics::{Diagnostics, nearest};
 use crate::model::yaml::Position;
 
 const PREFIX: &str = "MAX_CONCURRENT_RECONCILES_";
@@ -16,7 +16,7 @@ pub(super) fn of(
     gvk: &Gvk,
     environment: &Environment,
     at: Position,
-    findings: &Findings,
+    findings: &Diagnostics,
 ) -> Option<NonZeroUsize> {
     let suffix = suffix(gvk);
     let old = format!("{OLD_PREFIX}{suffix}");
@@ -37,7 +37,7 @@ pub(super) fn of(
 }
 
 /// Tells of variables that name no kind of the file.
-pub(super) fn unused(watches: &[Watch], environment: &Environment, findings: &Findings) {
+pub(super) fn unused(watches: &[Watch], environment: &Environment, findings: &Diagnostics) {
     let names: Vec<String> = watches.iter().map(|watch| suffix(&watch.gvk)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     for name in environment.names() {

@@ -1,6 +1,6 @@
 //! Where an entry means something else than it does to the Ansible operator: notes for `check`.
 
-use crate::model::findings::Findings;
+use crate::model::diagnostics::Diagnostics;
 use crate::model::yaml::{Content, Node};
 
 /// A difference: the key it is about, whether an entry relies on it, what to say.
@@ -44,7 +44,7 @@ const DIFFERENCES: [Difference; 5] = [
 ];
 
 /// Notes each difference once, at the first entry that it concerns.
-pub(super) fn note(entries: &[Node], findings: &Findings) {
+pub(super) fn note(entries: &[Node], findings: &Diagnostics) {
     for difference in &DIFFERENCES {
         let first = entries
             .iter()

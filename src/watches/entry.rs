@@ -8,7 +8,7 @@ use super::watch::{Conditions, Finalizer, FinalizerFailure, Namespaces, OnDelete
 use super::{Environment, concurrency, namespaces, selector};
 use crate::model::Gvk;
 use crate::model::annotations::CLEANUP_FINALIZER;
-use crate::model::findings::{Fields, Findings, Item, Keys};
+use crate::model::diagnostics::{Diagnostics, Fields, Item, Keys};
 use crate::model::syntax::{
     is_dns_label, is_dns_subdomain, is_kind, is_qualified_name, is_version,
 };
@@ -109,7 +109,7 @@ const ON_FAILURE: [(&str, FinalizerFailure); 2] = [
 pub(super) struct Surroundings<'a> {
     pub(super) environment: &'a Environment,
     pub(super) namespaces: &'a Namespaces,
-    pub(super) findings: &'a Findings,
+    pub(super) findings: &'a Diagnostics,
 }
 
 /// Reads an entry as far as its kind is known. What is wrong in it is noted, and something valid stands in
@@ -222,7 +222,7 @@ fn blacklist(fields: &Fields<'_>) -> Vec<Gvk> {
         .collect()
 }
 
-fn finalizer(item: &Item<'_>, findings: &Findings) -> Option<Finalizer> {
+fn finalizer(item: &Item<'_>, findings: &Diagnostics) -> Option<Finalizer> {
     let fields = item.fields(FINALIZER)?;
     let name = fields
         .required("name", None)
@@ -250,7 +250,7 @@ fn finalizer(item: &Item<'_>, findings: &Findings) -> Option<Finalizer> {
     })
 }
 
-fn finalizer_name<'a>(item: &Item<'a>, findings: &Findings) -> Option<&'a str> {
+fn finalizer_name<'a>(item: &Item<'a>, findings: &Diagnostics) -> Option<&'a str> {
     let expected = "the name of a finalizer like example.com/cleanup";
     let name = item.text_like(expected, is_qualified_name)?;
     if name == CLEANUP_FINALIZER {

@@ -25,8 +25,8 @@ pub use environment::Environment;
 pub use schema::schema;
 pub use watch::{Conditions, Finalizer, FinalizerFailure, Namespaces, OnDelete, Watch};
 
-use crate::model::Problem;
-use crate::model::findings::{Findings, Item};
+use crate::model::Diagnostic;
+use crate::model::diagnostics::{Diagnostics, Item};
 use crate::model::yaml::Content;
 use crate::regular_file;
 
@@ -37,13 +37,13 @@ pub struct Watches {
     /// what is wrong, and they may not be served.
     pub entries: Vec<Arc<Watch>>,
     /// What was found: errors, warnings, and notes, e.g. differences from the Ansible operator.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Diagnostic>,
 }
 
 impl Watches {
     /// Returns whether the entries may not be served.
     pub fn has_errors(&self) -> bool {
-        self.problems.iter().any(Problem::is_error)
+        self.problems.iter().any(Diagnostic::is_error)
     }
 }
 
@@ -52,7 +52,7 @@ pub fn load(path: &Path, environment: &Environment) -> Watches {
     match regular_file::read_text(path) {
         Ok(text) => parse(path, &text, environment),
         Err(error) => Watches {
-            problems: vec![Problem::error(
+            problems: vec![Diagnostic::error(
                 path,
                 0,
                 0,
@@ -65,15 +65,15 @@ pub fn load(path: &Path, environment: &Environment) -> Watches {
 
 /// The same of a text; `path` is for the messages.
 pub fn parse(path: &Path, text: &str, environment: &Environment) -> Watches {
-    let findings = Findings::new(path);
+    let findings = Diagnostics::new(path);
     Watches {
         entries: read(text, environment, &findings),
-        problems: findings.into_problems(),
+        problems: findings.into_vec(),
     }
 }
 
 /// The entries of a text whose kind is known; everything else is noted.
-fn read(text: &str, environment: &Environment, findings: &Findings) -> Vec<Arc<Watch>> {
+fn read(text: &str, environment: &Environment, findings: &Diagnostics) -> Vec<Arc<Watch>> {
     let Some(root) = findings.parse(text) else {
         return Vec::new();
     };
@@ -109,7 +109,7 @@ fn read(text: &str, environment: &Environment, findings: &Findings) -> Vec<Arc<W
 }
 
 /// Two watches of one kind would run two roles for each object.
-fn refuse_duplicates(watches: &[Watch], findings: &Findings) {
+fn refuse_duplicates(watches: &[Watch], findings: &Diagnostics) {
     let mut lines = BTreeMap::new();
     for watch in watches {
         if let Some(line) = lines.insert(&watch.gvk, watch.position.line) {

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::{Environment, Namespaces};
-use crate::model::findings::{Findings, Item, list_of};
+use crate::model::diagnostics::{Diagnostics, Item, list_of};
 use crate::model::syntax::is_dns_label;
 use crate::model::yaml::Position;
 
 const VARIABLE: &str = "WATCH_NAMESPACE";
 
 /// The namespaces of the environment: none named are all.
-pub(super) fn of(environment: &Environment, findings: &Findings) -> Namespaces {
+pub(super) fn of(environment: &Environment, findings: &Diagnostics) -> Namespaces {
     let text = environment.get(VARIABLE).unwrap_or_default();
     let names = text
         .split(',')

@@ -207,7 +207,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::model::findings::Keys;
+    use crate::model::diagnostics::Keys;
     use crate::watches::entry::{ENTRY, FINALIZER, KIND};
     use crate::watches::selector::{EXPRESSION, SELECTOR};
 

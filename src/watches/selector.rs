@@ -1,6 +1,6 @@
 //! A label selector as manifests write it: `matchLabels` and `matchExpressions`.
 
-use crate::model::findings::{Fields, Item, Keys};
+use crate::model::diagnostics::{Fields, Item, Keys};
 use crate::model::selector::{LabelSelector, Operator, Requirement};
 use crate::model::syntax::{is_label_value, is_qualified_name};
 

@@ -4,11 +4,11 @@
 //! ([`Content::Substituted`]). What is substituted is not looked through again. Keys are left alone.
 
 use super::Environment;
-use crate::model::findings::Findings;
+use crate::model::diagnostics::Diagnostics;
 use crate::model::yaml::{Content, Node, Position, read_scalar};
 
 /// Substitutes in all strings below a node; what cannot be is noted and becomes [`Content::Unknown`].
-pub(super) fn substitute(node: Node, environment: &Environment, findings: &Findings) -> Node {
+pub(super) fn substitute(node: Node, environment: &Environment, findings: &Diagnostics) -> Node {
     let below = |node| substitute(node, environment, findings);
     let content = match node.content {
         Content::String(text) => {
@@ -31,7 +31,7 @@ pub(super) fn substitute(node: Node, environment: &Environment, findings: &Findi
 
 struct Substitution<'a> {
     environment: &'a Environment,
-    findings: &'a Findings,
+    findings: &'a Diagnostics,
     at: Position,
 }
 
@@ -144,10 +144,10 @@ mod tests {
             ("EMPTY", ""),
             ("LIST", "[a]"),
         ];
-        let findings = Findings::new("f");
+        let findings = Diagnostics::new("f");
         let node = parse_positioned(text).unwrap();
         let node = substitute(node, &environment.into_iter().collect(), &findings);
-        let problems = findings.into_problems();
+        let problems = findings.into_vec();
         (
             node.to_value(),
             problems.iter().map(ToString::to_string).collect(),

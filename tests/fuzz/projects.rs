@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rhai_operator::host;
-use rhai_operator::model::Problem;
+use rhai_operator::model::Diagnostic;
 use rhai_operator::role::{Project, Toolchain};
 use rhai_operator::watches::{self, Environment};
 
@@ -61,7 +61,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Each problem has a place within its file, and can be shown.
-fn are_sound(problems: &[Problem]) -> Result<(), String> {
+fn are_sound(problems: &[Diagnostic]) -> Result<(), String> {
     for problem in problems {
         let shown = problem.to_string();
         if problem.message.is_empty() || problem.line == 0 && problem.column != 0 {
@@ -90,7 +90,7 @@ fn load_role(role: &Path, edited: &Path, text: &[u8]) -> Result<(), String> {
     let roles = folder.path().join("roles");
     match Project::load(&watches, &roles, &Environment::default(), &TOOLCHAIN) {
         Ok(project) => are_sound(&project.notes),
-        Err(problems) if problems.iter().any(Problem::is_error) => are_sound(&problems),
+        Err(problems) if problems.iter().any(Diagnostic::is_error) => are_sound(&problems),
         Err(_) => Err("it does not load, and no error says why".to_owned()),
     }
 }

@@ -20,7 +20,7 @@ use rhai_operator::cluster::watch::{
     Content, Listener, ObjectChange, Purpose, Watch, WatchSpec, WatchState,
 };
 use rhai_operator::cluster::{Cluster, ErrorKind, Settings, transport};
-use rhai_operator::model::access::Reach;
+use rhai_operator::model::access::AccessScope;
 use rhai_operator::model::annotations::OWNER_LABEL;
 use rhai_operator::model::field_selector::FieldSelector;
 use rhai_operator::model::selector::LabelSelector;
@@ -673,7 +673,7 @@ async fn a_fence_holds_without_a_request(case: Case) -> anyhow::Result<()> {
     let own = case.namespace.clone();
     let fence = Fence::new(move |access| {
         let allowed = (access.group, access.resource, access.verb) == ("", "configmaps", "patch")
-            && access.reach == Reach::Namespace(&own)
+            && access.scope == AccessScope::Namespace(&own)
             && access.name == "a";
         (!allowed).then(|| format!("may not {access}"))
     });

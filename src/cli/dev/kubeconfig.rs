@@ -27,12 +27,12 @@ pub(super) struct Kubeconfig<'a> {
 }
 
 /// A kubeconfig that is written. One without a name of the user's is removed with this value.
-pub(super) struct Written {
+pub(super) struct KubeconfigFile {
     file: PathBuf,
     _folder: Option<TempDir>,
 }
 
-impl Written {
+impl KubeconfigFile {
     /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.file
@@ -40,7 +40,7 @@ impl Written {
 }
 
 /// Where a server on this machine is reached that listens at an address.
-pub(super) fn reached(mut address: SocketAddr) -> SocketAddr {
+pub(super) fn client_address(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address.ip() {
             IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
@@ -57,10 +57,10 @@ pub(super) fn token() -> String {
 
 impl Kubeconfig<'_> {
     /// Writes the file, readable by its owner alone.
-    pub(super) fn write(&self, named: Option<&Path>) -> anyhow::Result<Written> {
+    pub(super) fn write(&self, named: Option<&Path>) -> anyhow::Result<KubeconfigFile> {
         let folder = match named {
             Some(_) => None,
-            None => Some(private_file::folder().context(
+            None => Some(private_file::create_folder().context(
                 "cannot make a private folder for the kubeconfig; name a file with --kubeconfig-out",
             )?),
         };
@@ -70,7 +70,7 @@ impl Kubeconfig<'_> {
         let file = named.map(Path::to_owned).or(own).unwrap_or_default();
         let written = private_file::write(&file, self.text().as_bytes());
         written.with_context(|| format!("cannot write the kubeconfig {}", file.display()))?;
-        Ok(Written {
+        Ok(KubeconfigFile {
             file,
             _folder: folder,
         })
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn who_listens_everywhere_is_reached_on_this_machine() {
-        let reached = |address: &str| super::reached(address.parse().unwrap()).to_string();
+        let reached = |address: &str| super::client_address(address.parse().unwrap()).to_string();
         assert_eq!(reached("0.0.0.0:80"), "127.0.0.1:80");
         assert_eq!(reached("[::]:80"), "[::1]:80");
         assert_eq!(reached("10.0.0.1:80"), "10.0.0.1:80");

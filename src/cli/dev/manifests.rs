@@ -17,12 +17,12 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const ANNOTATIONS: usize = 256 << 10;
 
 /// A deploy folder, and what its files held when they were applied.
-pub(super) struct Manifests {
+pub(super) struct AppliedManifests {
     folder: PathBuf,
     applied: BTreeMap<PathBuf, String>,
 }
 
-impl Manifests {
+impl AppliedManifests {
     /// Applies a folder's CRDs and, unless they are left as they are on the server, its samples.
     pub(super) async fn apply(
         cluster: &Cluster,
@@ -33,10 +33,10 @@ impl Manifests {
             folder: folder.to_owned(),
             applied: BTreeMap::new(),
         };
-        for file in install::manifests(&folder.join("crds"))? {
+        for file in install::manifest_files(&folder.join("crds"))? {
             manifests.file(cluster, file, true).await?;
         }
-        for file in install::manifests(&folder.join("samples"))? {
+        for file in install::manifest_files(&folder.join("samples"))? {
             manifests.file(cluster, file, samples).await?;
         }
         Ok(manifests)
@@ -47,14 +47,14 @@ impl Manifests {
         let mut watch = FileWatch::start(&self.folder, &self.folder);
         loop {
             // First, what changed before there was a watch.
-            self.renew(cluster).await;
+            self.apply_changed(cluster).await;
             watch.changed().await;
         }
     }
 
-    async fn renew(&mut self, cluster: &Cluster) {
+    async fn apply_changed(&mut self, cluster: &Cluster) {
         for part in ["crds", "samples"] {
-            let files = match install::manifests(&self.folder.join(part)) {
+            let files = match install::manifest_files(&self.folder.join(part)) {
                 Ok(files) => files,
                 Err(error) => {
                     tracing::error!("{error:#}");
@@ -87,7 +87,7 @@ impl Manifests {
         // What is refused is not tried again before it is changed.
         self.applied.insert(file.clone(), text.clone());
         if apply {
-            install::objects(cluster, &file, &text, annotate).await?;
+            install::apply_text(cluster, &file, &text, annotate).await?;
         }
         Ok(apply)
     }
@@ -148,23 +148,25 @@ mod tests {
         fs::create_dir(&samples).unwrap();
         let write = |text: &str| fs::write(samples.join("a.yaml"), text).unwrap();
         write(&config_map("1").to_string());
-        let left = Manifests::apply(&cluster, folder.path(), false)
+        let left = AppliedManifests::apply(&cluster, folder.path(), false)
             .await
             .unwrap();
         assert_eq!(value(&cluster).await, None);
         drop(left);
-        let mut manifests = Manifests::apply(&cluster, folder.path(), true)
+        let mut manifests = AppliedManifests::apply(&cluster, folder.path(), true)
             .await
             .unwrap();
         assert_eq!(value(&cluster).await.as_deref(), Some("1"));
-        install::apply(&cluster, &config_map("2")).await.unwrap();
-        manifests.renew(&cluster).await;
+        install::apply_object(&cluster, &config_map("2"))
+            .await
+            .unwrap();
+        manifests.apply_changed(&cluster).await;
         assert_eq!(value(&cluster).await.as_deref(), Some("2"));
         write("data: [");
-        manifests.renew(&cluster).await;
+        manifests.apply_changed(&cluster).await;
         assert_eq!(value(&cluster).await.as_deref(), Some("2"));
         write(&config_map("3").to_string());
-        manifests.renew(&cluster).await;
+        manifests.apply_changed(&cluster).await;
         assert_eq!(value(&cluster).await.as_deref(), Some("3"));
     }
 

@@ -23,11 +23,11 @@ use clap::builder::NonEmptyStringValueParser;
 use tokio_util::sync::CancellationToken;
 
 use self::kubeconfig::Kubeconfig;
-use self::manifests::Manifests;
+use self::manifests::AppliedManifests;
 use self::state::StateFile;
 use self::view::View;
 use super::Exit;
-use super::logging::{Logging, Unasked};
+use super::logging::{DefaultFilter, Logging};
 use super::project::{self, Project};
 use crate::clock::{self, Clock};
 use crate::cluster::connect::{self, Source, connect};
@@ -55,7 +55,7 @@ pub(super) struct Options {
     #[command(flatten)]
     project: Project,
     #[command(flatten)]
-    manifests: project::Manifests,
+    manifests: project::DeployFolder,
     /// Where the API is served; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = address)]
     address: Address,
@@ -109,8 +109,8 @@ impl Options {
         match view.log().filter(|_| io::stderr().is_terminal()) {
             Some(lines) => self
                 .logging
-                .init_to(move || lines.clone(), Unasked::NoRuns)?,
-            None => self.logging.init(Unasked::NoRuns)?,
+                .init_to(move || lines.clone(), DefaultFilter::NoRuns)?,
+            None => self.logging.init(DefaultFilter::NoRuns)?,
         }
         super::runtime(super::cpus())?.block_on(self.serve(&deploy_dir, toolchain, view))
     }
@@ -138,12 +138,15 @@ impl Options {
         server.add_token(&token, User::admin());
         let listening = server.serve_tls(listener, self.trust()?)?;
         let kubeconfig = Kubeconfig {
-            address: kubeconfig::reached(listening.address),
+            address: kubeconfig::client_address(listening.address),
             authority: listening.authority.as_deref().unwrap_or_default(),
             token: &token,
         };
         let kubeconfig = kubeconfig.write(self.kubeconfig_out.as_deref())?;
-        view.serving(kubeconfig::reached(listening.address), kubeconfig.path())?;
+        view.serving(
+            kubeconfig::client_address(listening.address),
+            kubeconfig.path(),
+        )?;
         let driving = tokio::spawn(server.clone().drive());
         let result = if self.api_only {
             shutdown.cancelled().await;
@@ -198,7 +201,7 @@ impl Options {
             ..connect::Options::default()
         });
         let cluster = connection.await?.cluster;
-        let manifests = Manifests::apply(&cluster, deploy_dir, samples).await?;
+        let manifests = AppliedManifests::apply(&cluster, deploy_dir, samples).await?;
         let options = operator::Options {
             watches_file: self.project.watches_file.clone(),
             roles_dir: self.project.roles_dir.clone(),
@@ -224,7 +227,7 @@ impl Options {
             tokio::select! {
                 result = &mut running => {
                     view.draw()?;
-                    return super::run::ended(result);
+                    return super::run::exit_code(result);
                 }
                 () = &mut following => {}
                 () = clock::sleep(FRAME) => view.draw()?,

@@ -16,27 +16,29 @@ const SHARED: u32 = 0o022;
 
 /// Writes a file; its content takes the place of what was there in one step.
 pub(super) fn write(file: &Path, content: &[u8]) -> io::Result<()> {
-    let mut new = beside(file)?;
+    let mut new = temporary_beside(file)?;
     new.write_all(content)?;
     new.persist(file)?;
     Ok(())
 }
 
 /// Fails if [`write()`] would: to be known before there is something to lose.
-pub(super) fn try_out(file: &Path) -> io::Result<()> {
-    beside(file).map(drop)
+pub(super) fn check_writable(file: &Path) -> io::Result<()> {
+    temporary_beside(file).map(drop)
 }
 
 /// Makes a folder that no other user can read, write or replace. It is removed with the value.
-pub(super) fn folder() -> io::Result<TempDir> {
+pub(super) fn create_folder() -> io::Result<TempDir> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     match runtime.filter(|folder| folder.is_absolute()) {
-        Some(runtime) => folder_in(&runtime).or_else(|_| folder_in(&std::env::temp_dir())),
-        None => folder_in(&std::env::temp_dir()),
+        Some(runtime) => {
+            create_folder_in(&runtime).or_else(|_| create_folder_in(&std::env::temp_dir()))
+        }
+        None => create_folder_in(&std::env::temp_dir()),
     }
 }
 
-fn folder_in(parent: &Path) -> io::Result<TempDir> {
+fn create_folder_in(parent: &Path) -> io::Result<TempDir> {
     let found = fs::metadata(parent)?;
     let ours = rustix::process::geteuid().as_raw();
     let is_shared = found.mode() & SHARED != 0 && found.mode() & STICKY == 0;
@@ -51,7 +53,7 @@ fn folder_in(parent: &Path) -> io::Result<TempDir> {
 }
 
 /// A new file, of a name that others cannot guess, in the folder of one that it can replace.
-fn beside(file: &Path) -> io::Result<NamedTempFile> {
+fn temporary_beside(file: &Path) -> io::Result<NamedTempFile> {
     regular_file::check_private(file)?;
     NamedTempFile::new_in(regular_file::folder_of(file))
 }
@@ -68,7 +70,7 @@ mod tests {
         let file = folder.path().join("kubeconfig");
         fs::write(&file, "old").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-        try_out(&file).unwrap();
+        check_writable(&file).unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"old");
         write(&file, b"new").unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"new");
@@ -84,7 +86,7 @@ mod tests {
         symlink(&target, &link).unwrap();
         let absent = folder.path().join("none/kubeconfig");
         for file in [folder.path(), &absent, &link, Path::new("/dev/null")] {
-            assert!(try_out(file).is_err(), "{}", file.display());
+            assert!(check_writable(file).is_err(), "{}", file.display());
             assert!(write(file, b"").is_err(), "{}", file.display());
         }
         assert_eq!(fs::read(&target).unwrap(), b"kept");
@@ -96,14 +98,14 @@ mod tests {
         let allow = |mode| fs::set_permissions(parent.path(), fs::Permissions::from_mode(mode));
         for mode in [0o700, 0o755, 0o1777] {
             allow(mode).unwrap();
-            let folder = folder_in(parent.path()).unwrap();
+            let folder = create_folder_in(parent.path()).unwrap();
             let made = fs::symlink_metadata(folder.path()).unwrap();
             assert!(made.is_dir());
             assert_eq!(made.mode() & 0o777, 0o700);
         }
         for mode in [0o777, 0o770] {
             allow(mode).unwrap();
-            let error = folder_in(parent.path()).unwrap_err().to_string();
+            let error = create_folder_in(parent.path()).unwrap_err().to_string();
             assert!(error.starts_with("other users can replace"), "{error}");
         }
     }

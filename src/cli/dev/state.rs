@@ -25,12 +25,12 @@ impl StateFile {
     /// Locks a file, made where there is none. A file that could not be saved to is an error here, and
     /// not when there is something to lose.
     pub(super) fn lock(path: &Path) -> anyhow::Result<Self> {
-        private_file::try_out(path).with_context(|| unsaved(path))?;
+        private_file::check_writable(path).with_context(|| cannot_save(path))?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true);
         loop {
             let opened = regular_file::open_private(path, &options);
-            let file = opened.with_context(|| unsaved(path))?;
+            let file = opened.with_context(|| cannot_save(path))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => bail!(
@@ -39,11 +39,11 @@ impl StateFile {
                     path.display()
                 ),
                 Err(TryLockError::Error(error)) => {
-                    return Err(error).with_context(|| unsaved(path));
+                    return Err(error).with_context(|| cannot_save(path));
                 }
             }
             // A session that ended in between has replaced the file that was opened.
-            if is_at(&file, path).with_context(|| unsaved(path))? {
+            if is_at(&file, path).with_context(|| cannot_save(path))? {
                 let path = path.to_owned();
                 return Ok(Self { path, file });
             }
@@ -69,7 +69,7 @@ impl StateFile {
     pub(super) fn save(self, server: &ApiServer) -> anyhow::Result<()> {
         let state = server.save().to_string();
         let saved = private_file::write(&self.path, state.as_bytes());
-        saved.with_context(|| unsaved(&self.path))
+        saved.with_context(|| cannot_save(&self.path))
     }
 }
 
@@ -82,7 +82,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-fn unsaved(file: &Path) -> String {
+fn cannot_save(file: &Path) -> String {
     format!("cannot save the state to {}", file.display())
 }
 

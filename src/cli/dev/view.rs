@@ -24,13 +24,13 @@ const LINES: usize = 12;
 /// A view of one operator. Clones share it.
 #[derive(Clone)]
 pub(super) struct View {
-    shared: Arc<Mutex<State>>,
+    shared: Arc<Mutex<ViewState>>,
     clock: Clock,
     drawn: bool,
 }
 
 #[derive(Default)]
-struct State {
+struct ViewState {
     server: Option<(SocketAddr, PathBuf)>,
     rows: BTreeMap<ObjectRef, Row>,
     lines: VecDeque<String>,
@@ -74,7 +74,7 @@ impl View {
         state.server = Some((address, kubeconfig.to_owned()));
         state.stale = true;
         if !self.drawn {
-            io::stdout().write_all(head(address, kubeconfig).as_bytes())?;
+            io::stdout().write_all(server_lines(address, kubeconfig).as_bytes())?;
         }
         Ok(())
     }
@@ -92,7 +92,7 @@ impl View {
         let is_first = state.drawn.replace(size).is_none();
         screen::draw(
             &mut io::stdout().lock(),
-            &picture(&state, size),
+            &render(&state, size),
             size,
             is_first,
         )
@@ -104,7 +104,7 @@ impl RunObserver for View {
         let object = report.cr.object_ref();
         let mut state = self.shared.lock();
         state.stale = true;
-        let word = word(report);
+        let word = state_word(report);
         let before = state.rows.remove(&object);
         let as_before = before.as_ref().is_some_and(|row| row.state == word);
         if !report.gone {
@@ -128,7 +128,7 @@ impl RunObserver for View {
     }
 }
 
-fn word(report: &Report) -> &'static str {
+fn state_word(report: &Report) -> &'static str {
     if report.gone {
         "gone"
     } else if report.paused {
@@ -138,7 +138,7 @@ fn word(report: &Report) -> &'static str {
     }
 }
 
-fn head(address: SocketAddr, kubeconfig: &Path) -> String {
+fn server_lines(address: SocketAddr, kubeconfig: &Path) -> String {
     format!(
         "Kubernetes API at https://{address}\n  kubectl --kubeconfig {} get all\n",
         kubeconfig.display()
@@ -146,11 +146,11 @@ fn head(address: SocketAddr, kubeconfig: &Path) -> String {
 }
 
 fn line(at: Timestamp, object: &ObjectRef, reason: Reason, report: &Report) -> String {
-    let writes = crate::cli::writes(report.writes.len());
+    let writes = crate::cli::format_writes(report.writes.len());
     let mut line = format!(
         "{} {object}: {} ({}, {writes}, {})",
         time(at),
-        word(report),
+        state_word(report),
         reason.as_str(),
         millis(report.took),
     );
@@ -163,10 +163,14 @@ fn line(at: Timestamp, object: &ObjectRef, reason: Reason, report: &Report) -> S
 }
 
 /// What there is room for: of the log its end, of the table what is not done first.
-fn picture(state: &State, size: Size) -> Vec<String> {
+fn render(state: &ViewState, size: Size) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some((address, kubeconfig)) = &state.server {
-        lines.extend(head(*address, kubeconfig).lines().map(str::to_owned));
+        lines.extend(
+            server_lines(*address, kubeconfig)
+                .lines()
+                .map(str::to_owned),
+        );
     }
     lines.push(String::new());
     let log: Vec<String> = state
@@ -244,7 +248,7 @@ fn millis(took: Duration) -> String {
 
 /// Takes the last lines of the log.
 #[derive(Clone)]
-pub(super) struct LogLines(Arc<Mutex<State>>);
+pub(super) struct LogLines(Arc<Mutex<ViewState>>);
 
 impl Write for LogLines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -285,7 +289,7 @@ mod tests {
     };
 
     fn drawn(view: &View, size: Size) -> Vec<String> {
-        picture(&view.shared.lock(), size)
+        render(&view.shared.lock(), size)
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::show::{DIM, GREEN, Paint, RED, YELLOW, millis};
+use super::text_report::{Colors, DIM, GREEN, RED, YELLOW, millis};
 use crate::reconcile::{StepReport, StepState};
 
 /// Writes the steps, those within steps below them.
-pub(super) fn write(out: &mut impl Write, steps: &[StepReport], paint: &Paint) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, steps: &[StepReport], paint: &Colors) -> io::Result<()> {
     let mut lines = Vec::new();
-    gather(steps, 0, &mut lines);
+    collect_lines(steps, 0, &mut lines);
     let width = |text: fn(&Line<'_>) -> usize| lines.iter().map(text).max().unwrap_or_default();
     let (names, needs) = (
         width(|line| line.name.chars().count()),
@@ -22,13 +22,13 @@ pub(super) fn write(out: &mut impl Write, steps: &[StepReport], paint: &Paint) -
         step,
     } in &lines
     {
-        let state = paint.with(colour(step.state), &format!("{:<10}", step.state.as_str()));
+        let state = paint.paint(color(step.state), &format!("{:<10}", step.state.as_str()));
         let calls = format!(
             "{} call{}",
             step.calls,
             if step.calls == 1 { "" } else { "s" }
         );
-        let cost = paint.with(DIM, &format!("{:>9}  {calls:>9}", millis(step.took)));
+        let cost = paint.paint(DIM, &format!("{:>9}  {calls:>9}", millis(step.took)));
         let line = format!(
             "{name:names$}  {state}  {cost}  {on:needs$}  {}",
             step.message
@@ -44,7 +44,7 @@ struct Line<'a> {
     step: &'a StepReport,
 }
 
-fn gather<'a>(steps: &'a [StepReport], depth: usize, lines: &mut Vec<Line<'a>>) {
+fn collect_lines<'a>(steps: &'a [StepReport], depth: usize, lines: &mut Vec<Line<'a>>) {
     // In the order of the file, whatever the order in which they were done.
     let mut steps: Vec<&StepReport> = steps.iter().collect();
     steps.sort_by_key(|step| step.number);
@@ -60,11 +60,11 @@ fn gather<'a>(steps: &'a [StepReport], depth: usize, lines: &mut Vec<Line<'a>>) 
             needs,
             step,
         });
-        gather(&step.steps, depth + 1, lines);
+        collect_lines(&step.steps, depth + 1, lines);
     }
 }
 
-fn colour(state: StepState) -> &'static str {
+fn color(state: StepState) -> &'static str {
     match state {
         StepState::Done => GREEN,
         StepState::Skipped | StepState::Unselected => DIM,
@@ -74,7 +74,7 @@ fn colour(state: StepState) -> &'static str {
 }
 
 /// The steps for machines.
-pub(super) fn of(steps: &[StepReport]) -> Value {
+pub(super) fn to_json(steps: &[StepReport]) -> Value {
     let step = |step: &StepReport| {
         json!({
             "name": &*step.name,
@@ -88,7 +88,7 @@ pub(super) fn of(steps: &[StepReport]) -> Value {
             "atMs": step.at.as_secs_f64() * 1000.0,
             "tookMs": step.took.as_secs_f64() * 1000.0,
             "calls": step.calls,
-            "steps": of(&step.steps),
+            "steps": to_json(&step.steps),
         })
     };
     steps.iter().map(step).collect()
@@ -135,14 +135,14 @@ mod tests {
             step("config", 1, StepState::Done, vec![inner]),
         ];
         let mut out = Vec::new();
-        write(&mut out, &steps, &Paint { colours: false }).unwrap();
+        write(&mut out, &steps, &Colors { enabled: false }).unwrap();
         let expected = concat!(
             " 1 config (apply)     done           1.5 ms     1 call\n",
             "     1 inner (apply)  done           1.5 ms     1 call\n",
             " 2 primary (apply)    waiting        1.5 ms    2 calls  ← config  ConfigMap x\n",
         );
         assert_eq!(String::from_utf8(out).unwrap(), expected);
-        let json = of(&steps);
+        let json = to_json(&steps);
         assert_eq!(json[0]["place"], "web/tasks/main.yaml:2:3");
         assert_eq!(json[1]["steps"][0]["state"], "done");
     }

@@ -15,7 +15,7 @@ use super::LayerFuture;
 use super::attributes::{self, Attributes};
 use crate::cluster::discovery::Discovery;
 use crate::cluster::transport::{self, ResponseBody, Transport};
-use crate::model::access::{Access, Reach};
+use crate::model::access::{Access, AccessScope};
 
 type Refuses = dyn Fn(&Access<'_>) -> Option<String> + Send + Sync;
 
@@ -47,18 +47,18 @@ impl Fence {
         // Without a namespace, an object and a create are cluster-scoped; a collection may be either.
         let is_object = !attributes.name.is_empty() || verb == "create";
         let reach = if !namespace.is_empty() && !is_namespace {
-            Reach::Namespace(namespace)
+            AccessScope::Namespace(namespace)
         } else if is_namespace || is_object || discovery.is_cluster_scoped(group, resource) {
-            Reach::Cluster
+            AccessScope::Cluster
         } else {
-            Reach::AllNamespaces
+            AccessScope::AllNamespaces
         };
         let whole = subresource.map(|subresource| format!("{resource}/{subresource}"));
         self.refusal(&Access {
             verb,
             group,
             resource: whole.as_deref().unwrap_or(resource),
-            reach,
+            scope: reach,
             name: &name,
         })
     }

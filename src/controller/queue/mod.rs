@@ -30,7 +30,7 @@ use self::scheduler::{Scheduler, Trigger};
 use crate::backoff::Backoff;
 use crate::clock;
 use crate::model::reason::Reason;
-use crate::telemetry::metrics::{Controller, Ending};
+use crate::telemetry::metrics::{ControllerMetrics, ReconcileResult};
 
 /// A kind within the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,7 +81,7 @@ pub enum Next {
     /// The same, of a run that counts as something else than a success.
     DoneAs {
         /// How the run counts.
-        ending: Ending,
+        ending: ReconcileResult,
     },
     /// A further run after a while; triggers come first.
     At {
@@ -90,7 +90,7 @@ pub enum Next {
         /// for this reason.
         reason: Reason,
         /// How the run counts.
-        ending: Ending,
+        ending: ReconcileResult,
     },
     /// The run failed: backoff, but not before this time.
     Retry {
@@ -107,13 +107,13 @@ pub enum Next {
 }
 
 impl Next {
-    fn ending(&self) -> Ending {
+    fn ending(&self) -> ReconcileResult {
         match self {
-            Self::Done => Ending::Success,
+            Self::Done => ReconcileResult::Success,
             Self::At { ending, .. } | Self::DoneAs { ending } => *ending,
-            Self::Retry { .. } => Ending::Error,
-            Self::Pause { .. } => Ending::TerminalError,
-            Self::Requeue => Ending::Requeue,
+            Self::Retry { .. } => ReconcileResult::Error,
+            Self::Pause { .. } => ReconcileResult::TerminalError,
+            Self::Requeue => ReconcileResult::Requeue,
         }
     }
 }
@@ -138,7 +138,7 @@ impl Queue {
     }
 
     /// Adds a kind with its bound on runs at a time.
-    pub fn add_kind(&self, limit: usize, metrics: Controller) -> KindId {
+    pub fn add_kind(&self, limit: usize, metrics: ControllerMetrics) -> KindId {
         self.0.state.lock().add_kind(limit, metrics)
     }
 

@@ -13,7 +13,7 @@ use super::{Interruption, Key, KindId, Next, Work};
 use crate::backoff::Backoff;
 use crate::clock::Instant;
 use crate::model::reason::Reason;
-use crate::telemetry::metrics::Controller;
+use crate::telemetry::metrics::ControllerMetrics;
 
 /// Everything the queue knows.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ struct Kind {
     running: usize,
     ready: usize,
     lanes: Lanes,
-    metrics: Controller,
+    metrics: ControllerMetrics,
 }
 
 #[derive(Debug)]
@@ -127,7 +127,7 @@ impl Scheduler {
         }
     }
 
-    pub(super) fn add_kind(&mut self, limit: usize, metrics: Controller) -> KindId {
+    pub(super) fn add_kind(&mut self, limit: usize, metrics: ControllerMetrics) -> KindId {
         metrics.bound(limit);
         self.kinds.push(Kind {
             limit,

@@ -62,7 +62,7 @@ fn after(delay: Duration, reason: Reason) -> Next {
     Next::At {
         delay,
         reason,
-        ending: Ending::Success,
+        ending: ReconcileResult::Success,
     }
 }
 

@@ -202,7 +202,7 @@ impl Redactor {
 
     /// Returns a text that may be shown to anyone.
     pub fn public(&self, text: &(impl fmt::Display + ?Sized)) -> PublicText {
-        PublicText::of_masked(&self.text(&text.to_string()))
+        PublicText::from_masked(&self.text(&text.to_string()))
     }
 
     /// Masks two states of a tree; what differs in a secret only is marked as changed.

@@ -15,7 +15,7 @@ pub struct PublicText(Cow<'static, str>);
 
 impl PublicText {
     /// Wraps a text in which secrets are masked.
-    pub(super) fn of_masked(masked: &str) -> Self {
+    pub(super) fn from_masked(masked: &str) -> Self {
         Self(escaped(masked).into_owned().into())
     }
 

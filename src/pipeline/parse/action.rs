@@ -14,7 +14,7 @@ use super::super::step::Step;
 use super::super::tree::{Expression, Text, Tree};
 use super::step::{Around, NONE};
 use super::{File, Mentioned, Reading, Scope};
-use crate::model::findings::{Fields, Findings, Item, list_of, nearest};
+use crate::model::diagnostics::{Diagnostics, Fields, Item, list_of, nearest};
 use crate::model::yaml::{Content, Node};
 use crate::pipeline::keys;
 use crate::script::Form;
@@ -160,12 +160,12 @@ impl Reading<'_> {
         let path: Arc<str> = path.into();
         let whole = format!("files/{path}");
         let text = folder.text(&whole, &mut self.problems)?;
-        let findings = Findings::new(folder.path.join(&whole));
+        let findings = Diagnostics::new(folder.path.join(&whole));
         let documents = findings.parse_all(text);
         for document in &documents {
             tell_incomplete(&Item::root(document, &findings), &["apiVersion", "kind"]);
         }
-        self.problems.extend(findings.into_problems());
+        self.problems.extend(findings.into_vec());
         let documents = documents.iter().map(Node::to_value).collect();
         Some(Manifests::Documents(path, documents))
     }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use self::slots::Piece;
 use super::scope::{ERROR, ITEM, OBJECT, RESULT, RESULTS};
 use super::tree::{Expression, Part, SourceLocation, Test, Text, Tree};
-use crate::model::Problem;
-use crate::model::findings::{Findings, Item};
+use crate::model::Diagnostic;
+use crate::model::diagnostics::{Diagnostics, Item};
 use crate::model::yaml::{Content, Node, Position};
 use crate::role_files::RoleFiles;
 use crate::script::{Engine, Excerpt, Form, Fragment, Places};
@@ -48,7 +48,7 @@ pub(super) struct Reading<'a> {
     /// The files of steps that were read.
     pub(super) files: BTreeSet<Arc<str>>,
     /// What is wrong.
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<Diagnostic>,
 }
 
 /// A result that a step uses.
@@ -66,7 +66,7 @@ pub(super) struct File<'f> {
     /// Its path within the role.
     pub(super) path: &'f Arc<str>,
     pub(super) text: &'f str,
-    pub(super) findings: &'f Findings,
+    pub(super) findings: &'f Diagnostics,
     /// The files that led here, itself included.
     pub(super) above: &'f [Arc<str>],
 }

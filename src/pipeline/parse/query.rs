@@ -8,7 +8,7 @@ use super::super::scope::{OBJECT, RESULTS};
 use super::super::tree::Query;
 use super::string_positions;
 use super::{File, Mentioned, Reading, Scope};
-use crate::model::findings::{Item, nearest};
+use crate::model::diagnostics::{Item, nearest};
 use crate::model::json_path;
 use crate::model::yaml::Position;
 

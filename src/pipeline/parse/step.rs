@@ -8,7 +8,7 @@ use super::super::parsed::{Draft, List};
 use super::super::scope::{OBJECT, RESULT};
 use super::super::step::{Loop, Ready, Step};
 use super::{File, Reading, Scope, is_query};
-use crate::model::findings::{Fields, Item, list_of};
+use crate::model::diagnostics::{Fields, Item, list_of};
 use crate::model::yaml::{Content, Key, Node, Position};
 use crate::pipeline::keys::{ACTIONS, STEP};
 

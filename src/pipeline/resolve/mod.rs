@@ -8,8 +8,8 @@ use std::sync::Arc;
 use self::names::{Found, Names, Path};
 use super::parse::Mentioned;
 use super::parsed::{Draft, List};
-use crate::model::Problem;
-use crate::model::findings::nearest;
+use crate::model::Diagnostic;
+use crate::model::diagnostics::nearest;
 use crate::model::yaml::Position;
 use crate::script::{Excerpt, Fragment, Program};
 
@@ -34,7 +34,7 @@ pub(super) struct Graph<'a> {
     pub(super) program: &'a Program,
     pub(super) excerpts: &'a [Excerpt],
     pub(super) needs: Needs,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<Diagnostic>,
 }
 
 /// One step, and how it is reached.
@@ -111,7 +111,7 @@ impl Graph<'_> {
     }
 
     fn tell(&mut self, file: &str, at: Position, message: String, hint: String) {
-        let problem = Problem::error(self.folder.join(file), at.line, at.column, message);
+        let problem = Diagnostic::error(self.folder.join(file), at.line, at.column, message);
         let problem = if hint.is_empty() {
             problem
         } else {

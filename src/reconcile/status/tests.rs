@@ -60,7 +60,7 @@ impl End {
             },
             dropped: &self.dropped,
         };
-        patch(&Parsed::new(cr.into()), &manager, &wanted)
+        patch(&ParsedObject::new(cr.into()), &manager, &wanted)
     }
 }
 

@@ -29,7 +29,7 @@ pub fn to_dynamic(value: &Value) -> Dynamic {
 }
 
 /// JSON text → script value, without a JSON value in between unless it is nested deeply.
-pub fn from_json(text: &[u8]) -> Result<Dynamic, json::Unreadable> {
+pub fn from_json(text: &[u8]) -> Result<Dynamic, json::ParseError> {
     match read(text) {
         Ok(value) => Ok(value),
         Err(_) if json::is_deep(text) => json::parse_slice(text).map(|value| to_dynamic(&value)),

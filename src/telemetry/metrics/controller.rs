@@ -15,7 +15,7 @@ use super::families::{
 
 /// The metrics of one controller and its queue. Clones share them.
 #[derive(Clone, Debug)]
-pub struct Controller {
+pub struct ControllerMetrics {
     name: Arc<str>,
     reconciles: Family<ResultLabels, Counter>,
     errors: Counter,
@@ -38,7 +38,7 @@ pub struct Controller {
 
 /// controller-runtime's words for how a reconcile ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum ReconcileResult {
     /// Nothing is left to do.
     Success,
     /// It goes on when something happens.
@@ -51,8 +51,8 @@ pub enum Ending {
     TerminalError,
 }
 
-impl Controller {
-    pub(super) fn of(families: &Families, histograms: &Histograms, name: &str) -> Self {
+impl ControllerMetrics {
+    pub(super) fn new(families: &Families, histograms: &Histograms, name: &str) -> Self {
         let controller: Arc<str> = name.into();
         let label = ControllerLabel {
             controller: Arc::clone(&controller),
@@ -117,20 +117,20 @@ impl Controller {
     }
 
     /// A worker is done with an item.
-    pub fn finished(&self, took: Duration, ending: Ending) {
+    pub fn finished(&self, took: Duration, ending: ReconcileResult) {
         self.active_workers.dec();
         self.work_duration.observe(took.as_secs_f64());
         self.reconcile_time.observe(took.as_secs_f64());
         let result = match ending {
-            Ending::Success => "success",
-            Ending::Requeue => "requeue",
-            Ending::RequeueAfter => "requeue_after",
-            Ending::Error | Ending::TerminalError => {
+            ReconcileResult::Success => "success",
+            ReconcileResult::Requeue => "requeue",
+            ReconcileResult::RequeueAfter => "requeue_after",
+            ReconcileResult::Error | ReconcileResult::TerminalError => {
                 self.errors.inc();
                 "error"
             }
         };
-        if ending == Ending::TerminalError {
+        if ending == ReconcileResult::TerminalError {
             self.terminal_errors.inc();
         }
         let labels = ResultLabels {

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
-pub use self::controller::{Controller, Ending};
+pub use self::controller::{ControllerMetrics, ReconcileResult};
 
 use self::families::{
     ActionLabel, Families, FunctionLabel, Histograms, KindLabel, NameLabel, RequestLabels,
@@ -71,8 +71,8 @@ pub struct WatchState {
 
 impl Metrics {
     /// The metrics of one controller, under the name that dashboards show.
-    pub fn controller(&self, name: &str) -> Controller {
-        Controller::of(&self.0.families, &self.0.histograms, name)
+    pub fn controller(&self, name: &str) -> ControllerMetrics {
+        ControllerMetrics::new(&self.0.families, &self.0.histograms, name)
     }
 
     /// Counts a request to the API server; `code` is `<error>` when there was no answer.
@@ -190,7 +190,7 @@ mod tests {
         controller.added(1);
         controller.retried();
         controller.taken(Duration::from_millis(1), 0);
-        controller.finished(Duration::from_millis(20), Ending::Success);
+        controller.finished(Duration::from_millis(20), ReconcileResult::Success);
         controller.in_progress(Duration::ZERO, Duration::ZERO);
         metrics.request("200", "GET", "127.0.0.1:6443");
         metrics.leads("rhai-operator", true);

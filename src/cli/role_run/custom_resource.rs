@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::kind;
+use super::resource_kind;
 use crate::cluster::request::WriteOptions;
 use crate::cluster::{ApiKind, Cluster, ErrorKind};
 use crate::model::syntax::is_dns_subdomain;
@@ -19,7 +19,7 @@ use crate::watches::Watch;
 
 /// Where the custom resource is, as it is typed.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Source {
+pub(super) enum CrSource {
     /// A YAML or JSON file; `-` for stdin.
     File(String),
     /// An object of the cluster.
@@ -31,7 +31,7 @@ pub(super) enum Source {
     },
 }
 
-impl FromStr for Source {
+impl FromStr for CrSource {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -50,9 +50,9 @@ impl FromStr for Source {
 
 /// The custom resource that was asked for.
 #[derive(Debug)]
-pub(super) enum Wanted {
+pub(super) enum CrRequest {
     /// What a file says.
-    Typed {
+    File {
         /// The file, for messages.
         file: String,
         /// Its group, version and kind.
@@ -71,16 +71,16 @@ pub(super) enum Wanted {
     },
 }
 
-impl Wanted {
+impl CrRequest {
     /// Reads it, if it is in a file.
-    pub(super) fn read(source: Source) -> anyhow::Result<Self> {
+    pub(super) fn read(source: CrSource) -> anyhow::Result<Self> {
         match source {
-            Source::File(file) => Self::typed(&file),
-            Source::Named { kind, name } => Ok(Self::Named { kind, name }),
+            CrSource::File(file) => Self::read_file(&file),
+            CrSource::Named { kind, name } => Ok(Self::Named { kind, name }),
         }
     }
 
-    fn typed(file: &str) -> anyhow::Result<Self> {
+    fn read_file(file: &str) -> anyhow::Result<Self> {
         let value = read(file)?;
         let file = shown(file);
         let text = |pointer: &str| {
@@ -91,7 +91,7 @@ impl Wanted {
         let gvk = Gvk::from_api_version(text("/apiVersion")?, text("/kind")?);
         let name = text("/metadata/name")?.to_owned();
         let file = file.to_owned();
-        Ok(Self::Typed {
+        Ok(Self::File {
             file,
             gvk,
             name,
@@ -102,26 +102,26 @@ impl Wanted {
 
 /// Where to look for a custom resource, and what to change in it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Selection<'a> {
+pub(super) struct Lookup<'a> {
     /// The namespace that was asked for,
     pub(super) namespace: Option<&'a str>,
     /// and the one that is meant without.
     pub(super) default_namespace: &'a str,
     /// Fields that are other than there.
-    pub(super) set: &'a [Set],
+    pub(super) set: &'a [FieldOverride],
     /// Whether one that the cluster does not hold is made there, with all that this brings.
-    pub(super) is_made: bool,
+    pub(super) creates_missing: bool,
     /// What the cluster is called, for people.
-    pub(super) place: &'a str,
+    pub(super) target: &'a str,
     /// What a kind's name means first.
     pub(super) watches: &'a [Arc<Watch>],
     /// What to do where a kind is missing, for people.
-    pub(super) source_of_kinds: &'a str,
+    pub(super) missing_kind_hint: &'a str,
 }
 
 /// A custom resource that was found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundCr {
     /// As the run is to see it.
     pub(super) cr: Object,
     /// Whether the cluster holds it.
@@ -142,12 +142,12 @@ const IDENTITY: [&str; 6] = [
 
 /// A field and the value that it is to have.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Set {
+pub(super) struct FieldOverride {
     path: Vec<String>,
     value: Value,
 }
 
-impl FromStr for Set {
+impl FromStr for FieldOverride {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -166,7 +166,7 @@ impl FromStr for Set {
     }
 }
 
-impl Set {
+impl FieldOverride {
     fn apply(&self, target: &mut Value) {
         let mut place = target;
         for key in &self.path {
@@ -183,12 +183,12 @@ impl Set {
 /// server gives: uid, versions, finalizers, status.
 pub(super) async fn find(
     cluster: &Cluster,
-    wanted: Wanted,
-    selection: &Selection<'_>,
-) -> anyhow::Result<Found> {
-    let typed = matches!(wanted, Wanted::Typed { .. }) || !selection.set.is_empty();
+    wanted: CrRequest,
+    selection: &Lookup<'_>,
+) -> anyhow::Result<FoundCr> {
+    let typed = matches!(wanted, CrRequest::File { .. }) || !selection.set.is_empty();
     let (mut origin, (kind, mut value, live)) = match wanted {
-        Wanted::Typed {
+        CrRequest::File {
             file,
             gvk,
             name,
@@ -197,7 +197,7 @@ pub(super) async fn find(
             let found = from_file(cluster, selection, gvk, &name, value).await;
             (file.clone(), found.context(file)?)
         }
-        Wanted::Named { kind, name } => (
+        CrRequest::Named { kind, name } => (
             format!("{kind}/{name}"),
             from_cluster(cluster, selection, &kind, &name).await?,
         ),
@@ -208,8 +208,8 @@ pub(super) async fn find(
     for set in selection.set {
         set.apply(&mut value);
     }
-    if typed && (live.is_some() || !selection.is_made) {
-        let taken = take_defaults(cluster, &kind, &mut value).await;
+    if typed && (live.is_some() || !selection.creates_missing) {
+        let taken = apply_server_defaults(cluster, &kind, &mut value).await;
         taken.with_context(|| origin.clone())?;
     }
     let cr = Object::from_value(&kind.gvk, &value);
@@ -217,7 +217,7 @@ pub(super) async fn find(
     if let Some(live) = &live {
         cr.managed.clone_from(&live.managed);
     }
-    Ok(Found {
+    Ok(FoundCr {
         cr,
         live: live.is_some(),
         origin,
@@ -228,12 +228,12 @@ type Parts = (Arc<ApiKind>, Value, Option<Arc<Object>>);
 
 async fn from_file(
     cluster: &Cluster,
-    selection: &Selection<'_>,
+    selection: &Lookup<'_>,
     gvk: Gvk,
     name: &str,
     mut value: Value,
 ) -> anyhow::Result<Parts> {
-    let kind = kind::of_gvk(cluster, selection, &gvk).await?;
+    let kind = resource_kind::find_by_gvk(cluster, selection, &gvk).await?;
     let given = value["metadata"]["namespace"].as_str();
     let namespace = namespace(&kind, selection, given)?.map(str::to_owned);
     let live = cluster
@@ -243,27 +243,27 @@ async fn from_file(
         value["metadata"]["namespace"] = namespace.into();
     }
     if let Some(live) = &live {
-        take_over(&mut value, &live.value());
+        copy_server_fields(&mut value, &live.value());
     }
     Ok((kind, value, live))
 }
 
 async fn from_cluster(
     cluster: &Cluster,
-    selection: &Selection<'_>,
+    selection: &Lookup<'_>,
     word: &str,
     name: &str,
 ) -> anyhow::Result<Parts> {
-    let kind = kind::of_word(cluster, selection, word).await?;
+    let kind = resource_kind::find_by_name(cluster, selection, word).await?;
     let namespace = namespace(&kind, selection, None)?;
     let object = ObjectRef::new(kind.gvk.clone(), namespace, name);
     match cluster.get(&object).await? {
         Some(live) => Ok((kind, live.value(), Some(live))),
-        None if selection.is_made => bail!(
+        None if selection.creates_missing => bail!(
             "{object} is not in {}\n  hint: name its file with --cr, or one that has it with --input",
-            selection.place
+            selection.target
         ),
-        None => bail!("{object} is not in {}", selection.place),
+        None => bail!("{object} is not in {}", selection.target),
     }
 }
 
@@ -299,7 +299,7 @@ fn read(file: &str) -> anyhow::Result<Value> {
 
 fn namespace<'a>(
     kind: &ApiKind,
-    selection: &Selection<'a>,
+    selection: &Lookup<'a>,
     given: Option<&'a str>,
 ) -> anyhow::Result<Option<&'a str>> {
     if kind.namespaced {
@@ -314,7 +314,11 @@ fn namespace<'a>(
 
 /// Lets the server fill the defaults of a custom resource in, and refuse it, as if it was made: in a
 /// dry-run, under a name of its own. Who may make none gets it as it is.
-async fn take_defaults(cluster: &Cluster, kind: &ApiKind, value: &mut Value) -> anyhow::Result<()> {
+async fn apply_server_defaults(
+    cluster: &Cluster,
+    kind: &ApiKind,
+    value: &mut Value,
+) -> anyhow::Result<()> {
     let mut asked = value.clone();
     let metadata = &mut asked["metadata"];
     let namespace = metadata["namespace"].as_str().map(str::to_owned);
@@ -349,7 +353,7 @@ async fn take_defaults(cluster: &Cluster, kind: &ApiKind, value: &mut Value) -> 
 }
 
 /// What a live object has that a file does not.
-fn take_over(value: &mut Value, live: &Value) {
+fn copy_server_fields(value: &mut Value, live: &Value) {
     for key in [
         "uid",
         "resourceVersion",
@@ -380,13 +384,13 @@ mod tests {
     #[test]
     fn what_is_neither_a_file_nor_a_name_is_refused_before_anything_else() {
         for cr in ["/tmp", "Web", "/web", "Web/", "Web/a/b"] {
-            assert!(cr.parse::<Source>().is_err(), "{cr}");
+            assert!(cr.parse::<CrSource>().is_err(), "{cr}");
         }
-        assert!(Wanted::read("missing.yaml".parse().unwrap()).is_err());
+        assert!(CrRequest::read("missing.yaml".parse().unwrap()).is_err());
         let (kind, name) = ("webs.example.com".to_owned(), "a.b".to_owned());
         assert_eq!(
             "webs.example.com/a.b".parse(),
-            Ok(Source::Named { kind, name })
+            Ok(CrSource::Named { kind, name })
         );
     }
 
@@ -404,7 +408,7 @@ mod tests {
             ("{apiVersion: v1, kind: Web}", "metadata.name"),
         ] {
             std::fs::write(path, text).unwrap();
-            let error = Wanted::typed(path).unwrap_err().to_string();
+            let error = CrRequest::read_file(path).unwrap_err().to_string();
             assert!(
                 error.ends_with(&format!(": {missing} is missing")),
                 "{error}"
@@ -420,15 +424,15 @@ mod tests {
             "spec.deep.list=[1, two]",
             "spec.name.now=map",
         ] {
-            text.parse::<Set>().unwrap().apply(&mut value);
+            text.parse::<FieldOverride>().unwrap().apply(&mut value);
         }
         let expected =
             json!({"spec": {"size": 3, "deep": {"list": [1, "two"]}, "name": {"now": "map"}}});
         assert_eq!(value, expected);
-        assert!("spec.size".parse::<Set>().is_err());
-        assert!("spec..size=1".parse::<Set>().is_err());
-        assert!("metadata.name=b".parse::<Set>().is_err());
-        assert!("metadata.labels.a=b".parse::<Set>().is_ok());
+        assert!("spec.size".parse::<FieldOverride>().is_err());
+        assert!("spec..size=1".parse::<FieldOverride>().is_err());
+        assert!("metadata.name=b".parse::<FieldOverride>().is_err());
+        assert!("metadata.labels.a=b".parse::<FieldOverride>().is_ok());
     }
 
     #[test]
@@ -441,7 +445,7 @@ mod tests {
             "metadata": {"name": "x", "uid": "u", "generation": 4, "labels": {"live": "1"}},
             "spec": {"size": 1}, "status": {"nodes": []},
         });
-        take_over(&mut value, &live);
+        copy_server_fields(&mut value, &live);
         let expected = json!({
             "metadata": {"name": "x", "uid": "u", "generation": 4, "labels": {"mine": "1"}},
             "spec": {"size": 2}, "status": {"nodes": []},

@@ -23,7 +23,7 @@ pub(super) fn report(
     plan: bool,
 ) -> io::Result<()> {
     let colours = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let paint = Paint { colours };
+    let paint = Colors { enabled: colours };
     let verb = if plan { "plan of role" } else { "role" };
     writeln!(out, "{verb} {role} for {}", report.cr.object_ref())?;
     if !report.steps.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn report(
         if change.step.as_ref() != step {
             step = change.step.as_ref();
             let title = step.map_or_else(|| "pruned".to_owned(), |step| format!("step {step}"));
-            writeln!(out, "\n{}", paint.with(DIM, &format!("─── {title}")))?;
+            writeln!(out, "\n{}", paint.paint(DIM, &format!("─── {title}")))?;
         }
         diff(out, change, plan, &paint)?;
     }
@@ -47,12 +47,12 @@ pub(super) fn report(
         }
     }
     for note in &report.notes {
-        writeln!(out, "\n{}", paint.with(YELLOW, &format!("note: {note}")))?;
+        writeln!(out, "\n{}", paint.paint(YELLOW, &format!("note: {note}")))?;
     }
-    writeln!(out, "\n{}", ending(report, &paint))
+    writeln!(out, "\n{}", outcome_line(report, &paint))
 }
 
-fn calls(out: &mut impl Write, calls: &[Call], paint: &Paint) -> io::Result<()> {
+fn calls(out: &mut impl Write, calls: &[Call], paint: &Colors) -> io::Result<()> {
     let width = |text: fn(&Call) -> &str| {
         calls
             .iter()
@@ -73,13 +73,13 @@ fn calls(out: &mut impl Write, calls: &[Call], paint: &Paint) -> io::Result<()> 
         writeln!(
             out,
             "{}  {function:functions$}  {object:objects$}  {result}",
-            paint.with(DIM, &times)
+            paint.paint(DIM, &times)
         )?;
     }
     Ok(())
 }
 
-fn diff(out: &mut impl Write, change: &ObjectChange, plan: bool, paint: &Paint) -> io::Result<()> {
+fn diff(out: &mut impl Write, change: &ObjectChange, plan: bool, paint: &Colors) -> io::Result<()> {
     let verb = match (change.kind, plan) {
         (ChangeKind::Create, true) => "would be created",
         (ChangeKind::Create, false) => "created",
@@ -95,24 +95,24 @@ fn diff(out: &mut impl Write, change: &ObjectChange, plan: bool, paint: &Paint) 
             Some(b'-') => RED,
             _ => "",
         };
-        writeln!(out, "{}", paint.with(colour, line))?;
+        writeln!(out, "{}", paint.paint(colour, line))?;
     }
     Ok(())
 }
 
-fn ending(report: &Report, paint: &Paint) -> String {
+fn outcome_line(report: &Report, paint: &Colors) -> String {
     let (colour, text) = match &report.outcome {
         _ if report.paused => (YELLOW, "paused".to_owned()),
         Outcome::Done => (GREEN, "done".to_owned()),
         Outcome::Waiting { on } => (YELLOW, format!("waiting for {on}")),
         Outcome::Failed { message, .. } => (RED, format!("failed: {message}")),
         Outcome::Stalled { message } => (RED, format!("failed for good: {message}")),
-        Outcome::Fighting { message } => (RED, format!("fighting: {message}")),
+        Outcome::Conflict { message } => (RED, format!("fighting: {message}")),
         Outcome::Cancelled => (RED, "cancelled".to_owned()),
     };
     let counts = format!(
         "({}, {} not needed, {})",
-        crate::cli::writes(report.writes.len()),
+        crate::cli::format_writes(report.writes.len()),
         report.skipped,
         millis(report.took)
     );
@@ -121,8 +121,8 @@ fn ending(report: &Report, paint: &Paint) -> String {
     });
     format!(
         "{}{again} {}",
-        paint.with(colour, &text),
-        paint.with(DIM, &counts)
+        paint.paint(colour, &text),
+        paint.paint(DIM, &counts)
     )
 }
 
@@ -132,14 +132,14 @@ pub(super) fn millis(duration: Duration) -> String {
 }
 
 /// Colours, where they are wanted.
-pub(super) struct Paint {
-    pub(super) colours: bool,
+pub(super) struct Colors {
+    pub(super) enabled: bool,
 }
 
-impl Paint {
+impl Colors {
     /// A text in a colour.
-    pub(super) fn with(&self, colour: &str, text: &str) -> String {
-        if self.colours && !colour.is_empty() {
+    pub(super) fn paint(&self, colour: &str, text: &str) -> String {
+        if self.enabled && !colour.is_empty() {
             format!("{colour}{text}{RESET}")
         } else {
             text.to_owned()

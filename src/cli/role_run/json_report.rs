@@ -7,7 +7,7 @@ use crate::model::{ObjectRef, Outcome};
 use crate::reconcile::Report;
 
 /// The document of a report.
-pub(super) fn of(report: &Report, role: &str, plan: bool, live: bool) -> Value {
+pub(super) fn report(report: &Report, role: &str, plan: bool, live: bool) -> Value {
     let calls = report.trace.iter().map(|call| {
         json!({
             "atMs": call.at.as_secs_f64() * 1000.0,
@@ -33,7 +33,7 @@ pub(super) fn of(report: &Report, role: &str, plan: bool, live: bool) -> Value {
         "paused": report.paused,
         "outcome": outcome(&report.outcome),
         "requeueAfterSeconds": report.requeue_after.map(|after| after.as_secs_f64()),
-        "steps": steps::of(&report.steps),
+        "steps": steps::to_json(&report.steps),
         "calls": calls.collect::<Value>(),
         "changes": changes.collect::<Value>(),
         "applied": report.applied.iter().map(reference).collect::<Value>(),
@@ -52,7 +52,7 @@ fn outcome(outcome: &Outcome) -> Value {
         Outcome::Waiting { on } => on,
         Outcome::Failed { message, .. }
         | Outcome::Stalled { message }
-        | Outcome::Fighting { message } => message,
+        | Outcome::Conflict { message } => message,
         Outcome::Done | Outcome::Cancelled => &"".into(),
     };
     json!({"kind": outcome.as_str(), "message": message})

@@ -21,7 +21,7 @@ use embedded_apiserver::{self as apiserver, ApiServer, User};
 
 /// Where scenarios run.
 #[derive(Clone, Debug)]
-pub enum Ground {
+pub enum Target {
     /// Each on an API server of its own, in this process.
     Embedded,
     /// All on one cluster, one after the other.
@@ -35,20 +35,20 @@ pub enum Ground {
 
 /// Looks at the runtime in a row that must find nothing at work. A look is a round of all tasks that are
 /// ready; an event takes a few rounds from the server to the operator's queue.
-const LOOKS: usize = 25;
+const IDLE_ROUNDS: usize = 25;
 /// The operator works for a few milliseconds between two waits; who works for this long never rests.
-const RESTLESS: Duration = Duration::from_secs(30);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// On a cluster, how long nothing must be at work.
-const REST: Duration = Duration::from_millis(300);
+const CLUSTER_QUIET_TIME: Duration = Duration::from_millis(300);
 /// On a cluster, the time between two looks.
-const LOOK: Duration = Duration::from_millis(20);
+const CLUSTER_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// On the embedded API, the time that passes between two looks at what a scenario waits for.
-const STEP: Duration = Duration::from_millis(250);
+const TIME_STEP: Duration = Duration::from_millis(250);
 /// No advance takes more steps than this.
-const STEPS: u32 = 600;
+const MAX_STEPS: u32 = 600;
 
 /// The ground under a scenario that runs.
-pub(super) struct Floor {
+pub(super) struct Environment {
     client: Client,
     clock: Clock,
     embedded: Option<Embedded>,
@@ -60,24 +60,24 @@ pub(super) struct Floor {
 struct Embedded {
     server: ApiServer,
     workloads: Control,
-    driving: JoinHandle<()>,
+    driver: JoinHandle<()>,
     /// While this is not dropped, time passes only when it is told to.
-    _standing: mpsc::Sender<()>,
+    _frozen: mpsc::Sender<()>,
 }
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        self.driving.abort();
+        self.driver.abort();
     }
 }
 
-impl Floor {
+impl Environment {
     /// Comes up. For the embedded API the runtime's time must be paused.
-    pub(super) async fn of(ground: &Ground) -> Result<Self, Failure> {
-        let (client, clock, embedded) = match ground {
-            Ground::Embedded => {
-                let standing = stand_still();
-                let clock = moving_clock();
+    pub(super) async fn start(target: &Target) -> Result<Self, Failure> {
+        let (client, clock, embedded) = match target {
+            Target::Embedded => {
+                let standing = freeze_time();
+                let clock = runtime_clock();
                 let workloads = Control::new();
                 let server = ApiServer::new(apiserver::Options {
                     clock: clock.clone(),
@@ -87,13 +87,13 @@ impl Floor {
                 let client = Client::new(server.client(User::admin()), "default");
                 let embedded = Embedded {
                     workloads,
-                    driving: tokio::spawn(server.clone().drive()),
+                    driver: tokio::spawn(server.clone().drive()),
                     server,
-                    _standing: standing,
+                    _frozen: standing,
                 };
                 (client, clock, Some(embedded))
             }
-            Ground::Cluster {
+            Target::Cluster {
                 kubeconfig,
                 context,
             } => {
@@ -136,7 +136,7 @@ impl Floor {
     }
 
     /// Holds, releases or fails workloads; false where only a cluster's own controllers can.
-    pub(super) fn direct(&self, direct: impl FnOnce(&Control)) -> bool {
+    pub(super) fn control_workloads(&self, direct: impl FnOnce(&Control)) -> bool {
         let Some(embedded) = &self.embedded else {
             return false;
         };
@@ -150,9 +150,9 @@ impl Floor {
         let (runs, requests) = (Arc::clone(&self.runs), Arc::clone(&self.requests));
         // A task of the runtime, whoever asks: only so do the others come in between two looks.
         let settled = if self.is_embedded() {
-            tokio::spawn(rest(runs, requests))
+            tokio::spawn(settle_embedded(runs, requests))
         } else {
-            tokio::spawn(real_rest(runs, requests))
+            tokio::spawn(settle_cluster(runs, requests))
         };
         settled
             .await
@@ -165,42 +165,42 @@ impl Floor {
             clock::sleep(time).await;
             return Ok(());
         }
-        let step = (time / STEPS).max(STEP);
+        let step = (time / MAX_STEPS).max(TIME_STEP);
         let mut left = time;
         while !left.is_zero() {
             self.settle().await?;
             let now = step.min(left);
-            pass(now).await;
+            advance_runtime(now).await;
             left -= now;
         }
         self.settle().await
     }
 
     /// Lets a little time pass before something is looked at again.
-    pub(super) async fn moment(&self) {
+    pub(super) async fn wait_before_retry(&self) {
         if self.is_embedded() {
-            pass(STEP).await;
+            advance_runtime(TIME_STEP).await;
         } else {
-            clock::sleep(LOOK * 10).await;
+            clock::sleep(CLUSTER_POLL_INTERVAL * 10).await;
         }
     }
 }
 
 /// Advances the runtime's time from a task of its own.
-async fn pass(time: Duration) {
+async fn advance_runtime(time: Duration) {
     // It can only fail where the runtime shuts down.
     let _ = tokio::spawn(clock::advance(time)).await;
 }
 
 /// A wall clock that moves with the runtime's time.
-fn moving_clock() -> Clock {
+fn runtime_clock() -> Clock {
     let (start, base) = (clock::now(), Clock::system().timestamp());
     Clock::from_fn(move || base.checked_add(start.elapsed()).unwrap_or(base))
 }
 
 /// Keeps paused time from jumping to the next timer whenever the runtime is idle, as it is while a
 /// script runs on its own thread: the runtime does not jump while blocking work is under way.
-fn stand_still() -> mpsc::Sender<()> {
+fn freeze_time() -> mpsc::Sender<()> {
     let (standing, gone) = mpsc::channel::<()>();
     tokio::task::spawn_blocking(move || {
         let _ = gone.recv();
@@ -208,20 +208,20 @@ fn stand_still() -> mpsc::Sender<()> {
     standing
 }
 
-async fn rest(runs: Arc<Runs>, requests: Arc<Requests>) -> Result<(), Failure> {
+async fn settle_embedded(runs: Arc<Runs>, requests: Arc<Requests>) -> Result<(), Failure> {
     let since = Stopwatch::start();
-    let mut seen = (requests.begun(), runs.count());
+    let mut seen = (requests.started(), runs.count());
     let mut looks = 0;
-    while looks < LOOKS {
+    while looks < IDLE_ROUNDS {
         tokio::task::yield_now().await;
-        let now = (requests.begun(), runs.count());
+        let now = (requests.started(), runs.count());
         if now == seen && requests.all_answered() && runs.is_idle() {
             looks += 1;
             continue;
         }
         (looks, seen) = (0, now);
-        if since.elapsed() > RESTLESS {
-            return Err(restless(RESTLESS));
+        if since.elapsed() > SETTLE_TIMEOUT {
+            return Err(not_settled(SETTLE_TIMEOUT));
         }
         // A script is at work on another thread, which may need this CPU.
         std::thread::yield_now();
@@ -229,24 +229,24 @@ async fn rest(runs: Arc<Runs>, requests: Arc<Requests>) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn real_rest(runs: Arc<Runs>, requests: Arc<Requests>) -> Result<(), Failure> {
+async fn settle_cluster(runs: Arc<Runs>, requests: Arc<Requests>) -> Result<(), Failure> {
     let since = Stopwatch::start();
-    let mut seen = (requests.begun(), runs.count());
+    let mut seen = (requests.started(), runs.count());
     let mut calm = Stopwatch::start();
-    while calm.elapsed() < REST {
-        clock::sleep(LOOK).await;
-        let now = (requests.begun(), runs.count());
+    while calm.elapsed() < CLUSTER_QUIET_TIME {
+        clock::sleep(CLUSTER_POLL_INTERVAL).await;
+        let now = (requests.started(), runs.count());
         if now != seen || !requests.all_answered() || !runs.is_idle() {
             (calm, seen) = (Stopwatch::start(), now);
         }
-        if since.elapsed() > RESTLESS * 2 {
-            return Err(restless(RESTLESS * 2));
+        if since.elapsed() > SETTLE_TIMEOUT * 2 {
+            return Err(not_settled(SETTLE_TIMEOUT * 2));
         }
     }
     Ok(())
 }
 
-fn restless(time: Duration) -> Failure {
+fn not_settled(time: Duration) -> Failure {
     let message = format!("the operator has not come to rest in {} s", time.as_secs());
     Failure::new(message).with_details("it runs again and again: does each run change something?")
 }
@@ -257,15 +257,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn time_stands_still_until_it_is_told_to_pass() {
-        let floor = Floor::of(&Ground::Embedded).await.unwrap();
-        let (start, clock) = (clock::now(), floor.clock());
+        let environment = Environment::start(&Target::Embedded).await.unwrap();
+        let (start, clock) = (clock::now(), environment.clock());
         let woken = tokio::spawn(clock::sleep(Duration::from_secs(90)));
         let before = clock.timestamp();
-        floor.settle().await.unwrap();
+        environment.settle().await.unwrap();
         assert_eq!(clock::now(), start);
-        floor.advance(Duration::from_secs(89)).await.unwrap();
+        environment.advance(Duration::from_secs(89)).await.unwrap();
         assert!(!woken.is_finished());
-        floor.advance(Duration::from_secs(2)).await.unwrap();
+        environment.advance(Duration::from_secs(2)).await.unwrap();
         assert!(woken.is_finished());
         assert_eq!(start.elapsed(), Duration::from_secs(91));
         let passed = clock.timestamp().duration_since(before);

@@ -1,6 +1,6 @@
 //! Reading a positioned YAML tree by hand, so that every error is told at once, with its place.
 //!
-//! [`Findings`] gathers the problems of one file; [`Item`] is a value with the path that leads to it and
+//! [`Findings`] gathers the diagnostics of one file; [`Item`] is a value with the path that leads to it and
 //! reads itself as what is expected; [`Fields`] is a map whose keys are known. A reader that meets an
 //! error notes it and answers `None`: the caller goes on with the rest.
 
@@ -12,23 +12,23 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::model::problem::Severity;
+use crate::model::diagnostic::Severity;
 use crate::model::yaml::{Content, Key, Node, Position, read_scalar};
-use crate::model::{Problem, duration, yaml};
+use crate::model::{Diagnostic, duration, yaml};
 
-/// The problems of one file, in the order in which they were found.
+/// The diagnostics of one file, in the order in which they were found.
 #[derive(Debug)]
-pub struct Findings {
+pub struct Diagnostics {
     file: PathBuf,
-    problems: RefCell<Vec<Problem>>,
+    diagnostics: RefCell<Vec<Diagnostic>>,
 }
 
-impl Findings {
+impl Diagnostics {
     /// None yet, of a file as the user names it.
     pub fn new(file: impl Into<PathBuf>) -> Self {
         Self {
             file: file.into(),
-            problems: RefCell::default(),
+            diagnostics: RefCell::default(),
         }
     }
 
@@ -48,31 +48,31 @@ impl Findings {
     }
 
     fn add(&self, severity: Severity, at: Position, message: String, hint: String) {
-        let mut problem =
-            Problem::error(&self.file, at.line, at.column, message).severity(severity);
-        problem.hint = Some(hint).filter(|hint| !hint.is_empty());
-        self.problems.borrow_mut().push(problem);
+        let mut diagnostic =
+            Diagnostic::error(&self.file, at.line, at.column, message).severity(severity);
+        diagnostic.hint = Some(hint).filter(|hint| !hint.is_empty());
+        self.diagnostics.borrow_mut().push(diagnostic);
     }
 
     /// Returns whether there are errors among them so far.
     pub fn has_errors(&self) -> bool {
-        self.problems.borrow().iter().any(Problem::is_error)
+        self.diagnostics.borrow().iter().any(Diagnostic::is_error)
     }
 
     /// All of them by place.
-    pub fn into_problems(self) -> Vec<Problem> {
-        let mut problems = self.problems.into_inner();
-        problems.sort_by_key(|problem| (problem.line, problem.column));
-        problems
+    pub fn into_vec(self) -> Vec<Diagnostic> {
+        let mut diagnostics = self.diagnostics.into_inner();
+        diagnostics.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
+        diagnostics
     }
 
     /// Parses the file's text; notes why it is not YAML, and every key that a map has twice.
     pub fn parse(&self, text: &str) -> Option<Node> {
         let parsed = yaml::parse_positioned(text);
         let root = parsed.inspect_err(|error| self.syntax(error)).ok()?;
-        let before = self.problems.borrow().len();
+        let before = self.diagnostics.borrow().len();
         self.duplicate_keys(&root);
-        if self.problems.borrow().len() == before {
+        if self.diagnostics.borrow().len() == before {
             // Of two keys that are the same number the tree has only the last.
             if let Err(error) = yaml::parse(text) {
                 self.syntax(&error);
@@ -140,16 +140,16 @@ pub struct Keys {
 pub struct Item<'a> {
     node: &'a Node,
     path: String,
-    findings: &'a Findings,
+    diagnostics: &'a Diagnostics,
 }
 
 impl<'a> Item<'a> {
     /// The root of a file.
-    pub fn root(node: &'a Node, findings: &'a Findings) -> Self {
+    pub fn root(node: &'a Node, diagnostics: &'a Diagnostics) -> Self {
         Self {
             node,
             path: String::new(),
-            findings,
+            diagnostics,
         }
     }
 
@@ -175,7 +175,7 @@ impl<'a> Item<'a> {
         } else {
             format!("{}: {message}", self.path)
         };
-        self.findings.error(at, message, hint);
+        self.diagnostics.error(at, message, hint);
     }
 
     /// Notes that it is not what was `expected`, unless why is known already; `hint` may be empty.
@@ -218,7 +218,7 @@ impl<'a> Item<'a> {
     /// A boolean.
     pub fn flag(&self) -> Option<bool> {
         let Content::Bool(flag) = self.scalar() else {
-            self.unexpected("true or false", self.unquote());
+            self.unexpected("true or false", self.unquote_hint());
             return None;
         };
         Some(*flag)
@@ -232,13 +232,13 @@ impl<'a> Item<'a> {
             _ => None,
         };
         if count.is_none() {
-            self.unexpected(&expected, self.unquote());
+            self.unexpected(&expected, self.unquote_hint());
         }
         count
     }
 
     /// Advice for a scalar that is a string only by its quotes.
-    fn unquote(&self) -> &'static str {
+    fn unquote_hint(&self) -> &'static str {
         match &self.node.content {
             Content::String(text) if !matches!(read_scalar(text), Content::String(_)) => {
                 "leave the quotes away"
@@ -250,7 +250,7 @@ impl<'a> Item<'a> {
     /// A number.
     pub fn number(&self) -> Option<f64> {
         let Content::Number(number) = self.scalar() else {
-            self.unexpected("a number", self.unquote());
+            self.unexpected("a number", self.unquote_hint());
             return None;
         };
         number.as_f64()
@@ -292,7 +292,7 @@ impl<'a> Item<'a> {
         let items = items.map(|(index, node)| Self {
             node,
             path: format!("{}[{index}]", self.path),
-            findings: self.findings,
+            diagnostics: self.diagnostics,
         });
         Some(items.collect())
     }
@@ -306,7 +306,7 @@ impl<'a> Item<'a> {
         let entries = entries.iter();
         Some(
             entries
-                .map(|(key, node)| (key, self.below(&key.name, node)))
+                .map(|(key, node)| (key, self.child(&key.name, node)))
                 .collect(),
         )
     }
@@ -342,7 +342,7 @@ impl<'a> Item<'a> {
             } else if let Some((_, message, hint)) =
                 keys.refused.iter().find(|(name, ..)| *name == key.name)
             {
-                self.findings.error(key.position, *message, *hint);
+                self.diagnostics.error(key.position, *message, *hint);
                 fields.excused.push(&key.name);
             } else {
                 let near = nearest(&key.name, keys.known);
@@ -352,19 +352,19 @@ impl<'a> Item<'a> {
                     |near| format!("did you mean {near:?}?"),
                 );
                 let message = format!("unknown key {:?}", key.name);
-                self.findings.error(key.position, message, hint);
+                self.diagnostics.error(key.position, message, hint);
             }
         }
         Some(fields)
     }
 
-    fn below(&self, key: &str, node: &'a Node) -> Self {
+    fn child(&self, key: &str, node: &'a Node) -> Self {
         let mut path = self.path.clone();
         let _ = write!(path, "{}{key}", if path.is_empty() { "" } else { "." });
         Self {
             node,
             path,
-            findings: self.findings,
+            diagnostics: self.diagnostics,
         }
     }
 
@@ -395,7 +395,7 @@ impl<'a> Fields<'a> {
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<Item<'a>> {
         let node = self.entries.get(key)?;
-        (node.content != Content::Null).then(|| self.map.below(key, node))
+        (node.content != Content::Null).then(|| self.map.child(key, node))
     }
 
     /// Notes an error about the map; `hint` may be empty.

@@ -9,16 +9,16 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 /// The flags of a command that were typed. Options flatten it before all others: a value that was taken
 /// out has no source any more.
 #[derive(Clone, Debug)]
-pub(super) struct Typed(Vec<String>);
+pub(super) struct ExplicitFlags(Vec<String>);
 
-impl Typed {
+impl ExplicitFlags {
     /// Returns whether a flag was; `id` is the name of its field.
-    pub(super) fn has(&self, id: &str) -> bool {
+    pub(super) fn contains(&self, id: &str) -> bool {
         self.0.iter().any(|typed| typed == id)
     }
 }
 
-impl FromArgMatches for Typed {
+impl FromArgMatches for ExplicitFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let ids = matches.ids().map(clap::Id::as_str);
         let typed = ids.filter(|id| matches.value_source(id) == Some(ValueSource::CommandLine));
@@ -31,7 +31,7 @@ impl FromArgMatches for Typed {
     }
 }
 
-impl Args for Typed {
+impl Args for ExplicitFlags {
     fn augment_args(command: Command) -> Command {
         command
     }
@@ -50,7 +50,7 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        typed: Typed,
+        explicit_flags: ExplicitFlags,
         /// Set in every process.
         #[arg(long, env = "PATH")]
         in_environment: String,
@@ -63,11 +63,23 @@ mod tests {
     #[test]
     fn what_the_environment_or_a_default_says_was_not_typed() {
         let line = Line::parse_from(["x", "--typed-here", "a"]);
-        assert!(line.typed.has("typed_here"));
-        assert!(!line.typed.has("in_environment"), "{}", line.in_environment);
-        assert!(!line.typed.has("by_default"), "{}", line.by_default);
+        assert!(line.explicit_flags.contains("typed_here"));
+        assert!(
+            !line.explicit_flags.contains("in_environment"),
+            "{}",
+            line.in_environment
+        );
+        assert!(
+            !line.explicit_flags.contains("by_default"),
+            "{}",
+            line.by_default
+        );
         let line = Line::parse_from(["x", "--in-environment", "a"]);
-        assert!(line.typed.has("in_environment"));
-        assert!(!line.typed.has("typed_here"), "{:?}", line.typed_here);
+        assert!(line.explicit_flags.contains("in_environment"));
+        assert!(
+            !line.explicit_flags.contains("typed_here"),
+            "{:?}",
+            line.typed_here
+        );
     }
 }

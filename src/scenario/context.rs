@@ -1,4 +1,4 @@
-//! The world of a scenario that runs: its cluster, its namespace, its operator.
+//! The context of a scenario that runs: its cluster, its namespace, its operator.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::documents::Manifest;
+use super::environment::Environment;
 use super::failure::Failure;
-use super::ground::Floor;
-use super::play::CRD;
+use super::runner::CRD;
 use super::snapshot::Snapshots;
 use crate::clock;
 use crate::cluster::connect::{self, Source, connect};
@@ -33,7 +33,7 @@ const NAME: &str = "rhai-operator";
 
 /// What is under test.
 #[derive(Clone)]
-pub struct Subject {
+pub struct TestedOperator {
     /// watches.yaml.
     pub watches_file: std::path::PathBuf,
     /// The folder of the roles.
@@ -46,43 +46,43 @@ pub struct Subject {
     pub toolchain: Toolchain,
 }
 
-/// A scenario's world.
-pub(super) struct World {
-    pub(super) floor: Floor,
+/// A scenario's context.
+pub(super) struct ScenarioContext {
+    pub(super) environment: Environment,
     /// The scenario's own door to the cluster.
     pub(super) cluster: Cluster,
     pub(super) namespace: String,
     /// How long an expectation may take to come true.
     pub(super) deadline: Duration,
     pub(super) snapshots: Snapshots,
-    operator: Mutex<Option<Serving>>,
+    operator: Mutex<Option<RunningOperator>>,
     /// What the scenario has applied and not deleted, in order.
     applied: Mutex<Vec<ObjectRef>>,
     /// What its scripts print.
     said: Mutex<Vec<String>>,
 }
 
-struct Serving {
+struct RunningOperator {
     shutdown: CancellationToken,
     task: JoinHandle<Result<(), operator::Error>>,
 }
 
-impl World {
-    /// A world with nothing in it.
+impl ScenarioContext {
+    /// A context with nothing in it.
     pub(super) async fn new(
-        floor: Floor,
+        environment: Environment,
         namespace: &str,
         deadline: Duration,
         snapshots: Snapshots,
     ) -> Result<Self, Failure> {
         let options = connect::Options {
-            source: Source::Client(floor.client()),
+            source: Source::Client(environment.client()),
             ..connect::Options::default()
         };
         let connection = connect(options).await;
         let connection = connection.map_err(|error| Failure::new(error.to_string()))?;
         Ok(Self {
-            floor,
+            environment,
             cluster: connection.cluster,
             namespace: namespace.to_owned(),
             deadline,
@@ -94,25 +94,28 @@ impl World {
     }
 
     /// Starts the operator, unless it serves already.
-    pub(super) async fn serve(
+    pub(super) async fn start_operator(
         &self,
-        subject: &Subject,
+        tested: &TestedOperator,
         namespaces: Option<&str>,
     ) -> Result<(), Failure> {
         if self.operator.lock().is_some() {
             return Ok(());
         }
-        let mut environment = subject.environment.clone();
+        let mut environment = tested.environment.clone();
         environment.set("WATCH_NAMESPACE", namespaces.unwrap_or_default());
-        let client = self.floor.requests.of(self.floor.client());
+        let client = self
+            .environment
+            .requests
+            .count_requests(self.environment.client());
         let options = operator::Options {
-            watches_file: subject.watches_file.clone(),
-            roles_dir: subject.roles_dir.clone(),
+            watches_file: tested.watches_file.clone(),
+            roles_dir: tested.roles_dir.clone(),
             environment,
-            allow_env: subject.allow_env.clone(),
+            allow_env: tested.allow_env.clone(),
             source: Source::Client(client),
-            clock: self.floor.clock(),
-            observer: Some(Arc::clone(&self.floor.runs) as _),
+            clock: self.environment.clock(),
+            observer: Some(Arc::clone(&self.environment.runs) as _),
             metrics_address: None,
             health_address: None,
             name: NAME.to_owned(),
@@ -125,11 +128,11 @@ impl World {
         };
         let shutdown = CancellationToken::new();
         let running =
-            operator::run_until(options, subject.toolchain.clone(), shutdown.child_token());
+            operator::run_until(options, tested.toolchain.clone(), shutdown.child_token());
         let task = tokio::spawn(running);
-        *self.operator.lock() = Some(Serving { shutdown, task });
-        while !self.floor.runs.is_serving() {
-            self.is_served()?;
+        *self.operator.lock() = Some(RunningOperator { shutdown, task });
+        while !self.environment.runs.is_serving() {
+            self.check_operator()?;
             // Files are read by a thread of the runtime, which takes real time.
             let breath = tokio::task::spawn_blocking(std::thread::yield_now);
             let _ = breath.await;
@@ -138,8 +141,8 @@ impl World {
     }
 
     /// An error if the operator has ended.
-    fn is_served(&self) -> Result<(), Failure> {
-        let ended = |serving: &Serving| serving.task.is_finished();
+    fn check_operator(&self) -> Result<(), Failure> {
+        let ended = |serving: &RunningOperator| serving.task.is_finished();
         if self.operator.lock().as_ref().is_some_and(ended) {
             return Err(Failure::new("the operator has ended"));
         }
@@ -147,20 +150,20 @@ impl World {
     }
 
     /// Stops the operator; says why if it had ended before.
-    pub(super) async fn stop(&self) -> Result<(), Failure> {
+    pub(super) async fn stop_operator(&self) -> Result<(), Failure> {
         let serving = self.operator.lock().take();
-        let Some(Serving { shutdown, task }) = serving else {
+        let Some(RunningOperator { shutdown, task }) = serving else {
             return Ok(());
         };
         shutdown.cancel();
         let ended = task.await;
-        self.floor.runs.stopped();
+        self.environment.runs.operator_stopped();
         let error = match ended {
             Ok(Ok(())) => return Ok(()),
-            Ok(Err(operator::Error::Project(problems))) => {
-                let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            Ok(Err(operator::Error::Project(diagnostics))) => {
+                let diagnostics: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
                 return Err(
-                    Failure::new("the project has errors").with_details(problems.join("\n"))
+                    Failure::new("the project has errors").with_details(diagnostics.join("\n"))
                 );
             }
             Ok(Err(error)) => error.to_string(),
@@ -171,8 +174,8 @@ impl World {
 
     /// Waits until the operator has nothing to do for now.
     pub(super) async fn settle(&self) -> Result<(), Failure> {
-        self.is_served()?;
-        self.floor.settle().await
+        self.check_operator()?;
+        self.environment.settle().await
     }
 
     /// Waits until a check holds, within a time; fails as the last check did.
@@ -183,28 +186,28 @@ impl World {
     ) -> Result<T, Failure> {
         let deadline = clock::now() + within;
         loop {
-            if self.floor.is_embedded() {
+            if self.environment.is_embedded() {
                 self.settle().await?;
             } else {
-                self.is_served()?;
+                self.check_operator()?;
             }
             match check().await {
                 Err(failure) if clock::now() >= deadline => return Err(failure),
-                Err(_) => self.floor.moment().await,
+                Err(_) => self.environment.wait_before_retry().await,
                 done => return done,
             }
         }
     }
 
     /// Where an object of a kind lives: a namespace that is not given is the scenario's.
-    pub(super) async fn address(
+    pub(super) async fn object_ref(
         &self,
         gvk: &Gvk,
         namespace: Option<&str>,
         name: &str,
     ) -> Result<ObjectRef, Failure> {
         let kind = self.cluster.kind(gvk).await;
-        let kind = kind.map_err(|error| Failure::of_cluster(&gvk.kind_group(), &error))?;
+        let kind = kind.map_err(|error| Failure::from_cluster_error(&gvk.kind_group(), &error))?;
         let Some(kind) = kind else {
             return Err(Failure::new(format!("the cluster does not serve {gvk}")));
         };
@@ -230,7 +233,7 @@ impl World {
         let (name, namespace) = (metadata("name"), metadata("namespace"));
         let name_or_empty = name.as_deref().unwrap_or_default();
         let object = self
-            .address(gvk, namespace.as_deref(), name_or_empty)
+            .object_ref(gvk, namespace.as_deref(), name_or_empty)
             .await?;
         if let Some(namespace) = &object.namespace {
             value["metadata"]["namespace"] = Value::from(&**namespace);
@@ -247,11 +250,12 @@ impl World {
             let namespace = object.namespace.as_deref();
             self.cluster.create(gvk, namespace, body, &options).await
         };
-        let written = written.map_err(|error| Failure::of_cluster("cannot apply", &error))?;
+        let written =
+            written.map_err(|error| Failure::from_cluster_error("cannot apply", &error))?;
         let object = written.object.object_ref();
         self.note_applied(object);
         if &*gvk.kind == CRD {
-            self.is_established(&written.object).await?;
+            self.wait_established(&written.object).await?;
         }
         Ok(written.object)
     }
@@ -263,7 +267,7 @@ impl World {
     }
 
     /// Waits until the kinds of a CRD are served.
-    async fn is_established(&self, crd: &Object) -> Result<(), Failure> {
+    async fn wait_established(&self, crd: &Object) -> Result<(), Failure> {
         let value = crd.value();
         let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
         let (group, kind) = (text("/spec/group"), text("/spec/names/kind"));
@@ -277,7 +281,7 @@ impl World {
             if let Some(why) = why {
                 return Err(Failure::new(format!("{object}: {why}")));
             }
-            self.address(&gvk, None, "").await.map(drop)
+            self.object_ref(&gvk, None, "").await.map(drop)
         })
         .await
     }
@@ -285,14 +289,14 @@ impl World {
     /// Reads an object.
     pub(super) async fn get(&self, object: &ObjectRef) -> Result<Option<Arc<Object>>, Failure> {
         let found = self.cluster.get(object).await;
-        found.map_err(|error| Failure::of_cluster(&object.to_string(), &error))
+        found.map_err(|error| Failure::from_cluster_error(&object.to_string(), &error))
     }
 
     /// Deletes an object; that it is absent is no error.
     pub(super) async fn delete(&self, object: &ObjectRef) -> Result<(), Failure> {
         self.applied.lock().retain(|known| known != object);
         match self.cluster.delete(object, &DeleteOptions::default()).await {
-            Err(error) if error.kind != ErrorKind::KindAbsent => Err(Failure::of_cluster(
+            Err(error) if error.kind != ErrorKind::KindAbsent => Err(Failure::from_cluster_error(
                 &format!("cannot delete {object}"),
                 &error,
             )),
@@ -301,7 +305,7 @@ impl World {
     }
 
     /// Waits until an object is gone.
-    pub(super) async fn is_gone(
+    pub(super) async fn wait_gone(
         &self,
         object: &ObjectRef,
         within: Duration,
@@ -309,7 +313,9 @@ impl World {
         self.eventually(within, async || {
             let left = match self.cluster.get(object).await {
                 Err(error) if error.kind == ErrorKind::KindAbsent => None,
-                left => left.map_err(|error| Failure::of_cluster(&object.to_string(), &error))?,
+                left => {
+                    left.map_err(|error| Failure::from_cluster_error(&object.to_string(), &error))?
+                }
             };
             let Some(left) = left else {
                 return Ok(());
@@ -330,12 +336,12 @@ impl World {
     }
 
     /// Keeps what a script prints.
-    pub(super) fn say(&self, text: String) {
+    pub(super) fn print(&self, text: String) {
         self.said.lock().push(text);
     }
 
     /// What scripts have printed.
-    pub(super) fn said(&self) -> Vec<String> {
+    pub(super) fn take_printed(&self) -> Vec<String> {
         std::mem::take(&mut *self.said.lock())
     }
 }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 
-use super::resource::Selection;
+use super::custom_resource::Lookup;
 use crate::cluster::{ApiKind, Cluster};
 use crate::model::Gvk;
-use crate::model::findings::nearest;
+use crate::model::diagnostics::nearest;
 use crate::watches::Watch;
 
 /// The kind that a file names.
-pub(super) async fn of_gvk(
+pub(super) async fn find_by_gvk(
     cluster: &Cluster,
-    selection: &Selection<'_>,
+    selection: &Lookup<'_>,
     gvk: &Gvk,
 ) -> anyhow::Result<Arc<ApiKind>> {
     if let Some(kind) = cluster.kind(gvk).await? {
@@ -22,7 +22,7 @@ pub(super) async fn of_gvk(
     let kinds = cluster.kinds().await?;
     let known: Vec<&Gvk> = kinds.iter().map(|kind| &kind.gvk).collect();
     let near = near(gvk, &known).map(ToString::to_string);
-    Err(missing(selection, &gvk.to_string(), near.as_deref()))
+    Err(no_such_kind(selection, &gvk.to_string(), near.as_deref()))
 }
 
 /// One of the same group with a name like it, or of the same name in a group like it.
@@ -36,28 +36,28 @@ fn near<'k>(gvk: &Gvk, known: &[&'k Gvk]) -> Option<&'k Gvk> {
     of(|kind| &kind.group, |kind| &kind.kind).or_else(|| of(|kind| &kind.kind, |kind| &kind.group))
 }
 
-fn missing(selection: &Selection<'_>, kind: &str, near: Option<&str>) -> anyhow::Error {
+fn no_such_kind(selection: &Lookup<'_>, kind: &str, near: Option<&str>) -> anyhow::Error {
     let hint = match near {
         Some(near) => format!("did you mean {near}?"),
-        None => selection.source_of_kinds.to_owned(),
+        None => selection.missing_kind_hint.to_owned(),
     };
-    anyhow!("{} has no kind {kind}\n  hint: {hint}", selection.place)
+    anyhow!("{} has no kind {kind}\n  hint: {hint}", selection.target)
 }
 
 /// The kind of a word: kind, plural, or either with its group (`memcacheds.cache.example.com`).
-pub(super) async fn of_word(
+pub(super) async fn find_by_name(
     cluster: &Cluster,
-    selection: &Selection<'_>,
+    selection: &Lookup<'_>,
     word: &str,
 ) -> anyhow::Result<Arc<ApiKind>> {
-    let named = |watch: &&Arc<Watch>| names(&watch.gvk, None, word);
+    let named = |watch: &&Arc<Watch>| is_named(&watch.gvk, None, word);
     for watch in selection.watches.iter().filter(named) {
         if let Some(kind) = cluster.kind(&watch.gvk).await? {
             return Ok(kind);
         }
     }
     let kinds = cluster.kinds().await?;
-    let named = |kind: &&Arc<ApiKind>| names(&kind.gvk, Some(&kind.plural), word);
+    let named = |kind: &&Arc<ApiKind>| is_named(&kind.gvk, Some(&kind.plural), word);
     let found: Vec<_> = kinds.iter().filter(named).collect();
     match found.as_slice() {
         [kind] => Ok(Arc::clone(kind)),
@@ -65,7 +65,7 @@ pub(super) async fn of_word(
             let name = word.split_once('.').map_or(word, |(name, _)| name);
             let known: Vec<&str> = kinds.iter().map(|kind| &*kind.gvk.kind).collect();
             let near = nearest(name, &known);
-            Err(missing(selection, word, near))
+            Err(no_such_kind(selection, word, near))
         }
         several => {
             let names: Vec<String> = several.iter().map(|kind| kind.resource()).collect();
@@ -74,7 +74,7 @@ pub(super) async fn of_word(
     }
 }
 
-fn names(gvk: &Gvk, plural: Option<&str>, word: &str) -> bool {
+fn is_named(gvk: &Gvk, plural: Option<&str>, word: &str) -> bool {
     let (name, group) = word
         .split_once('.')
         .map_or((word, None), |(n, g)| (n, Some(g)));
@@ -115,8 +115,8 @@ mod tests {
             "memcacheds",
             "memcacheds.cache.example.com",
         ] {
-            assert!(names(&gvk, Some("memcacheds"), word), "{word}");
+            assert!(is_named(&gvk, Some("memcacheds"), word), "{word}");
         }
-        assert!(!names(&gvk, Some("memcacheds"), "memcached.example.com"));
+        assert!(!is_named(&gvk, Some("memcacheds"), "memcached.example.com"));
     }
 }

@@ -9,14 +9,14 @@ use bytes::Bytes;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::context::{ScenarioContext, TestedOperator};
 use super::documents::Manifest;
+use super::environment::{Environment, Target};
+use super::expectation_check;
 use super::failure::Failure;
-use super::ground::{Floor, Ground};
 use super::load::{Scenario, Steps};
-use super::report::{Played, StageReport};
-use super::stage::{Documents, Stage};
-use super::verify;
-use super::world::{Subject, World};
+use super::report::{ScenarioReport, StageReport};
+use super::stage::{DocumentUse, Stage};
 use crate::clock::{self, Stopwatch};
 use crate::cluster::request::{PatchKind, WriteOptions};
 use crate::host::readiness;
@@ -25,91 +25,97 @@ use crate::model::{Gvk, Object, ObjectRef, Outcome, yaml};
 use crate::script::{Engine, Job, Limits, Pool, Program, Variables, value};
 
 /// Who changes nothing for this long has come to rest: longer than the operator's first backoff.
-const REST: Duration = Duration::from_secs(3);
+const QUIET_TIME: Duration = Duration::from_secs(3);
 /// A script's time is the scenario's, which it may advance as it likes.
-const NEVER: Duration = Duration::from_hours(24 * 1000);
+const SCRIPT_DEADLINE: Duration = Duration::from_hours(24 * 1000);
 
 /// The kind of definitions.
 pub(super) const CRD: &str = "CustomResourceDefinition";
 
 /// What all scenarios of a suite share.
-pub(super) struct Stagehands {
-    pub(super) subject: Subject,
-    pub(super) ground: Ground,
+pub(super) struct SuiteContext {
+    pub(super) operator: TestedOperator,
+    pub(super) target: Target,
     /// The kinds that the operator serves.
     pub(super) kinds: Vec<Gvk>,
     pub(super) engine: Engine,
 }
 
 /// Plays a scenario. Never panics, whatever fails.
-pub(super) async fn play(scenario: &Scenario, hands: &Stagehands) -> Played {
+pub(super) async fn run(scenario: &Scenario, suite: &SuiteContext) -> ScenarioReport {
     let since = Stopwatch::start();
     let mut stages = Vec::new();
-    let world = match world(scenario, hands).await {
-        Ok(world) => Arc::new(world),
+    let context = match context(scenario, suite).await {
+        Ok(context) => Arc::new(context),
         Err(failure) => {
             let took = since.elapsed();
             stages.push(StageReport::new(Stage::Create, took, Err(failure)));
-            return Played::new(scenario, stages, took, Vec::new());
+            return ScenarioReport::new(scenario, stages, took, Vec::new());
         }
     };
-    let pool = Pool::new(hands.engine.clone(), 1, tokio::runtime::Handle::current());
-    let mut play = Play {
+    let pool = Pool::new(suite.engine.clone(), 1, tokio::runtime::Handle::current());
+    let mut runner = Runner {
         scenario,
-        hands,
-        world: Arc::clone(&world),
+        suite,
+        context: Arc::clone(&context),
         pool,
-        foreign: Vec::new(),
+        preexisting: Vec::new(),
     };
     for stage in Stage::ALL {
         let steps = scenario.stages.get(&stage);
-        let clears_up = stage == Stage::Destroy && !world.floor.is_embedded();
+        let clears_up = stage == Stage::Destroy && !context.environment.is_embedded();
         if stages.iter().any(StageReport::has_failed) && !clears_up {
             continue;
         }
         let since = Stopwatch::start();
-        let Some(result) = play.stage(stage, steps).await else {
+        let Some(result) = runner.stage(stage, steps).await else {
             continue;
         };
         stages.push(StageReport::new(stage, since.elapsed(), result));
     }
     // What it says was said where it mattered, if it ended early.
-    let _ = world.stop().await;
-    Played::new(scenario, stages, since.elapsed(), world.said())
+    let _ = context.stop_operator().await;
+    ScenarioReport::new(scenario, stages, since.elapsed(), context.take_printed())
 }
 
-async fn world(scenario: &Scenario, hands: &Stagehands) -> Result<World, Failure> {
-    let floor = Floor::of(&hands.ground).await?;
+async fn context(scenario: &Scenario, suite: &SuiteContext) -> Result<ScenarioContext, Failure> {
+    let environment = Environment::start(&suite.target).await?;
     let namespace = scenario.settings.namespace.clone().unwrap_or_else(|| {
         let name = scenario.name.to_lowercase().replace(['_', '.'], "-");
-        if floor.is_embedded() {
+        if environment.is_embedded() {
             name
         } else {
             format!("{name}-{:08x}", rand::random::<u32>())
         }
     });
     let snapshots = scenario.snapshots.clone();
-    World::new(floor, &namespace, scenario.settings.deadline, snapshots).await
+    ScenarioContext::new(
+        environment,
+        &namespace,
+        scenario.settings.deadline,
+        snapshots,
+    )
+    .await
 }
 
-struct Play<'a> {
+struct Runner<'a> {
     scenario: &'a Scenario,
-    hands: &'a Stagehands,
-    world: Arc<World>,
+    suite: &'a SuiteContext,
+    context: Arc<ScenarioContext>,
     pool: Pool,
     /// What was on the cluster before and is to stay.
-    foreign: Vec<ObjectRef>,
+    preexisting: Vec<ObjectRef>,
 }
 
-impl Play<'_> {
+impl Runner<'_> {
     /// Plays a stage; `None` if it has nothing to do.
     async fn stage(&mut self, stage: Stage, steps: Option<&Steps>) -> Option<Result<(), Failure>> {
         let nothing = Steps::default();
         let result = match stage {
             Stage::Create => self.create().await,
-            Stage::Converge => self.serve().await,
+            Stage::Converge => self.start_operator().await,
             Stage::Idempotence if !self.scenario.settings.idempotence => return None,
-            Stage::Idempotence => self.again().await,
+            Stage::Idempotence => self.check_idempotence().await,
             Stage::Destroy => Ok(()),
             _ if steps.is_none() => return None,
             _ => Ok(()),
@@ -129,17 +135,17 @@ impl Play<'_> {
     /// The documents of a stage, then its script.
     async fn steps(&self, stage: Stage, steps: &Steps) -> Result<(), Failure> {
         match stage.documents() {
-            Documents::Applied => self.apply(stage, &steps.manifests).await?,
-            Documents::Deleted => self.delete(&steps.manifests).await?,
-            Documents::Expected => {}
+            DocumentUse::Apply => self.apply(stage, &steps.manifests).await?,
+            DocumentUse::Delete => self.delete(&steps.manifests).await?,
+            DocumentUse::Expect => {}
         }
-        let world = &self.world;
+        let context = &self.context;
         for expected in &steps.expectations {
-            let check = async || verify::check(world, expected).await;
-            world.eventually(world.deadline, check).await?;
+            let check = async || expectation_check::check(context, expected).await;
+            context.eventually(context.deadline, check).await?;
         }
         match &steps.script {
-            Some(script) => self.script(script).await,
+            Some(script) => self.run_script(script).await,
             None => Ok(()),
         }
     }
@@ -147,8 +153,8 @@ impl Play<'_> {
     async fn apply(&self, stage: Stage, manifests: &[Manifest]) -> Result<(), Failure> {
         let mut served = Vec::new();
         for manifest in manifests {
-            let object = self.world.apply(manifest).await?;
-            if self.hands.kinds.contains(&manifest.gvk) {
+            let object = self.context.apply(manifest).await?;
+            if self.suite.kinds.contains(&manifest.gvk) {
                 served.push((manifest, object.object_ref()));
             }
         }
@@ -156,24 +162,27 @@ impl Play<'_> {
             return Ok(());
         }
         for (manifest, cr) in &served {
-            let reconciled = async || self.is_reconciled(cr).await;
-            let reconciled = self.world.eventually(self.world.deadline, reconciled).await;
+            let reconciled = async || self.check_reconciled(cr).await;
+            let reconciled = self
+                .context
+                .eventually(self.context.deadline, reconciled)
+                .await;
             reconciled.map_err(|failure| failure.at(&manifest.file, manifest.position))?;
         }
         Ok(())
     }
 
     async fn delete(&self, manifests: &[Manifest]) -> Result<(), Failure> {
-        let world = &self.world;
+        let context = &self.context;
         for manifest in manifests {
             let text = |key: &str| manifest.value["metadata"][key].as_str();
             let name = text("name").unwrap_or_default();
             let deleted = async {
-                let object = world
-                    .address(&manifest.gvk, text("namespace"), name)
+                let object = context
+                    .object_ref(&manifest.gvk, text("namespace"), name)
                     .await?;
-                world.delete(&object).await?;
-                world.is_gone(&object, world.deadline).await
+                context.delete(&object).await?;
+                context.wait_gone(&object, context.deadline).await
             };
             let at = |failure: Failure| failure.at(&manifest.file, manifest.position);
             deleted.await.map_err(at)?;
@@ -182,41 +191,45 @@ impl Play<'_> {
     }
 
     async fn create(&mut self) -> Result<(), Failure> {
-        let namespace = Manifest::namespace(&self.world.namespace);
+        let namespace = Manifest::namespace(&self.context.namespace);
         for manifest in self.scenario.crds.iter().chain([&namespace]) {
             let name = manifest.value["metadata"]["name"].as_str();
             let object = ObjectRef::new(manifest.gvk.clone(), None, name.unwrap_or_default());
-            if self.world.get(&object).await?.is_some() {
-                self.foreign.push(object);
+            if self.context.get(&object).await?.is_some() {
+                self.preexisting.push(object);
             }
-            self.world.apply(manifest).await?;
+            self.context.apply(manifest).await?;
         }
         Ok(())
     }
 
-    async fn serve(&self) -> Result<(), Failure> {
-        let everywhere = self.world.floor.is_embedded() || self.scenario.settings.all_namespaces;
-        let namespace = Some(&*self.world.namespace).filter(|_| !everywhere);
-        let serving = self.world.serve(&self.hands.subject, namespace).await;
+    async fn start_operator(&self) -> Result<(), Failure> {
+        let everywhere =
+            self.context.environment.is_embedded() || self.scenario.settings.all_namespaces;
+        let namespace = Some(&*self.context.namespace).filter(|_| !everywhere);
+        let serving = self
+            .context
+            .start_operator(&self.suite.operator, namespace)
+            .await;
         match serving {
             // Why it has ended it says when it is stopped.
-            Err(failure) => Err(self.world.stop().await.err().unwrap_or(failure)),
+            Err(failure) => Err(self.context.stop_operator().await.err().unwrap_or(failure)),
             serving => serving,
         }
     }
 
     /// Reconciles every custom resource once more: nothing may be written.
-    async fn again(&self) -> Result<(), Failure> {
-        let world = &self.world;
-        self.comes_to_rest().await?;
-        let before = world.floor.requests.written();
-        for cr in world.floor.runs.objects() {
-            if let Some(now) = world.get(&cr).await?.filter(|now| !now.deleting) {
+    async fn check_idempotence(&self) -> Result<(), Failure> {
+        let context = &self.context;
+        self.wait_quiet().await?;
+        let before = context.environment.requests.write_count();
+        for cr in context.environment.runs.objects() {
+            if let Some(now) = context.get(&cr).await?.filter(|now| !now.deleting) {
                 self.request_run(&now).await?;
             }
         }
-        world.floor.advance(REST).await?;
-        let writes = world.floor.requests.writes_after(before);
+        context.environment.advance(QUIET_TIME).await?;
+        let writes = context.environment.requests.writes_after(before);
         if writes.is_empty() {
             return Ok(());
         }
@@ -229,13 +242,13 @@ impl Play<'_> {
     }
 
     /// Lets time pass until nothing is run and written any more.
-    async fn comes_to_rest(&self) -> Result<(), Failure> {
-        let floor = &self.world.floor;
-        let deadline = clock::now() + self.world.deadline;
+    async fn wait_quiet(&self) -> Result<(), Failure> {
+        let environment = &self.context.environment;
+        let deadline = clock::now() + self.context.deadline;
         loop {
-            let before = (floor.runs.count(), floor.requests.written());
-            floor.advance(REST).await?;
-            if (floor.runs.count(), floor.requests.written()) == before {
+            let before = (environment.runs.count(), environment.requests.write_count());
+            environment.advance(QUIET_TIME).await?;
+            if (environment.runs.count(), environment.requests.write_count()) == before {
                 return Ok(());
             }
             if clock::now() >= deadline {
@@ -245,12 +258,12 @@ impl Play<'_> {
     }
 
     async fn request_run(&self, cr: &Object) -> Result<(), Failure> {
-        let world = &self.world;
+        let context = &self.context;
         let requested = || {
-            world
-                .floor
+            context
+                .environment
                 .runs
-                .last_of(cr)
+                .last_run(cr)
                 .map_or(0, |last| last.requested)
         };
         let before = requested();
@@ -258,10 +271,10 @@ impl Play<'_> {
         let patch = json!({"metadata": {"annotations": {RECONCILE_AT: at}}});
         let (object, body) = (cr.object_ref(), Bytes::from(patch.to_string()));
         let options = WriteOptions::default();
-        let patched = world
+        let patched = context
             .cluster
             .patch(&object, PatchKind::Merge, body, &options);
-        let failed = |error| Failure::of_cluster("cannot ask for a run", &error);
+        let failed = |error| Failure::from_cluster_error("cannot ask for a run", &error);
         patched.await.map_err(failed)?;
         let ran = async || {
             if requested() > before {
@@ -271,43 +284,43 @@ impl Play<'_> {
                 "{object} was not reconciled once more"
             )))
         };
-        world.eventually(world.deadline, ran).await
+        context.eventually(context.deadline, ran).await
     }
 
     /// Deletes what the scenario has applied. Custom resources must go while the operator serves; on the
     /// embedded API all else goes with the server.
     async fn destroy(&self) -> Result<(), Failure> {
-        let world = &self.world;
+        let context = &self.context;
         let mut result = Ok(());
-        let (served, others): (Vec<_>, Vec<_>) = world
+        let (served, others): (Vec<_>, Vec<_>) = context
             .applied()
             .into_iter()
-            .filter(|object| !self.foreign.contains(object))
-            .partition(|object| self.hands.kinds.contains(&object.gvk));
+            .filter(|object| !self.preexisting.contains(object))
+            .partition(|object| self.suite.kinds.contains(&object.gvk));
         for cr in served.iter().rev() {
-            result = result.and(world.delete(cr).await);
+            result = result.and(context.delete(cr).await);
         }
         for cr in &served {
             if result.is_ok() {
-                result = world.is_gone(cr, world.deadline).await;
+                result = context.wait_gone(cr, context.deadline).await;
             }
         }
-        if !world.floor.is_embedded() {
+        if !context.environment.is_embedded() {
             for object in others.iter().rev() {
-                result = result.and(world.delete(object).await);
+                result = result.and(context.delete(object).await);
             }
             // The next scenario applies them anew.
             for crd in others.iter().filter(|other| &*other.gvk.kind == CRD) {
-                result = result.and(world.is_gone(crd, world.deadline).await);
+                result = result.and(context.wait_gone(crd, context.deadline).await);
             }
         }
-        result.and(world.stop().await)
+        result.and(context.stop_operator().await)
     }
 
     /// A custom resource's last run has seen its present generation and has done all, and the custom
     /// resource says so.
-    async fn is_reconciled(&self, cr: &ObjectRef) -> Result<(), Failure> {
-        let Some(now) = self.world.get(cr).await? else {
+    async fn check_reconciled(&self, cr: &ObjectRef) -> Result<(), Failure> {
+        let Some(now) = self.context.get(cr).await? else {
             return Err(Failure::new(format!("{cr} is gone")));
         };
         let value = now.value();
@@ -320,7 +333,7 @@ impl Play<'_> {
             };
             Err(Failure::new(format!("{cr}: {why}")).with_details(conditions))
         };
-        let Some(last) = self.world.floor.runs.last_of(&now) else {
+        let Some(last) = self.context.environment.runs.last_run(&now) else {
             return failed("it has not been reconciled".to_owned());
         };
         if last.outcome != Outcome::Done {
@@ -334,21 +347,21 @@ impl Play<'_> {
         }
     }
 
-    async fn script(&self, program: &Arc<Program>) -> Result<(), Failure> {
+    async fn run_script(&self, program: &Arc<Program>) -> Result<(), Failure> {
         let vars = serde_json::Value::Object(self.scenario.settings.vars.clone());
         let job = Job {
             program: Arc::clone(program),
             native: None,
             variables: Variables::from([
-                ("embedded", self.world.floor.is_embedded().into()),
-                ("namespace", self.world.namespace.as_str().into()),
+                ("embedded", self.context.environment.is_embedded().into()),
+                ("namespace", self.context.namespace.as_str().into()),
                 ("scenario", self.scenario.name.as_str().into()),
                 ("vars", value::to_dynamic(&vars)),
             ]),
-            state: Arc::<World>::clone(&self.world),
+            state: Arc::<ScenarioContext>::clone(&self.context),
             limits: Limits::default(),
             cancel: CancellationToken::new(),
-            deadline: clock::now() + NEVER,
+            deadline: clock::now() + SCRIPT_DEADLINE,
         };
         let ran = self.pool.run(job).await;
         ran.map(drop).map_err(|error| Failure::from(&error))

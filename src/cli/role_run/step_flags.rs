@@ -6,13 +6,13 @@ use anyhow::{anyhow, bail};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::model::{Outcome, findings};
+use crate::model::{Outcome, diagnostics};
 use crate::reconcile::{Report, StepReport, StepSelection, StepState};
 use crate::role::{Entry, Role};
 
 /// The flags.
 #[derive(Debug, Args)]
-pub(super) struct Choice {
+pub(super) struct StepFlags {
     /// Do only the steps of a pipeline that have one of these tags; nothing is pruned then, and no
     /// condition is written.
     #[arg(
@@ -28,9 +28,9 @@ pub(super) struct Choice {
     start_at: Option<String>,
 }
 
-impl Choice {
+impl StepFlags {
     /// The steps that are meant; an error where the role has no such tag or step.
-    pub(super) fn of(&self, role: &Role) -> anyhow::Result<StepSelection> {
+    pub(super) fn resolve(&self, role: &Role) -> anyhow::Result<StepSelection> {
         let selection = StepSelection {
             tags: self.tags.iter().cloned().collect(),
             start_at: self.start_at.clone(),
@@ -59,10 +59,10 @@ impl Choice {
         let tags = steps.iter().flat_map(|step| &step.tags);
         let tags = tags.map(AsRef::as_ref).collect();
         for tag in &self.tags {
-            known(role, "tag", tag, &tags)?;
+            check_known(role, "tag", tag, &tags)?;
         }
         if let Some(name) = &self.start_at {
-            known(role, "step", name, &names)?;
+            check_known(role, "step", name, &names)?;
         }
         Ok(selection)
     }
@@ -70,7 +70,7 @@ impl Choice {
     /// An error where a run did no step because none is meant: each flag may fit, and both not together.
     pub(super) fn check(&self, report: &Report, role: &str) -> anyhow::Result<()> {
         let is_done = report.outcome == Outcome::Done && !report.steps.is_empty();
-        if !is_done || report.steps.iter().any(was_meant) {
+        if !is_done || report.steps.iter().any(is_selected) {
             return Ok(());
         }
         let start = self
@@ -85,26 +85,26 @@ impl Choice {
 }
 
 /// Returns whether a step, or one in it, was one of those to do.
-fn was_meant(step: &StepReport) -> bool {
+fn is_selected(step: &StepReport) -> bool {
     if step.steps.is_empty() {
         step.state != StepState::Unselected
     } else {
-        step.steps.iter().any(was_meant)
+        step.steps.iter().any(is_selected)
     }
 }
 
-fn known(role: &Role, what: &str, name: &str, known: &BTreeSet<&str>) -> anyhow::Result<()> {
+fn check_known(role: &Role, what: &str, name: &str, known: &BTreeSet<&str>) -> anyhow::Result<()> {
     if known.contains(name) {
         return Ok(());
     }
     let candidates: Vec<&str> = known.iter().copied().collect();
     let owner = format!("role {}", role.name);
-    Err(unknown(&owner, what, name, &candidates))
+    Err(unknown_name(&owner, what, name, &candidates))
 }
 
 /// The error of a name that nothing of its owner has.
-pub(super) fn unknown(owner: &str, what: &str, name: &str, known: &[&str]) -> anyhow::Error {
-    match findings::nearest(name, known) {
+pub(super) fn unknown_name(owner: &str, what: &str, name: &str, known: &[&str]) -> anyhow::Error {
+    match diagnostics::nearest(name, known) {
         Some(near) => anyhow!("{owner} has no {what} {name}: did you mean {near}?"),
         None if known.is_empty() => anyhow!("{owner} has no {what}s"),
         None => anyhow!(

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::compare::{difference, mismatches};
-use super::documents::{Expectation, Pattern, What};
+use super::context::ScenarioContext;
+use super::documents::{Expectation, ExpectationKind, Pattern};
 use super::failure::Failure;
-use super::world::World;
 use crate::cluster::ErrorKind;
 use crate::cluster::request::ListQuery;
 use crate::model::Gvk;
@@ -18,26 +18,29 @@ const NAMES: usize = 10;
 const EVENTS: usize = 20;
 
 /// An error that says what is not as expected, with a diff.
-pub(super) async fn check(world: &World, expected: &Expectation) -> Result<(), Failure> {
+pub(super) async fn check(
+    context: &ScenarioContext,
+    expected: &Expectation,
+) -> Result<(), Failure> {
     let pattern = &expected.pattern;
-    let checked = match &expected.what {
-        What::Event => event(world, pattern).await,
-        What::Present => present(world, pattern).await,
-        What::Absent => absent(world, pattern).await,
-        What::Count(count) => counted(world, pattern, *count).await,
-        What::Snapshot(name) => as_in_snapshot(world, pattern, name).await,
+    let checked = match &expected.kind {
+        ExpectationKind::Event => event(context, pattern).await,
+        ExpectationKind::Present => present(context, pattern).await,
+        ExpectationKind::Absent => absent(context, pattern).await,
+        ExpectationKind::Count(count) => counted(context, pattern, *count).await,
+        ExpectationKind::Snapshot(name) => as_in_snapshot(context, pattern, name).await,
     };
-    checked.map_err(|failure| failure.at(&pattern.file, pattern.place(&[])))
+    checked.map_err(|failure| failure.at(&pattern.file, pattern.position_of(&[])))
 }
 
-async fn present(world: &World, pattern: &Pattern) -> Result<(), Failure> {
-    let objects = candidates(world, pattern, true).await?;
+async fn present(context: &ScenarioContext, pattern: &Pattern) -> Result<(), Failure> {
+    let objects = candidates(context, pattern, true).await?;
     let compared = objects
         .iter()
         .map(|object| (mismatches(&pattern.value, object), object));
     let nearest = compared.min_by_key(|(found, _)| found.len());
     let Some((found, object)) = nearest else {
-        return Err(nothing(world, pattern).await);
+        return Err(nothing(context, pattern).await);
     };
     let Some(first) = found.first() else {
         return Ok(());
@@ -49,25 +52,27 @@ async fn present(world: &World, pattern: &Pattern) -> Result<(), Failure> {
     let message = format!("{}: {first}{more}", title(&pattern.gvk, object));
     Err(Failure::new(message)
         .with_details(difference(&pattern.value, object))
-        .at(&pattern.file, pattern.place(&first.path)))
+        .at(&pattern.file, pattern.position_of(&first.path)))
 }
 
 /// Nothing of the name, or nothing of the kind.
-async fn nothing(world: &World, pattern: &Pattern) -> Failure {
+async fn nothing(context: &ScenarioContext, pattern: &Pattern) -> Failure {
     let kind = pattern.gvk.kind_group();
     let what = match &pattern.name {
         Some(name) => format!("there is no {kind} {name}"),
         None => format!("there is no {kind}"),
     };
-    let others = objects(world, &pattern.gvk, None).await.unwrap_or_default();
+    let others = objects(context, &pattern.gvk, None)
+        .await
+        .unwrap_or_default();
     Failure::new(what).with_details(match names(&others) {
         names if names.is_empty() => format!("there is nothing of the kind {kind}"),
         names => format!("of the kind {kind} there are {names}"),
     })
 }
 
-async fn absent(world: &World, pattern: &Pattern) -> Result<(), Failure> {
-    let objects = candidates(world, pattern, false).await?;
+async fn absent(context: &ScenarioContext, pattern: &Pattern) -> Result<(), Failure> {
+    let objects = candidates(context, pattern, false).await?;
     let mut fitting = objects
         .iter()
         .filter(|object| mismatches(&pattern.value, object).is_empty());
@@ -77,8 +82,12 @@ async fn absent(world: &World, pattern: &Pattern) -> Result<(), Failure> {
     })
 }
 
-async fn counted(world: &World, pattern: &Pattern, count: usize) -> Result<(), Failure> {
-    let mut objects = candidates(world, pattern, false).await?;
+async fn counted(
+    context: &ScenarioContext,
+    pattern: &Pattern,
+    count: usize,
+) -> Result<(), Failure> {
+    let mut objects = candidates(context, pattern, false).await?;
     objects.retain(|object| mismatches(&pattern.value, object).is_empty());
     if objects.len() == count {
         return Ok(());
@@ -92,25 +101,29 @@ async fn counted(world: &World, pattern: &Pattern, count: usize) -> Result<(), F
 }
 
 /// One object fits, and it is as it was.
-async fn as_in_snapshot(world: &World, pattern: &Pattern, name: &str) -> Result<(), Failure> {
-    present(world, pattern).await?;
-    let mut objects = candidates(world, pattern, false).await?;
+async fn as_in_snapshot(
+    context: &ScenarioContext,
+    pattern: &Pattern,
+    name: &str,
+) -> Result<(), Failure> {
+    present(context, pattern).await?;
+    let mut objects = candidates(context, pattern, false).await?;
     objects.retain(|object| mismatches(&pattern.value, object).is_empty());
     let [object] = &objects[..] else {
         let message = format!("{} objects fit, of which one is meant", objects.len());
         return Err(Failure::new(message).with_details(names(&objects)));
     };
-    world.snapshots.check(name, object, &world.namespace)
+    context.snapshots.check(name, object, &context.namespace)
 }
 
 /// An Event fits whose `note` contains the text, and whose other fields are as given.
-async fn event(world: &World, pattern: &Pattern) -> Result<(), Failure> {
+async fn event(context: &ScenarioContext, pattern: &Pattern) -> Result<(), Failure> {
     let mut wanted = pattern.value.clone();
     let note = wanted
         .as_object_mut()
         .and_then(|wanted| wanted.remove("note"));
     let note = note.as_ref().and_then(Value::as_str).unwrap_or_default();
-    let events = objects(world, &pattern.gvk, None).await?;
+    let events = objects(context, &pattern.gvk, None).await?;
     let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
     let fits =
         |event: &Value| text(event, "note").contains(note) && mismatches(&wanted, event).is_empty();
@@ -138,38 +151,43 @@ async fn event(world: &World, pattern: &Pattern) -> Result<(), Failure> {
 }
 
 /// The objects that a pattern may mean; `served` if it is an error that there is no such kind.
-async fn candidates(world: &World, pattern: &Pattern, served: bool) -> Result<Vec<Value>, Failure> {
-    let kind = world.cluster.kind(&pattern.gvk).await;
-    let kind = kind.map_err(|error| Failure::of_cluster(&pattern.gvk.kind_group(), &error))?;
+async fn candidates(
+    context: &ScenarioContext,
+    pattern: &Pattern,
+    served: bool,
+) -> Result<Vec<Value>, Failure> {
+    let kind = context.cluster.kind(&pattern.gvk).await;
+    let kind =
+        kind.map_err(|error| Failure::from_cluster_error(&pattern.gvk.kind_group(), &error))?;
     if kind.is_none() && !served {
         return Ok(Vec::new());
     }
     let namespace = pattern.namespace.as_deref();
     if let Some(name) = &pattern.name {
-        let object = world.address(&pattern.gvk, namespace, name).await?;
-        let found = world.get(&object).await?;
+        let object = context.object_ref(&pattern.gvk, namespace, name).await?;
+        let found = context.get(&object).await?;
         return Ok(found.iter().map(|found| found.value()).collect());
     }
-    objects(world, &pattern.gvk, namespace).await
+    objects(context, &pattern.gvk, namespace).await
 }
 
 /// All objects of a kind in a namespace, the scenario's if none is given.
 pub(super) async fn objects(
-    world: &World,
+    context: &ScenarioContext,
     gvk: &Gvk,
     namespace: Option<&str>,
 ) -> Result<Vec<Value>, Failure> {
-    let place = world.address(gvk, namespace, "").await?;
+    let place = context.object_ref(gvk, namespace, "").await?;
     let query = ListQuery {
         gvk: gvk.clone(),
         namespace: place.namespace,
         labels: LabelSelector::default(),
         fields: FieldSelector::default(),
     };
-    match world.cluster.list(&query).await {
+    match context.cluster.list(&query).await {
         Ok(found) => Ok(found.iter().map(|object| object.value()).collect()),
         Err(error) if error.kind == ErrorKind::KindAbsent => Ok(Vec::new()),
-        Err(error) => Err(Failure::of_cluster(&gvk.kind_group(), &error)),
+        Err(error) => Err(Failure::from_cluster_error(&gvk.kind_group(), &error)),
     }
 }
 

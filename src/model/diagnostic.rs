@@ -17,7 +17,7 @@ pub enum Severity {
 
 /// A finding in a file, for people: `file:line:column: message`, and a hint.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Problem {
+pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
     /// The file as the user names it.
@@ -41,7 +41,7 @@ fn is_whole(place: &usize) -> bool {
     *place == 0
 }
 
-impl Problem {
+impl Diagnostic {
     /// An error at a place.
     pub fn error(
         file: impl Into<PathBuf>,
@@ -80,7 +80,7 @@ impl Problem {
 }
 
 /// `watches.yaml:3:5: error: unknown key "rol"`, and on a second line `  hint: …`.
-impl fmt::Display for Problem {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
         if self.line > 0 {

@@ -8,19 +8,19 @@ use twox_hash::XxHash3_64;
 
 /// The name of an operator among all that a cluster may have, as the value of a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder(Box<str>);
+pub struct OperatorId(Box<str>);
 
 /// What a label's value may have of characters.
 const LABEL: usize = 63;
 
-impl Holder {
+impl OperatorId {
     /// An operator that runs in a namespace, or that holds a lease there, under this name.
     pub fn new(namespace: &str, name: &str) -> Self {
         Self::joined(&[namespace, name])
     }
 
     /// An operator outside the cluster, where only its files tell it from others.
-    pub fn outside(namespace: &str, name: &str, files: &Path) -> Self {
+    pub fn outside_cluster(namespace: &str, name: &str, files: &Path) -> Self {
         let files = files.to_string_lossy();
         Self::joined(&[namespace, name, &digest(&[&files])])
     }
@@ -52,7 +52,7 @@ fn digest(parts: &[&str]) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for OperatorId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -64,21 +64,24 @@ mod tests {
 
     #[test]
     fn a_holder_is_named_as_people_know_it() {
-        assert_eq!(Holder::new("web-system", "web").as_str(), "web-system.web");
+        assert_eq!(
+            OperatorId::new("web-system", "web").as_str(),
+            "web-system.web"
+        );
     }
 
     #[test]
     fn what_is_no_label_is_a_digest_of_it() {
         for name in ["x".repeat(64).as_str(), "a/b", "ä", "dot.", ""] {
-            let holder = Holder::new("n", name);
+            let holder = OperatorId::new("n", name);
             assert_eq!(holder.as_str().len(), 16, "{name}");
-            assert_ne!(holder, Holder::new("m", name));
+            assert_ne!(holder, OperatorId::new("m", name));
         }
     }
 
     #[test]
     fn projects_outside_a_cluster_are_told_apart() {
-        let of = |path| Holder::outside("default", "rhai-operator", Path::new(path));
+        let of = |path| OperatorId::outside_cluster("default", "rhai-operator", Path::new(path));
         assert_eq!(of("/a/watches.yaml"), of("/a/watches.yaml"));
         assert_ne!(of("/a/watches.yaml"), of("/b/watches.yaml"));
         assert!(

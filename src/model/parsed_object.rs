@@ -9,12 +9,12 @@ use super::Object;
 
 /// An object that is looked into more than once.
 #[derive(Clone, Debug)]
-pub struct Parsed {
+pub struct ParsedObject {
     object: Arc<Object>,
     value: OnceLock<Value>,
 }
 
-impl Parsed {
+impl ParsedObject {
     /// Without a tree so far.
     pub fn new(object: Arc<Object>) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Parsed {
     }
 
     /// Takes a later state of the object; the tree stays where it is the same.
-    pub fn renew(&mut self, object: Arc<Object>) {
+    pub fn replace(&mut self, object: Arc<Object>) {
         if object.json() != self.object.json() {
             self.value = OnceLock::new();
         }
@@ -47,7 +47,7 @@ impl Parsed {
     }
 }
 
-impl Deref for Parsed {
+impl Deref for ParsedObject {
     type Target = Object;
 
     fn deref(&self) -> &Object {
@@ -55,7 +55,7 @@ impl Deref for Parsed {
     }
 }
 
-impl From<Arc<Object>> for Parsed {
+impl From<Arc<Object>> for ParsedObject {
     fn from(object: Arc<Object>) -> Self {
         Self::new(object)
     }
@@ -75,14 +75,14 @@ mod tests {
 
     #[test]
     fn the_tree_is_that_of_the_object_held() {
-        let mut parsed = Parsed::new(object("x"));
+        let mut parsed = ParsedObject::new(object("x"));
         assert_eq!(parsed.value()["data"]["a"], "x");
-        parsed.renew(object("x"));
+        parsed.replace(object("x"));
         assert!(
             parsed.value.get().is_some(),
             "the same text has the same tree"
         );
-        parsed.renew(object("y"));
+        parsed.replace(object("y"));
         assert_eq!(parsed.value()["data"]["a"], "y");
     }
 }
