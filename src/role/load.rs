@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::entries::Entries;
 use super::meta::{self, Meta};
 use super::template_names::{self, Unknown};
-use super::template_operators;
+use super::template_rewrite;
 use super::template_size::{self, MAX_TOKENS};
 use super::template_structure::{self, Finding};
 use super::{Loaded, Role, Toolchain};
@@ -156,7 +156,7 @@ impl Loading<'_> {
                 let findings = template_structure::in_template(text, environment.syntax());
                 self.warn(&file, text, &findings);
             }
-            let called = template_operators::as_calls(text, environment.syntax());
+            let called = template_rewrite::rewrite(text, environment.syntax());
             let called =
                 called.and_then(|text| environment.add_template_owned(name.to_owned(), text));
             if let Err(error) = called {

@@ -15,7 +15,7 @@ mod permissions;
 mod project;
 mod snake_case;
 pub mod template_names;
-pub mod template_operators;
+pub mod template_rewrite;
 mod template_size;
 mod template_structure;
 mod variables;

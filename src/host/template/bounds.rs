@@ -1,45 +1,45 @@
-//! What one rendering may make of its values: no value without bound, and not without bound many.
+//! Bounds on the values of a rendering, on its output, and on the time between two checkpoints.
 //!
-//! Counted is what is copied: texts that operators and filters put together. What they are to make is
-//! reckoned before it is made. That is no exact account of memory; it stops what grows without end.
+//! Each value that a template combines (with an operator, a filter, a call or a literal) has at most
+//! [`MAX_VALUE`] bytes. So a step takes bounded time, and makes a small multiple of its input; the few that
+//! make more are refused before they begin. Between two steps the checkpoint of the run looks at its deadline
+//! and its memory. The template engine bounds the number of steps.
 
 use std::cell::Cell;
-use std::sync::LazyLock;
+use std::fmt::{self, Write as _};
 
-use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
-use minijinja::{Environment, Error, ErrorKind, Value, context};
+use minijinja::functions::Function;
+use minijinja::value::{FunctionArgs, FunctionResult, Kwargs, Rest, ValueKind, ValueOrKwargs};
+use minijinja::{Environment, Error, ErrorKind, State, Value, context, filters, functions, tests};
 
-use super::{placeholders, reads};
-use crate::role::template_operators::{ADD, CONCAT, MULTIPLY};
+use super::placeholders;
+use crate::model::json::MAX_NESTING;
+use crate::role::template_rewrite::{ADD, CHECKPOINT, CONCAT, MULTIPLY, STORED, VALUE};
+use crate::script;
 
-/// One value, in bytes; what one rendering may write, too: ten times the largest set of objects that we
-/// know of.
+/// The maximum size of a value, and of the output of a rendering: ten times the largest set of objects that
+/// we know of.
 pub(super) const MAX_VALUE: usize = 16 << 20;
-/// All that one rendering makes: a text that grows line by line to 400 KiB is made five thousand times.
-const MAX_MADE: usize = 1 << 30;
-/// Deeper than any object of Kubernetes.
-pub(super) const MAX_DEPTH: usize = 100;
-/// Of an item of a list or map, beside what is in it.
-pub(super) const ITEM: usize = 24;
+/// The maximum size of a list that is sorted or grouped. A sort cannot be interrupted.
+const MAX_SORTED: usize = 4 << 20;
+/// The size of an item of a list or a map, without what it contains.
+const ITEM: usize = 24;
 
 thread_local! {
-    /// Bytes that the rendering on this thread has made.
-    static MADE: Cell<usize> = const { Cell::new(0) };
-    /// Bytes of values that it has written, to wherever.
+    /// Bytes that the rendering on this thread has written, also into variables.
     static WRITTEN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Begins a rendering on this thread that may read so many values.
-pub(super) fn begin(most: u64) {
-    MADE.set(0);
+/// Begins a rendering on this thread.
+pub(super) fn begin() {
     WRITTEN.set(0);
-    reads::begin(most);
 }
 
-/// Counts a value that is about to be written. The bound on a rendering's output does not see what goes
-/// to a variable first (`{% set x %}…{% endset %}`, a macro).
+/// Counts a value that is about to be written, whether to the output or to a variable
+/// (`{% set x %}…{% endset %}`, a macro).
 pub(super) fn write(value: &Value) -> Result<(), Error> {
-    let written = WRITTEN.get().saturating_add(weight(value));
+    checkpoint()?;
+    let written = WRITTEN.get().saturating_add(weigh(value)?);
     if written > MAX_VALUE {
         return Err(Error::from(ErrorKind::WriteFailure));
     }
@@ -47,179 +47,320 @@ pub(super) fn write(value: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// Counts a value that is about to be made, of so many bytes.
-pub(super) fn make(bytes: usize) -> Result<(), Error> {
+/// Fails where the run of this thread must end.
+pub(super) fn checkpoint() -> Result<(), Error> {
+    script::checkpoint().map_err(|_| refuse("the run has to end"))
+}
+
+/// Refuses a value of so many bytes if it is too large.
+pub(super) fn fits(bytes: usize) -> Result<(), Error> {
     if bytes > MAX_VALUE {
-        return Err(too_much("a value", MAX_VALUE));
+        return Err(too_large());
     }
-    let made = MADE.get().saturating_add(bytes);
-    if made > MAX_MADE {
-        return Err(too_much("values", MAX_MADE));
-    }
-    MADE.set(made);
     Ok(())
 }
 
-fn too_much(what: &str, bound: usize) -> Error {
-    let message = format!("{what} of more than {} MiB", bound >> 20);
-    Error::new(ErrorKind::InvalidOperation, message)
+/// Returns the error of a value that is too large.
+pub(super) fn too_large() -> Error {
+    refuse(format!("value of more than {} MiB", MAX_VALUE >> 20))
 }
 
-/// About how long a value is as a text; not beyond the bound of a value.
-pub(super) fn weight(value: &Value) -> usize {
-    let mut weight = 0;
-    add_weight(value, 0, &mut weight);
-    weight
+fn refuse(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidOperation, message.into())
 }
 
-fn add_weight(value: &Value, depth: usize, weight: &mut usize) {
-    if let Some(text) = value.as_str() {
-        *weight = weight.saturating_add(text.len());
-        return;
+/// Returns a value if it fits: a list in the place of a lazy one, and markup in the place of text that the
+/// template rendered.
+fn bounded(value: Value) -> Result<Value, Error> {
+    checkpoint()?;
+    let value = match value.kind() {
+        ValueKind::Iterable => listed(&value)?,
+        _ => value,
+    };
+    weigh(&value)?;
+    placeholders::captured(value)
+}
+
+/// Collects the items of a lazy value. Lazy values of lazy values would recurse when they are read.
+fn listed(value: &Value) -> Result<Value, Error> {
+    let mut items = Vec::new();
+    for item in value.try_iter()? {
+        fits(items.len() * ITEM)?;
+        items.push(item);
     }
-    let items = || value.try_iter().into_iter().flatten();
+    Ok(items.into())
+}
+
+/// Returns about how many bytes a value has as a text; refuses one that is too large or too deep, or has
+/// a namespace in it.
+pub(super) fn weigh(value: &Value) -> Result<usize, Error> {
+    let mut weight = 0;
+    add_weight(value, 0, &mut weight)?;
+    Ok(weight)
+}
+
+fn add_weight(value: &Value, depth: usize, weight: &mut usize) -> Result<(), Error> {
+    if let Some(text) = value.as_str() {
+        *weight += text.len();
+        return fits(*weight);
+    }
     *weight += ITEM;
+    if depth > MAX_NESTING {
+        return Err(refuse(format!("value of more than {MAX_NESTING} levels")));
+    }
     match value.kind() {
-        _ if depth > MAX_DEPTH => *weight = usize::MAX / 2,
         ValueKind::Bytes => *weight += value.len().unwrap_or_default(),
+        // It is the only value that changes: a value could contain itself.
+        ValueKind::Map if depth > 0 && is_namespace(value) => {
+            return Err(refuse("a namespace cannot be part of another value"));
+        }
         ValueKind::Seq | ValueKind::Iterable => {
-            for item in items() {
-                add_weight(&item, depth + 1, weight);
-                if *weight > MAX_VALUE {
-                    return;
-                }
+            for item in value.try_iter()? {
+                add_weight(&item, depth + 1, weight)?;
             }
         }
         ValueKind::Map => {
-            for key in items() {
-                add_weight(&key, depth + 1, weight);
-                if let Ok(item) = value.get_item(&key) {
-                    add_weight(&item, depth + 1, weight);
-                }
-                if *weight > MAX_VALUE {
-                    return;
-                }
+            for key in value.try_iter()? {
+                add_weight(&key, depth + 1, weight)?;
+                add_weight(&value.get_item(&key)?, depth + 1, weight)?;
             }
         }
         _ => {}
     }
+    fits(*weight)
 }
 
-/// Sets the operators and filters of an environment up.
+fn is_namespace(value: &Value) -> bool {
+    let object = value.as_object();
+    object.is_some_and(|it| it.type_name().ends_with("::Namespace"))
+}
+
+/// Writes a text of bounded length.
+pub(super) fn text(arguments: fmt::Arguments<'_>) -> Result<String, Error> {
+    struct Bounded(String);
+    impl fmt::Write for Bounded {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            if self.0.len() + part.len() > MAX_VALUE {
+                return Err(fmt::Error);
+            }
+            self.0.push_str(part);
+            Ok(())
+        }
+    }
+    let mut text = Bounded(String::new());
+    match text.write_fmt(arguments) {
+        Ok(()) => Ok(text.0),
+        Err(fmt::Error) => Err(too_large()),
+    }
+}
+
+/// Adds the functions of rewritten templates, and bounds the filters, tests and functions of the engine.
 pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_function(CONCAT, |left: Value, right: Value| {
         defined(&left, &right)?;
-        make(weight(&left).saturating_add(weight(&right)))?;
-        reads::read(reads::whole(&left).saturating_add(reads::whole(&right)))?;
-        placeholders::concatenate(&left, &right)
+        bounded(placeholders::concatenate(&left, &right)?)
     });
-    environment.add_function(ADD, |left: Value, right: Value| {
-        defined(&left, &right)?;
-        let count = |value: &Value| match (value.as_str(), value.kind()) {
-            (Some(text), _) => text.len(),
-            (_, ValueKind::Seq | ValueKind::Iterable) => {
-                // Its items are shared.
-                value.len().unwrap_or_default().saturating_mul(ITEM)
-            }
-            _ => 0,
-        };
-        make(count(&left).saturating_add(count(&right)))?;
-        reads::settled(operate("left + right", &left, &right)?)
-    });
+    environment.add_function(ADD, |left: Value, right: Value| added(&left, &right));
     environment.add_function(MULTIPLY, |left: Value, right: Value| {
         defined(&left, &right)?;
-        let times = |value: &Value, times: &Value| {
-            let times = usize::try_from(times.clone()).unwrap_or_default();
-            match (value.as_str(), value.kind()) {
-                (Some(text), _) => text.len().saturating_mul(times),
-                (_, ValueKind::Seq | ValueKind::Iterable) => {
-                    let count = value.len().unwrap_or_default();
-                    count.saturating_mul(times).saturating_mul(ITEM)
-                }
-                _ => 0,
-            }
+        let product = |value: &Value, times: &Value| {
+            let unit = if value.as_str().is_some() { 1 } else { ITEM };
+            let length = value.as_str().map(str::len).or_else(|| value.len());
+            length.map_or(0, |length| number(times).saturating_mul(length * unit))
         };
-        make(times(&left, &right).max(times(&right, &left)))?;
-        reads::settled(operate("left * right", &left, &right)?)
+        fits(product(&left, &right).max(product(&right, &left)))?;
+        bounded(operate("left * right", &left, &right)?)
     });
-    for name in COPYING {
-        bound(environment, name, |_| 0);
+    environment.add_function(VALUE, bounded);
+    environment.add_filter(VALUE, bounded);
+    environment.add_function(STORED, |value: Value| {
+        if is_namespace(&value) {
+            return Err(refuse("a namespace cannot be part of another value"));
+        }
+        bounded(value)
+    });
+    environment.add_function(CHECKPOINT, checkpoint);
+    // It would show everything in scope.
+    environment.remove_global("debug");
+    environment.add_function("dict", |map: Option<Value>, more: Kwargs| {
+        bounded(functions::dict(map, more)?)
+    });
+    environment.add_function("namespace", |given: Option<ValueOrKwargs>| {
+        bounded(functions::namespace(given)?)
+    });
+    environment.add_test("in", |state: &State, value: Value, list: Value| {
+        checkpoint()?;
+        tests::is_in(state, &value, &list)
+    });
+    for (name, filter) in builtin_filters() {
+        add_filter_value(environment, name, filter);
     }
-    bound(environment, "join", joined);
-    bound(environment, "replace", replaced);
-    bound(environment, "format", formatted);
-    bound(environment, "indent", |arguments| indented(arguments, 4));
-    bound(environment, "nindent", |arguments| indented(arguments, 0));
-    for name in ["batch", "slice"] {
-        bound(environment, name, |arguments| {
-            number(arguments.get(1)).saturating_mul(ITEM)
-        });
-    }
-    for name in reads::READING {
-        environment.add_filter(name, move |arguments: Rest<ValueOrKwargs>| {
-            filter(name, &arguments.into_values())
-        });
-    }
-    reads::add_to(environment);
+    add_filter(environment, "string", |value: Value| match value.as_str() {
+        Some(_) => Ok(value),
+        None => text(format_args!("{value}")).map(Value::from),
+    });
+    add_filter(environment, "pprint", |value: Value| {
+        text(format_args!("{value:#?}"))
+    });
+    add_filter(environment, "sum", sum);
 }
 
-/// Filters whose results are about as large as what they are given.
-pub(super) const COPYING: [&str; 37] = [
-    "b64decode",
-    "b64encode",
-    "bool",
-    "combine",
-    "dict2items",
-    "dictsort",
-    "e",
-    "escape",
-    "from_json",
-    "from_yaml",
-    "from_yaml_all",
-    "groupby",
-    "hash",
-    "items",
-    "items2dict",
-    "lines",
-    "list",
-    "lower",
-    "pprint",
-    "quote",
-    "regex_search",
-    "reverse",
-    "sort",
-    "split",
-    "string",
-    "title",
-    "toYaml",
-    "to_json",
-    "to_nice_json",
-    "to_nice_yaml",
-    "to_yaml",
-    "toJson",
-    "tojson",
-    "toyaml",
-    "trim",
-    "unique",
-    "upper",
-];
-
-/// Operators and filters as they are without bounds.
-pub(super) static PLAIN: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut environment = Environment::new();
-    super::configure_plainly(&mut environment);
-    environment
-});
-
-fn operate(operation: &str, left: &Value, right: &Value) -> Result<Value, Error> {
-    let operation = PLAIN.compile_expression(operation)?;
-    operation.eval(context!(left, right)).map_err(|error| {
-        let words = error.detail().unwrap_or_default().to_owned();
-        Error::new(error.kind(), words)
-    })
+/// Filters of the engine that make values. Not here are those that return a part of their input, or a number.
+fn builtin_filters() -> [(&'static str, Value); 27] {
+    [
+        ("batch", Value::from_function(filters::batch)),
+        ("capitalize", Value::from_function(filters::capitalize)),
+        ("chain", Value::from_function(filters::chain)),
+        ("dictsort", Value::from_function(filters::dictsort)),
+        ("e", Value::from_function(filters::escape)),
+        ("escape", Value::from_function(filters::escape)),
+        ("format", Value::from_function(filters::format)),
+        ("groupby", Value::from_function(filters::groupby)),
+        ("items", Value::from_function(filters::items)),
+        ("join", Value::from_function(filters::join)),
+        ("lines", Value::from_function(filters::lines)),
+        ("list", Value::from_function(filters::list)),
+        ("lower", Value::from_function(filters::lower)),
+        ("map", Value::from_function(filters::map)),
+        ("reject", Value::from_function(filters::reject)),
+        ("rejectattr", Value::from_function(filters::rejectattr)),
+        ("replace", Value::from_function(filters::replace)),
+        ("reverse", Value::from_function(filters::reverse)),
+        ("select", Value::from_function(filters::select)),
+        ("selectattr", Value::from_function(filters::selectattr)),
+        ("slice", Value::from_function(filters::slice)),
+        ("sort", Value::from_function(filters::sort)),
+        ("split", Value::from_function(filters::split)),
+        ("title", Value::from_function(filters::title)),
+        ("unique", Value::from_function(filters::unique)),
+        ("upper", Value::from_function(filters::upper)),
+        ("zip", Value::from_function(filters::zip)),
+    ]
 }
 
-/// An undefined operand is the error that names it.
+/// Adds a filter with a bounded result.
+pub(super) fn add_filter<F, Rv, Args>(
+    environment: &mut Environment<'_>,
+    name: &'static str,
+    filter: F,
+) where
+    F: Function<Rv, Args>,
+    Rv: FunctionResult,
+    Args: for<'a> FunctionArgs<'a>,
+{
+    add_filter_value(environment, name, Value::from_function(filter));
+}
+
+fn add_filter_value(environment: &mut Environment<'_>, name: &'static str, filter: Value) {
+    let call = move |state: &mut State, arguments: Rest<ValueOrKwargs>| {
+        let arguments = arguments.into_values();
+        checkpoint()?;
+        refuse_multiplied(name, &arguments)?;
+        let made = filter.call(state, &arguments)?;
+        bounded(match made.as_str() {
+            // The engine marks text that needs no escape as it marks text that the template rendered.
+            Some(text) if made.is_safe() => text.into(),
+            // Maps over maps over maps would recurse when they are read.
+            _ if name == "chain" && made.kind() == ValueKind::Map => {
+                functions::dict(Some(made), no_names())?
+            }
+            _ => made,
+        })
+    };
+    environment.add_filter(name, call);
+}
+
+/// Refuses what a filter is given if the result would be much larger, or take much longer than to read it.
+fn refuse_multiplied(name: &str, arguments: &[Value]) -> Result<(), Error> {
+    let first = arguments.first().and_then(Value::as_str);
+    let text = first.unwrap_or_default();
+    let argument = |at: usize| arguments.get(at).and_then(Value::as_str);
+    let length = |at: usize| argument(at).map_or(0, str::len);
+    let parts = |separator: Option<&str>| parts(text, separator).saturating_mul(ITEM);
+    fits(match name {
+        "batch" | "slice" => text
+            .len()
+            .saturating_add(number_at(arguments, 1))
+            .saturating_mul(ITEM),
+        "chain" | "groupby" | "list" | "map" | "reject" | "reverse" | "select" | "sort"
+        | "unique" | "zip" => text.len().saturating_mul(ITEM),
+        "format" => widths(text, arguments),
+        "indent" | "nindent" => {
+            (text.lines().count() + 1).saturating_mul(largest_number(arguments))
+        }
+        "join" => {
+            let items = arguments.first().and_then(Value::len).unwrap_or_default();
+            items.saturating_mul(length(1))
+        }
+        "lines" => parts(Some("\n")),
+        "replace" => replaced(text, length(1), length(2)),
+        "split" => parts(argument(1)),
+        "tojson" if arguments.len() > 1 => {
+            weigh(&arguments[0])?.saturating_mul(largest_number(arguments))
+        }
+        _ => 0,
+    })?;
+    match (name, arguments.first()) {
+        ("dictsort" | "groupby" | "sort" | "unique", Some(list)) if weigh(list)? > MAX_SORTED => {
+            let most = MAX_SORTED >> 20;
+            Err(refuse(format!("`{name}` of more than {most} MiB")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the number of parts into which a text is split.
+fn parts(text: &str, separator: Option<&str>) -> usize {
+    match separator {
+        Some(separator) => text.matches(separator).count() + 1,
+        None => text.split_whitespace().count(),
+    }
+}
+
+/// Refuses a split of a text into too many parts.
+pub(super) fn fits_split(text: &str, separator: Option<&str>) -> Result<(), Error> {
+    fits(parts(text, separator).saturating_mul(ITEM))
+}
+
+/// Returns the maximum length of a text after a replacement of texts of lengths.
+pub(super) fn replaced(text: &str, from: usize, to: usize) -> usize {
+    // An empty text is found between all characters.
+    let most = (text.len() / from.max(1) + 1).saturating_mul(to);
+    text.len().saturating_add(most)
+}
+
+fn number(value: &Value) -> usize {
+    usize::try_from(value.clone()).unwrap_or_default()
+}
+
+fn number_at(arguments: &[Value], at: usize) -> usize {
+    arguments.get(at).map_or(0, number)
+}
+
+/// Returns the largest number among the arguments after the first, by position or by name.
+fn largest_number(arguments: &[Value]) -> usize {
+    let others = arguments.iter().skip(1);
+    let numbers = others.map(|argument| {
+        let names = argument.is_kwargs().then(|| argument.try_iter().ok());
+        let named = names.flatten().into_iter().flatten();
+        let named = named.filter_map(|name| Some(number(&argument.get_item(&name).ok()?)));
+        named.max().unwrap_or_else(|| number(argument))
+    });
+    numbers.max().unwrap_or_default()
+}
+
+/// Returns the sum of the widths and precisions of a format, also of those that are arguments.
+fn widths(format: &str, arguments: &[Value]) -> usize {
+    let typed = format
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|digits| !digits.is_empty())
+        .map(|digits| digits.parse().unwrap_or(usize::MAX));
+    let given = if format.contains('*') { arguments } else { &[] };
+    let given = given.iter().skip(1).map(number);
+    typed.chain(given).fold(0, usize::saturating_add)
+}
+
+/// Fails for an undefined operand with the error that names it.
 fn defined(left: &Value, right: &Value) -> Result<(), Error> {
     for value in [left, right] {
         if value.is_undefined() {
@@ -229,76 +370,50 @@ fn defined(left: &Value, right: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reckons with what a filter is given, and with `more`, before it is called.
-fn bound(environment: &mut Environment<'_>, name: &'static str, more: fn(&[Value]) -> usize) {
-    environment.add_filter(name, move |arguments: Rest<ValueOrKwargs>| {
-        let arguments = arguments.into_values();
-        let given = arguments.iter().map(weight).fold(0, usize::saturating_add);
-        make(given.saturating_add(more(&arguments)))?;
-        filter(name, &arguments)
-    });
+fn added(left: &Value, right: &Value) -> Result<Value, Error> {
+    defined(left, right)?;
+    bounded(operate("left + right", left, right)?)
 }
 
-/// Calls a filter after what it reads is counted.
-fn filter(name: &str, arguments: &[Value]) -> Result<Value, Error> {
-    reads::filter(name, arguments)?;
-    let made = PLAIN.empty_state().apply_filter(name, arguments)?;
-    let made = match made.as_str() {
-        // Jinja's own mark of what needs no escape, as `escape` sets it.
-        Some(text) if made.is_safe() => text.into(),
-        _ => made,
-    };
-    reads::settled_by(name, made)
+/// Applies an operator of the engine.
+fn operate(operation: &str, left: &Value, right: &Value) -> Result<Value, Error> {
+    thread_local! {
+        static PLAIN: Environment<'static> = Environment::new();
+    }
+    PLAIN.with(|environment| {
+        let operation = environment.compile_expression(operation)?;
+        operation.eval(context!(left, right)).map_err(|error| {
+            let message = error.detail().unwrap_or_default().to_owned();
+            Error::new(error.kind(), message)
+        })
+    })
 }
 
-fn length(value: Option<&Value>) -> usize {
-    value.and_then(Value::as_str).map_or(0, str::len)
+/// Adds up a list as the engine does, with a checkpoint for each item: each makes a longer text.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "minijinja converts arguments to owned values"
+)]
+fn sum(
+    state: &State,
+    list: Value,
+    attribute: Option<&str>,
+    start: Option<Value>,
+    named: Kwargs,
+) -> Result<Value, Error> {
+    defined(&list, &list)?;
+    let named_attribute = named.get::<Option<&str>>("attribute")?;
+    let named_start = named.get::<Option<Value>>("start")?;
+    named.assert_all_used()?;
+    let attribute = attribute.or(named_attribute);
+    let mut sum = start.or(named_start).unwrap_or_else(|| Value::from(0));
+    for item in list.try_iter()? {
+        checkpoint()?;
+        sum = filters::sum(state, vec![item].into(), attribute, Some(sum), no_names())?;
+    }
+    Ok(sum)
 }
 
-/// A positional number, or 0.
-fn number(value: Option<&Value>) -> usize {
-    value
-        .and_then(|value| usize::try_from(value.clone()).ok())
-        .unwrap_or_default()
-}
-
-fn joined(arguments: &[Value]) -> usize {
-    let items = arguments.first().and_then(Value::len).unwrap_or_default();
-    items.saturating_mul(length(arguments.get(1)))
-}
-
-fn replaced(arguments: &[Value]) -> usize {
-    let [from, to] = [1, 2].map(|at| length(arguments.get(at)));
-    // Nothing is found between all characters.
-    let most = length(arguments.first()) / from.max(1) + 1;
-    most.saturating_mul(to)
-}
-
-/// Widths and precisions, as they stand in a format or are given for a `*`.
-fn formatted(arguments: &[Value]) -> usize {
-    let format = arguments
-        .first()
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let typed = format
-        .split(|c: char| !c.is_ascii_digit())
-        .filter(|digits| !digits.is_empty())
-        .map(|digits| digits.parse().unwrap_or(usize::MAX));
-    let given = if format.contains('*') { arguments } else { &[] };
-    let given = given.iter().skip(1).map(|value| number(Some(value)));
-    typed.chain(given).fold(0, usize::saturating_add)
-}
-
-fn indented(arguments: &[Value], usual: usize) -> usize {
-    let text = arguments
-        .first()
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let named = arguments
-        .last()
-        .and_then(|last| last.get_attr("width").ok());
-    let width = number(arguments.get(1))
-        .max(number(named.as_ref()))
-        .max(usual);
-    (text.lines().count() + 1).saturating_mul(width)
+fn no_names() -> Kwargs {
+    Kwargs::from_iter(Vec::<(String, Value)>::new())
 }

@@ -17,41 +17,42 @@ use sha1::Sha1;
 use sha2::{Sha256, Sha512};
 
 use super::super::{crypto, encoding, text};
+use super::bounds::{self, MAX_VALUE, add_filter, too_large};
 use super::placeholders::{self, markup};
-use super::{bounds, reads};
 use crate::model::{json, yaml};
-use crate::role::template_operators::CAPTURED;
 
 type Filtered<T> = Result<T, Error>;
 
 /// Adds the filters to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
     for name in ["to_yaml", "to_nice_yaml"] {
-        environment.add_filter(name, to_yaml);
+        add_filter(environment, name, to_yaml);
     }
     for name in ["toyaml", "toYaml"] {
-        environment.add_filter(name, |value: Value| markup(&bare_yaml(&data(&value)?)));
+        add_filter(environment, name, |value: Value| {
+            markup(&bare_yaml(&data(&value)?)?)
+        });
     }
     for name in ["to_json", "toJson"] {
-        environment.add_filter(name, to_json);
+        add_filter(environment, name, to_json);
     }
-    environment.add_filter("to_nice_json", to_nice_json);
-    environment.add_filter("tojson", tojson);
-    environment.add_filter("safe", safe);
-    environment.add_filter("indent", indent);
-    environment.add_filter("trim", trim);
-    environment.add_filter(CAPTURED, placeholders::captured);
-    environment.add_function(CAPTURED, placeholders::captured);
-    environment.add_filter("from_yaml", from_yaml);
-    environment.add_filter("from_yaml_all", from_yaml_all);
-    environment.add_filter("from_json", from_json);
-    environment.add_filter("b64encode", |text: String| BASE64_STANDARD.encode(text));
-    environment.add_filter("b64decode", |text: String| {
+    add_filter(environment, "to_nice_json", to_nice_json);
+    add_filter(environment, "tojson", tojson);
+    add_filter(environment, "safe", safe);
+    add_filter(environment, "indent", indent);
+    add_filter(environment, "trim", trim);
+    add_filter(environment, "from_yaml", from_yaml);
+    add_filter(environment, "from_yaml_all", from_yaml_all);
+    add_filter(environment, "from_json", from_json);
+    add_filter(environment, "b64encode", |text: String| {
+        BASE64_STANDARD.encode(text)
+    });
+    add_filter(environment, "b64decode", |text: String| {
         encoding::decode_base64(&text).map_err(refuse)
     });
-    environment.add_filter("hash", hash);
-    environment.add_filter("bool", to_bool);
-    environment.add_filter("quote", |text: String| {
+    add_filter(environment, "hash", hash);
+    add_filter(environment, "bool", to_bool);
+    add_filter(environment, "quote", |text: String| {
         let quoted = quote(&text);
         if quoted == text {
             return Ok(text.into());
@@ -59,14 +60,14 @@ pub(super) fn add(environment: &mut Environment<'_>) {
         // Alone in YAML the quotes are YAML's, as in a chart.
         placeholders::written_as(Json::String(text), &quoted)
     });
-    environment.add_filter("ternary", ternary);
-    environment.add_filter("mandatory", mandatory);
-    environment.add_filter("nindent", nindent);
-    environment.add_filter("regex_replace", regex_replace);
-    environment.add_filter("regex_search", regex_search);
-    environment.add_filter("combine", combine);
-    environment.add_filter("dict2items", dict2items);
-    environment.add_filter("items2dict", items2dict);
+    add_filter(environment, "ternary", ternary);
+    add_filter(environment, "mandatory", mandatory);
+    add_filter(environment, "nindent", nindent);
+    add_filter(environment, "regex_replace", regex_replace);
+    add_filter(environment, "regex_search", regex_search);
+    add_filter(environment, "combine", combine);
+    add_filter(environment, "dict2items", dict2items);
+    add_filter(environment, "items2dict", items2dict);
 }
 
 fn refuse(message: impl Into<String>) -> Error {
@@ -88,20 +89,24 @@ fn to_yaml(value: Value, _looks: Kwargs) -> Filtered<Value> {
         Json::String(text) if text.contains('\n') => {
             markup(&printable(format!("{}\n", Json::String(text))))
         }
-        data => markup(&yaml::write(&data)),
+        data => markup(&yaml_of(&data)?),
     }
 }
 
-/// Without the last newline, as Helm's.
-fn bare_yaml(value: &Json) -> String {
+fn yaml_of(data: &Json) -> Filtered<String> {
+    yaml::write_within(data, MAX_VALUE).ok_or_else(too_large)
+}
+
+/// Writes YAML without the last newline, as Helm does.
+fn bare_yaml(value: &Json) -> Filtered<String> {
     match value {
-        Json::String(text) if text.contains('\n') => printable(value.to_string()),
+        Json::String(text) if text.contains('\n') => Ok(printable(value.to_string())),
         _ => {
-            let mut text = yaml::write(value);
+            let mut text = yaml_of(value)?;
             if text.ends_with('\n') {
                 text.pop();
             }
-            text
+            Ok(text)
         }
     }
 }
@@ -113,8 +118,8 @@ fn to_json(value: Value, _looks: Kwargs) -> Filtered<Value> {
 }
 
 fn to_nice_json(value: Value, _looks: Kwargs) -> Filtered<Value> {
-    let text = serde_json::to_string_pretty(&data(&value)?);
-    markup(&printable(text.map_err(|error| refuse(error.to_string()))?))
+    let data = data(&value)?;
+    markup(&printable(bounds::text(format_args!("{data:#}"))?))
 }
 
 /// Escapes in JSON what YAML takes for no text, and what ends a quoted scalar.
@@ -274,22 +279,19 @@ fn nindent(value: Value, width: usize) -> Filtered<Value> {
     Ok(marked.unwrap_or_else(|| made.into()))
 }
 
-/// Python's `\1` and `\g<name>` in the replacement; a dollar is a dollar.
+/// Replaces all matches. In the replacement, Python's `\1` and `\g<name>` stand for groups; a dollar is
+/// a dollar.
 fn regex_replace(text: String, pattern: &str, replacement: Option<String>) -> Filtered<String> {
-    reads::read_pattern(pattern)?;
-    let regex = text::regex(pattern).map_err(|error| refuse(text::why(&error)))?;
-    let replacement = replacement.unwrap_or_default();
-    bounds::make(text::replaced_length(&regex, &text, &replacement, '\\'))?;
-    let escaped = replacement.replace('$', "$$");
+    let regex = text::compile(&text, pattern).map_err(refuse)?;
+    let replacement = replacement.unwrap_or_default().replace('$', "$$");
     let groups = text::regex(r"\\(?:(\d)|g<(\w+)>)").map_err(|error| refuse(error.to_string()))?;
-    let replacement = groups.replace_all(&escaped, "$${$1$2}");
-    Ok(regex.replace_all(&text, replacement.as_ref()).into_owned())
+    let replacement = groups.replace_all(&replacement, "$${$1$2}");
+    text::replace_all(&regex, &text, &replacement).map_err(refuse)
 }
 
-/// What a pattern finds first, or none.
+/// Returns the first match of a pattern, or none.
 fn regex_search(text: String, pattern: &str) -> Filtered<Option<String>> {
-    reads::read_pattern(pattern)?;
-    let regex = text::regex(pattern).map_err(|error| refuse(text::why(&error)))?;
+    let regex = text::compile(&text, pattern).map_err(refuse)?;
     Ok(regex.find(&text).map(|found| found.as_str().to_owned()))
 }
 

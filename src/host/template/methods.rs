@@ -1,6 +1,6 @@
 //! Python's methods on texts and maps, as far as roles use them in templates.
 
-use super::{bounds, reads};
+use super::bounds;
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State, Value};
 
@@ -11,17 +11,7 @@ pub(super) fn call(
     method: &str,
     arguments: &[Value],
 ) -> Result<Value, Error> {
-    let given = arguments
-        .iter()
-        .map(reads::whole)
-        .fold(0, u64::saturating_add);
-    // One key of a map is found without a look at the others.
-    let read = match (method, value.kind()) {
-        ("get", ValueKind::Map) => 1,
-        (_, ValueKind::Map) => reads::flat(value),
-        _ => reads::whole(value).saturating_mul(reads::MAKING),
-    };
-    reads::read(read.saturating_add(given))?;
+    bounds::checkpoint()?;
     match (value.as_str(), value.kind()) {
         (Some(text), _) => of_text(text, method, arguments),
         (None, ValueKind::Map) => of_map(value, method, arguments),
@@ -46,20 +36,19 @@ fn of_text(text: &str, method: &str, arguments: &[Value]) -> Result<Value, Error
         }
         "split" => {
             let (separator,): (Option<&str>,) = from_args(arguments)?;
-            bounds::make(reads::parts(text, separator).saturating_mul(bounds::ITEM))?;
+            bounds::fits_split(text, separator)?;
             match separator {
                 Some(separator) => text.split(separator).map(Value::from).collect(),
                 None => text.split_whitespace().map(Value::from).collect(),
             }
         }
         "splitlines" => {
-            bounds::make(reads::parts(text, Some("\n")).saturating_mul(bounds::ITEM))?;
+            bounds::fits_split(text, Some("\n"))?;
             text.lines().map(Value::from).collect()
         }
         "replace" => {
             let (old, new): (&str, &str) = from_args(arguments)?;
-            let most = (text.len() / old.len().max(1) + 1).saturating_mul(new.len());
-            bounds::make(text.len().saturating_add(most))?;
+            bounds::fits(bounds::replaced(text, old.len(), new.len()))?;
             text.replace(old, new).into()
         }
         "startswith" => text.starts_with(from_args::<(&str,)>(arguments)?.0).into(),

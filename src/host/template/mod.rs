@@ -8,7 +8,6 @@ mod functions;
 mod manifest;
 mod methods;
 mod placeholders;
-mod reads;
 
 use std::io;
 
@@ -30,12 +29,6 @@ const FUEL: u64 = 1_000_000;
 /// As in Ansible: a block's newline goes, a file's last newline stays, nothing is escaped, and an
 /// undefined variable is an error that names it.
 pub fn configure(environment: &mut Environment<'_>) {
-    configure_plainly(environment);
-    bounds::add(environment);
-}
-
-/// The same without bounds on values.
-fn configure_plainly(environment: &mut Environment<'_>) {
     environment.set_syntax(syntax());
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     // Text that a template renders into a variable or by a macro is then a value that says so.
@@ -44,6 +37,7 @@ fn configure_plainly(environment: &mut Environment<'_>) {
     environment.set_formatter(format_bounded);
     environment.set_fuel(Some(FUEL));
     environment.set_debug(true);
+    bounds::add(environment);
     filters::add(environment);
 }
 
@@ -69,18 +63,8 @@ pub fn render(
     name: &str,
     scope: &Value,
 ) -> Result<String, HostError> {
-    render_within(reads::MAX_READ, environment, name, scope)
-}
-
-/// Renders a template that may read so many values.
-fn render_within(
-    most: u64,
-    environment: &Environment<'_>,
-    name: &str,
-    scope: &Value,
-) -> Result<String, HostError> {
     let mut output = Bounded(Vec::new());
-    bounds::begin(most);
+    bounds::begin();
     environment
         .get_template(name)
         .and_then(|template| {

@@ -25,7 +25,7 @@ async fn end_of(template: &str) -> Kind {
         configure(&mut environment);
         let token = token.clone();
         environment.add_function("cancel", move || token.cancel());
-        let template = as_calls(&template, environment.syntax()).unwrap();
+        let template = rewrite(&template, environment.syntax()).unwrap();
         environment.add_template_owned("t.yaml", template).unwrap();
         let text = ended(render(&environment, "t.yaml", &Value::from(())))?;
         Ok(Dynamic::from(text))
@@ -54,6 +54,10 @@ async fn memory_that_a_rendering_holds_is_its_run_s() {
         "{% set ns = namespace(l=[]) %}{% for i in range(99999) %}{% set ns.l = ns.l + [i | string * 999] %}{% endfor %}",
         "{% macro m() %}{{ 'x' * 999999 }}{% endmacro %}{% set ns = namespace(l=[]) %}\
             {% for i in range(999) %}{% set ns.l = [ns.l, m() ~ i] %}{% endfor %}",
+        &format!(
+            "{{% set y %}}{{% for i in range(9999) %}}{}{{% endfor %}}{{% endset %}}",
+            "x".repeat(20_000)
+        ),
     ] {
         let kind = end_of(template).await;
         assert!(
@@ -67,6 +71,8 @@ async fn memory_that_a_rendering_holds_is_its_run_s() {
 async fn a_rendering_ends_between_two_operations() {
     for template in [
         "{{ cancel() }}{{ 'a' ~ 'b' }}{{ nothing }}",
+        "{% for i in range(9999) %}{% if i == 5000 %}{% set x = cancel() %}{% endif %}{% endfor %}{{ nothing }}",
+        "{% macro m() %}{% endmacro %}{% set x = cancel() %}{{ m() }}{{ nothing }}",
         "{% for i in range(9999) %}{% if i == 5000 %}{{ cancel() }}{% endif %}{{ i | upper }}{% endfor %}{{ nothing }}",
         "{{ cancel() }}{{ [2, 1] | sort }}{{ nothing }}",
     ] {

@@ -12,7 +12,7 @@ fn documents(template: &str, scope: &Json) -> Result<Vec<Json>, HostError> {
     let mut environment = Environment::new();
     configure(&mut environment);
     let template =
-        as_calls(template, environment.syntax()).map_err(|error| explain("t.yaml", &error))?;
+        rewrite(template, environment.syntax()).map_err(|error| explain("t.yaml", &error))?;
     environment
         .add_template_owned("t.yaml", template)
         .map_err(|error| explain("t.yaml", &error))?;

@@ -85,7 +85,7 @@ fn they_render_as_their_plain_text() {
     for template in FIXTURES {
         let mut environment = Environment::new();
         configure(&mut environment);
-        let calls = as_calls(template, environment.syntax()).unwrap();
+        let calls = rewrite(template, environment.syntax()).unwrap();
         environment.add_template_owned("t.yaml", calls).unwrap();
         for values in values() {
             let scope = Value::from(Serde(values));
