@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command as AsyncCommand};
 
-use embedded_apiserver::{self as apiserver, ApiServer, User};
+use embedded_apiserver::{self as apiserver, ApiServer};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_rhai-operator");
 const SOON: Duration = Duration::from_mins(3);
@@ -356,7 +356,7 @@ fn ground() -> steps::stage::Ground {
 
 fn on(server: &ApiServer) -> steps::stage::Ground {
     steps::stage::Ground {
-        client: Client::new(server.client(User::admin()), "default"),
+        client: server.client(),
         namespace: "default".into(),
         group: "pipelines.example.com".into(),
     }

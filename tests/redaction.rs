@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
-use embedded_apiserver::{self as apiserver, ApiServer, User};
+use embedded_apiserver::{self as apiserver, ApiServer};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
@@ -163,7 +163,7 @@ impl io::Write for Log {
 
 /// A client of a server that refuses some writes and quotes what it was sent.
 fn hostile(server: &ApiServer, refusals: u64) -> Client {
-    let client = Client::new(server.client(User::admin()), "default");
+    let client = server.client();
     let writes = Arc::new(AtomicU64::new(0));
     let service = tower::service_fn(move |request: http::Request<Body>| {
         let (client, writes) = (client.clone(), Arc::clone(&writes));
@@ -207,7 +207,7 @@ async fn create(client: &Client, path: &str, object: &Value) {
 /// A server with a custom resource and the Secret of a value, of which it has a copy as kubectl makes one.
 async fn server(value: &str) -> ApiServer {
     let server = ApiServer::new(apiserver::Options::default());
-    let client = Client::new(server.client(User::admin()), "default");
+    let client = server.client();
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let crd = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -286,7 +286,7 @@ async fn outputs(
     let handle = tokio::runtime::Handle::current();
     let pool = Arc::new(Pool::new(host::toolchain().engine, 1, handle));
     let context = Context::new(cluster, pool, Clock::default());
-    let client = Client::new(server.client(User::admin()), "default");
+    let client = server.client();
     let path = format!("/apis/{GROUP}/v1/namespaces/default/webs/w");
     let get = |path: &str| http::Request::get(path).body(Vec::new()).unwrap();
     let web: Value = client.request(get(&path)).await.unwrap();

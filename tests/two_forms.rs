@@ -89,7 +89,7 @@ fn repository(path: &str) -> std::path::PathBuf {
 }
 
 fn recording(server: &ApiServer, requests: &Requests) -> Client {
-    let (service, requests) = (server.client(User::admin()), Arc::clone(requests));
+    let (service, requests) = (server.service_as(User::admin()), Arc::clone(requests));
     let service = tower::service_fn(move |request: http::Request<Body>| {
         let (service, requests) = (service.clone(), Arc::clone(&requests));
         async move {

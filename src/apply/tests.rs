@@ -22,7 +22,7 @@ use crate::cluster::request::Deleted;
 use crate::cluster::{Cluster, Transport};
 use crate::model::annotations::{CHILDREN, CLEANUP_FINALIZER, OWNER_LABEL};
 use crate::model::{Gvk, Object, ObjectRef};
-use embedded_apiserver::{self as apiserver, ApiServer, User};
+use embedded_apiserver::{self as apiserver, ApiServer};
 
 /// A server with a custom resource: a ConfigMap, for the server owns by any kind alike.
 struct World {
@@ -63,7 +63,7 @@ fn map(name: &str, metadata: &Value, value: &str) -> Value {
 impl World {
     async fn new() -> Self {
         let server = ApiServer::new(apiserver::Options::default());
-        let client = kube::Client::new(server.client(User::admin()), "default");
+        let client = server.client();
         let others: Api<ConfigMap> = Api::default_namespaced(client.clone());
         let cr = from_value(map("cr", &json!({}), "1")).unwrap();
         others.create(&PostParams::default(), &cr).await.unwrap();

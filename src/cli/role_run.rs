@@ -36,7 +36,7 @@ use crate::reconcile::{self, Context, Input, Mode, Report, StepSelection};
 use crate::role::{self, Roles, Toolchain};
 use crate::script::Pool;
 use crate::watches::{Environment, Watch};
-use embedded_apiserver::{self as apiserver, ApiServer, User};
+use embedded_apiserver::{self as apiserver, ApiServer};
 
 /// Events are a courtesy: a server that does not take them in this time does not hold the command up.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -246,7 +246,7 @@ impl Options {
             Target::Cluster => self.connection.source(),
             Target::Embedded => {
                 let server = ApiServer::new(apiserver::Options::default());
-                Source::Client(kube::Client::new(server.client(User::admin()), "default"))
+                Source::Client(server.client())
             }
         };
         let connection = connect(connect::Options {

@@ -17,7 +17,7 @@ use super::runs::Runs;
 use crate::clock::{self, Clock, Stopwatch};
 use crate::cluster::connect::{self, Source, connect};
 use embedded_apiserver::simulation::Control;
-use embedded_apiserver::{self as apiserver, ApiServer, User};
+use embedded_apiserver::{self as apiserver, ApiServer};
 
 /// Where scenarios run.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl Environment {
                     simulation: workloads.clone(),
                     ..apiserver::Options::default()
                 });
-                let client = Client::new(server.client(User::admin()), "default");
+                let client = server.client();
                 let embedded = Embedded {
                     workloads,
                     driver: tokio::spawn(server.clone().drive()),

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use embedded_apiserver::{ApiServer, Options, User};
+use embedded_apiserver::{ApiServer, Options};
 use futures::StreamExt;
 use http::{Response, StatusCode};
 use http_body_util::{BodyExt, Full, StreamBody};
@@ -185,7 +185,7 @@ fn spec() -> WatchSpec {
 /// Changes objects while the server lies, and then sees that the watch finds the truth.
 async fn finds_the_truth(told: Vec<Lie>) -> Result<(), String> {
     let server = ApiServer::new(Options::default());
-    let client = Client::new(server.client(User::admin()), "default");
+    let client = server.client();
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
     make(&maps, "a").await;
     make(&maps, "b").await;

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use embedded_apiserver::{ApiServer, Listening, Options, User};
-use kube::Client;
 use rhai_operator::clock;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -102,7 +101,7 @@ impl Stage {
         server.add_token(TOKEN, User::admin());
         let listening = server.serve_tls(TcpListener::bind("127.0.0.1:0").await?, None)?;
         let driving = tokio::spawn(server.clone().drive()).abort_handle();
-        let client = Client::new(server.client(User::admin()), "default");
+        let client = server.client();
         let api = Api::new(client);
         prepare(&api).await?;
         project(folder.path(), kinds)?;

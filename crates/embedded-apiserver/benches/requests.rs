@@ -84,7 +84,7 @@ impl Ground {
         }
         let server = ApiServer::new(Options::default());
         if let Self::InProcess = self {
-            return kube::Client::new(server.client(User::admin()), "default");
+            return server.client();
         }
         server.add_token("t", User::admin());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -209,7 +209,7 @@ fn memory() {
     // A client has a task.
     let _runtime = RUNTIME.enter();
     let server = ApiServer::new(Options::default());
-    let client = kube::Client::new(server.client(User::admin()), "default");
+    let client = server.client();
     let create = async |number: usize| {
         let body = json!({
             "apiVersion": "v1", "kind": "ConfigMap",

@@ -148,13 +148,28 @@ impl ApiServer {
         server
     }
 
-    /// The service for a client in this process, as a user of its own: what
-    /// `kube::Client::new` takes.
-    pub fn client(&self, user: User) -> Service {
+    /// Returns a client in this process, as an administrator in the namespace `default`.
+    ///
+    /// # Panics
+    /// Panics outside a tokio runtime, as [`kube::Client::new`] does.
+    pub fn client(&self) -> kube::Client {
+        self.client_as(User::admin())
+    }
+
+    /// Returns a client in this process, as a user in the namespace `default`.
+    ///
+    /// # Panics
+    /// Panics outside a tokio runtime, as [`kube::Client::new`] does.
+    pub fn client_as(&self, user: User) -> kube::Client {
+        kube::Client::new(self.service_as(user), "default")
+    }
+
+    /// Returns the service for requests of one user. It ignores their credentials.
+    pub fn service_as(&self, user: User) -> Service {
         self.service().for_user(user)
     }
 
-    /// The service for requests that say who sends them.
+    /// Returns the service for requests that contain their credentials.
     pub fn service(&self) -> Service {
         let audit = self.audit.as_ref().map(Arc::clone);
         Service::new(Arc::clone(&self.registry), Arc::clone(&self.users), audit)
@@ -167,7 +182,7 @@ impl ApiServer {
 
     /// Serves plain HTTP on a listener until the value is dropped, to one user whatever requests say.
     pub fn serve_as(&self, user: User, listener: TcpListener) -> io::Result<Listening> {
-        http::serve(&self.client(user), listener, None)
+        http::serve(&self.service_as(user), listener, None)
     }
 
     /// Serves HTTPS on a listener until the value is dropped, with a certificate by an authority of its
@@ -179,13 +194,13 @@ impl ApiServer {
         http::serve_tls(&self.service(), listener, authority, trust)
     }
 
-    /// All objects, and the revision, as one document.
-    pub fn save(&self) -> serde_json::Value {
+    /// Returns all objects, and the revision, as a JSON document.
+    pub fn save(&self) -> String {
         state::save(&self.registry)
     }
 
-    /// Puts the objects of a saved document back, over those of their names.
-    pub fn load(&self, saved: serde_json::Value) -> Result<(), InvalidState> {
+    /// Loads the objects of a document that [`Self::save`] returned. They replace objects of the same names.
+    pub fn load(&self, saved: &str) -> Result<(), InvalidState> {
         state::load(&self.registry, saved)
     }
 

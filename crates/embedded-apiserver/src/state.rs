@@ -9,6 +9,8 @@ use serde_json::Value;
 use super::crd::conditions;
 use super::registry::{Registry, Transaction};
 use super::resource::Resource;
+use super::schema::decode;
+use super::stack;
 use super::store::Key;
 
 /// The resource whose objects define other resources.
@@ -37,6 +39,9 @@ pub enum Malformed {
     /// It is something else.
     #[error("no saved state of an API server")]
     Document(#[from] serde_json::Error),
+    /// It is not JSON, or its objects are nested too deeply.
+    #[error("no saved state of an API server: {0}")]
+    Json(String),
     /// It has objects of a resource that neither the server nor its own definitions know.
     #[error("the server does not serve {resource}")]
     Resource {
@@ -51,8 +56,8 @@ pub enum Malformed {
     },
 }
 
-/// All objects.
-pub(super) fn save(registry: &Registry) -> Value {
+/// Writes all objects as a document.
+pub(super) fn save(registry: &Registry) -> String {
     let state = registry.write(|tx| State {
         revision: tx.store.revision(),
         objects: tx
@@ -62,7 +67,7 @@ pub(super) fn save(registry: &Registry) -> Value {
             .collect(),
     });
     // Maps with string keys and values cannot fail.
-    serde_json::to_value(state).unwrap_or_default()
+    stack::with_room(|| serde_json::to_string(&state)).unwrap_or_default()
 }
 
 fn of(tx: &Transaction<'_>, resource: &str) -> Vec<Saved> {
@@ -77,8 +82,12 @@ fn of(tx: &Transaction<'_>, resource: &str) -> Vec<Saved> {
 ///
 /// # Errors
 /// Nothing has been loaded then.
-pub(super) fn load(registry: &Registry, state: Value) -> Result<(), Malformed> {
-    let State { revision, objects } = serde_json::from_value(state)?;
+pub(super) fn load(registry: &Registry, document: &str) -> Result<(), Malformed> {
+    stack::with_room(|| load_objects(registry, document))
+}
+
+fn load_objects(registry: &Registry, document: &str) -> Result<(), Malformed> {
+    let State { revision, objects } = parse(document)?;
     let (definitions, others): (Vec<_>, Vec<_>) = objects
         .into_iter()
         .partition(|saved| saved.resource == DEFINITIONS);
@@ -98,6 +107,15 @@ pub(super) fn load(registry: &Registry, state: Value) -> Result<(), Malformed> {
         }
         Ok(())
     })
+}
+
+/// The levels of a document around each object: the document, `objects`, and the saved object.
+const OUTER_LEVELS: usize = 3;
+
+fn parse(document: &str) -> Result<State, Malformed> {
+    let levels = decode::MAX_JSON_DEPTH + OUTER_LEVELS;
+    let decoded = decode::json_within(document.as_bytes(), levels).map_err(Malformed::Json)?;
+    Ok(serde_json::from_value(decoded.value)?)
 }
 
 /// The resources that saved definitions serve, by their ids.
@@ -180,7 +198,7 @@ mod tests {
             .write(|tx| tx.delete(DEFINITIONS, "", "webs.ex.io", None))
             .unwrap();
         let other = ApiServer::new(Options::default());
-        other.load(server.save()).unwrap();
+        other.load(&server.save()).unwrap();
         assert_eq!(names(&other, "webs.ex.io"), [r#""w""#]);
         other.registry.write(|tx| {
             let web = tx.get("webs.ex.io", "default", "w").unwrap();
@@ -200,10 +218,11 @@ mod tests {
         let server = with_web(&[]);
         let state = server.save();
         let other = ApiServer::new(Options::default());
-        other.load(state.clone()).unwrap();
+        other.load(&state).unwrap();
         assert_eq!(names(&other, "webs.ex.io"), [r#""w""#]);
         // All but the certificate of the authority, which is each server's own.
-        let kept = |state: &Value| {
+        let kept = |state: &str| {
+            let state: Value = serde_json::from_str(state).unwrap();
             let objects = state["objects"].as_array().unwrap().iter();
             let kept =
                 objects.filter(|one| one["object"]["metadata"]["name"] != "kube-root-ca.crt");
@@ -215,7 +234,12 @@ mod tests {
     #[test]
     fn what_is_no_state_is_refused() {
         let server = ApiServer::new(Options::default());
-        let load = |state| server.load(state).unwrap_err().to_string();
+        let load = |state| {
+            server
+                .load(&Value::to_string(&state))
+                .unwrap_err()
+                .to_string()
+        };
         assert!(load(json!({"kind": "List"})).contains("no saved state"));
         let unknown = json!({"revision": 9, "objects": [{"resource": "webs.ex.io", "object": {}}]});
         assert!(load(unknown).contains("webs.ex.io"));

@@ -116,11 +116,11 @@ mod tests {
     use super::*;
     use crate::cluster::connect::{self, Source};
     use crate::model::{Gvk, ObjectRef};
-    use embedded_apiserver::{self as apiserver, ApiServer, User};
+    use embedded_apiserver::{self as apiserver, ApiServer};
 
     async fn cluster() -> Cluster {
         let server = ApiServer::new(apiserver::Options::default());
-        let client = kube::Client::new(server.client(User::admin()), "default");
+        let client = server.client();
         let options = connect::Options {
             source: Source::Client(client),
             ..connect::Options::default()

@@ -195,7 +195,7 @@ impl Options {
         view: &View,
         shutdown: CancellationToken,
     ) -> anyhow::Result<Exit> {
-        let source = Source::Client(kube::Client::new(server.client(User::admin()), "default"));
+        let source = Source::Client(server.client());
         let connection = connect(connect::Options {
             source: source.clone(),
             ..connect::Options::default()

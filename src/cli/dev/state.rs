@@ -60,14 +60,14 @@ impl StateFile {
         }
         let wrong =
             || format!("{shown} is no state that `dev --state` has saved; remove it to begin anew");
-        let state = serde_json::from_slice(&text).with_context(wrong)?;
+        let state = str::from_utf8(&text).with_context(wrong)?;
         server.load(state).with_context(wrong)?;
         Ok(true)
     }
 
     /// Saves the objects, Secrets among them, and gives the file up.
     pub(super) fn save(self, server: &ApiServer) -> anyhow::Result<()> {
-        let state = server.save().to_string();
+        let state = server.save();
         let saved = private_file::write(&self.path, state.as_bytes());
         saved.with_context(|| cannot_save(&self.path))
     }

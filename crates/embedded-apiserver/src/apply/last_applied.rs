@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{compare::Comparison, fields::fields, set::Set, validate::validate};
 use crate::go;
-use crate::schema::Schema;
+use crate::schema::{Schema, decode};
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The one manager for whom this is done.
@@ -19,7 +19,7 @@ fn annotation(object: &Value) -> Option<&str> {
 
 /// The fields that were applied last and have not been changed since.
 pub(super) fn taken_over(schema: &Schema, live: &Value, api_version: &str) -> Option<Set> {
-    let last: Value = serde_json::from_str(annotation(live)?).ok()?;
+    let last = decode::json(annotation(live)?.as_bytes()).ok()?.value;
     let root = schema.root();
     if last["apiVersion"] != api_version
         || validate(root, live, false).is_err()

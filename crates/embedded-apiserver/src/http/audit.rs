@@ -17,6 +17,7 @@ use super::respond::{self, Body};
 use super::{Incoming, authorize};
 use crate::access::{Attributes, review};
 use crate::registry::User;
+use crate::schema::decode;
 
 /// Where the lines go.
 pub struct Log(Mutex<Box<dyn Write + Send>>);
@@ -87,9 +88,9 @@ impl Answered<'_> {
 /// What a request was about; fields that say nothing are left out.
 fn object(attributes: &Attributes, incoming: &Incoming, version: &str) -> Value {
     let made = (incoming.method == Method::POST && attributes.name.is_empty())
-        .then(|| serde_json::from_slice::<Value>(&incoming.body).ok())
+        .then(|| decode::json(&incoming.body).ok())
         .flatten();
-    let made = made.as_ref().map(|object| &object["metadata"]["name"]);
+    let made = made.as_ref().map(|made| &made.value["metadata"]["name"]);
     let name = made.and_then(Value::as_str).unwrap_or(&attributes.name);
     let fields = [
         ("resource", &*attributes.resource),

@@ -44,6 +44,7 @@ use authenticate::Sender;
 
 use super::error::ApiError;
 use super::registry::{self, Registry, User};
+use super::stack;
 
 /// The largest body that is read: <https://github.com/kubernetes/kubernetes/pull/73805>
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -114,25 +115,46 @@ impl Service {
         self.users.authenticated(&self.sender, headers, is_valid)
     }
 
-    /// Who sends a request, or whom they act as, if they may.
-    fn identify(&self, headers: &http::HeaderMap) -> Result<User, ApiError> {
-        let user = self.authenticated(headers)?;
+    /// Returns the user that the sender acts as: the impersonated user, or the sender.
+    fn impersonate(&self, sender: User, headers: &http::HeaderMap) -> Result<User, ApiError> {
         if authorize::impersonates(headers) {
             let registry = &self.registry;
-            registry.read(|store, _| authorize::impersonation(&user, headers, store))?;
+            registry.read(|store, _| authorize::impersonation(&sender, headers, store))?;
         }
-        Ok(authenticate::impersonated(user, headers))
+        Ok(authenticate::impersonated(sender, headers))
     }
 
-    /// Who sends it, and what.
-    async fn complete<B>(&self, incoming: &mut Incoming, body: B) -> Result<(), ApiError>
+    /// Adds the user and the body to a request.
+    async fn complete<B>(
+        &self,
+        incoming: &mut Incoming,
+        sender: Result<User, ApiError>,
+        body: B,
+    ) -> Result<(), ApiError>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        incoming.user = self.identify(&incoming.headers)?;
+        incoming.user = self.impersonate(sender?, &incoming.headers)?;
         incoming.body = collected(body).await?;
         Ok(())
+    }
+
+    /// Handles a request that was read, or returns the error of reading it.
+    fn handle(&self, incoming: &Incoming, completed: Result<(), ApiError>) -> Response<Body> {
+        let (mut response, warnings) = match completed {
+            Ok(()) => contained(|| {
+                handle::handle(&Exchange {
+                    registry: &self.registry,
+                    users: &self.users,
+                    incoming,
+                    warnings: RefCell::default(),
+                })
+            }),
+            Err(error) => (respond::error(&error, None), Vec::new()),
+        };
+        respond::finish(&mut response, &warnings);
+        response
     }
 
     async fn answer<B>(self, request: Request<B>) -> Response<Body>
@@ -150,29 +172,23 @@ impl Service {
             body: Bytes::new(),
             user: User::default(),
         };
-        let (mut response, warnings) = match self.complete(&mut incoming, body).await {
-            Ok(()) => contained(|| {
-                handle::handle(&Exchange {
-                    registry: &self.registry,
-                    users: &self.users,
+        let sender = self.authenticated(&incoming.headers);
+        let user = self.audit.as_ref().and(sender.as_ref().ok().cloned());
+        let completed = self.complete(&mut incoming, sender, body).await;
+        let mut response = stack::with_room(|| {
+            let response = self.handle(&incoming, completed);
+            if let Some(log) = &self.audit {
+                log.answered(&audit::Answered {
                     incoming: &incoming,
-                    warnings: RefCell::default(),
-                })
-            }),
-            Err(error) => (respond::error(&error, None), Vec::new()),
-        };
-        respond::finish(&mut response, &warnings);
-        if let Some(log) = &self.audit {
-            let user = self.authenticated(&incoming.headers);
-            log.answered(&audit::Answered {
-                incoming: &incoming,
-                uri: &parts.uri,
-                user: user.as_ref().ok(),
-                response: &response,
-                received,
-                now: self.registry.now(),
-            });
-        }
+                    uri: &parts.uri,
+                    user: user.as_ref(),
+                    response: &response,
+                    received,
+                    now: self.registry.now(),
+                });
+            }
+            response
+        });
         if incoming.method == Method::HEAD {
             *response.body_mut() = http_body_util::Empty::new().boxed_unsync();
         }

@@ -13,6 +13,7 @@ use super::negotiate::Form;
 use super::respond::{self, Body};
 use super::show::Show;
 use crate::registry::{Sent, Watch};
+use crate::stack;
 
 /// Answers with what a watch sends until it is over.
 pub(super) fn response(watch: Watch, show: Show) -> Response<Body> {
@@ -24,9 +25,11 @@ pub(super) fn response(watch: Watch, show: Show) -> Response<Body> {
     let stream = stream::unfold((watch, show), |(mut watch, mut show)| async move {
         let sent = watch.next().await?;
         let mut lines = Vec::new();
-        for one in sent {
-            write(&mut lines, &mut show, one);
-        }
+        stack::with_room(|| {
+            for one in sent {
+                write(&mut lines, &mut show, one);
+            }
+        });
         let frame: Result<Frame<Bytes>, Infallible> = Ok(Frame::data(lines.into()));
         Some((frame, (watch, show)))
     });

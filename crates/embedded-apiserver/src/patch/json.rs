@@ -128,9 +128,14 @@ fn get<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     }
 }
 
+/// Returns whether a value at a path does not exceed the maximum nesting of an object.
+fn fits(path: &str, value: &Value) -> bool {
+    path.matches('/').count() + depth(value) <= MAX_DEPTH
+}
+
 fn add(object: &mut Value, path: &str, value: Value) -> Option<()> {
     let (parent, last) = split(path)?;
-    (path.matches('/').count() + depth(&value) <= MAX_DEPTH).then_some(())?;
+    fits(path, &value).then_some(())?;
     match object.pointer_mut(&counted(object, parent))? {
         Value::Object(fields) => {
             fields.insert(last, value);
@@ -153,6 +158,7 @@ fn remove(object: &mut Value, path: &str) -> Option<Value> {
 
 fn replace(object: &mut Value, path: &str, value: Value) -> Option<()> {
     let (parent, last) = split(path)?;
+    fits(path, &value).then_some(())?;
     match object.pointer_mut(&counted(object, parent))? {
         Value::Object(fields) => {
             fields.insert(last, value);

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
 use super::fields::{self, Field, Shape, Type};
-use crate::schema::decode::MAX_DEPTH;
+use crate::schema::decode::{self, MAX_DEPTH};
 use wire::{Malformed, Record, records};
 
 /// What a body begins with.
@@ -187,7 +187,10 @@ fn special(shape: &Shape, bytes: &[u8]) -> Result<Value, Malformed> {
         Shape::Quantity | Shape::IntOrString => Ok(json!(last)),
         Shape::Items => Ok(json!(texts)),
         Shape::Raw if last.is_empty() => Ok(Value::Null),
-        Shape::Raw => serde_json::from_str(&last).map_err(|_| Malformed),
+        Shape::Raw => match decode::json(last.as_bytes()) {
+            Ok(decoded) => Ok(decoded.value),
+            Err(_) => Err(Malformed),
+        },
         _ => Err(Malformed),
     }
 }

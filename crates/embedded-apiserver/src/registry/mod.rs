@@ -46,6 +46,7 @@ pub(crate) use watch::{Sent, Watch, WatchOptions};
 
 use self::definitions::Definitions;
 use super::resource::Catalogue;
+use super::stack;
 use super::store::Store;
 use clock::Clock;
 
@@ -112,8 +113,11 @@ impl Registry {
         let now = self.now();
         let mut state = self.state.lock();
         let before = state.next_due();
-        let answer = act(&mut state.transaction(now));
-        state.drain(now);
+        let answer = stack::with_room(|| {
+            let answer = act(&mut state.transaction(now));
+            state.drain(now);
+            answer
+        });
         if state.next_due() != before {
             self.scheduled.notify_one();
         }

@@ -18,9 +18,7 @@ pub(super) fn parse(call: &Call, media: Media, bytes: &[u8]) -> Result<Decoded, 
         Media::Yaml => decode::yaml(bytes),
         Media::Protobuf => {
             let value = protobuf::decode(bytes)?;
-            if decode::depth(&value) > decode::MAX_DEPTH {
-                return Err(ApiError::bad_request("exceeded max depth"));
-            }
+            decode::check_depth(&value).map_err(ApiError::bad_request)?;
             return Ok(Decoded {
                 value,
                 ..Decoded::default()

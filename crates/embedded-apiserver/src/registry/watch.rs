@@ -11,6 +11,7 @@ use super::call::Call;
 use super::{Registry, encode};
 use crate::error::ApiError;
 use crate::select::Selection;
+use crate::stack;
 use crate::store::{Change, Event, Subscription, Table};
 use clock::Instant;
 
@@ -83,7 +84,7 @@ impl Watch {
         }
         loop {
             self.subscription.as_ref()?;
-            let news = self.news();
+            let news = stack::with_room(|| self.news());
             if !news.is_empty() {
                 return Some(news);
             }

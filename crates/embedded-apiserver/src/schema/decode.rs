@@ -10,9 +10,18 @@ use positioned_yaml::{self as yaml, Content, Node};
 use crate::error::ApiError;
 use crate::stack;
 
-/// The deepest object that is taken, beside the real server's 10,000: values are read, checked and
-/// dropped by recursion. A saved state holds objects some levels deep, and 127 levels can be read.
-pub(crate) const MAX_DEPTH: usize = 120;
+/// The maximum nesting of an object without its managed fields. The real server's maximum is 10,000.
+///
+/// Values are read, checked and dropped by recursion, so the maximum follows from the size of the stack:
+/// see [`stack`].
+pub(crate) const MAX_DEPTH: usize = 400;
+
+/// The levels that managed fields can have beyond those of their object: `metadata`, `managedFields`, the
+/// list, `fieldsV1`, and a key for each element of a list.
+const MANAGED_FIELDS_DEPTH: usize = 8;
+
+/// The maximum nesting of a JSON document.
+pub(crate) const MAX_JSON_DEPTH: usize = MAX_DEPTH + MANAGED_FIELDS_DEPTH;
 
 /// The levels of a value: 1 for an empty list, 0 for a text.
 pub(crate) fn depth(value: &Value) -> usize {
@@ -23,12 +32,33 @@ pub(crate) fn depth(value: &Value) -> usize {
     }
 }
 
-/// Refuses a value that is too deep, in Go's words.
-fn shallow(value: Value) -> Result<Value, String> {
-    if depth(&value) > MAX_DEPTH {
-        return Err("exceeded max depth".to_owned());
+/// Returns an error if a value is nested too deeply, with the text of the real server.
+pub(crate) fn check_depth(value: &Value) -> Result<(), String> {
+    if depth(value) > MAX_DEPTH && object_depth(value) > MAX_DEPTH {
+        return Err(TOO_DEEP.to_owned());
     }
-    Ok(value)
+    Ok(())
+}
+
+/// The real server's error for a document that is nested too deeply.
+const TOO_DEEP: &str = "exceeded max depth";
+
+/// Returns the depth of an object without its managed fields.
+fn object_depth(object: &Value) -> usize {
+    let Value::Object(fields) = object else {
+        return depth(object);
+    };
+    let depth_of = |(name, value): (&String, &Value)| match value {
+        Value::Object(metadata) if name == "metadata" => {
+            let others = metadata.iter().filter(|(name, _)| *name != "managedFields");
+            1 + others
+                .map(|(_, value)| depth(value))
+                .max()
+                .unwrap_or_default()
+        }
+        value => depth(value),
+    };
+    1 + fields.iter().map(depth_of).max().unwrap_or_default()
 }
 
 /// What a body says, and which keys it has twice, as strict decoding tells them.
@@ -42,18 +72,28 @@ pub(crate) struct Decoded {
 
 /// Reads JSON. An error has Go's text.
 pub(crate) fn json(text: &[u8]) -> Result<Decoded, String> {
+    let decoded = json_within(text, MAX_JSON_DEPTH)?;
+    check_depth(&decoded.value)?;
+    Ok(decoded)
+}
+
+/// Reads JSON that has at most `levels` levels.
+pub(crate) fn json_within(text: &[u8], levels: usize) -> Result<Decoded, String> {
     let duplicates = RefCell::new(Vec::new());
     let path = RefCell::new(String::new());
     let mut reader = serde_json::Deserializer::from_slice(text);
+    // The seed counts the levels.
+    reader.disable_recursion_limit();
     let seed = Seed {
         duplicates: &duplicates,
         path: &path,
+        levels,
     };
     let value = seed.deserialize(&mut reader);
     let value = value.and_then(|value| reader.end().map(|()| value));
     match value {
         Ok(value) => Ok(Decoded {
-            value: shallow(value)?,
+            value,
             duplicates: duplicates.into_inner(),
         }),
         Err(error) => Err(go_error(text, &error)),
@@ -64,54 +104,31 @@ pub(crate) fn json(text: &[u8]) -> Result<Decoded, String> {
 pub(crate) fn yaml(text: &[u8]) -> Result<Decoded, String> {
     let text = std::str::from_utf8(text).map_err(|_| "yaml: invalid UTF-8".to_owned())?;
     let text = first_document(text);
-    if !may_be_deep(text) {
-        return document(text);
+    // Most applies send JSON. The YAML reader takes fewer levels.
+    if bracket_depth(text) > MAX_YAML_DEPTH
+        && let Ok(decoded) = json(text.as_bytes())
+        && decoded.duplicates.is_empty()
+    {
+        return Ok(decoded);
     }
-    let decoded = stack::on_large(|| document(text));
-    decoded.unwrap_or_else(|| Err("yaml: the document cannot be read".to_owned()))
+    stack::with_room(|| document(text))
 }
 
-/// The depth of YAML that any thread's stack holds: in a build without optimization, the parser takes more
-/// than 16 KB for each level.
-const SHALLOW: usize = 32;
+/// The maximum nesting of a YAML document that is not JSON.
+const MAX_YAML_DEPTH: usize = 64;
 
-/// Returns whether a document may be deeper than [`SHALLOW`]: never said to be shallow where it is deep.
-fn may_be_deep(text: &str) -> bool {
-    // An alias stands for what is as deep as that which it names.
-    if text.contains('&') {
-        return !is_shallow_json(text);
-    }
-    let brackets = text.bytes().filter(|byte| matches!(byte, b'[' | b'{'));
-    // In block style each level is further to the right, but for a list in a mapping.
-    let is_indicator = |at: char| matches!(at, ' ' | '-' | '?' | ':' | '\t');
-    let indented = |line: &str| line.find(|at| !is_indicator(at)).unwrap_or(line.len());
-    let columns = text.split(['\n', '\r']).map(indented).max();
-    let most = brackets.count() + 2 * columns.unwrap_or_default();
-    most > SHALLOW && !is_shallow_json(text)
-}
-
-/// Returns whether a text that has many brackets is JSON, and none of it deep: most applies send such.
-fn is_shallow_json(text: &str) -> bool {
-    let (mut depth, mut in_text, mut escaped, mut before) = (0, false, false, b'{');
-    let bytes = text.bytes().filter(|byte| !byte.is_ascii_whitespace());
-    for (at, byte) in bytes.enumerate() {
+/// Returns the nesting of brackets, including those in strings.
+fn bracket_depth(text: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for byte in text.bytes() {
         match byte {
-            b'{' if at == 0 => depth = 1,
-            // Not JSON, or something follows it.
-            _ if depth == 0 => return false,
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' if in_text => in_text = false,
-            _ if in_text => continue,
-            b'"' if matches!(before, b'{' | b'[' | b',' | b':') => in_text = true,
-            b'[' | b'{' if depth < SHALLOW => depth += 1,
-            b']' | b'}' if depth > 0 => depth -= 1,
-            b',' | b':' | b'+' | b'-' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'E' => {}
-            _ => return false,
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
         }
-        before = byte;
+        most = most.max(open);
     }
-    depth == 0 && !in_text
+    most
 }
 
 /// Reads a document.
@@ -126,7 +143,8 @@ fn document(text: &str) -> Result<Decoded, String> {
     })?;
     let mut lines = Vec::new();
     let rows: Vec<&str> = text.lines().collect();
-    let value = shallow(value_of(root, &rows, &mut lines)?)?;
+    let value = value_of(root, &rows, &mut lines)?;
+    check_depth(&value)?;
     let duplicates = if lines.is_empty() {
         Vec::new()
     } else {
@@ -224,8 +242,8 @@ fn go_error(text: &[u8], error: &serde_json::Error) -> String {
         return "unexpected end of JSON input".to_owned();
     }
     let said = error.to_string();
-    if said.starts_with("recursion limit exceeded") {
-        return "exceeded max depth".to_owned();
+    if said.starts_with(TOO_DEEP) {
+        return TOO_DEEP.to_owned();
     }
     let found = offending(text, error);
     let place = match said.split(" at line ").next().unwrap_or_default() {
@@ -279,6 +297,8 @@ fn offending(text: &[u8], error: &serde_json::Error) -> char {
 struct Seed<'a> {
     duplicates: &'a RefCell<Vec<String>>,
     path: &'a RefCell<String>,
+    /// The levels that the value can have.
+    levels: usize,
 }
 
 impl Seed<'_> {
@@ -290,6 +310,13 @@ impl Seed<'_> {
         if !duplicates.contains(&text) {
             duplicates.push(text);
         }
+    }
+
+    /// Returns the seed for the elements of a list or map.
+    fn inner<E: serde::de::Error>(self) -> Result<Self, E> {
+        let levels = self.levels.checked_sub(1);
+        let levels = levels.ok_or_else(|| E::custom(TOO_DEEP))?;
+        Ok(Self { levels, ..self })
     }
 
     /// Lengthens the path; gives the length to cut it to.
@@ -346,10 +373,11 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let inner = self.inner()?;
         let mut items = Vec::new();
         loop {
             let length = self.descend(format_args!("[{}]", items.len()));
-            let item = list.next_element_seed(self);
+            let item = list.next_element_seed(inner);
             self.path.borrow_mut().truncate(length);
             match item? {
                 Some(item) => items.push(item),
@@ -359,6 +387,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let inner = self.inner()?;
         let mut map = Map::new();
         while let Some(name) = entries.next_key::<String>()? {
             if map.contains_key(&name) {
@@ -370,7 +399,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
                 "."
             };
             let length = self.descend(format_args!("{dot}{name}"));
-            let value = entries.next_value_seed(self);
+            let value = entries.next_value_seed(inner);
             self.path.borrow_mut().truncate(length);
             map.insert(name, value?);
         }

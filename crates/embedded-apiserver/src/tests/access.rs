@@ -14,7 +14,7 @@ fn bob(server: &ApiServer) -> kube::Client {
         groups: vec!["system:authenticated".to_owned()],
         ..User::default()
     };
-    kube::Client::new(server.client(user), "default")
+    server.client_as(user)
 }
 
 async fn create(client: &kube::Client, path: &str, object: &Value) -> Value {

@@ -3,6 +3,7 @@
 mod access;
 mod certificates;
 mod custom;
+mod deep;
 mod laws;
 mod life_cycle;
 mod refused;
@@ -11,14 +12,14 @@ mod writes;
 
 use serde_json::{Value, json};
 
-use super::{ApiServer, Options, User};
+use super::{ApiServer, Options};
 
 pub(super) fn server() -> ApiServer {
     ApiServer::new(Options::default())
 }
 
 pub(super) fn client(server: &ApiServer) -> kube::Client {
-    kube::Client::new(server.client(User::admin()), "default")
+    server.client()
 }
 
 pub(super) fn config_map(name: &str, value: &str) -> Value {

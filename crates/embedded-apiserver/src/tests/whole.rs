@@ -11,7 +11,8 @@ use kube::api::{
 use proptest::prelude::*;
 use serde_json::{from_value, json};
 
-use super::{User, client, config_map, server};
+use super::{client, config_map, server};
+use crate::User;
 
 #[tokio::test]
 async fn clients_trust_the_authority() {
@@ -51,7 +52,7 @@ async fn a_saved_state_comes_back() {
     let object = from_value(config_map("a", "1")).unwrap();
     let made = api.create(&PostParams::default(), &object).await.unwrap();
     let after = server();
-    after.load(before.save()).unwrap();
+    after.load(&before.save()).unwrap();
     let api: Api<ConfigMap> = Api::default_namespaced(client(&after));
     assert_eq!(api.get("a").await.unwrap(), made);
     let later = from_value(config_map("b", "1")).unwrap();
@@ -64,7 +65,7 @@ async fn a_saved_state_comes_back() {
             .parse::<u64>()
     };
     assert!(revision(&later).unwrap() > revision(&made).unwrap());
-    assert!(after.load(json!({"version": 7})).is_err());
+    assert!(after.load(r#"{"version": 7}"#).is_err());
 }
 
 /// A write to one of a few objects.

@@ -29,7 +29,7 @@ async fn check_new(sequence: &Sequence, changes: &[(usize, Change)]) -> Result<(
     server.settle();
     // Another server can load the saved state.
     let other = ApiServer::new(Options::default());
-    let loaded = other.load(server.save());
+    let loaded = other.load(&server.save());
     loaded.map_err(|error| format!("cannot load the saved state: {error}"))
 }
 
@@ -39,7 +39,7 @@ pub(crate) async fn check_on(
     sequence: &Sequence,
     changes: &[(usize, Change)],
 ) -> Result<(), String> {
-    let mut service = server.client(User::admin());
+    let mut service = server.service_as(User::admin());
     prepare(&mut service).await?;
     let mut variables = Variables::default();
     variables.set("ns", "default".into());

@@ -8,6 +8,7 @@ use super::super::names;
 use super::super::path::text;
 use super::check::{Errors, each, unchanged};
 use crate::error::{FieldError, FieldErrorKind};
+use crate::schema::decode;
 
 /// All values of a ConfigMap or Secret together.
 const MOST_BYTES: usize = 1024 * 1024;
@@ -136,7 +137,7 @@ fn validate_json(errors: &mut Errors, data: &Value, key: &str) {
         return;
     };
     let decoded = STANDARD.decode(encoded).unwrap_or_default();
-    if serde_json::from_slice::<Value>(&decoded).is_err() {
+    if decode::json(&decoded).is_err() {
         let first = decoded.iter().find(|byte| !byte.is_ascii_whitespace());
         let detail = match first {
             None => "unexpected end of JSON input".to_owned(),

@@ -4,10 +4,6 @@
 //! of which is a level of the tree. The parser, the checker and the interpreter descend it by recursion,
 //! so that a long chain would end the process.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use crate::stack;
-
 /// The most links of all chains that enclose each other, as of cel-go for chains of one sort.
 const MAX_LINKS: usize = 250;
 /// The most characters of an expression, as of cel-go.
@@ -27,45 +23,18 @@ impl Frame {
     }
 }
 
-/// Which stack an expression needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Depth {
-    /// Any thread's.
-    Shallow,
-    /// One of its own.
-    Deep,
-}
-
-impl Depth {
-    /// The most links of a chain that any thread's stack holds: in a build without optimization, a link
-    /// takes some 20 KB, and a thread has 2 MiB.
-    const SHALLOW: usize = 12;
-    /// Does something that descends the tree of an expression. The result is an error where it panics.
-    pub(super) fn descend<T: Send>(self, act: impl FnOnce() -> T + Send) -> Result<T, ()> {
-        match self {
-            Self::Shallow => catch_unwind(AssertUnwindSafe(act)).map_err(drop),
-            Self::Deep => stack::on_large(act).ok_or(()),
-        }
-    }
-}
-
 /// Refuses an expression whose tree is too deep, or whose text is too long, in the words of cel-go.
-pub(super) fn check(source: &str) -> Result<Depth, String> {
+pub(super) fn check(source: &str) -> Result<(), String> {
     let length = source.chars().count();
     if length > MAX_LENGTH {
         return Err(format!(
             "ERROR: <input>:-1:0: expression code point size exceeds limit: size: {length}, limit {MAX_LENGTH}"
         ));
     }
-    let links = links(source);
-    if links > MAX_LINKS {
+    if links(source) > MAX_LINKS {
         return Err("ERROR: <input>:-1:0: max recursion depth exceeded".to_owned());
     }
-    Ok(if links > Depth::SHALLOW {
-        Depth::Deep
-    } else {
-        Depth::Shallow
-    })
+    Ok(())
 }
 
 /// The links of the longest chain of chains.

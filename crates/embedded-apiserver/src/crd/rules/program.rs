@@ -1,5 +1,7 @@
 //! One expression, compiled, and what its failures are called.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::parser::{Expression, Parser};
 use kube_cel::cel::{Context, ExecutionError, Value};
@@ -7,9 +9,10 @@ use kube_cel::cel::{Context, ExecutionError, Value};
 use super::bounds::Bounds;
 use super::checker::{self, Wanted};
 use super::cost;
-use super::nesting::{self, Depth};
+use super::nesting;
 use super::types;
 use crate::crd::structural::Structural;
+use crate::stack;
 
 /// The longest message that an expression may make.
 const MESSAGE_LIMIT: usize = 5 * 1024;
@@ -23,23 +26,28 @@ thread_local! {
 #[derive(Debug)]
 pub(super) struct Program {
     expression: Expression,
-    depth: Depth,
+}
+
+/// Calls a function that descends the tree of an expression: in a build without optimization, a level
+/// takes 20 KB of the stack. Returns an error if the function panics.
+fn descend<T>(act: impl FnOnce() -> T) -> Result<T, ()> {
+    catch_unwind(AssertUnwindSafe(|| stack::with_room(act))).map_err(drop)
 }
 
 impl Program {
     /// Parses an expression; the error is the parser's, as the server shows it.
     pub(super) fn compile(source: &str) -> Result<Self, String> {
         let failed = |why: String| format!("compilation failed: {why}");
-        let depth = nesting::check(source).map_err(failed)?;
+        nesting::check(source).map_err(failed)?;
         let parse = || {
             let parsed = Parser::new().enable_optional_syntax(true).parse(source);
             // cel-go indents the lines that show where.
             parsed.map_err(|errors| errors.to_string().replace("\n| ", "\n | "))
         };
-        let parsed = depth.descend(parse);
+        let parsed = descend(parse);
         let parsed = parsed.unwrap_or_else(|()| Err("the expression is not understood".to_owned()));
         let expression = parsed.map_err(failed)?;
-        Ok(Self { expression, depth })
+        Ok(Self { expression })
     }
 
     /// Returns whether it names what is there, and comes to what is wanted.
@@ -51,20 +59,20 @@ impl Program {
         wanted: Wanted,
     ) -> Result<(), String> {
         let check = || checker::check(&self.expression, source, schema, is_resource, wanted);
-        let checked = self.depth.descend(check);
+        let checked = descend(check);
         checked.unwrap_or_else(|()| Err("internal error".to_owned()))
     }
 
     /// Returns the highest cost over values of these bounds.
     pub(super) fn cost(&self, bounds: &Bounds, optional_old: bool) -> u64 {
         let most = || cost::most(&self.expression, bounds, optional_old);
-        self.depth.descend(most).unwrap_or(u64::MAX)
+        descend(most).unwrap_or(u64::MAX)
     }
 
     /// Returns whether it compares with the state before.
     pub(super) fn uses_old(&self) -> bool {
         let uses = || self.expression.references().has_variable("oldSelf");
-        self.depth.descend(uses).unwrap_or(true)
+        descend(uses).unwrap_or(true)
     }
 
     /// Runs the expression; the error is worded as the server words it.
@@ -81,7 +89,7 @@ impl Program {
             })
         };
         // A rule is a user's input: it must not bring the server down, whatever it does.
-        let result = self.depth.descend(run);
+        let result = descend(run);
         result.unwrap_or_else(|()| Err("internal error".to_owned()))
     }
 
