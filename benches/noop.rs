@@ -191,7 +191,7 @@ impl Bench {
             server,
         };
         let first = bench.run();
-        assert_eq!(first.writes.len(), 5);
+        assert_eq!(first.effects.writes.len(), 5);
         bench.input.cr = first.cr;
         bench.input.history = first.history;
         bench.settle();

@@ -308,7 +308,7 @@ async fn outputs(
         "{:?} {:?} {:?}",
         report.outcome, report.notes, report.history
     );
-    for call in &report.trace {
+    for call in &report.effects.trace {
         write!(shown, "\n{} {} {}", call.function, call.object, call.result).unwrap();
     }
     for change in &report.changes {

@@ -226,7 +226,7 @@ impl Ground {
             history: Arc::default(),
         };
         let report = reconcile(&self.context, input).await;
-        let reads = report.reads.iter().map(|read| match read {
+        let reads = report.effects.reads.iter().map(|read| match read {
             Subscription::Object(object, _) => object.to_string(),
             Subscription::List(query, _) => format!("{query:?}"),
         });

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
-use crate::model::{Object, yaml};
+use crate::model::{Gvk, Object, ObjectRef, yaml};
 
 /// Metadata that moves by itself.
 const NOISE: [&str; 6] = [
@@ -46,42 +46,41 @@ pub fn change_kind(before: Option<&Object>, after: Option<&Object>) -> Option<Ch
 
 /// Returns whether a user would see no difference.
 pub fn is_equivalent(before: &Object, after: &Object) -> bool {
-    before.json() == after.json() || stripped(before) == stripped(after)
+    before.json() == after.json() || stripped(before.value()) == stripped(after.value())
 }
 
-/// The difference as unified diff, empty if there is none; `None` stands for absence.
-pub fn unified_diff(before: Option<&Object>, after: Option<&Object>) -> String {
+/// Returns the unified diff between two trees of an object; empty if they are equal. `None` stands for
+/// an absent object.
+pub fn unified_diff(object: &ObjectRef, before: Option<Value>, after: Option<Value>) -> String {
     let (mut old, mut new) = (before.map(stripped), after.map(stripped));
-    if is_secret(before) || is_secret(after) {
+    if object.gvk.same_kind(&Gvk::new("", "v1", "Secret")) {
         hide_secret_data(old.as_mut(), new.as_mut());
     }
-    let text = |value: &Option<Value>| value.as_ref().map(yaml::write).unwrap_or_default();
-    let (old, new) = (text(&old), text(&new));
+    let name = |side: &Option<Value>| match side {
+        Some(_) => object.to_string(),
+        None => "/dev/null".to_owned(),
+    };
+    let header = (name(&old), name(&new));
+    let text = |side: Option<Value>| side.map_or_else(String::new, |tree| yaml::write(&tree));
+    let (old, new) = (text(old), text(new));
     if old == new {
         return String::new();
     }
-    let name = |object: Option<&Object>| {
-        object.map_or_else(|| "/dev/null".to_owned(), |o| o.object_ref().to_string())
-    };
     TextDiff::from_lines(&old, &new)
         .unified_diff()
         .context_radius(CONTEXT)
-        .header(&name(before), &name(after))
+        .header(&header.0, &header.1)
         .to_string()
 }
 
-fn stripped(object: &Object) -> Value {
-    let mut value = object.value();
+/// Removes the metadata that every write changes.
+fn stripped(mut value: Value) -> Value {
     if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
         for field in NOISE {
             metadata.remove(field);
         }
     }
     value
-}
-
-fn is_secret(object: Option<&Object>) -> bool {
-    object.is_some_and(|o| o.gvk.group.is_empty() && &*o.gvk.kind == "Secret")
 }
 
 /// Hides values; a changed one reads otherwise on the two sides, so that it is seen to change.
@@ -113,10 +112,14 @@ fn mask_values(object: Option<&mut Value>, field: &str, text: impl Fn(&str) -> &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Gvk;
 
     fn object(kind: &str, value: &Value) -> Object {
         Object::from_value(&Gvk::new("", "v1", kind), value).unwrap()
+    }
+
+    fn diff(before: Option<&Object>, after: Option<&Object>) -> String {
+        let object = before.or(after).unwrap().object_ref();
+        unified_diff(&object, before.map(Object::value), after.map(Object::value))
     }
 
     #[test]
@@ -131,11 +134,11 @@ mod tests {
         );
         assert!(is_equivalent(&a, &b));
         assert_eq!(change_kind(Some(&a), Some(&b)), None);
-        assert_eq!(unified_diff(Some(&a), Some(&b)), "");
+        assert_eq!(diff(Some(&a), Some(&b)), "");
     }
 
     #[test]
-    fn a_change_is_a_unified_diff() {
+    fn a_change_is_a_diff() {
         let a = object(
             "ConfigMap",
             &json!({"metadata": {"name": "c"}, "data": {"k": "1", "l": "x"}}),
@@ -144,7 +147,7 @@ mod tests {
             "ConfigMap",
             &json!({"metadata": {"name": "c"}, "data": {"k": "2", "l": "x"}}),
         );
-        insta::assert_snapshot!(unified_diff(Some(&a), Some(&b)), @r#"
+        insta::assert_snapshot!(diff(Some(&a), Some(&b)), @r#"
         --- ConfigMap c
         +++ ConfigMap c
         @@ -1,6 +1,6 @@
@@ -162,8 +165,8 @@ mod tests {
     #[test]
     fn coming_and_going_are_whole_objects() {
         let a = object("ConfigMap", &json!({"metadata": {"name": "c"}}));
-        assert!(unified_diff(None, Some(&a)).starts_with("--- /dev/null\n+++ ConfigMap c\n"));
-        assert!(unified_diff(Some(&a), None).contains("-kind: ConfigMap\n"));
+        assert!(diff(None, Some(&a)).starts_with("--- /dev/null\n+++ ConfigMap c\n"));
+        assert!(diff(Some(&a), None).contains("-kind: ConfigMap\n"));
         assert_eq!(change_kind(None, Some(&a)), Some(ChangeKind::Create));
         assert_eq!(change_kind(Some(&a), None), Some(ChangeKind::Delete));
     }
@@ -176,16 +179,16 @@ mod tests {
                 &json!({"metadata": {"name": "s"}, "data": {"a": a, "b": b}}),
             )
         };
-        let diff = unified_diff(
+        let shown = diff(
             Some(&secret("c2VjcmV0", "eA==")),
             Some(&secret("aGlkZGVu", "eA==")),
         );
         assert!(
-            diff.contains("-  a: (hidden)\n+  a: (hidden, changed)\n   b: (hidden)\n"),
-            "{diff}"
+            shown.contains("-  a: (hidden)\n+  a: (hidden, changed)\n   b: (hidden)\n"),
+            "{shown}"
         );
-        assert!(!diff.contains("c2VjcmV0") && !diff.contains("aGlkZGVu"));
-        let new = unified_diff(None, Some(&secret("c2VjcmV0", "eA==")));
+        assert!(!shown.contains("c2VjcmV0") && !shown.contains("aGlkZGVu"));
+        let new = diff(None, Some(&secret("c2VjcmV0", "eA==")));
         assert!(!new.contains("c2VjcmV0"), "{new}");
     }
 }

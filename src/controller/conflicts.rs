@@ -67,14 +67,14 @@ impl Shared {
     pub(super) fn detect_conflict(&self, key: &Key, report: &Report) -> Option<Outcome> {
         let mut index = self.index.lock();
         let entry = index.entry(key)?;
-        if report.writes.is_empty() && entry.conflict.is_none() {
+        if report.effects.writes.is_empty() && entry.conflict.is_none() {
             return None;
         }
         let fight = entry.conflict.get_or_insert_default();
         let (limits, now) = (self.settings.conflicts, clock::now());
         let child = fight
             .detector
-            .record(&report.writes, cause(report), limits, now);
+            .record(&report.effects.writes, cause(report), limits, now);
         let loss = fight.loss.clone();
         if fight.detector.is_empty() {
             entry.conflict = None;
@@ -108,13 +108,14 @@ impl Shared {
 fn cause(report: &Report) -> u64 {
     let mut hasher = XxHash3_64::new();
     report.cr.generation.hash(&mut hasher);
-    for read in &report.reads {
+    for read in &report.effects.reads {
         match read {
-            Subscription::Object(object, _) if report.applied.contains(object) => {}
+            Subscription::Object(object, _) if report.effects.applied.contains(object) => {}
             Subscription::Object(object, version) => (object, version).hash(&mut hasher),
             // A list that may hold the contested child moves with it.
             Subscription::List(query, _)
                 if report
+                    .effects
                     .applied
                     .iter()
                     .any(|applied| applied.gvk == query.gvk) => {}

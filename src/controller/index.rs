@@ -138,12 +138,12 @@ impl Index {
         entry.history = Arc::clone(&report.history);
         entry.status = Some(report.status_digest);
         entry.waits = report.waits.iter().cloned().collect();
-        if same_subscriptions(&entry.reads, &report.reads) {
+        if same_subscriptions(&entry.reads, &report.effects.reads) {
             return;
         }
-        let former = std::mem::replace(&mut entry.reads, report.reads.clone().into());
+        let former = std::mem::replace(&mut entry.reads, report.effects.reads.clone().into());
         self.unsubscribe(key, &former);
-        self.subscribe(key, &report.reads);
+        self.subscribe(key, &report.effects.reads);
     }
 
     pub(super) fn entry(&mut self, key: &Key) -> Option<&mut Entry> {
@@ -305,7 +305,7 @@ mod tests {
 
     fn reads(index: &mut Index, name: &str, reads: Vec<Subscription>) {
         let mut report = Report::new(crate::model::Outcome::Done, &Arc::new(mk_cr(name, name, 1)));
-        report.reads = reads;
+        report.effects.reads = reads;
         report.status_digest = 7;
         index.finish(&mk_key(name), &report);
     }

@@ -84,10 +84,10 @@ impl Shared {
         if let Some(limit) = report.limit {
             served.metrics.limit_hit(limit);
         }
-        for (function, calls) in &report.calls {
+        for (function, calls) in &report.effects.calls {
             self.metrics.host_calls(function, *calls);
         }
-        for (action, count) in report.actions.iter() {
+        for (action, count) in report.effects.actions.iter() {
             self.metrics.applied(action.as_str(), count);
         }
         self.metrics.pruned(report.pruned.len());
@@ -101,7 +101,7 @@ impl Shared {
         let report = match self.detect_conflict(key, &report) {
             Some(outcome) => {
                 let mut declared = reconcile::record_outcome(&self.context, input, outcome).await;
-                declared.reads = report.reads;
+                declared.effects = report.effects;
                 declared.waits = report.waits;
                 declared
             }
@@ -116,7 +116,7 @@ impl Shared {
     /// cache by our own write.
     fn requeue_if_stale(&self, served: &ServedKind, key: &Key, report: &Report) {
         let cluster = &self.context.cluster;
-        let is_stale = report.reads.iter().any(|read| match read {
+        let is_stale = report.effects.reads.iter().any(|read| match read {
             Subscription::Object(object, version) => {
                 !cluster.is_current(object, version.as_deref())
             }

@@ -174,8 +174,8 @@ mod functions {
         let session = Session::of(&cx)?;
         let after = arguments::duration(&after)?;
         let mut effects = session.effects();
-        let earlier = effects.requeue_after.filter(|known| *known < after);
-        effects.requeue_after = Some(earlier.unwrap_or(after));
+        let earlier = effects.requested_requeue.filter(|known| *known < after);
+        effects.requested_requeue = Some(earlier.unwrap_or(after));
         Ok(())
     }
 

@@ -60,6 +60,7 @@ pub struct Session {
     /// The steps at work.
     pub(crate) open: Mutex<OpenSteps>,
     effects: Mutex<RunEffects>,
+    unredacted: Mutex<Unredacted>,
 }
 
 /// An included role, and the `vars` that it sees.
@@ -70,47 +71,56 @@ pub(crate) struct Included {
     pub(crate) vars: Dynamic,
 }
 
-/// What a run did and asked for, in the order in which it did.
-#[derive(Default, Debug)]
+/// The effects of a run, each list in the order of the calls. It holds no text that could contain a
+/// value of a Secret.
+#[derive(Clone, Default, Debug)]
 pub struct RunEffects {
-    /// What was read, absence included.
+    /// Objects and lists that the run read, absent objects included. A change of one triggers a run.
     pub reads: Vec<Read>,
-    /// What the role wants to exist.
+    /// Objects that the role wants to exist.
     pub applied: BTreeSet<ObjectRef>,
-    /// Applies that failed, caught ones included: the run is not complete then.
+    /// Number of failed applies, including those whose error the role caught. With one of them the run is
+    /// not complete.
     pub failed_applies: usize,
-    /// Whether something was applied that garbage collection does not reach from the custom resource.
+    /// True if the run applied an object that garbage collection cannot reach from the custom resource.
     pub unreachable: bool,
-    /// `set_status`, merged: a merge patch, where null removes.
-    pub status: Map<String, Value>,
-    /// `set_condition`, the last of each type.
-    pub conditions: Vec<RoleCondition>,
-    /// `event`.
-    pub events: Vec<Event>,
-    /// `requeue`, the earliest.
-    pub requeue_after: Option<Duration>,
-    /// Writes that changed something.
-    pub writes: Vec<Write>,
-    /// Writes that were not needed: nothing would have changed, or nothing did.
+    /// The earliest time that `requeue` asked for.
+    pub requested_requeue: Option<Duration>,
+    /// Objects of the writes that changed something, one entry per write.
+    pub writes: Vec<ObjectRef>,
+    /// Number of writes that were not necessary, or that changed nothing.
     pub skipped: usize,
-    /// What applies came to.
+    /// Number of applies by action.
     pub actions: ActionCounts,
-    /// Existing objects that the custom resource did not own and owns now.
+    /// Objects that existed without this owner and that the run adopted.
     pub adopted: Vec<ObjectRef>,
-    /// Fields that were sent and that the server did not keep.
-    pub dropped: Vec<(ObjectRef, String)>,
-    /// Kinds of which objects were read or applied and that cannot be watched.
+    /// Kinds that the run read or applied and that cannot be watched.
     pub unwatched: BTreeSet<String>,
-    /// How often each function was called.
+    /// Number of calls of each host function.
     pub calls: BTreeMap<&'static str, usize>,
-    /// Each call, where [`Setup::trace`] asks for it.
+    /// The calls; empty unless [`Setup::trace`] is set.
     pub trace: Vec<Call>,
-    /// What steps came to, in the order in which they were done.
+    /// The steps of the pipeline, in the order in which they ended.
     pub steps: Vec<StepReport>,
-    /// What is to be remembered of them; none where no pipeline came to its end.
+    /// The step history for the next run; `None` if no pipeline ran to its end.
     pub step_history: Option<StepHistory>,
-    /// Whether the run left out steps that it was not asked to do.
+    /// True if the run left out steps that were not selected.
     pub partial: bool,
+}
+
+/// The output of a role before redaction. It can contain values of Secrets and must not leave the run.
+#[derive(Default)]
+pub struct Unredacted {
+    /// The values of `set_status` as one merge patch.
+    pub status: Map<String, Value>,
+    /// The conditions of `set_condition`, the last of each type.
+    pub conditions: Vec<RoleCondition>,
+    /// The Events of `event`.
+    pub events: Vec<Event>,
+    /// Fields that the server did not keep.
+    pub pruned_fields: Vec<(ObjectRef, String)>,
+    /// The object before and after each of [`RunEffects::writes`].
+    pub writes: Vec<WrittenStates>,
 }
 
 /// What a run read.
@@ -146,14 +156,11 @@ pub struct Event {
     pub message: String,
 }
 
-/// A write that changed something.
-#[derive(Clone, Debug)]
-pub struct Write {
-    /// What was written.
-    pub object: ObjectRef,
-    /// Before, `None` if it was absent or is unknown.
+/// An object before and after a write.
+pub struct WrittenStates {
+    /// `None` if it was absent or is not known.
     pub before: Option<Arc<Object>>,
-    /// After, `None` if it was deleted.
+    /// `None` if it was deleted.
     pub after: Option<Arc<Object>>,
 }
 
@@ -213,6 +220,7 @@ impl Session {
             included: Mutex::default(),
             open: Mutex::default(),
             effects: Mutex::default(),
+            unredacted: Mutex::default(),
             setup,
         }
     }
@@ -358,9 +366,21 @@ impl Session {
         }
     }
 
-    /// Notes a write that changed something.
-    pub(super) fn note_write(&self, write: Write) {
-        self.effects.lock().writes.push(write);
+    /// Returns the output of the role before redaction.
+    pub fn unredacted(&self) -> MutexGuard<'_, Unredacted> {
+        self.unredacted.lock()
+    }
+
+    /// Records a write that changed something.
+    pub(super) fn note_write(
+        &self,
+        object: ObjectRef,
+        before: Option<Arc<Object>>,
+        after: Option<Arc<Object>>,
+    ) {
+        self.effects.lock().writes.push(object);
+        let states = WrittenStates { before, after };
+        self.unredacted.lock().writes.push(states);
     }
 
     /// Notes fields that the server named as dropped.
@@ -369,17 +389,18 @@ impl Session {
             .iter()
             .filter_map(|warning| apply::unknown_field(warning));
         let dropped = fields.map(|field| (object.clone(), field));
-        self.effects.lock().dropped.extend(dropped);
+        self.unredacted.lock().pruned_fields.extend(dropped);
     }
 
     /// Notes what an apply did.
     pub(super) fn note(&self, applied: &ApplyResult) {
         let object = applied.object.object_ref();
         let mut effects = self.effects.lock();
-        let dropped = applied.pruned_fields.iter();
-        effects
-            .dropped
-            .extend(dropped.map(|field| (object.clone(), field.clone())));
+        let mut output = self.unredacted.lock();
+        let pruned = applied.pruned_fields.iter();
+        output
+            .pruned_fields
+            .extend(pruned.map(|field| (object.clone(), field.clone())));
         if applied.adopted {
             effects.adopted.push(object.clone());
         }
@@ -387,11 +408,13 @@ impl Session {
         effects.actions.record(applied.action);
         match applied.action {
             Action::Skipped | Action::Unchanged => effects.skipped += 1,
-            Action::Created | Action::Changed | Action::Recreated => effects.writes.push(Write {
-                object: object.clone(),
-                before: applied.before.clone(),
-                after: Some(Arc::clone(&applied.object)),
-            }),
+            Action::Created | Action::Changed | Action::Recreated => {
+                effects.writes.push(object.clone());
+                output.writes.push(WrittenStates {
+                    before: applied.before.clone(),
+                    after: Some(Arc::clone(&applied.object)),
+                });
+            }
         }
         if !applied.subscribed {
             effects.unwatched.insert(object.gvk.kind_group());

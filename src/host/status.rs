@@ -86,7 +86,7 @@ pub(crate) fn put(cx: &NativeCallContext, values: Map) -> Answer<()> {
         }
     }
     if let Value::Object(values) = arguments::json(&values.into())? {
-        merge(&mut session.effects().status, values);
+        merge(&mut session.unredacted().status, values);
     }
     Ok(())
 }
@@ -105,11 +105,11 @@ pub(crate) fn condition(
         message: message.to_owned(),
     };
     let session = Session::of(cx)?;
-    let mut effects = session.effects();
-    effects
+    let mut output = session.unredacted();
+    output
         .conditions
         .retain(|known| known.kind != condition.kind);
-    effects.conditions.push(condition);
+    output.conditions.push(condition);
     Ok(())
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn tell(
         reason: checked_reason("event", reason)?,
         message: message.to_owned(),
     };
-    Session::of(cx)?.effects().events.push(event);
+    Session::of(cx)?.unredacted().events.push(event);
     Ok(())
 }
 

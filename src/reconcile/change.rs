@@ -1,68 +1,107 @@
-//! What a run changed, for people.
+//! The changes of a run, as diffs for the user.
 
 use std::collections::BTreeMap;
 
 use crate::apply::diff::{self, ChangeKind};
-use crate::host::session::Write;
+use crate::host::session::WrittenStates;
 use crate::model::{Object, ObjectRef, PublicText, Redactor};
 
-/// What a run changed about an object, or a plan would.
+/// A change of one object in a run, or in a plan.
 #[derive(Clone, Debug)]
 pub struct ObjectChange {
-    /// The object.
+    /// The changed object.
     pub object: ObjectRef,
-    /// What becomes of it.
+    /// Creation, change or deletion.
     pub kind: ChangeKind,
-    /// The difference, as unified diff; no secret is in it.
+    /// The unified diff, without values of Secrets.
     pub diff: PublicText,
-    /// The step that made it, by its path; none for scripts and what is pruned.
+    /// Path of the step that made the change; `None` for scripts and pruned objects.
     pub step: Option<String>,
 }
 
-/// The changes of a run's writes, one per object, in the order of their first write; and which write
-/// that is.
+/// Combines the writes of a run to one change per object, in the order of the first write of each. The
+/// second list contains the index of that first write.
 pub(super) fn changes_from_writes(
-    writes: &[Write],
+    objects: &[ObjectRef],
+    states: &[WrittenStates],
     redactor: &Redactor,
 ) -> (Vec<ObjectChange>, Vec<usize>) {
-    let mut order: Vec<(usize, &ObjectRef)> = Vec::new();
-    let mut by_object: BTreeMap<&ObjectRef, (&Write, &Write)> = BTreeMap::new();
-    for (index, write) in writes.iter().enumerate() {
-        by_object
-            .entry(&write.object)
-            .and_modify(|(_, last)| *last = write)
-            .or_insert_with(|| {
-                order.push((index, &write.object));
-                (write, write)
-            });
+    let mut writes: Vec<(usize, &ObjectRef, &WrittenStates, &WrittenStates)> = Vec::new();
+    let mut positions: BTreeMap<&ObjectRef, usize> = BTreeMap::new();
+    for (index, (object, states)) in objects.iter().zip(states).enumerate() {
+        let position = *positions.entry(object).or_insert(writes.len());
+        match writes.get_mut(position) {
+            Some((_, _, _, last)) => *last = states,
+            None => writes.push((index, object, states, states)),
+        }
     }
-    let ends = order
+    writes
         .into_iter()
-        .filter_map(|(index, object)| Some((index, *by_object.get(object)?)));
-    ends.filter_map(|(index, (first, last))| {
-        let (before, after) = (first.before.as_deref(), last.after.as_deref());
-        let change = ObjectChange {
-            object: first.object.clone(),
-            kind: diff::change_kind(before, after)?,
-            diff: redacted_diff(before, after, redactor),
-            step: None,
-        };
-        Some((change, index))
-    })
-    .unzip()
+        .filter_map(|(index, object, first, last)| {
+            let (before, after) = (first.before.as_deref(), last.after.as_deref());
+            let change = ObjectChange {
+                object: object.clone(),
+                kind: diff::change_kind(before, after)?,
+                diff: redacted_diff(object, before, after, redactor),
+                step: None,
+            };
+            Some((change, index))
+        })
+        .unzip()
 }
 
-/// The difference between two states of an object. Secrets are masked before the diff breaks them into
-/// lines, and what the masks do not cover after it.
+/// Returns the diff between two states of an object. Values of Secrets are masked before the diff splits
+/// them into lines, and the text is masked again afterwards.
+///
+/// The diff works on trees: a masked value does not have to fit the type of its field.
 fn redacted_diff(
+    object: &ObjectRef,
     before: Option<&Object>,
     after: Option<&Object>,
     redactor: &Redactor,
 ) -> PublicText {
-    let (old, new) = (before.map(Object::value), after.map(Object::value));
-    let (mut old, mut new) = (old.unwrap_or_default(), new.unwrap_or_default());
-    redactor.states(&mut old, &mut new);
-    let masked = |object: Option<&Object>, tree| Object::from_value(&object?.gvk, tree).ok();
-    let (old, new) = (masked(before, &old), masked(after, &new));
-    redactor.public(&diff::unified_diff(old.as_ref(), new.as_ref()))
+    let (mut old, mut new) = (before.map(Object::value), after.map(Object::value));
+    match (&mut old, &mut new) {
+        (Some(old), Some(new)) => redactor.states(old, new),
+        (Some(one), None) | (None, Some(one)) => redactor.value(one),
+        (None, None) => {}
+    }
+    redactor.public(&diff::unified_diff(object, old, new))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::Gvk;
+
+    #[test]
+    fn an_object_with_a_masked_number_is_shown_as_changed() {
+        let state = |data: &str| {
+            let object = json!({
+                "metadata": {"name": "c", "generation": 123_456_789_012_i64},
+                "data": {"key": data},
+            });
+            let gvk = Gvk::new("", "v1", "ConfigMap");
+            Some(Arc::new(Object::from_value(&gvk, &object).unwrap()))
+        };
+        let redactor = Redactor::default();
+        redactor.add("123456789012");
+        let states = WrittenStates {
+            before: state("old"),
+            after: state("new"),
+        };
+        let object = states.before.as_ref().unwrap().object_ref();
+        let (changes, order) = changes_from_writes(&[object], &[states], &redactor);
+        assert_eq!(order, [0]);
+        let diff = &*changes[0].diff;
+        assert!(
+            diff.starts_with("--- ConfigMap c\n+++ ConfigMap c\n"),
+            "{diff}"
+        );
+        assert!(diff.contains("-  key: old\n+  key: new\n"), "{diff}");
+    }
 }

@@ -46,7 +46,8 @@ impl Run<'_> {
         let started = clock::now();
         let result = self.context.pool.run(job).await;
         self.report.script_took = started.elapsed();
-        self.effects = std::mem::take(&mut *session.effects());
+        self.report.effects = std::mem::take(&mut *session.effects());
+        self.unredacted = std::mem::take(&mut *session.unredacted());
         if !self.redactor.is_ready() {
             // It may take a second, and the threads of the runtime serve other runs.
             let redactor = &self.redactor;

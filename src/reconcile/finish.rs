@@ -84,10 +84,11 @@ impl Run<'_> {
             role: &self.redactor.public(&self.input.watch.role),
             tally: &tally,
         };
-        let manages = self.input.watch.manage_status && !self.effects.partial;
+        let manages = self.input.watch.manage_status && !self.report.effects.partial;
         let own = match (manages, self.report.paused) {
             (false, _) => RuntimeStatus::Unmanaged {
-                complete: steps::is_complete(&outcome, self.effects.partial) && !self.report.paused,
+                complete: steps::is_complete(&outcome, self.report.effects.partial)
+                    && !self.report.paused,
             },
             (true, true) => RuntimeStatus::Paused,
             (true, false) => RuntimeStatus::Finished(&situation),
@@ -203,7 +204,7 @@ impl Run<'_> {
                 self.report.gone = true;
             }
         }
-        for (object, path) in std::mem::take(&mut self.effects.dropped) {
+        for (object, path) in std::mem::take(&mut self.unredacted.pruned_fields) {
             self.report_dropped_field(&format!("the server dropped {path} of {object}"), history);
         }
     }
@@ -219,7 +220,7 @@ impl Run<'_> {
 
     /// What the role set, secrets masked.
     fn redacted_status(&self) -> Map<String, Value> {
-        let mut status = Value::Object(self.effects.status.clone());
+        let mut status = Value::Object(self.unredacted.status.clone());
         self.redactor.value(&mut status);
         match status {
             Value::Object(status) => status,
@@ -228,7 +229,7 @@ impl Run<'_> {
     }
 
     fn redacted_conditions(&self) -> Vec<Condition> {
-        let conditions = self.effects.conditions.iter();
+        let conditions = self.unredacted.conditions.iter();
         conditions
             .map(|condition| {
                 Condition::new(
@@ -254,9 +255,9 @@ impl Run<'_> {
     fn tally(&self) -> RunCounts {
         let failed = !matches!(self.report.outcome, Outcome::Done | Outcome::Waiting { .. });
         RunCounts {
-            changed: self.effects.writes.len(),
-            ok: self.effects.skipped,
-            failures: self.effects.failed_applies.max(usize::from(failed)),
+            changed: self.report.effects.writes.len(),
+            ok: self.report.effects.skipped,
+            failures: self.report.effects.failed_applies.max(usize::from(failed)),
             skipped: self.skipped_steps(),
             completion: self
                 .context
@@ -289,13 +290,13 @@ impl Run<'_> {
 
     /// What else happened that people may want to know.
     fn send_other_events(&mut self) {
-        if !self.effects.adopted.is_empty() {
-            let names = enumerate(&self.effects.adopted);
+        if !self.report.effects.adopted.is_empty() {
+            let names = enumerate(&self.report.effects.adopted);
             let note = format!("adopted objects that it did not own: {names}");
             let note = self.redactor.public(&note);
             self.send(Event::normal(&self.cr, "Adopted", note));
         }
-        for event in std::mem::take(&mut self.effects.events) {
+        for event in std::mem::take(&mut self.unredacted.events) {
             let message = self.redactor.public(&event.message);
             let told = Event::normal(&self.cr, "", message);
             let reason = self.public_reason(&event.reason);
@@ -305,7 +306,7 @@ impl Run<'_> {
                 ..told
             });
         }
-        for kind in std::mem::take(&mut self.effects.unwatched) {
+        for kind in std::mem::take(&mut self.report.effects.unwatched) {
             let note =
                 format!("{kind} may be read but not watched: a change of it triggers no run");
             if self.context.warned.is_first(&note) {
@@ -313,7 +314,7 @@ impl Run<'_> {
             }
             self.report.notes.push(self.redactor.public(&note));
         }
-        if self.effects.unreachable && self.input.mode != Mode::Operator {
+        if self.report.effects.unreachable && self.input.mode != Mode::Operator {
             self.report.notes.push(
                 "some objects are out of reach of garbage collection; \
                  this command adds no finalizer for them, the operator does"
@@ -323,13 +324,14 @@ impl Run<'_> {
     }
 
     fn into_report(mut self) -> Report {
-        let effects = std::mem::take(&mut self.effects);
         let report = &mut self.report;
         let manager = field_manager(&self.cr.object_ref());
         report.status_digest = status_ownership::digest(&self.cr, self.cr.value(), &manager);
         if self.input.mode != Mode::Operator {
-            let (mut changes, order) = change::changes_from_writes(&effects.writes, &self.redactor);
-            steps::assign_steps(&mut changes, &order, &effects.steps);
+            let states = &self.unredacted.writes;
+            let (mut changes, order) =
+                change::changes_from_writes(&report.effects.writes, states, &self.redactor);
+            steps::assign_steps(&mut changes, &order, &report.effects.steps);
             report.changes = changes;
             if !self.cr.uid.is_empty() {
                 report.status = self.cr.value()["status"].clone();
@@ -337,35 +339,26 @@ impl Run<'_> {
             }
         }
         report.cr = self.cr.into_object();
-        let soonest = [report.requeue_after, effects.requeue_after];
-        let soonest = soonest.into_iter().flatten().min();
-        report.requeue_after = soonest.map(|after| after.max(MIN_REQUEUE));
-        report.reads = effects.reads;
-        report.applied = effects.applied;
-        report.writes = effects
-            .writes
+        let requested = report.effects.requested_requeue;
+        let earliest = [report.requeue_after, requested]
             .into_iter()
-            .map(|write| write.object)
-            .collect();
-        report.skipped = effects.skipped;
-        report.actions = effects.actions;
-        report.calls = effects.calls;
-        report.trace = effects.trace;
-        report.steps = effects.steps;
+            .flatten()
+            .min();
+        report.requeue_after = earliest.map(|after| after.max(MIN_REQUEUE));
         report.took = clock::now() - self.started;
         macro_rules! tell {
             ($level:ident) => {
                 tracing::$level!(
                     outcome = report.outcome.as_str(),
                     why = report.outcome.message(),
-                    writes = report.writes.len(),
+                    writes = report.effects.writes.len(),
                     took = ?report.took,
                     "ran"
                 )
             };
         }
         let is_well = matches!(report.outcome, Outcome::Done | Outcome::Waiting { .. });
-        if is_well && report.writes.is_empty() && !report.status_written {
+        if is_well && report.effects.writes.is_empty() && !report.status_written {
             tell!(debug);
         } else {
             tell!(info);

@@ -7,7 +7,7 @@ use super::events::Event;
 use super::outcome_mapping::RunEnd;
 use super::run::Run;
 use crate::apply::prune::{self as children, PruneResult};
-use crate::host::session::Write;
+use crate::host::session::WrittenStates;
 use crate::model::annotations::{CHILDREN, CLEANUP_FINALIZER};
 use crate::model::{ObjectRef, Outcome};
 
@@ -20,15 +20,17 @@ pub(super) async fn prune(run: &mut Run<'_>) -> Option<RunEnd> {
         return end;
     }
     let PruneResult { deleted, failed } =
-        children::prune(&run.cluster, &run.owner(), &run.effects.applied).await;
+        children::prune(&run.cluster, &run.owner(), &run.report.effects.applied).await;
     run.report.pruned = deleted.iter().map(|child| child.object_ref()).collect();
-    run.effects
+    run.report
+        .effects
         .writes
-        .extend(deleted.into_iter().map(|child| Write {
-            object: child.object_ref(),
-            before: Some(child),
-            after: None,
-        }));
+        .extend_from_slice(&run.report.pruned);
+    let states = deleted.into_iter().map(|child| WrittenStates {
+        before: Some(child),
+        after: None,
+    });
+    run.unredacted.writes.extend(states);
     if !run.report.pruned.is_empty() {
         let names = enumerate(&run.report.pruned);
         let note = format!("deleted what the role no longer applies: {names}");
@@ -62,7 +64,7 @@ async fn forget_gone(run: &mut Run<'_>) -> Option<RunEnd> {
     if !newest.json().contains(CHILDREN) && !newest.json().contains(CLEANUP_FINALIZER) {
         return None;
     }
-    let applied = &run.effects.applied;
+    let applied = &run.report.effects.applied;
     match children::update_child_list(&run.cluster, &run.owner(), &newest, applied).await {
         Ok(Some(_)) => None,
         Ok(None) => Some(RunEnd::gone()),

@@ -12,7 +12,7 @@ use crate::apply::finalizer::ChildRegistrar;
 use crate::apply::{ChildList, Owner, cleanup};
 use crate::clock::{self, Instant};
 use crate::cluster::Cluster;
-use crate::host::session::RunEffects;
+use crate::host::session::Unredacted;
 use crate::model::annotations::{CLEANUP_FINALIZER, PAUSED};
 use crate::model::{Outcome, ParsedObject, Redactor};
 use crate::role::{Role, violations};
@@ -30,8 +30,8 @@ pub(super) struct Run<'a> {
     pub(super) finalizing: bool,
     /// The secrets that the run has seen.
     pub(super) redactor: Redactor,
-    /// What the script did and asked for.
-    pub(super) effects: RunEffects,
+    /// The output of the role before redaction.
+    pub(super) unredacted: Unredacted,
     pub(super) started: Instant,
     pub(super) report: Report,
 }
@@ -51,7 +51,7 @@ impl<'a> Run<'a> {
             cr: ParsedObject::new(Arc::clone(&input.cr)),
             finalizing: input.cr.deleting,
             redactor,
-            effects: RunEffects::default(),
+            unredacted: Unredacted::default(),
             started: clock::now(),
             report: Report::new(Outcome::Done, &input.cr),
         }
@@ -112,8 +112,8 @@ impl<'a> Run<'a> {
             self.context.child_kinds.start(&self.context.cluster);
         }
         let end = self.run_script(&role, &role.entry, None).await;
-        let complete = steps::is_complete(&end.outcome, self.effects.partial);
-        if !complete || self.effects.failed_applies > 0 || !self.input.watch.prune {
+        let complete = steps::is_complete(&end.outcome, self.report.effects.partial);
+        if !complete || self.report.effects.failed_applies > 0 || !self.input.watch.prune {
             return end;
         }
         prune::prune(self).await.unwrap_or(end)

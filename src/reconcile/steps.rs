@@ -35,7 +35,7 @@ pub(super) fn marks(cr: &Object) -> StepHistory {
 impl Run<'_> {
     /// Writes what the next run has to know of steps, if that changed.
     pub(super) async fn write_step_marks(&mut self) {
-        let Some(marks) = self.effects.step_history.take() else {
+        let Some(marks) = self.report.effects.step_history.take() else {
             return;
         };
         if self.input.mode == Mode::Plan || self.cr.uid.is_empty() || self.report.gone {
@@ -84,8 +84,11 @@ impl Run<'_> {
 
     /// Puts the steps into the status, where the CRD has a field for them and the role none of its own.
     pub(super) async fn add_steps_to_status(&mut self) {
-        let steps = &self.effects.steps;
-        if steps.is_empty() || self.effects.status.contains_key(FIELD) || self.effects.partial {
+        let steps = &self.report.effects.steps;
+        if steps.is_empty()
+            || self.unredacted.status.contains_key(FIELD)
+            || self.report.effects.partial
+        {
             return;
         }
         if !self
@@ -96,7 +99,9 @@ impl Run<'_> {
             return;
         }
         let steps: Vec<Value> = steps.iter().map(step_status).collect();
-        self.effects.status.insert(FIELD.to_owned(), steps.into());
+        self.unredacted
+            .status
+            .insert(FIELD.to_owned(), steps.into());
     }
 
     /// How many steps were skipped, those within steps included.
@@ -106,7 +111,7 @@ impl Run<'_> {
             let here = steps.iter().filter(is_skipped).count();
             here + steps.iter().map(|step| skipped(&step.steps)).sum::<usize>()
         }
-        skipped(&self.effects.steps)
+        skipped(&self.report.effects.steps)
     }
 }
 

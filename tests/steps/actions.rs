@@ -58,7 +58,7 @@ pub(crate) async fn every_action_does_what_it_says(ground: Ground) {
     stage.spec(json!({"size": 3})).await;
     stage.set("foreign", json!({})).await;
     let report = stage.until_done().await;
-    assert_eq!(report.steps.len(), 11);
+    assert_eq!(report.effects.steps.len(), 11);
     let one = json!({"text": "size 3, ${kept}", "number": "3"});
     assert_eq!(stage.data("w-one").await, one);
     assert_eq!(stage.data("foreign").await, json!(null));

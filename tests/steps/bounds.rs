@@ -177,7 +177,7 @@ pub(crate) async fn an_order_that_needs_allow_makes_the_same(ground: Ground) {
             stage.rewrite(&[(MAIN, &file)]);
             let report = stage.done().await;
             assert_eq!(stage.maps().await, graph.objects(), "{file}");
-            made.push((report.applied, file));
+            made.push((report.effects.applied, file));
         }
         assert_eq!(made[0].0, made[1].0, "{}\n{}", made[0].1, made[1].1);
     }

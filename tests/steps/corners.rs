@@ -278,7 +278,7 @@ pub(crate) async fn a_start_is_a_place_in_the_file(ground: Ground) {
         states(&report),
         ["two unselected", "three done", "one unselected"]
     );
-    let three = &report.steps[1].steps;
+    let three = &report.effects.steps[1].steps;
     let three: Vec<_> = three
         .iter()
         .map(|step| (&*step.name, step.state.as_str()))

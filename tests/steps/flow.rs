@@ -9,7 +9,7 @@ const MAIN: &str = "web/tasks/main.yaml";
 
 /// How the steps stand, by their names.
 pub(crate) fn states(report: &Report) -> Vec<String> {
-    let steps = report.steps.iter();
+    let steps = report.effects.steps.iter();
     steps
         .map(|step| format!("{} {}", step.name, step.state.as_str()))
         .collect()
@@ -120,7 +120,7 @@ permissions:
     assert_eq!(stage.maps().await, ["before", "last", "next", "rescued"]);
     let rescued = json!({"step": "refused", "kind": "forbidden", "code": "403"});
     assert_eq!(stage.data("rescued").await, rescued);
-    let block: Vec<StepState> = report.steps[0]
+    let block: Vec<StepState> = report.effects.steps[0]
         .steps
         .iter()
         .map(|step| step.state)
@@ -234,7 +234,7 @@ pub(crate) async fn nothing_changed_asks_nothing(ground: Ground) {
     stage.until_at_rest().await;
     for _ in 0..3 {
         let report = stage.done().await;
-        assert_eq!((stage.requests(), report.writes.len()), (0, 0));
+        assert_eq!((stage.requests(), report.effects.writes.len()), (0, 0));
     }
     assert_eq!(stage.data("a").await, json!({"x": "3"}));
 }
@@ -346,7 +346,7 @@ pub(crate) async fn no_secret_is_told(ground: Ground) {
     let status = stage.status().await.to_string();
     for told in [
         format!("{:?}", report.outcome),
-        format!("{:?}", report.steps),
+        format!("{:?}", report.effects.steps),
         status,
     ] {
         assert!(told.contains("the password is [redacted]"), "{told}");

@@ -229,7 +229,11 @@ impl Stage {
                 return report;
             }
             let outcome = &report.outcome;
-            assert!(clock::now() < deadline, "{outcome:?}: {:#?}", report.steps);
+            assert!(
+                clock::now() < deadline,
+                "{outcome:?}: {:#?}",
+                report.effects.steps
+            );
             clock::sleep(Duration::from_millis(20)).await;
         }
     }

@@ -111,7 +111,7 @@ impl RunObserver for View {
             let (runs, writes) = before.map_or((0, 0), |row| (row.runs, row.writes));
             let row = Row {
                 runs: runs + 1,
-                writes: writes + report.writes.len(),
+                writes: writes + report.effects.writes.len(),
                 state: word,
                 message: report.outcome.message().unwrap_or_default().to_owned(),
                 at: self.clock.timestamp(),
@@ -119,7 +119,8 @@ impl RunObserver for View {
             };
             state.rows.insert(object.clone(), row);
         }
-        let quiet = report.outcome == Outcome::Done && report.writes.is_empty() && as_before;
+        let quiet =
+            report.outcome == Outcome::Done && report.effects.writes.is_empty() && as_before;
         if !self.drawn && !quiet {
             let at = self.clock.timestamp();
             // A closed stdout leaves nowhere to say so.
@@ -146,7 +147,7 @@ fn server_lines(address: SocketAddr, kubeconfig: &Path) -> String {
 }
 
 fn line(at: Timestamp, object: &ObjectRef, reason: Reason, report: &Report) -> String {
-    let writes = crate::cli::format_writes(report.writes.len());
+    let writes = crate::cli::format_writes(report.effects.writes.len());
     let mut line = format!(
         "{} {object}: {} ({}, {writes}, {})",
         time(at),

@@ -8,7 +8,7 @@ use crate::reconcile::Report;
 
 /// The document of a report.
 pub(super) fn report(report: &Report, role: &str, plan: bool, live: bool) -> Value {
-    let calls = report.trace.iter().map(|call| {
+    let calls = report.effects.trace.iter().map(|call| {
         json!({
             "atMs": call.at.as_secs_f64() * 1000.0,
             "tookMs": call.took.as_secs_f64() * 1000.0,
@@ -33,13 +33,13 @@ pub(super) fn report(report: &Report, role: &str, plan: bool, live: bool) -> Val
         "paused": report.paused,
         "outcome": outcome(&report.outcome),
         "requeueAfterSeconds": report.requeue_after.map(|after| after.as_secs_f64()),
-        "steps": steps::to_json(&report.steps),
+        "steps": steps::to_json(&report.effects.steps),
         "calls": calls.collect::<Value>(),
         "changes": changes.collect::<Value>(),
-        "applied": report.applied.iter().map(reference).collect::<Value>(),
+        "applied": report.effects.applied.iter().map(reference).collect::<Value>(),
         "pruned": report.pruned.iter().map(reference).collect::<Value>(),
-        "writes": report.writes.len(),
-        "skipped": report.skipped,
+        "writes": report.effects.writes.len(),
+        "skipped": report.effects.skipped,
         "status": report.status,
         "statusWritten": report.status_written,
         "notes": report.notes,

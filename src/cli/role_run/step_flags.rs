@@ -69,8 +69,8 @@ impl StepFlags {
 
     /// An error where a run did no step because none is meant: each flag may fit, and both not together.
     pub(super) fn check(&self, report: &Report, role: &str) -> anyhow::Result<()> {
-        let is_done = report.outcome == Outcome::Done && !report.steps.is_empty();
-        if !is_done || report.steps.iter().any(is_selected) {
+        let is_done = report.outcome == Outcome::Done && !report.effects.steps.is_empty();
+        if !is_done || report.effects.steps.iter().any(is_selected) {
             return Ok(());
         }
         let start = self

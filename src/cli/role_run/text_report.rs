@@ -26,11 +26,11 @@ pub(super) fn report(
     let paint = Colors { enabled: colours };
     let verb = if plan { "plan of role" } else { "role" };
     writeln!(out, "{verb} {role} for {}", report.cr.object_ref())?;
-    if !report.steps.is_empty() {
-        steps::write(out, &report.steps, &paint)?;
+    if !report.effects.steps.is_empty() {
+        steps::write(out, &report.effects.steps, &paint)?;
         writeln!(out)?;
     }
-    calls(out, &report.trace, &paint)?;
+    calls(out, &report.effects.trace, &paint)?;
     let mut step = None;
     for change in &report.changes {
         if change.step.as_ref() != step {
@@ -112,8 +112,8 @@ fn outcome_line(report: &Report, paint: &Colors) -> String {
     };
     let counts = format!(
         "({}, {} not needed, {})",
-        crate::cli::format_writes(report.writes.len()),
-        report.skipped,
+        crate::cli::format_writes(report.effects.writes.len()),
+        report.effects.skipped,
         millis(report.took)
     );
     let again = report.requeue_after.map_or_else(String::new, |after| {

@@ -7,7 +7,7 @@ use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Array, Dynamic, Map, NativeCallContext};
 
 use super::super::arguments::{self, Reference};
-use super::super::session::{Ending, Session, Write, live};
+use super::super::session::{Ending, Session, live};
 use super::super::{Answer, invalid};
 use super::write;
 use crate::apply::{self, Action, DesiredObject, ExistingObject, Options};
@@ -214,16 +214,14 @@ pub(crate) fn create(cx: &NativeCallContext, object: &Dynamic) -> Answer<Arc<Obj
     } else {
         Action::Skipped
     });
-    if created.is_new {
-        effects.writes.push(Write {
-            object: created.object.object_ref(),
-            before: None,
-            after: Some(Arc::clone(&created.object)),
-        });
-    } else {
+    if !created.is_new {
         effects.skipped += 1;
     }
     drop(effects);
+    if created.is_new {
+        let object = created.object.object_ref();
+        session.note_write(object, None, Some(Arc::clone(&created.object)));
+    }
     if !desired.name.is_empty() {
         session.note_read(created.object.object_ref(), Some(&created.object), true);
     }

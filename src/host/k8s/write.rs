@@ -8,7 +8,7 @@ use rhai::{Array, Dynamic, Map, NativeCallContext};
 use serde_json::Value;
 
 use super::super::arguments::{self, Options, Reference};
-use super::super::session::{Session, Write, live};
+use super::super::session::{Session, live};
 use super::super::{Answer, invalid};
 use super::json_patch;
 use super::read::read;
@@ -179,11 +179,7 @@ pub(super) fn one(
             Deleted::Gone => "deleted",
             Deleted::Marked(_) => "marked for deletion",
         };
-        session.note_write(Write {
-            object: object.clone(),
-            before: Some(found),
-            after: None,
-        });
+        session.note_write(object.clone(), Some(found), None);
         Ok((object.to_string(), result))
     });
     let (object, result) =
@@ -224,11 +220,8 @@ fn change(
         }
         session.learn(&written.object)?;
         session.note_warnings(&object, &written.warnings);
-        session.note_write(Write {
-            object: object.clone(),
-            before: Some(before),
-            after: Some(Arc::clone(&written.object)),
-        });
+        let after = Arc::clone(&written.object);
+        session.note_write(object.clone(), Some(before), Some(after));
         Ok((object, written.object, "changed"))
     });
     let (object, after, result) =
@@ -254,11 +247,8 @@ fn scale(cx: &NativeCallContext, reference: &Reference, replicas: i64) -> Answer
         cluster
             .scale(&object, replicas, &session.write_options())
             .await?;
-        session.note_write(Write {
-            object: object.clone(),
-            after: scaled(&before, replicas).or_else(|| Some(Arc::clone(&before))),
-            before: Some(before),
-        });
+        let after = scaled(&before, replicas).unwrap_or_else(|| Arc::clone(&before));
+        session.note_write(object.clone(), Some(before), Some(after));
         Ok((object, "changed"))
     });
     let (object, result) =

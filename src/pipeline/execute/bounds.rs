@@ -61,8 +61,8 @@ impl Walk<'_> {
         if !left.is_zero() {
             self.remember(path.to_owned(), mark);
             let mut effects = self.session.effects();
-            let earlier = effects.requeue_after.filter(|earlier| *earlier < left);
-            effects.requeue_after = Some(earlier.unwrap_or(left));
+            let earlier = effects.requested_requeue.filter(|earlier| *earlier < left);
+            effects.requested_requeue = Some(earlier.unwrap_or(left));
             return Ok(Stand::Waiting(waits));
         }
         let failures = self.mark(path).failures;
