@@ -15,7 +15,7 @@ use tower::Layer;
 
 use super::layer::{MeasureLayer, RequestObserver};
 use super::transport::{self, Transport};
-use super::{Cluster, Settings};
+use super::{Cluster, Settings, certificate_reload};
 use crate::regular_file;
 
 /// A server that does not accept a connection in this time is away.
@@ -190,15 +190,10 @@ async fn configured(
         .push((USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE)));
     let namespace = config.default_namespace.clone();
     let host = config.cluster_url.authority().map(ToString::to_string);
-    let (transport, client) = if config.proxy_url.is_some() {
-        let builder = ClientBuilder::try_from(config).map_err(Error::Client)?;
-        let client = builder.build();
-        (transport::from_client(client.clone()), client)
-    } else {
-        let transport = transport::over_http(&config, CONNECT_TIMEOUT).map_err(Error::Client)?;
-        let client = kube::Client::new(transport.clone(), config.default_namespace);
-        (transport, client)
-    };
+    let files = certificate_reload::files(&config);
+    let transport = certificate_reload::reloading(files, move || build(&config));
+    let transport = transport.map_err(Error::Client)?;
+    let client = kube::Client::new(transport.clone(), &namespace);
     Ok(ConnectionParts {
         transport,
         client,
@@ -206,6 +201,15 @@ async fn configured(
         in_cluster,
         host: host.unwrap_or_default(),
     })
+}
+
+/// Makes new connections to a cluster, with the present credentials.
+fn build(config: &Config) -> Result<Transport, kube::Error> {
+    if config.proxy_url.is_none() {
+        return transport::over_http(config, CONNECT_TIMEOUT);
+    }
+    let client = ClientBuilder::try_from(config.clone())?.build();
+    Ok(transport::from_client(client))
 }
 
 /// Refuses a kubeconfig that is a named pipe or a device: reading it would not end. Whether a file must
@@ -267,8 +271,29 @@ async fn from_kubeconfig(path: Option<PathBuf>, context: Option<String>) -> Resu
         context,
         ..KubeConfigOptions::default()
     };
+    let authority = authority_file(&kubeconfig, options.context.as_deref());
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-    config.map_err(failed)
+    let mut config = config.map_err(failed)?;
+    // kube reads this file again each minute.
+    config.root_cert_file = authority;
+    Ok(config)
+}
+
+/// Returns the file of the authority that signs the server's certificate, if a context names one.
+fn authority_file(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<PathBuf> {
+    let context = context.or(kubeconfig.current_context.as_deref())?;
+    let mut contexts = kubeconfig.contexts.iter();
+    let context = contexts
+        .find(|named| named.name == context)?
+        .context
+        .as_ref()?;
+    let mut clusters = kubeconfig.clusters.iter();
+    let cluster = clusters.find(|named| named.name == context.cluster)?;
+    let cluster = cluster.cluster.as_ref()?;
+    // The data takes precedence over the file, as in kubectl.
+    let file = cluster.certificate_authority.as_ref();
+    file.filter(|_| cluster.certificate_authority_data.is_none())
+        .map(PathBuf::from)
 }
 
 #[cfg(test)]

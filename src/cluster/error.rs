@@ -199,7 +199,7 @@ impl Error {
 }
 
 /// An error with its causes, each said once.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let text = error.to_string();
     // A name of the client's own that tells nobody anything.
     let mut text = text.trim_start_matches("ServiceError: ").to_owned();

@@ -8,6 +8,7 @@
 //! the object before the call returns, and the event that is this very write reaches no listener.
 
 mod api_call;
+mod certificate_reload;
 pub mod conflict_retry;
 pub mod connect;
 mod crds;

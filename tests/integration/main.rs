@@ -15,6 +15,7 @@ mod certificates;
 mod clients;
 mod cluster;
 mod crash;
+mod credentials;
 mod deploy;
 mod examples;
 mod faults;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         clients::tests(),
         cluster::tests(),
         crash::tests(),
+        credentials::tests(),
         deploy::tests(),
         examples::tests(),
         faults::tests(),

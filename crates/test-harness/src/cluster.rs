@@ -118,6 +118,11 @@ impl Cluster {
     }
 }
 
+/// Returns a client with new connections for a kubeconfig file.
+pub async fn client(kubeconfig: &Path) -> anyhow::Result<Client> {
+    Ok(Client::try_from(config(kubeconfig).await?)?)
+}
+
 /// Reads a kubeconfig file with kube-rs.
 pub(crate) async fn config(kubeconfig: &Path) -> anyhow::Result<Config> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;

@@ -44,7 +44,7 @@ mod wait;
 pub use audit::{AuditLog, Mark, ObjectReference, Request, Requests};
 pub use case::Case;
 pub use certificate::{Certificate, Signer};
-pub use cluster::Cluster;
+pub use cluster::{Cluster, client};
 pub use crd::Crd;
 pub use environment::{Environment, PerEnvironment};
 pub use folder::copy_folder;

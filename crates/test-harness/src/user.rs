@@ -63,6 +63,22 @@ impl User {
         &self.kubeconfig
     }
 
+    /// Writes a kubeconfig with other credentials than the token, such as `tokenFile: PATH`.
+    pub fn kubeconfig_with(&self, credentials: &str) -> anyhow::Result<PathBuf> {
+        let text = std::fs::read_to_string(&self.kubeconfig)?;
+        let (before, rest) = text.split_once("user: {token: ").context("no token")?;
+        let (_, after) = rest.split_once('}').context("no end of the token")?;
+        let word = credentials.split(':').next().unwrap_or_default();
+        let path = self.kubeconfig.with_extension(format!("{word}.kubeconfig"));
+        std::fs::write(&path, format!("{before}user: {{{credentials}}}{after}"))?;
+        Ok(path)
+    }
+
+    /// Returns the user with another kubeconfig.
+    pub fn with_kubeconfig(self, kubeconfig: PathBuf) -> Self {
+        Self { kubeconfig, ..self }
+    }
+
     /// Grants a cluster role in all namespaces.
     pub async fn bind(&self, cluster_role: &str) -> anyhow::Result<()> {
         let binding: ClusterRoleBinding = serde_json::from_value(json!({

@@ -1,0 +1,120 @@
+//! A transport that follows the rotation of its client certificate.
+//!
+//! The API server checks a client certificate at each request, also on an open connection. When the files
+//! of the certificate change, this transport is replaced by one with new connections. A watch on an old
+//! connection ends with its connection, and starts again on a new one.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clock::Instant;
+use kube::Config;
+use parking_lot::Mutex;
+use tower::ServiceExt;
+
+use super::error::chain;
+use super::transport::{self, Transport};
+use crate::regular_file;
+
+/// The shortest time between two reads of the files. A certificate is rotated hours before it expires.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// The largest file of a certificate or key that is read.
+const MAX_SIZE: u64 = 1 << 20;
+
+/// Makes a transport with the present files.
+type Build = dyn Fn() -> Result<Transport, kube::Error> + Send + Sync;
+
+struct Reloading {
+    files: Vec<PathBuf>,
+    build: Box<Build>,
+    current: Mutex<Current>,
+}
+
+struct Current {
+    transport: Transport,
+    digest: Option<u64>,
+    checked: Instant,
+}
+
+/// Returns the files of a configuration's client certificate and key.
+pub(super) fn files(config: &Config) -> Vec<PathBuf> {
+    let files = [
+        &config.auth_info.client_certificate,
+        &config.auth_info.client_key,
+    ];
+    files.into_iter().flatten().map(PathBuf::from).collect()
+}
+
+/// Builds a transport, and builds another whenever one of the files changes.
+pub(super) fn reloading(
+    files: Vec<PathBuf>,
+    build: impl Fn() -> Result<Transport, kube::Error> + Send + Sync + 'static,
+) -> Result<Transport, kube::Error> {
+    // The digest comes first: a change between the two is found at the next check.
+    let digest = digest(&files);
+    let transport = build()?;
+    if files.is_empty() {
+        return Ok(transport);
+    }
+    let reloading = Arc::new(Reloading {
+        files,
+        build: Box::new(build),
+        current: Mutex::new(Current {
+            transport,
+            digest,
+            checked: clock::now(),
+        }),
+    });
+    Ok(transport::boxed(tower::service_fn(move |request| {
+        reloading.transport().oneshot(request)
+    })))
+}
+
+impl Reloading {
+    /// Returns the transport for the next request.
+    fn transport(&self) -> Transport {
+        let mut current = self.current.lock();
+        if current.checked.elapsed() >= INTERVAL {
+            current.checked = clock::now();
+            self.check(&mut current);
+        }
+        current.transport.clone()
+    }
+
+    /// Replaces the transport if the files have changed and can be used.
+    fn check(&self, current: &mut Current) {
+        let digest = digest(&self.files);
+        // A file that is missing is about to be replaced.
+        if digest.is_none() || digest == current.digest {
+            return;
+        }
+        match (self.build)() {
+            Ok(transport) => {
+                tracing::info!("the client certificate has changed: using new connections");
+                current.transport = transport;
+                current.digest = digest;
+            }
+            // The certificate may be written before its key, or the reverse: the next check tries again.
+            Err(error) => {
+                let error = chain(&error);
+                tracing::warn!(
+                    error,
+                    "cannot use the changed client certificate: keeping the previous one"
+                );
+            }
+        }
+    }
+}
+
+/// Returns a digest of the files' contents, or none if one of them cannot be read.
+fn digest(files: &[PathBuf]) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        regular_file::read(file, MAX_SIZE).ok()?.hash(&mut hasher);
+    }
+    Some(hasher.finish())
+}
