@@ -2,17 +2,19 @@
 //!
 //! kube-client's own retry (15 times on 429, 503 and 504, without a deadline) is off; this is ours.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::{Extensions, HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use tokio_util::task::AbortOnDropHandle;
 use tower::{BoxError, ServiceExt};
 
 use super::error::{self, Error, ErrorKind, Target};
+use super::guarded_body::MaySend;
 use super::transport::ResponseBody;
 use super::{Settings, Transport, WriteDeadline};
 use crate::backoff::Backoff;
@@ -93,7 +95,7 @@ impl ApiCall {
         for failures in 1.. {
             let until = self.attempt_deadline(bounds, deadline)?;
             let attempt_end = until.min(clock::now() + settings.attempt_timeout);
-            let failure = match self.attempt(transport, attempt_end).await {
+            let failure = match self.attempt(transport, attempt_end, bounds).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
@@ -134,11 +136,17 @@ impl ApiCall {
 
     /// The exchange is a task of its own: scripts wait on threads, and such a thread is then woken once,
     /// by the whole answer, and not by each step of the connection.
-    async fn attempt(&self, transport: &Transport, until: Instant) -> Result<ApiResponse, Error> {
+    async fn attempt(
+        &self,
+        transport: &Transport,
+        until: Instant,
+        bounds: &Deadlines,
+    ) -> Result<ApiResponse, Error> {
         // The other task frees the request, and this one the answer: the run that waits counts neither,
         // but its own copy of the answer.
         let exchange = allocation_meter::uncounted(|| {
-            let request = self.request()?;
+            let mut request = self.request()?;
+            request.extensions_mut().extend(self.guard(until, bounds));
             Ok::<_, Error>(tokio::spawn(exchange(transport.clone(), request)))
         })?;
         let exchange = AbortOnDropHandle::new(exchange);
@@ -198,6 +206,19 @@ impl ApiCall {
 
     fn timeout_error(&self) -> Error {
         Error::local(ErrorKind::Timeout, "no answer in time", self.target.clone())
+    }
+
+    /// Returns the extension that checks the deadline of a write again when the connection reads its body.
+    fn guard(&self, until: Instant, bounds: &Deadlines) -> Extensions {
+        let mut extensions = Extensions::new();
+        let write_deadline = bounds.write_deadline.clone();
+        if let Some(ask) = write_deadline.filter(|_| self.method != Method::GET) {
+            extensions.insert(MaySend(Arc::new(move || {
+                let now = clock::now();
+                now < until && ask().is_some_and(|end| now < end)
+            })));
+        }
+        extensions
     }
 
     fn request(&self) -> Result<Request<Body>, Error> {
@@ -277,11 +298,10 @@ fn warnings(headers: &HeaderMap) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::cluster::transport;
+    use crate::cluster::{guarded_body, transport};
 
     /// Answers the first requests with these codes (0: the connection is cut, 1: never), then 200.
     fn server(codes: &'static [u16]) -> (Transport, Arc<AtomicUsize>) {
@@ -409,5 +429,46 @@ mod tests {
             panic!("the server answers 503 only");
         };
         assert_eq!(read.kind, ErrorKind::ServerError);
+    }
+
+    /// A process that is stopped between the check of a write and its transmission.
+    #[tokio::test(start_paused = true)]
+    async fn a_write_that_is_late_on_its_connection_is_not_sent() {
+        let arrived = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&arrived);
+        let transport = transport::boxed(tower::service_fn(move |request: Request<Body>| {
+            let count = Arc::clone(&count);
+            async move {
+                let request = guarded_body::guard(request);
+                clock::sleep(Duration::from_secs(1)).await;
+                request.into_body().collect().await?;
+                count.fetch_add(1, Ordering::SeqCst);
+                let body = transport::body(http_body_util::Full::new(Bytes::new()));
+                Ok(Response::new(body))
+            }
+        }));
+        let leads = Arc::new(std::sync::atomic::AtomicBool::new(true));
+        let lease = Arc::clone(&leads);
+        let end = clock::now() + Duration::from_mins(1);
+        let bounds = Deadlines {
+            write_deadline: Some(Arc::new(move || {
+                lease.load(Ordering::SeqCst).then_some(end)
+            })),
+            ..Deadlines::default()
+        };
+        let settings = Settings::default();
+        let write = ApiCall {
+            body: Bytes::from_static(b"{}"),
+            ..call(RetryPolicy::Never)
+        };
+        let sent = write.send(&transport, &settings, &bounds).await;
+        assert!(sent.is_ok());
+        let stop = async {
+            clock::sleep(Duration::from_millis(500)).await;
+            leads.store(false, Ordering::SeqCst);
+        };
+        let (refused, ()) = tokio::join!(write.send(&transport, &settings, &bounds), stop);
+        assert!(refused.is_err());
+        assert_eq!(arrived.load(Ordering::SeqCst), 1);
     }
 }

@@ -14,6 +14,7 @@ pub mod connect;
 mod crds;
 pub mod discovery;
 pub mod error;
+mod guarded_body;
 pub mod layer;
 mod object_cache;
 pub mod read;

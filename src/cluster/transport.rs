@@ -13,6 +13,8 @@ use kube::client::{Body, ConfigExt};
 use tower::util::{BoxCloneSyncService, option_layer};
 use tower::{BoxError, Layer, ServiceExt};
 
+use super::guarded_body;
+
 /// The body of an answer, whoever gave it.
 pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 
@@ -91,6 +93,7 @@ pub(super) fn over_http(
         .pool_idle_timeout(IDLE)
         .build(connector);
     let service = connections
+        .map_request(guarded_body::guard)
         .map_err(BoxError::from)
         .map_response(|response| response.map(body));
     let service = config.extra_headers_layer()?.layer(service);

@@ -1,20 +1,23 @@
-//! Several replicas, one of which works.
+//! Several replicas, of which the leader writes.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use anyhow::ensure;
 use k8s_openapi::api::coordination::v1::Lease;
 use libtest_mimic::Trial;
 use rhai_operator::clock;
 use serde_json::json;
 
 use crate::widgets::{MAKE_MAP, Widgets};
-use test_harness::{Case, Operator, Project, SOON, eventually, throughout, trials};
+use test_harness::{Case, Mark, Operator, Project, Requests, SOON, eventually, throughout, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
         a_standby_takes_over_from_a_killed_leader,
         a_leader_that_ends_hands_over_at_once,
         a_leader_that_was_stopped_writes_nothing_when_it_continues,
+        a_leader_that_was_stopped_among_its_runs_repeats_no_write,
     ]
 }
 
@@ -30,7 +33,7 @@ async fn holder(case: &Case) -> anyhow::Result<String> {
         .spec
         .and_then(|spec| spec.holder_identity)
         .unwrap_or_default();
-    anyhow::ensure!(!holder.is_empty(), "nobody leads");
+    anyhow::ensure!(!holder.is_empty(), "the lease has no holder");
     Ok(holder)
 }
 
@@ -45,19 +48,21 @@ async fn leads(case: &Case, operator: &Operator) -> anyhow::Result<()> {
     .await
 }
 
-/// Sees from the audit log that the writes of two replicas do not interleave.
+/// Returns the writes of a replica, except those of its lease.
+fn work(requests: &Requests, operator: &Operator) -> Requests {
+    let writes = requests.clone().by(&operator.user.name).writes();
+    writes.filter(|request| request.object_ref.resource != "leases")
+}
+
+/// Checks in the audit log that the writes of two replicas do not interleave.
 async fn one_after_the_other(
     case: &Case,
-    mark: test_harness::Mark,
+    mark: Mark,
     first: &Operator,
     second: &Operator,
 ) -> anyhow::Result<()> {
     let all = case.cluster.audit.since(mark).await?;
-    let work = |operator: &Operator| {
-        let writes = all.clone().by(&operator.user.name).writes();
-        writes.filter(|request| request.object_ref.resource != "leases")
-    };
-    let (first, second) = (work(first), work(second));
+    let (first, second) = (work(&all, first), work(&all, second));
     anyhow::ensure!(
         !first.0.is_empty() && !second.0.is_empty(),
         "both have worked"
@@ -125,17 +130,78 @@ async fn a_leader_that_was_stopped_writes_nothing_when_it_continues(
     leads(&case, &standby).await?;
     widgets.merge("a", json!({"spec": {"text": "two"}})).await?;
     widgets.has_text("a", "two").await?;
-    leader.signal("CONT").await?;
-    assert_eq!(
-        leader.exited().await?.code(),
-        Some(1),
-        "it has lost the lease"
-    );
+    continues_without_a_write(&case, &mut leader).await?;
     throughout(Duration::from_secs(1), "the map to stay", || async {
         let text = widgets.text("a").await?;
         anyhow::ensure!(text == "two", "{text}");
         Ok(())
     })
     .await?;
+    one_after_the_other(&case, mark, &leader, &standby).await
+}
+
+/// Continues a stopped replica that has lost its lease: it ends, and the server has no write from it.
+async fn continues_without_a_write(case: &Case, leader: &mut Operator) -> anyhow::Result<()> {
+    let mark = case.cluster.audit.mark().await?;
+    leader.signal("CONT").await?;
+    let status = leader.exited().await?;
+    ensure!(status.code() == Some(1), "{status}");
+    let requests = case.cluster.audit.since(mark).await?;
+    // A request that the stop cut off reaches the server without its end, and fails.
+    let written = work(&requests, leader)
+        .filter(|request| request.code() < 300)
+        .counted();
+    ensure!(written.is_empty(), "written after the lease: {written:?}");
+    let leases = requests.by(&leader.user.name).writes();
+    let taken = leases.filter(|request| request.code() < 300).counted();
+    ensure!(
+        taken.is_empty(),
+        "the lease of another replica is written: {taken:?}"
+    );
+    Ok(())
+}
+
+async fn a_leader_that_was_stopped_among_its_runs_repeats_no_write(
+    case: Case,
+) -> anyhow::Result<()> {
+    const COUNT: usize = 200;
+    let widgets = Widgets::define(&case).await?;
+    let project = widgets.project(MAKE_MAP)?;
+    let mark = case.cluster.audit.mark().await?;
+    let mut leader = replica(&case, &project).await?;
+    leads(&case, &leader).await?;
+    let (first, standby) = (holder(&case).await?, replica(&case, &project).await?);
+    let names: Vec<String> = (0..COUNT)
+        .map(|number| format!("widget-{number}"))
+        .collect();
+    for (number, name) in names.iter().enumerate() {
+        widgets.make(name, name).await?;
+        if number == COUNT / 2 {
+            leader.signal("STOP").await?;
+        }
+    }
+    eventually(SOON, "the standby to lead", || async {
+        let now = holder(&case).await?;
+        ensure!(now != first, "the stopped one holds the lease");
+        Ok(())
+    })
+    .await?;
+    for name in &names {
+        widgets.is_done(name).await?;
+    }
+    continues_without_a_write(&case, &mut leader).await?;
+    let requests = case.cluster.audit.since(mark).await?;
+    let mut maps = BTreeMap::<String, usize>::new();
+    for request in [work(&requests, &leader), work(&requests, &standby)]
+        .iter()
+        .flat_map(|it| &it.0)
+    {
+        if request.object_ref.resource == "configmaps" && request.code() < 300 {
+            *maps.entry(request.object_ref.name.clone()).or_default() += 1;
+        }
+    }
+    ensure!(maps.len() == COUNT, "{} maps", maps.len());
+    let repeated: Vec<_> = maps.iter().filter(|(_, count)| **count > 1).collect();
+    ensure!(repeated.is_empty(), "written twice: {repeated:?}");
     one_after_the_other(&case, mark, &leader, &standby).await
 }
