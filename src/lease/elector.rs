@@ -402,4 +402,35 @@ mod tests {
         assert!(a.await.unwrap().is_err());
         assert!(clock::now() - stolen <= Duration::from_secs(4));
     }
+
+    /// The times in a lease are those of its holder's clock, which another replica does not compare with its own.
+    #[tokio::test(start_paused = true)]
+    async fn a_wall_clock_that_jumps_changes_no_leader() {
+        let server = Server::default();
+        let offset = Arc::new(Mutex::new(jiff::SignedDuration::ZERO));
+        let jumping = || {
+            let (offset, steady) = (Arc::clone(&offset), clock());
+            Clock::from_fn(move || steady.timestamp() + *offset.lock())
+        };
+        let replica = |identity, clock| {
+            Elector::new(server.client(), Config::new("ns", "lease", identity), clock)
+        };
+        for (leader, standby) in [(clock(), jumping()), (jumping(), clock())] {
+            server.0.lock().holders.clear();
+            let (leader, standby) = (replica("a", leader), replica("b", standby));
+            let leads = leader.leadership();
+            let leader = tokio::spawn(leader.run(CancellationToken::new()));
+            leads.acquired().await;
+            let standby = tokio::spawn(standby.run(CancellationToken::new()));
+            for hours in [5, -5, 0] {
+                *offset.lock() = jiff::SignedDuration::from_hours(hours);
+                clock::sleep(Duration::from_mins(1)).await;
+                assert!(leads.write_deadline().is_some(), "{hours} hours");
+            }
+            assert_eq!(server.0.lock().holders, ["a"]);
+            leader.abort();
+            standby.abort();
+            server.0.lock().lease = None;
+        }
+    }
 }

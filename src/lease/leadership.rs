@@ -111,4 +111,28 @@ mod tests {
         leader.extend(clock::now() + TERM, EPOCH + TERM);
         assert_eq!(leader.write_deadline(), None);
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wall_clock_that_jumps_does_not_lengthen_a_term() {
+        let wall = Arc::new(Mutex::new(EPOCH));
+        let read = Arc::clone(&wall);
+        let leader = Leadership::standby(Clock::from_fn(move || *read.lock()));
+        leader.extend(clock::now() + TERM, EPOCH + TERM);
+        let later = EPOCH + Duration::from_hours(3);
+        *wall.lock() = later;
+        assert_eq!(leader.write_deadline(), None, "hours forward end the term");
+        leader.extend(clock::now() + TERM, later + TERM);
+        assert!(
+            leader.write_deadline().is_some(),
+            "a renewal begins another"
+        );
+        *wall.lock() = EPOCH;
+        assert!(leader.write_deadline().is_some());
+        tokio::time::advance(TERM).await;
+        assert_eq!(
+            leader.write_deadline(),
+            None,
+            "hours back do not lengthen it"
+        );
+    }
 }

@@ -584,3 +584,52 @@ proptest! {
         prop_assert_eq!(state.next_due(), None);
     }
 }
+
+/// Hours of tokio's clock pass between two polls of the queue.
+const JUMP: Duration = Duration::from_hours(5);
+
+#[tokio::test(start_paused = true)]
+async fn a_jump_of_the_clock_makes_one_run_of_each_key() {
+    let (queue, kinds) = mk_queue(&[4]);
+    let keys: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+    for name in &keys {
+        queue.add(&mk_key(kinds[0], name), Reason::Changed, 0);
+        let next = match name.len() {
+            1 => failed(),
+            _ => after(Duration::from_mins(1), Reason::Period),
+        };
+        take(&queue).unwrap().finish(next);
+    }
+    clock::advance(JUMP).await;
+    let slots: Vec<Slot> = std::iter::from_fn(|| take(&queue)).collect();
+    assert_eq!(slots.len(), 4, "the bound of the kind holds");
+    for slot in slots {
+        slot.finish(Next::Done);
+    }
+    assert_eq!(
+        names(&queue).len(),
+        96,
+        "periods that were missed are not made up for"
+    );
+    assert_eq!(names(&queue), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_jump_of_the_clock_fills_a_bucket_once() {
+    let queue = Queue::new(100, BACKOFF, mk_rate(60));
+    let kind = queue.add_kind(4, Metrics::default().controller("k"));
+    let key = mk_key(kind, "a");
+    let burst = || {
+        let mut runs = 0;
+        queue.add(&key, Reason::Child, 0);
+        while let Some(slot) = take(&queue) {
+            queue.add(&key, Reason::Child, 0);
+            slot.finish(Next::Done);
+            runs += 1;
+        }
+        runs
+    };
+    assert_eq!(burst(), 60);
+    clock::advance(JUMP).await;
+    assert_eq!(burst(), 60, "a minute's runs, not those of hours");
+}
