@@ -1,4 +1,4 @@
-//! What a run of a role costs without the API server, and what values cost on their way in and out.
+//! The cost of a run without the API server, and of values that scripts receive and return.
 
 use std::hint::black_box;
 use std::sync::Arc;

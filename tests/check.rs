@@ -1,4 +1,4 @@
-//! What `rhai-operator check` says about the projects of `tests/check/`, and how it ends.
+//! The output and the exit code of `rhai-operator check` for the projects of `tests/check/`.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -132,7 +132,7 @@ fn an_unknown_format_is_a_usage_error() {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_ends_it_quietly() {
+fn a_closed_pipe_ends_the_command_without_an_error() {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     for output in ["text", "json"] {

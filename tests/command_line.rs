@@ -1,4 +1,4 @@
-//! What commands say of arguments that are wrong, and with which exit code.
+//! The messages and exit codes of commands with wrong arguments.
 
 #![expect(
     clippy::unwrap_used,

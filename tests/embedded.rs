@@ -1,5 +1,4 @@
-//! What needs no cluster: the commands `dev` and `role run --against embedded`, from outside, and
-//! pipelines on the embedded API.
+//! The commands `dev` and `role run --against embedded`, and pipelines on the embedded API.
 
 #![allow(
     clippy::unwrap_used,
@@ -349,8 +348,8 @@ fn what_is_wrong_is_named() {
     assert!(error.contains("apiVersion"), "{error}");
 }
 
-/// A server with nothing in it for each test of pipelines.
-fn ground() -> steps::stage::Ground {
+/// Returns an empty server for a test of pipelines.
+fn empty_server() -> steps::stage::Ground {
     on(&ApiServer::new(apiserver::Options::default()))
 }
 
@@ -366,7 +365,7 @@ macro_rules! on_the_embedded_api {
     ($($test:ident),* $(,)?) => {
         $(#[tokio::test]
         async fn $test() {
-            steps::$test(ground()).await;
+            steps::$test(empty_server()).await;
         })*
     };
 }

@@ -25,7 +25,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rhai_operator::clock::Clock;
 use rhai_operator::cluster::{Cluster, Settings, transport};
 use rhai_operator::host;
-use rhai_operator::model::{Gvk, Object, Reason, yaml};
+use rhai_operator::model::{Gvk, Object, yaml};
 use rhai_operator::reconcile::{Context, Input, Mode, reconcile};
 use rhai_operator::role::Project;
 use rhai_operator::script::Pool;
@@ -33,11 +33,10 @@ use rhai_operator::watches::Environment;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
-use tokio_util::sync::CancellationToken;
 
 const GROUP: &str = "redaction.example.com";
 
-/// What a role may do. `plain` is the value, `object` the Secret that holds it.
+/// Statements of roles. `plain` is the value, `object` the Secret that contains it.
 const STATEMENTS: [&str; 40] = [
     "log_info(plain)",
     "log_warn(`it is '${plain}', no \"${plain}\"`)",
@@ -81,7 +80,7 @@ const STATEMENTS: [&str; 40] = [
     "ensure_secret(\"made\", || #{a: plain})",
 ];
 
-/// How a run ends.
+/// The last statements of a run.
 const ENDS: [&str; 4] = [
     "()",
     "throw plain",
@@ -114,7 +113,7 @@ fn script(statements: &[&str], end: &str) -> String {
     script + end + ";\n"
 }
 
-/// What must not be seen.
+/// Returns the forms of a value that must not appear.
 fn forms(value: &str) -> Vec<String> {
     let trimmed = value.trim();
     let mut forms = vec![trimmed.to_owned()];
@@ -290,14 +289,10 @@ async fn outputs(
     let path = format!("/apis/{GROUP}/v1/namespaces/default/webs/w");
     let get = |path: &str| http::Request::get(path).body(Vec::new()).unwrap();
     let web: Value = client.request(get(&path)).await.unwrap();
+    let cr = Object::from_value(&Gvk::new(GROUP, "v1", "Web"), &web).unwrap();
     let input = Input {
-        cr: Arc::new(Object::from_value(&Gvk::new(GROUP, "v1", "Web"), &web).unwrap()),
-        watch: Arc::clone(&project.watches[0]),
-        roles: Arc::clone(&project.roles),
-        reason: Reason::Created,
         mode,
-        cancel: CancellationToken::new(),
-        history: Arc::default(),
+        ..Input::new(Arc::new(cr), &project.watches[0], &project.roles)
     };
     let report = reconcile(&context, input).await;
     context.events.flush().await;

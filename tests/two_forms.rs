@@ -25,7 +25,7 @@ use rhai_operator::clock::Clock;
 use rhai_operator::cluster::connect::{self, Source, connect};
 use rhai_operator::model::{Gvk, Object, Reason, yaml};
 use rhai_operator::pipeline;
-use rhai_operator::reconcile::{Context, Input, Mode, Subscription, reconcile};
+use rhai_operator::reconcile::{Context, Input, Subscription, reconcile};
 use rhai_operator::role::{Entry, Role, Roles, load};
 use rhai_operator::script::Pool;
 use rhai_operator::{host, watches};
@@ -217,13 +217,8 @@ impl Ground {
         let cr = Object::from_value(&self.watch.gvk, &cr).unwrap();
         self.requests.lock().clear();
         let input = Input {
-            cr: Arc::new(cr),
-            watch: Arc::clone(&self.watch),
-            roles: Arc::clone(&self.roles),
             reason: Reason::Changed,
-            mode: Mode::Operator,
-            cancel: tokio_util::sync::CancellationToken::new(),
-            history: Arc::default(),
+            ..Input::new(Arc::new(cr), &self.watch, &self.roles)
         };
         let report = reconcile(&self.context, input).await;
         let reads = report.effects.reads.iter().map(|read| match read {

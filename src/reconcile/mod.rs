@@ -92,6 +92,21 @@ pub struct Input {
     pub history: Arc<History>,
 }
 
+impl Input {
+    /// Returns the first run of the operator for a new custom resource.
+    pub fn new(cr: Arc<Object>, watch: &Arc<Watch>, roles: &Arc<Roles>) -> Self {
+        Self {
+            cr,
+            watch: Arc::clone(watch),
+            roles: Arc::clone(roles),
+            reason: Reason::Created,
+            mode: Mode::Operator,
+            cancel: CancellationToken::new(),
+            history: Arc::default(),
+        }
+    }
+}
+
 /// What a run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {

@@ -28,7 +28,7 @@ use serde_json::json;
 
 use test_harness::edit::{self, Edit};
 
-/// What happens to one answer; of a watch to its first event, or to its end.
+/// A change of one answer. In a watch it applies to the first event, or to the end.
 #[derive(Debug, Clone)]
 enum Lie {
     /// None: the answer is passed on.
@@ -127,13 +127,13 @@ fn liar(client: Client, lies: Lies) -> Transport {
                     .is_some_and(|query| query.contains("watch="));
                 let answered = client.send(request).await?;
                 let lie = lies.lock().pop_front().unwrap_or(Lie::Truth);
-                told(lie, is_watch, answered).await
+                change_answer(lie, is_watch, answered).await
             }
         },
     ))
 }
 
-async fn told(
+async fn change_answer(
     lie: Lie,
     is_watch: bool,
     answered: Response<kube::client::Body>,
@@ -183,23 +183,23 @@ fn spec() -> WatchSpec {
 }
 
 /// Changes objects while the server lies, and then sees that the watch finds the truth.
-async fn finds_the_truth(told: Vec<Lie>) -> Result<(), String> {
+async fn finds_the_truth(changes: Vec<Lie>) -> Result<(), String> {
     let server = ApiServer::new(Options::default());
     let client = server.client();
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
     make(&maps, "a").await;
     make(&maps, "b").await;
-    let mut told = VecDeque::from(told);
+    let mut changes = VecDeque::from(changes);
     // What it was made to believe lasts until it lists anew.
-    told.push_back(Lie::Other(
+    changes.push_back(Lie::Other(
         410,
         "{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}",
     ));
-    let lies: Lies = Arc::new(Mutex::new(told));
+    let lies: Lies = Arc::new(Mutex::new(changes));
     let cluster = Cluster::new(liar(client, lies.clone()), Settings::default());
     let watch = cluster.watch(spec());
     for round in 0.. {
-        let all_told = lies.lock().is_empty();
+        let all_sent = lies.lock().is_empty();
         let patch = json!({"data": {"round": round.to_string()}});
         let patch = Patch::Merge(patch);
         maps.patch("a", &PatchParams::default(), &patch)
@@ -209,7 +209,7 @@ async fn finds_the_truth(told: Vec<Lie>) -> Result<(), String> {
             maps.delete("b", &DeleteParams::default()).await.unwrap();
             make(&maps, "b").await;
         }
-        if all_told {
+        if all_sent {
             break;
         }
         clock::sleep(Duration::from_secs(20)).await;

@@ -1,4 +1,4 @@
-//! What `.deny.toml` says about dependencies holds: licences, duplicates, bans, sources.
+//! Checks the policy of `.deny.toml`: licenses, duplicates, bans, sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;

@@ -6,11 +6,11 @@ use crate::source::{self, Source};
 
 /// Folders and files whose comments and names do not follow the rules yet.
 const NOT_YET: [&str; 5] = [
-    "benches/",
-    "crates/embedded-apiserver/",
+    "crates/embedded-apiserver/src/",
     "crates/positioned-yaml/",
     "src/",
-    "tests/",
+    "tests/steps/",
+    "tests/two_forms.rs",
 ];
 
 /// Words that do not begin a sentence with a verb, or a noun phrase that defines an item.

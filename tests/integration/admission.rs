@@ -35,15 +35,15 @@ use test_harness::{Case, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
-        a_denied_write_is_told_and_tried_again: real "the embedded API calls no webhooks",
+        a_denied_write_is_reported_and_retried: real "the embedded API calls no webhooks",
         a_changed_write_is_not_repeated: real "the embedded API calls no webhooks",
-        a_webhook_that_never_answers_holds_up_nobody_else: real "the embedded API calls no webhooks",
+        a_webhook_that_never_answers_delays_only_its_own_objects: real "the embedded API calls no webhooks",
     ]
 }
 
-/// What a webhook does with ConfigMaps of the name that it is registered for.
+/// The answer of a webhook for ConfigMaps of its name.
 #[derive(Clone, Copy, PartialEq)]
-enum Verdict {
+enum WebhookAnswer {
     Deny,
     /// Replaces `data.text`.
     Change,
@@ -58,7 +58,7 @@ struct Webhook {
 }
 
 impl Webhook {
-    async fn start(verdict: Verdict) -> anyhow::Result<Self> {
+    async fn start(answer: WebhookAnswer) -> anyhow::Result<Self> {
         let key = KeyPair::generate()?;
         let certificate =
             CertificateParams::new(vec!["127.0.0.1".to_owned()])?.self_signed(&key)?;
@@ -71,7 +71,7 @@ impl Webhook {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("https://{}/", listener.local_addr()?);
         let end = CancellationToken::new();
-        let accepting = accept(listener, TlsAcceptor::from(Arc::new(config)), verdict);
+        let accepting = accept(listener, TlsAcceptor::from(Arc::new(config)), answer);
         tokio::spawn(end.clone().run_until_cancelled_owned(accepting));
         Ok(Self {
             url,
@@ -103,14 +103,14 @@ impl Webhook {
     }
 }
 
-async fn accept(listener: TcpListener, tls: TlsAcceptor, verdict: Verdict) {
+async fn accept(listener: TcpListener, tls: TlsAcceptor, answer: WebhookAnswer) {
     while let Ok((connection, _)) = listener.accept().await {
         let tls = tls.clone();
         tokio::spawn(async move {
             let Ok(connection) = tls.accept(connection).await else {
                 return;
             };
-            let answer = service_fn(move |request| review(request, verdict));
+            let answer = service_fn(move |request| review(request, answer));
             // An error is an API server that has gone.
             let _ = http1::Builder::new()
                 .serve_connection(TokioIo::new(connection), answer)
@@ -121,7 +121,7 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, verdict: Verdict) {
 
 async fn review(
     request: Request<Incoming>,
-    verdict: Verdict,
+    answer: WebhookAnswer,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let body = request.into_body().collect().await;
     let body = body
@@ -129,15 +129,15 @@ async fn review(
         .unwrap_or_default();
     let review: Value = serde_json::from_slice(&body).unwrap_or_default();
     let mut response =
-        json!({"uid": review["request"]["uid"], "allowed": verdict != Verdict::Deny});
-    match verdict {
-        Verdict::Deny => response["status"] = json!({"message": "not on a Sunday"}),
-        Verdict::Change => {
+        json!({"uid": review["request"]["uid"], "allowed": answer != WebhookAnswer::Deny});
+    match answer {
+        WebhookAnswer::Deny => response["status"] = json!({"message": "not on a Sunday"}),
+        WebhookAnswer::Change => {
             let patch = json!([{"op": "replace", "path": "/data/text", "value": "changed"}]);
             response["patchType"] = "JSONPatch".into();
             response["patch"] = STANDARD.encode(patch.to_string()).into();
         }
-        Verdict::Hang => pending().await,
+        WebhookAnswer::Hang => pending().await,
     }
     let answer = json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
@@ -145,7 +145,7 @@ async fn review(
     Ok(Response::new(Full::from(answer.to_string())))
 }
 
-/// What comes of a ConfigMap with this name, which is not kept.
+/// Creates a ConfigMap of this name with a dry run.
 async fn tried(case: &Case, name: &str) -> kube::Result<ConfigMap> {
     let map = json!({"metadata": {"name": name}, "data": {"text": "tried"}});
     let map = serde_json::from_value(map).map_err(kube::Error::SerdeError)?;
@@ -190,10 +190,10 @@ async fn says(widgets: &Widgets, name: &str, text: &str) -> anyhow::Result<()> {
     .await
 }
 
-async fn a_denied_write_is_told_and_tried_again(case: Case) -> anyhow::Result<()> {
+async fn a_denied_write_is_reported_and_retried(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let operator = widgets.operator(MAKE_MAP).await?;
-    let webhook = Webhook::start(Verdict::Deny).await?;
+    let webhook = Webhook::start(WebhookAnswer::Deny).await?;
     refuses(&case, &webhook, "denied").await?;
     widgets.make("denied", "one").await?;
     says(&widgets, "denied", "not on a Sunday").await?;
@@ -206,7 +206,7 @@ async fn a_denied_write_is_told_and_tried_again(case: Case) -> anyhow::Result<()
 async fn a_changed_write_is_not_repeated(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let operator = widgets.operator(MAKE_MAP).await?;
-    let webhook = Webhook::start(Verdict::Change).await?;
+    let webhook = Webhook::start(WebhookAnswer::Change).await?;
     let configuration = webhook.configuration(&case, "changed");
     let configuration: MutatingWebhookConfiguration = serde_json::from_value(configuration)?;
     let all = Api::<MutatingWebhookConfiguration>::all(case.cluster.client.clone());
@@ -229,10 +229,12 @@ async fn a_changed_write_is_not_repeated(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn a_webhook_that_never_answers_holds_up_nobody_else(case: Case) -> anyhow::Result<()> {
+async fn a_webhook_that_never_answers_delays_only_its_own_objects(
+    case: Case,
+) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let operator = widgets.operator(MAKE_MAP).await?;
-    let webhook = Webhook::start(Verdict::Hang).await?;
+    let webhook = Webhook::start(WebhookAnswer::Hang).await?;
     refuses(&case, &webhook, "held").await?;
     widgets.make("held", "one").await?;
     for number in 0..5 {

@@ -36,7 +36,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         what_was_created_is_changed_by_one_apply,
         conflicts_name_manager_and_field,
         an_object_of_another_controller_is_refused_or_adopted,
-        an_object_of_nobody_is_refused_or_adopted,
+        an_object_without_an_owner_is_refused_or_adopted,
         an_owner_becomes_the_controller,
         what_takes_the_name_meanwhile_is_not_changed,
         what_cannot_be_changed_is_made_anew,
@@ -458,7 +458,7 @@ async fn an_object_of_another_controller_is_refused_or_adopted(case: Case) -> an
     Ok(())
 }
 
-async fn an_object_of_nobody_is_refused_or_adopted(case: Case) -> anyhow::Result<()> {
+async fn an_object_without_an_owner_is_refused_or_adopted(case: Case) -> anyhow::Result<()> {
     let process = Process::start(&case, &cr(&case).await?).await?;
     let maps = case.objects::<ConfigMap>();
     let theirs = json!({"metadata": {"name": "c"}, "data": {"b": "2"}});
@@ -734,7 +734,7 @@ async fn what_is_no_longer_applied_is_pruned(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whoever may patch an object can set its labels and the name of its field manager.
+/// Anyone who can patch an object can set its labels and the name of its field manager.
 async fn a_forged_label_deletes_nothing(case: Case) -> anyhow::Result<()> {
     let other = format!("{}-other", case.namespace);
     case.create_namespace(&other).await?;

@@ -53,7 +53,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_fence_holds_without_a_request,
         what_can_be_no_namespace_gets_into_no_path,
         status_and_scale_are_written,
-        an_absent_kind_is_told_from_an_absent_object,
+        an_absent_kind_differs_from_an_absent_object,
         the_api_server_restarts_under_watches: real "it stops the API server and starts it again",
     ]
 }
@@ -789,7 +789,7 @@ async fn status_and_scale_are_written(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn an_absent_kind_is_told_from_an_absent_object(case: Case) -> anyhow::Result<()> {
+async fn an_absent_kind_differs_from_an_absent_object(case: Case) -> anyhow::Result<()> {
     let cluster = door(&case).await?;
     let error = cluster
         .get(&object(&case, Gvk::new("no.such", "v1", "Thing"), "a"))

@@ -61,8 +61,8 @@ fn name(number: usize) -> String {
     format!("widget-{number}")
 }
 
-/// The stage: an operator behind a proxy, two namespaces.
-struct Scene {
+/// An operator behind a proxy, with two namespaces.
+struct CrashTest {
     case: Case,
     widgets: Widgets,
     project: Project,
@@ -78,34 +78,34 @@ async fn a_kill_after_any_request_of_a_run_changes_nothing(case: Case) -> anyhow
 }
 
 async fn kill_at_each(case: Case, keep: fn(Rule) -> Rule) -> anyhow::Result<()> {
-    let scene = Scene::set(case).await?;
-    let mut operator = scene.start().await?;
-    scene.make("whole").await?;
-    scene.widgets.is_done("whole").await?;
-    let expected = scene.outcome("whole").await?;
+    let test = CrashTest::start(case).await?;
+    let mut operator = test.start_operator().await?;
+    test.make("whole").await?;
+    test.widgets.is_done("whole").await?;
+    let expected = test.outcome("whole").await?;
     let children = expected["children"].as_array().map(Vec::len);
     ensure!(children == Some(CHILDREN), "{expected:#}");
     let mut kills = Vec::new();
     loop {
         let name = name(kills.len());
-        let fault = scene.proxy.inject(keep(scene.request(kills.len())));
-        scene.make(&name).await?;
-        let done = || scene.is_ready(&name);
-        let Some(request) = held(&operator, &fault, done).await? else {
+        let fault = test.proxy.inject(keep(test.request(kills.len())));
+        test.make(&name).await?;
+        let done = || test.is_ready(&name);
+        let Some(request) = held_request(&operator, &fault, done).await? else {
             fault.clear();
             break;
         };
         operator.kill().await?;
-        operator = scene.start().await?;
-        let same = scene.is_as_if_nothing_had_happened(&name, &expected).await;
+        operator = test.start_operator().await?;
+        let same = test.is_as_if_nothing_had_happened(&name, &expected).await;
         same.with_context(|| format!("killed at {request}"))?;
         kills.push(request);
     }
     for number in 0..kills.len() {
-        scene.widgets.delete(&name(number)).await?;
+        test.widgets.delete(&name(number)).await?;
     }
     for (number, request) in kills.iter().enumerate() {
-        let gone = scene.is_gone(&name(number)).await;
+        let gone = test.is_gone(&name(number)).await;
         gone.with_context(|| format!("killed at {request}"))?;
     }
     let writes = kills.iter().filter(|request| !request.starts_with("GET"));
@@ -113,28 +113,28 @@ async fn kill_at_each(case: Case, keep: fn(Rule) -> Rule) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// The same for the run that a deletion asks for, before and after each request of it.
+/// Kills the operator before and after each request of the run that a deletion triggers.
 async fn a_kill_at_any_request_of_a_deletion_leaves_nothing(case: Case) -> anyhow::Result<()> {
-    let scene = Scene::set(case).await?;
-    let mut operator = scene.start().await?;
+    let test = CrashTest::start(case).await?;
+    let mut operator = test.start_operator().await?;
     let mut kills = Vec::new();
     for keep in [Rule::hold, Rule::hold_answer] {
         let before = kills.len();
         loop {
             let name = format!("widget-{}-{}", before, kills.len());
-            scene.make(&name).await?;
-            scene.widgets.is_done(&name).await?;
-            let rule = scene.request(kills.len() - before);
-            let fault = scene.proxy.inject(keep(rule));
-            scene.widgets.delete(&name).await?;
-            let gone = || scene.is_absent(&name);
-            let Some(request) = held(&operator, &fault, gone).await? else {
+            test.make(&name).await?;
+            test.widgets.is_done(&name).await?;
+            let rule = test.request(kills.len() - before);
+            let fault = test.proxy.inject(keep(rule));
+            test.widgets.delete(&name).await?;
+            let gone = || test.is_absent(&name);
+            let Some(request) = held_request(&operator, &fault, gone).await? else {
                 fault.clear();
                 break;
             };
             operator.kill().await?;
-            operator = scene.start().await?;
-            let gone = scene.is_gone(&name).await;
+            operator = test.start_operator().await?;
+            let gone = test.is_gone(&name).await;
             gone.with_context(|| format!("killed at {request}"))?;
             kills.push(request);
         }
@@ -146,8 +146,8 @@ async fn a_kill_at_any_request_of_a_deletion_leaves_nothing(case: Case) -> anyho
     Ok(())
 }
 
-impl Scene {
-    async fn set(case: Case) -> anyhow::Result<Self> {
+impl CrashTest {
+    async fn start(case: Case) -> anyhow::Result<Self> {
         let widgets = Widgets::define(&case).await?;
         case.create_namespace(&format!("{}-other", case.namespace))
             .await?;
@@ -163,7 +163,7 @@ impl Scene {
         })
     }
 
-    async fn start(&self) -> anyhow::Result<Operator> {
+    async fn start_operator(&self) -> anyhow::Result<Operator> {
         let operator = Operator::builder(&self.case, &self.project).through(&self.proxy);
         let operator = operator.start().await?;
         operator.ready().await?;
@@ -208,7 +208,7 @@ impl Scene {
         .await
     }
 
-    /// What there is of a widget, in words that are the same for each widget.
+    /// Returns the state of a widget and its children, without the widget's name.
     async fn outcome(&self, name: &str) -> anyhow::Result<Value> {
         let widget = self.widgets.api.get(name).await?;
         let uid = widget.uid().context("no uid")?;
@@ -231,10 +231,10 @@ impl Scene {
         let other = format!("{}-other", self.case.namespace);
         let far = Api::<ConfigMap>::namespaced(self.case.cluster.client.clone(), &other);
         let prefix = format!("{name}-");
-        let mut all = of(&self.widgets.maps(), &prefix).await?;
-        all.extend(of(&far, &prefix).await?);
-        all.extend(of(&self.case.objects::<Secret>(), &prefix).await?);
-        all.extend(of(&self.case.objects::<ServiceAccount>(), &prefix).await?);
+        let mut all = comparable(&self.widgets.maps(), &prefix).await?;
+        all.extend(comparable(&far, &prefix).await?);
+        all.extend(comparable(&self.case.objects::<Secret>(), &prefix).await?);
+        all.extend(comparable(&self.case.objects::<ServiceAccount>(), &prefix).await?);
         Ok(all)
     }
 
@@ -262,7 +262,7 @@ impl Scene {
 }
 
 /// The request that is kept; none if all had ended before that.
-async fn held<F>(
+async fn held_request<F>(
     operator: &Operator,
     fault: &Fault,
     has_ended: impl Fn() -> F,
@@ -290,8 +290,8 @@ async fn is_idle(operator: &Operator) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What matters of the objects whose names begin so: not their versions, nor what is random.
-async fn of<K>(api: &Api<K>, prefix: &str) -> anyhow::Result<Vec<Value>>
+/// Returns the objects whose names have a prefix, without versions and random values.
+async fn comparable<K>(api: &Api<K>, prefix: &str) -> anyhow::Result<Vec<Value>>
 where
     K: kube::Resource + Clone + Debug + DeserializeOwned + Serialize,
 {

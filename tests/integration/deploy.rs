@@ -197,7 +197,7 @@ fn exercising(rule: &Value) -> anyhow::Result<Vec<String>> {
     Ok(files)
 }
 
-/// What the API server says of a request that a rule would allow.
+/// Returns the API server's message for a request that a rule would allow.
 fn missing(rule: &Value) -> Regex {
     let verbs = names(rule, "verbs").join("|");
     let resources = names(rule, "resources").join("|");

@@ -1,5 +1,5 @@
-//! What goes wrong between the operator and the API server, or at the server: afterwards everything is
-//! as it should be, nothing is lost, and nobody was pestered meanwhile.
+//! Faults between the operator and the API server, or at the server: after a fault the state converges, no
+//! change is lost, and the number of requests stays small.
 
 use std::time::Duration;
 
@@ -33,14 +33,14 @@ pub(crate) fn tests() -> Vec<Trial> {
 }
 
 /// An operator behind a proxy.
-struct Stage {
+struct FaultTest {
     widgets: Widgets,
     proxy: Proxy,
     operator: Operator,
 }
 
-impl Stage {
-    async fn set(case: &Case, role: &str) -> anyhow::Result<Self> {
+impl FaultTest {
+    async fn start(case: &Case, role: &str) -> anyhow::Result<Self> {
         let widgets = Widgets::define(case).await?;
         let proxy = Proxy::start(case).await?;
         let project = widgets.project(role)?;
@@ -72,8 +72,8 @@ impl Stage {
         comes_to_rest(&self.widgets.case, &self.operator, Duration::from_secs(1)).await
     }
 
-    /// The same, and `/readyz` says all the while that the operator does its work: single errors of a
-    /// server that is there are no outage.
+    /// Checks that the state converges while `/readyz` reports a working operator: single errors of a
+    /// running server are not an outage.
     async fn converges_in_service(&self) -> anyhow::Result<()> {
         let in_service = throughout(30 * SOON, "a ready operator", || async {
             let (status, body) = self.operator.readiness().await?;
@@ -86,7 +86,7 @@ impl Stage {
         }
     }
 
-    /// Until `/readyz` says that it is (not) so.
+    /// Waits until `/readyz` has a status and contains a text.
     async fn readiness(&self, wanted: u16, text: &str) -> anyhow::Result<()> {
         eventually(SOON, &format!("{wanted} and {text:?}"), || async {
             let (status, body) = self.operator.readiness().await?;
@@ -98,11 +98,11 @@ impl Stage {
 }
 
 async fn a_conflict_is_resolved(case: Case) -> anyhow::Result<()> {
-    let stage = Stage::set(&case, MAKE_MAP).await?;
-    let fault = stage
+    let test = FaultTest::start(&case, MAKE_MAP).await?;
+    let fault = test
         .proxy
         .inject(Rule::on(Method::PATCH, "/status").times(3).answer(409));
-    stage.converges_in_service().await?;
+    test.converges_in_service().await?;
     assert_eq!(fault.hits(), 3);
     Ok(())
 }
@@ -143,14 +143,14 @@ async fn a_stale_watch_and_conflicts_make_few_requests(case: Case) -> anyhow::Re
 }
 
 async fn a_busy_server_is_given_the_time_that_it_asks_for(case: Case) -> anyhow::Result<()> {
-    let stage = Stage::set(&case, MAKE_MAP).await?;
+    let test = FaultTest::start(&case, MAKE_MAP).await?;
     let rule = Rule::write("/configmaps/second").times(1);
-    let fault = stage
+    let fault = test
         .proxy
         .inject(rule.answer_with(429, &[("retry-after", "2")]));
     let mark = case.cluster.audit.mark().await?;
     let begun = rhai_operator::clock::now();
-    stage.converges_in_service().await?;
+    test.converges_in_service().await?;
     assert_eq!(fault.hits(), 1);
     assert!(
         begun.elapsed() >= Duration::from_secs(2),
@@ -162,7 +162,7 @@ async fn a_busy_server_is_given_the_time_that_it_asks_for(case: Case) -> anyhow:
         .audit
         .since(mark)
         .await?
-        .by(&stage.operator.user.name);
+        .by(&test.operator.user.name);
     let maps = requests
         .writes()
         .filter(|request| request.object_ref.resource == "configmaps");
@@ -171,91 +171,85 @@ async fn a_busy_server_is_given_the_time_that_it_asks_for(case: Case) -> anyhow:
 }
 
 async fn errors_of_the_server_are_retried(case: Case) -> anyhow::Result<()> {
-    let stage = Stage::set(&case, MAKE_MAP).await?;
+    let test = FaultTest::start(&case, MAKE_MAP).await?;
     for status in [500, 503, 504] {
-        stage
-            .proxy
+        test.proxy
             .inject(Rule::write("/configmaps/").times(2).answer(status));
     }
-    stage
-        .proxy
+    test.proxy
         .inject(Rule::on(Method::PATCH, "/status").times(1).cut());
-    stage.converges_in_service().await
+    test.converges_in_service().await
 }
 
 async fn a_lost_answer_is_found_out(case: Case) -> anyhow::Result<()> {
-    let stage = Stage::set(&case, MAKE_MAP).await?;
-    stage
-        .proxy
+    let test = FaultTest::start(&case, MAKE_MAP).await?;
+    test.proxy
         .inject(Rule::write("/configmaps/").times(2).lose_answer());
-    stage
-        .proxy
+    test.proxy
         .inject(Rule::on(Method::PATCH, "/status").times(2).lose_answer());
-    stage.converges_in_service().await
+    test.converges_in_service().await
 }
 
 async fn watches_that_are_cut_lose_nothing(case: Case) -> anyhow::Result<()> {
-    let stage = Stage::set(&case, MAKE_MAP).await?;
-    let down = stage.proxy.inject(Rule::any("watch=true").cut());
-    assert!(stage.proxy.cut_watches("") > 0);
-    stage.readiness(503, "not ready").await?;
+    let test = FaultTest::start(&case, MAKE_MAP).await?;
+    let down = test.proxy.inject(Rule::any("watch=true").cut());
+    assert!(test.proxy.cut_watches("") > 0);
+    test.readiness(503, "not ready").await?;
     let maps = case.objects::<ConfigMap>();
     maps.delete("first", &DeleteParams::default()).await?;
-    stage.widgets.make("meanwhile", "three").await?;
+    test.widgets.make("meanwhile", "three").await?;
     down.clear();
-    stage.widgets.has_text("first", "one").await?;
-    stage.widgets.is_done("meanwhile").await?;
-    stage.readiness(200, "passed").await?;
-    stage.converges().await
+    test.widgets.has_text("first", "one").await?;
+    test.widgets.is_done("meanwhile").await?;
+    test.readiness(200, "passed").await?;
+    test.converges().await
 }
 
 async fn a_watch_that_falls_silent_is_noticed(case: Case) -> anyhow::Result<()> {
-    let stage = Stage::set(&case, MAKE_MAP).await?;
-    stage.proxy.silence_watches("");
-    stage.widgets.make("meanwhile", "three").await?;
+    let test = FaultTest::start(&case, MAKE_MAP).await?;
+    test.proxy.silence_watches("");
+    test.widgets.make("meanwhile", "three").await?;
     // The server ends a watch after a minute; ours is given up a little later.
     eventually(SOON, "the silence to be noticed", || async {
-        stage.widgets.text("meanwhile").await
+        test.widgets.text("meanwhile").await
     })
     .await?;
-    stage.converges().await
+    test.converges().await
 }
 
 async fn a_watch_that_expired_is_listed_anew(case: Case) -> anyhow::Result<()> {
-    let stage = Stage::set(&case, MAKE_MAP).await?;
-    let expired = stage
-        .proxy
-        .inject(Rule::any("watch=true").times(4).expire());
-    stage.proxy.cut_watches("");
+    let test = FaultTest::start(&case, MAKE_MAP).await?;
+    let expired = test.proxy.inject(Rule::any("watch=true").times(4).expire());
+    test.proxy.cut_watches("");
     let maps = case.objects::<ConfigMap>();
     maps.delete("first", &DeleteParams::default()).await?;
-    stage.widgets.has_text("first", "one").await?;
-    stage.converges_in_service().await?;
+    test.widgets.has_text("first", "one").await?;
+    test.converges_in_service().await?;
     assert!(expired.hits() >= 2);
     Ok(())
 }
 
 async fn a_restarted_server_is_found_again(case: Case) -> anyhow::Result<()> {
     let case = case.on_own_cluster().await?;
-    let stage = Stage::set(&case, MAKE_MAP).await?;
+    let test = FaultTest::start(&case, MAKE_MAP).await?;
     case.cluster.stop_process("kube-apiserver").await?;
-    stage.readiness(503, "not ready").await?;
-    let (status, body) = stage
+    test.readiness(503, "not ready").await?;
+    let (status, body) = test
         .operator
-        .get(stage.operator.health_address()?, "/healthz")
+        .get(test.operator.health_address()?, "/healthz")
         .await?;
     assert_eq!(status, 200, "{body}");
     case.cluster.start_process("kube-apiserver").await?;
-    stage.readiness(200, "passed").await?;
-    stage.converges().await
+    test.readiness(200, "passed").await?;
+    test.converges().await
 }
 
 async fn a_kind_that_goes_and_comes_is_served_again(case: Case) -> anyhow::Result<()> {
-    let stage = Stage::set(&case, MAKE_MAP).await?;
+    let test = FaultTest::start(&case, MAKE_MAP).await?;
     let definitions = Api::<CustomResourceDefinition>::all(case.cluster.client.clone());
     let name = format!("widgets.{}", case.group);
     definitions.delete(&name, &DeleteParams::default()).await?;
-    stage.readiness(200, "not installed").await?;
+    test.readiness(200, "not installed").await?;
     let widgets = Widgets::define(&case).await?;
     widgets.make("again", "four").await?;
     widgets.is_done("again").await?;
@@ -263,7 +257,7 @@ async fn a_kind_that_goes_and_comes_is_served_again(case: Case) -> anyhow::Resul
 }
 
 async fn a_namespace_may_go_under_our_feet(case: Case) -> anyhow::Result<()> {
-    let stage = Stage::set(&case, MAKE_MAP).await?;
+    let test = FaultTest::start(&case, MAKE_MAP).await?;
     let name = format!("{}-doomed", case.namespace);
     case.create_namespace(&name).await?;
     let widgets = Api::namespaced_with(
@@ -287,7 +281,7 @@ async fn a_namespace_may_go_under_our_feet(case: Case) -> anyhow::Result<()> {
         Ok(())
     })
     .await?;
-    stage.converges().await
+    test.converges().await
 }
 
 async fn a_right_that_is_taken_away_is_named(case: Case) -> anyhow::Result<()> {

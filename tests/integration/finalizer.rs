@@ -1,4 +1,4 @@
-//! What happens between a custom resource's deletion and its end, on a real API server.
+//! The deletion of custom resources with finalizers.
 
 use anyhow::ensure;
 use k8s_openapi::api::core::v1::ConfigMap;

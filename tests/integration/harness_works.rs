@@ -32,7 +32,7 @@ fn config_map(name: &str) -> ConfigMap {
     serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
 }
 
-/// The same test seen through a proxy.
+/// Returns an API that connects through a proxy.
 fn through(proxy: &Proxy, case: &Case) -> Api<ConfigMap> {
     let mut config = Config::new(proxy.server().parse().unwrap());
     config.auth_info.token = Some("admin-token".to_owned().into());

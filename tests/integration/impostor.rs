@@ -18,7 +18,7 @@ pub(crate) fn tests() -> Vec<Trial> {
     ]
 }
 
-/// What a condition says of such an answer.
+/// The message of the condition for such an answer.
 const NOTICED: &str = "the server answered with";
 
 /// Copies a ConfigMap that is not its own.

@@ -23,6 +23,8 @@ mod finalizer;
 mod harness_works;
 mod impostor;
 mod leader;
+mod limits;
+mod load;
 mod misbehaving;
 mod operator;
 mod ownership;
@@ -60,6 +62,8 @@ fn main() -> ExitCode {
         harness_works::tests(),
         impostor::tests(),
         leader::tests(),
+        limits::tests(),
+        load::tests(),
         misbehaving::tests(),
         operator::tests(),
         ownership::tests(),

@@ -18,7 +18,7 @@ use crate::widgets::{MAKE_MAP, WATCHES, Widgets};
 use test_harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
-    trials![a_misbehaving_role_hurts_nobody_but_its_own]
+    trials![a_misbehaving_role_affects_only_its_own_custom_resources]
 }
 
 /// The operator with one more host function: `crash()` panics.
@@ -49,9 +49,9 @@ fn crash(cx: NativeCallContext) -> Result<(), Box<EvalAltResult>> {
 struct Misbehaving {
     kind: &'static str,
     script: &'static str,
-    /// Where its custom resource says that it happened.
+    /// The position that its custom resource reports.
     place: &'static str,
-    /// What it says.
+    /// The message that its custom resource reports.
     message: &'static str,
 }
 
@@ -88,11 +88,11 @@ const MISBEHAVING: [Misbehaving; 5] = [
     },
 ];
 
-/// How long the loop holds a thread and a CPU, each time.
+/// The time for which the loop uses a thread and a CPU in each run.
 const TIMEOUT: &str = "14s";
-/// Who waits for the loop to end takes longer.
+/// The deadline of a change. It is shorter than a run of the loop.
 const QUICK: Duration = Duration::from_secs(10);
-/// How often each misbehaves before we have seen enough.
+/// The number of failures of each role that the test waits for.
 const FAILURES: u32 = 2;
 
 impl Misbehaving {
@@ -115,8 +115,8 @@ impl Misbehaving {
         object.to_string()
     }
 
-    /// What its custom resource is to say.
-    async fn has_told(&self, case: &Case, objects: &Api<DynamicObject>) -> anyhow::Result<()> {
+    /// Checks the condition and the Event of its custom resource.
+    async fn has_reported(&self, case: &Case, objects: &Api<DynamicObject>) -> anyhow::Result<()> {
         let what = format!("what the {} says", self.kind);
         eventually(SOON, &what, || async {
             let status = objects.get("a").await?.data["status"].clone();
@@ -157,7 +157,9 @@ impl Misbehaving {
     }
 }
 
-async fn a_misbehaving_role_hurts_nobody_but_its_own(case: Case) -> anyhow::Result<()> {
+async fn a_misbehaving_role_affects_only_its_own_custom_resources(
+    case: Case,
+) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let mut misbehaving = Vec::new();
     for one in &MISBEHAVING {
@@ -175,7 +177,7 @@ async fn a_misbehaving_role_hurts_nobody_but_its_own(case: Case) -> anyhow::Resu
         "none of {changes} changes met the loop"
     );
     for (one, objects) in &misbehaving {
-        one.has_told(&case, objects).await?;
+        one.has_reported(&case, objects).await?;
     }
     runs_were_quick(&operator.metrics().await?)?;
     assert_eq!(operator.health().await?.0, 200);

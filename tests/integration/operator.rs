@@ -27,7 +27,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_new_value_of_reconcile_at_asks_for_a_run,
         a_paused_widget_is_left_alone,
         a_period_makes_runs,
-        a_wrong_period_is_told_and_ignored,
+        an_invalid_period_is_reported_and_ignored,
         a_fight_over_a_child_is_named_and_ends,
         a_project_with_errors_does_not_start,
         a_changed_role_runs_and_a_broken_one_does_not,
@@ -303,7 +303,7 @@ async fn a_period_makes_runs(case: Case) -> anyhow::Result<()> {
     .await
 }
 
-async fn a_wrong_period_is_told_and_ignored(case: Case) -> anyhow::Result<()> {
+async fn an_invalid_period_is_reported_and_ignored(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let _operator = widgets.operator(MAKE_MAP).await?;
     let wrong = json!({"rhai.operator/reconcile-period": "soon"});

@@ -1,5 +1,4 @@
-//! What a custom resource must not take: objects that exist already and belong to somebody else, on a
-//! real API server.
+//! Existing objects of other owners, which a custom resource must not take over.
 
 use anyhow::ensure;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};

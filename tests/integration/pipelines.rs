@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::steps;
 use test_harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 
-fn ground(case: &Case) -> steps::stage::Ground {
+fn test_namespace(case: &Case) -> steps::stage::Ground {
     steps::stage::Ground {
         client: case.cluster.client.clone(),
         namespace: case.namespace.clone(),
@@ -24,7 +24,7 @@ macro_rules! on_the_cluster {
         }
 
         $(async fn $test(case: Case) -> anyhow::Result<()> {
-            steps::$test(ground(&case)).await;
+            steps::$test(test_namespace(&case)).await;
             Ok(())
         })*
     };

@@ -16,7 +16,7 @@ const FILES: usize = 256;
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
-        clients_that_send_nothing_keep_nobody_out,
+        idle_clients_do_not_block_other_clients,
         a_half_sent_request_delays_no_shutdown,
     ]
 }
@@ -28,7 +28,7 @@ async fn connect(address: SocketAddr, sent: &[u8]) -> anyhow::Result<TcpStream> 
     Ok(stream)
 }
 
-async fn clients_that_send_nothing_keep_nobody_out(case: Case) -> anyhow::Result<()> {
+async fn idle_clients_do_not_block_other_clients(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let project = widgets.project(MAKE_MAP)?;
     let operator = Operator::builder(&case, &project)

@@ -1,5 +1,5 @@
-//! What happened while no operator ran: custom resources that are served no more lose its finalizers when
-//! it starts, and only they do.
+//! Finalizers after changes while no operator ran: a starting operator removes its finalizers from custom
+//! resources that it no longer serves, and only from those.
 
 use anyhow::ensure;
 use kube::ResourceExt;

@@ -23,7 +23,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_resource_that_the_cluster_lacks_owns_nothing,
         a_file_gets_the_defaults_of_its_kind,
         a_call_that_fails_is_shown_with_what_it_says,
-        a_server_that_is_away_is_told_at_once,
+        an_unreachable_server_is_reported_at_once,
         the_exit_code_says_how_it_ended,
         no_secret_leaves_a_run,
         no_secret_leaves_the_operator,
@@ -36,7 +36,10 @@ const WATCHES: &str = "- {group: '{group}', version: v1, kind: Web, role: web}";
 const SECRET: &str = "hunter22-hunter22";
 const SECRET_BASE64: &str = "aHVudGVyMjItaHVudGVyMjI=";
 
-async fn scene(case: &Case, script: &str) -> anyhow::Result<(Api<DynamicObject>, Project)> {
+async fn define_project(
+    case: &Case,
+    script: &str,
+) -> anyhow::Result<(Api<DynamicObject>, Project)> {
     let webs = case.api(&case.define(&Crd::new("Web")).await?);
     let project = Project::new(case, WATCHES)?
         .with_role(case, "web", script)?
@@ -104,7 +107,7 @@ const APPLIES: &str = r#"
 "#;
 
 async fn a_run_shows_what_it_did_and_does_it(case: Case) -> anyhow::Result<()> {
-    let (webs, project) = scene(&case, APPLIES).await?;
+    let (webs, project) = define_project(&case, APPLIES).await?;
     let made = make(&case, &webs).await?;
     let output = role_run(&case, &project, &["--cr", "web/a", "--set", "spec.size=3"]).await?;
     let text = said(&output);
@@ -129,7 +132,7 @@ async fn a_run_shows_what_it_did_and_does_it(case: Case) -> anyhow::Result<()> {
 }
 
 async fn a_plan_shows_the_changes_and_makes_none(case: Case) -> anyhow::Result<()> {
-    let (webs, project) = scene(&case, APPLIES).await?;
+    let (webs, project) = define_project(&case, APPLIES).await?;
     make(&case, &webs).await?;
     let output = role_run(&case, &project, &["--cr", "web/a", "--plan", "-o", "json"]).await?;
     assert_eq!(output.status.code(), Some(4), "{}", said(&output));
@@ -147,7 +150,7 @@ async fn a_plan_shows_the_changes_and_makes_none(case: Case) -> anyhow::Result<(
 }
 
 async fn a_resource_that_the_cluster_lacks_owns_nothing(case: Case) -> anyhow::Result<()> {
-    let (_, project) = scene(&case, APPLIES).await?;
+    let (_, project) = define_project(&case, APPLIES).await?;
     let output = role_run(&case, &project, &["--cr", &cr_file(&project)]).await?;
     let text = said(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
@@ -169,7 +172,8 @@ async fn a_file_gets_the_defaults_of_its_kind(case: Case) -> anyhow::Result<()> 
             },
         },
     });
-    let (_, project) = scene(&case, "print(`${spec.replicas} of ${spec.strategy.type}`);").await?;
+    let (_, project) =
+        define_project(&case, "print(`${spec.replicas} of ${spec.strategy.type}`);").await?;
     let project = project.with(&case, "cr.yaml", &deployment.to_string())?;
     let flags = ["--cr", &cr_file(&project), "--log-level", "info"];
     let text = said(&role_run(&case, &project, &flags).await?);
@@ -199,7 +203,7 @@ async fn a_call_that_fails_is_shown_with_what_it_says(case: Case) -> anyhow::Res
             try { read.call(); } catch {}
         }
     "#;
-    let (webs, project) = scene(&case, script).await?;
+    let (webs, project) = define_project(&case, script).await?;
     make(&case, &webs).await?;
     let output = role_run(&case, &project, &["--cr", "web/a", "-o", "json"]).await?;
     let document: Value = serde_json::from_slice(&output.stdout)?;
@@ -224,7 +228,7 @@ async fn a_call_that_fails_is_shown_with_what_it_says(case: Case) -> anyhow::Res
     Ok(())
 }
 
-async fn a_server_that_is_away_is_told_at_once(case: Case) -> anyhow::Result<()> {
+async fn an_unreachable_server_is_reported_at_once(case: Case) -> anyhow::Result<()> {
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0")?
         .local_addr()?
@@ -235,7 +239,7 @@ async fn a_server_that_is_away_is_told_at_once(case: Case) -> anyhow::Result<()>
         "users": [{"name": "a", "user": {}}],
         "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
     });
-    let (_, project) = scene(&case, APPLIES).await?;
+    let (_, project) = define_project(&case, APPLIES).await?;
     let project = project.with(&case, "away.yaml", &kubeconfig.to_string())?;
     let kubeconfig = project.watches_file().with_file_name("away.yaml");
     let started = rhai_operator::clock::now();
@@ -262,7 +266,7 @@ async fn the_exit_code_says_how_it_ended(case: Case) -> anyhow::Result<()> {
             _ => throw "again",
         }
     "#;
-    let (webs, project) = scene(&case, script).await?;
+    let (webs, project) = define_project(&case, script).await?;
     make(&case, &webs).await?;
     for (size, code) in [(1, 0), (2, 3), (3, 1), (4, 1)] {
         let set = format!("spec.size={size}");
@@ -305,7 +309,7 @@ fn clean(what: &str, text: &str) {
 }
 
 async fn no_secret_leaves_a_run(case: Case) -> anyhow::Result<()> {
-    let (webs, project) = scene(&case, LEAKS).await?;
+    let (webs, project) = define_project(&case, LEAKS).await?;
     case.apply(GIVEN).await?;
     make(&case, &webs).await?;
     for flags in [
@@ -329,7 +333,7 @@ async fn no_secret_leaves_a_run(case: Case) -> anyhow::Result<()> {
 }
 
 async fn no_secret_leaves_the_operator(case: Case) -> anyhow::Result<()> {
-    let (webs, project) = scene(&case, LEAKS).await?;
+    let (webs, project) = define_project(&case, LEAKS).await?;
     case.apply(GIVEN).await?;
     let operator = Operator::builder(&case, &project)
         .flags(["--log-level", "debug"])

@@ -13,7 +13,7 @@ use libtest_mimic::Trial;
 use rhai_operator::clock;
 use serde_json::{Value, json};
 
-use crate::examples::stage::{Example, apply, resource, start};
+use crate::examples::example::{Example, apply, resource, start};
 use crate::widgets::comes_to_rest;
 use test_harness::{Case, Operator, Project, Requests, SOON, eventually, trials};
 
@@ -33,8 +33,8 @@ const ALL_MADE: Duration = Duration::from_mins(5);
 const REST: Duration = Duration::from_secs(20);
 /// Requests of the test at a time.
 const AT_ONCE: usize = 16;
-/// What a start may ask: the lists of what is watched and of what might be a child, and what the cluster
-/// serves. The number of custom resources is no part of it.
+/// The maximum number of requests of a start: lists of watched kinds and of possible children, and
+/// discovery. It does not depend on the number of custom resources.
 const START: usize = 60;
 
 async fn a_thousand_memcacheds_rest_and_a_restart_writes_nothing(case: Case) -> anyhow::Result<()> {
@@ -110,7 +110,7 @@ where
     work.try_buffer_unordered(AT_ONCE).try_collect().await
 }
 
-/// What the Deployment controller says of a Deployment whose Pods run.
+/// Writes the status of a Deployment whose Pods run.
 async fn is_available(deployments: &Api<Deployment>, name: &str) -> anyhow::Result<()> {
     let condition = |kind: &str, reason: &str| json!({"type": kind, "status": "True", "reason": reason, "message": ""});
     let status = json!({"status": {

@@ -1,4 +1,4 @@
-//! What a run leaves in the status of its custom resource, on a real API server.
+//! The status that a run writes.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_waiting_run_takes_nothing_away,
         a_failure_is_in_the_status_and_an_event_and_so_is_the_recovery,
         a_status_edited_by_someone_else_is_repaired,
-        a_dropped_field_is_told_once,
+        a_dropped_field_is_reported_once,
         a_status_without_room_for_conditions_costs_no_write_at_a_start,
         a_paused_resource_is_held_and_says_so,
         the_ansible_style_is_written,
@@ -29,7 +29,7 @@ pub(crate) fn tests() -> Vec<Trial> {
 }
 
 /// A kind, a role for it, an operator, and one object.
-struct Scene {
+struct StatusTest {
     case: Case,
     webs: Api<DynamicObject>,
     operator: Operator,
@@ -37,7 +37,7 @@ struct Scene {
 
 const WATCHES: &str = "- {group: '{group}', version: v1, kind: Web, role: web}";
 
-impl Scene {
+impl StatusTest {
     async fn with(case: Case, crd: Crd, watches: &str, script: &str) -> anyhow::Result<Self> {
         let webs = case.api(&case.define(&crd).await?);
         let project = Project::new(&case, watches)?.with_role(&case, "web", script)?;
@@ -49,7 +49,7 @@ impl Scene {
         })
     }
 
-    async fn of(case: Case, script: &str) -> anyhow::Result<Self> {
+    async fn start(case: Case, script: &str) -> anyhow::Result<Self> {
         Self::with(case, Crd::new("Web"), WATCHES, script).await
     }
 
@@ -129,21 +129,20 @@ fn is_ready(status: &Value, generation: i64) -> bool {
 }
 
 async fn a_role_sets_a_status_and_ready_follows(case: Case) -> anyhow::Result<()> {
-    let scene = Scene::of(case, "set_status(#{size: spec.size, deep: #{a: 1}});").await?;
-    scene.create(json!({"size": 3})).await?;
-    let status = scene.until("Ready", |status| is_ready(status, 1)).await?;
+    let test = StatusTest::start(case, "set_status(#{size: spec.size, deep: #{a: 1}});").await?;
+    test.create(json!({"size": 3})).await?;
+    let status = test.until("Ready", |status| is_ready(status, 1)).await?;
     assert_eq!(status["size"], 3);
     assert_eq!(status["observedGeneration"], 1);
-    let wait = ["-n", &scene.case.namespace, "wait", "--for=condition=Ready"];
-    let object = format!("webs.{}/a", scene.case.group);
-    scene
-        .case
+    let wait = ["-n", &test.case.namespace, "wait", "--for=condition=Ready"];
+    let object = format!("webs.{}/a", test.case.group);
+    test.case
         .cluster
         .kubectl(wait.into_iter().chain([&*object]))
         .await?;
-    let version = scene.webs.get("a").await?.metadata.resource_version;
+    let version = test.webs.get("a").await?.metadata.resource_version;
     throughout(WHILE, "no further write", || async {
-        let now = scene.webs.get("a").await?.metadata.resource_version;
+        let now = test.webs.get("a").await?.metadata.resource_version;
         anyhow::ensure!(now == version, "{now:?}");
         Ok(())
     })
@@ -156,19 +155,17 @@ async fn what_a_role_no_longer_sets_goes_and_others_stay(case: Case) -> anyhow::
         set_status(#{kept: 1});
     "#;
     let crd = Crd::new("Web").status(conditions_as_map());
-    let scene = Scene::with(case, crd, WATCHES, script).await?;
-    scene.create(json!({"more": true})).await?;
-    scene
-        .until("the extra field", |status| status["extra"] == 1)
+    let test = StatusTest::with(case, crd, WATCHES, script).await?;
+    test.create(json!({"more": true})).await?;
+    test.until("the extra field", |status| status["extra"] == 1)
         .await?;
-    let list = scene.status().await?["conditions"].clone();
+    let list = test.status().await?["conditions"].clone();
     let mut list = list.as_array().cloned().unwrap_or_default();
     list.push(json!({"type": "Theirs", "status": "True"}));
-    scene
-        .patch_status(json!({"theirs": 1, "conditions": list}))
+    test.patch_status(json!({"theirs": 1, "conditions": list}))
         .await?;
-    scene.patch(json!({"spec": {"more": false}})).await?;
-    let status = scene
+    test.patch(json!({"spec": {"more": false}})).await?;
+    let status = test
         .until("generation 2", |status| is_ready(status, 2))
         .await?;
     assert_eq!(status.get("extra"), None, "{status}");
@@ -200,20 +197,19 @@ async fn a_waiting_run_takes_nothing_away(case: Case) -> anyhow::Result<()> {
         }
         set_status(#{early: 1});
     "#;
-    let scene = Scene::of(case, script).await?;
-    scene.create(json!({})).await?;
-    scene.until("Ready", |status| is_ready(status, 1)).await?;
-    scene.patch(json!({"spec": {"wait": true}})).await?;
+    let test = StatusTest::start(case, script).await?;
+    test.create(json!({})).await?;
+    test.until("Ready", |status| is_ready(status, 1)).await?;
+    test.patch(json!({"spec": {"wait": true}})).await?;
     let waits = |status: &Value| condition(status, "Reconciling")["reason"] == "Waiting";
-    let status = scene.until("waiting", waits).await?;
+    let status = test.until("waiting", waits).await?;
     assert_eq!(status["early"], 1, "{status}");
     assert_eq!(status["added"], 1, "{status}");
     assert_eq!(condition(&status, "Ready")["status"], "False");
-    scene
-        .case
+    test.case
         .apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: go}, data: {go: 'yes'}}")
         .await?;
-    let status = scene.until("resumed", |status| is_ready(status, 2)).await?;
+    let status = test.until("resumed", |status| is_ready(status, 2)).await?;
     assert_eq!(condition(&status, "Reconciling"), &Value::Null);
     Ok(())
 }
@@ -221,10 +217,10 @@ async fn a_waiting_run_takes_nothing_away(case: Case) -> anyhow::Result<()> {
 async fn a_failure_is_in_the_status_and_an_event_and_so_is_the_recovery(
     case: Case,
 ) -> anyhow::Result<()> {
-    let scene = Scene::of(case, "if spec.bad == true {\n  throw \"oh no\";\n}").await?;
-    scene.create(json!({"bad": true})).await?;
+    let test = StatusTest::start(case, "if spec.bad == true {\n  throw \"oh no\";\n}").await?;
+    test.create(json!({"bad": true})).await?;
     let fails = |status: &Value| condition(status, "Ready")["reason"] == "Failed";
-    let status = scene.until("failed", fails).await?;
+    let status = test.until("failed", fails).await?;
     let message = condition(&status, "Ready")["message"]
         .as_str()
         .unwrap_or_default()
@@ -232,25 +228,24 @@ async fn a_failure_is_in_the_status_and_an_event_and_so_is_the_recovery(
     assert!(message.contains("web/tasks/main.rhai:2:3"), "{message}");
     assert!(message.contains("oh no"), "{message}");
     assert_eq!(condition(&status, "Reconciling")["reason"], "Retrying");
-    let event = scene.until_event("Failed").await?;
+    let event = test.until_event("Failed").await?;
     assert_eq!(event.type_.as_deref(), Some("Warning"));
     assert!(event.note.unwrap_or_default().contains("oh no"));
-    scene.patch(json!({"spec": {"bad": false}})).await?;
-    scene.until("Ready", |status| is_ready(status, 2)).await?;
-    let event = scene.until_event("Recovered").await?;
+    test.patch(json!({"spec": {"bad": false}})).await?;
+    test.until("Ready", |status| is_ready(status, 2)).await?;
+    let event = test.until_event("Recovered").await?;
     assert_eq!(event.type_.as_deref(), Some("Normal"));
-    assert_eq!(scene.events("Failed").await?.len(), 1, "one event per text");
+    assert_eq!(test.events("Failed").await?.len(), 1, "one event per text");
     Ok(())
 }
 
 async fn a_status_edited_by_someone_else_is_repaired(case: Case) -> anyhow::Result<()> {
-    let scene = Scene::of(case, "set_status(#{size: 3});").await?;
-    scene.create(json!({})).await?;
-    scene.until("Ready", |status| is_ready(status, 1)).await?;
-    scene
-        .patch_status(json!({"size": 7, "conditions": null, "theirs": 1}))
+    let test = StatusTest::start(case, "set_status(#{size: 3});").await?;
+    test.create(json!({})).await?;
+    test.until("Ready", |status| is_ready(status, 1)).await?;
+    test.patch_status(json!({"size": 7, "conditions": null, "theirs": 1}))
         .await?;
-    let status = scene
+    let status = test
         .until("repair", |status| {
             status["size"] == 3 && is_ready(status, 1)
         })
@@ -259,7 +254,7 @@ async fn a_status_edited_by_someone_else_is_repaired(case: Case) -> anyhow::Resu
     Ok(())
 }
 
-async fn a_dropped_field_is_told_once(case: Case) -> anyhow::Result<()> {
+async fn a_dropped_field_is_reported_once(case: Case) -> anyhow::Result<()> {
     let crd = Crd::new("Web").status(json!({
         "type": "object", "properties": {
             "size": {"type": "integer"},
@@ -269,17 +264,17 @@ async fn a_dropped_field_is_told_once(case: Case) -> anyhow::Result<()> {
         },
     }));
     let script = "set_status(#{size: 1, consumers: #{a: spec.n}});";
-    let scene = Scene::with(case, crd, WATCHES, script).await?;
-    scene.create(json!({"n": 1})).await?;
-    let event = scene.until_event("FieldDropped").await?;
+    let test = StatusTest::with(case, crd, WATCHES, script).await?;
+    test.create(json!({"n": 1})).await?;
+    let event = test.until_event("FieldDropped").await?;
     let note = event.note.unwrap_or_default();
     assert!(note.contains("status.consumers"), "{note}");
     assert!(!note.contains("observedGeneration"), "{note}");
-    scene.patch(json!({"spec": {"n": 2}})).await?;
+    test.patch(json!({"spec": {"n": 2}})).await?;
     let sees = |status: &Value| is_ready(status, 2);
-    scene.until("generation 2", sees).await?;
-    assert_eq!(scene.events("FieldDropped").await?.len(), 1);
-    assert!(scene.operator.log()?.contains("status.consumers"));
+    test.until("generation 2", sees).await?;
+    assert_eq!(test.events("FieldDropped").await?.len(), 1);
+    assert!(test.operator.log()?.contains("status.consumers"));
     Ok(())
 }
 
@@ -293,46 +288,45 @@ async fn a_status_without_room_for_conditions_costs_no_write_at_a_start(
     let project =
         Project::new(&case, WATCHES)?.with_role(&case, "web", "set_status(#{ready: 1});")?;
     let operator = Operator::builder(&case, &project).start().await?;
-    let mut scene = Scene {
+    let mut test = StatusTest {
         case,
         webs,
         operator,
     };
-    scene.create(json!({})).await?;
-    scene
-        .until("the status", |status| status["ready"] == 1)
+    test.create(json!({})).await?;
+    test.until("the status", |status| status["ready"] == 1)
         .await?;
-    assert!(scene.operator.terminate().await?.success());
-    let audit = &scene.case.cluster.audit;
+    assert!(test.operator.terminate().await?.success());
+    let audit = &test.case.cluster.audit;
     let mark = audit.mark().await?;
-    scene.operator = Operator::builder(&scene.case, &project).start().await?;
+    test.operator = Operator::builder(&test.case, &project).start().await?;
     eventually(SOON, "a run", || async {
-        let metrics = scene.operator.metrics().await?;
+        let metrics = test.operator.metrics().await?;
         let run = r#"reconcile_total{controller="web-controller",result="success"} 1"#;
         anyhow::ensure!(metrics.contains(run), "{metrics}");
         Ok(())
     })
     .await?;
-    let requests = audit.since(mark).await?.by(&scene.operator.user.name);
+    let requests = audit.since(mark).await?.by(&test.operator.user.name);
     let writes = requests.writes().counted();
     assert_eq!(writes, [].into());
     Ok(())
 }
 
 async fn a_paused_resource_is_held_and_says_so(case: Case) -> anyhow::Result<()> {
-    let scene = Scene::of(case, "set_status(#{size: spec.size});").await?;
-    scene.create(json!({"size": 1})).await?;
-    scene.until("Ready", |status| is_ready(status, 1)).await?;
+    let test = StatusTest::start(case, "set_status(#{size: spec.size});").await?;
+    test.create(json!({"size": 1})).await?;
+    test.until("Ready", |status| is_ready(status, 1)).await?;
     let paused = json!({"metadata": {"annotations": {"rhai.operator/paused": "true"}}});
-    scene.patch(paused).await?;
-    scene.patch(json!({"spec": {"size": 2}})).await?;
+    test.patch(paused).await?;
+    test.patch(json!({"spec": {"size": 2}})).await?;
     let held = |status: &Value| condition(status, "Reconciling")["reason"] == "Paused";
-    let status = scene.until("paused", held).await?;
+    let status = test.until("paused", held).await?;
     assert_eq!(condition(&status, "Ready")["status"], "True");
     assert_eq!(status["size"], 1);
     let on = json!({"metadata": {"annotations": {"rhai.operator/paused": null}}});
-    scene.patch(on).await?;
-    let status = scene.until("resumed", |status| is_ready(status, 2)).await?;
+    test.patch(on).await?;
+    let status = test.until("resumed", |status| is_ready(status, 2)).await?;
     assert_eq!(status["size"], 2);
     assert_eq!(condition(&status, "Reconciling"), &Value::Null);
     Ok(())
@@ -340,10 +334,10 @@ async fn a_paused_resource_is_held_and_says_so(case: Case) -> anyhow::Result<()>
 
 async fn the_ansible_style_is_written(case: Case) -> anyhow::Result<()> {
     let watches = "- {group: '{group}', version: v1, kind: Web, role: web, conditions: ansible}";
-    let scene = Scene::with(case, Crd::new("Web"), watches, "fail(\"never\")").await?;
-    scene.create(json!({})).await?;
+    let test = StatusTest::with(case, Crd::new("Web"), watches, "fail(\"never\")").await?;
+    test.create(json!({})).await?;
     let fails = |status: &Value| condition(status, "Failure")["status"] == "True";
-    let status = scene.until("failure", fails).await?;
+    let status = test.until("failure", fails).await?;
     assert_eq!(condition(&status, "Failure")["reason"], "Failed");
     assert_eq!(
         condition(&status, "Failure")["ansibleResult"]["failures"],

@@ -1,5 +1,4 @@
-//! A stage for tests of the operator as a process: a custom kind `Widget` and a role that makes a
-//! ConfigMap of it.
+//! The custom kind `Widget`, and a role that makes a ConfigMap of it.
 
 use std::time::Duration;
 
@@ -33,11 +32,11 @@ pub(crate) struct Widgets {
 impl Widgets {
     pub(crate) async fn define(case: &Case) -> anyhow::Result<Self> {
         let resource = case.define(&Crd::new("Widget")).await?;
-        Ok(Self::of(case, resource))
+        Ok(Self::existing(case, resource))
     }
 
     /// The kind, defined or not.
-    pub(crate) fn of(case: &Case, resource: ApiResource) -> Self {
+    pub(crate) fn existing(case: &Case, resource: ApiResource) -> Self {
         Self {
             case: case.clone(),
             api: case.api(&resource),
@@ -106,7 +105,7 @@ impl Widgets {
         .await
     }
 
-    /// What a condition says.
+    /// Returns a condition.
     pub(crate) async fn condition(&self, name: &str, kind: &str) -> anyhow::Result<Value> {
         let widget = self.api.get(name).await?;
         let list = widget.data["status"]["conditions"].as_array().cloned();

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 struct Schema(Value);
 
 impl Schema {
-    /// What does not fit.
+    /// Returns the violations of a value.
     fn wrong(&self, value: &Value) -> Vec<String> {
         let mut wrong = Vec::new();
         self.look(&self.0, value, "", &mut wrong);
@@ -78,7 +78,7 @@ impl Schema {
         }
     }
 
-    /// What a word says of the value itself.
+    /// Returns whether a value fulfills a keyword.
     fn holds(&self, word: &str, meant: &Value, value: &Value) -> bool {
         let alternatives = || meant.as_array().unwrap().iter();
         let fitting = || alternatives().filter(|one| self.fits(one, value)).count();

@@ -19,7 +19,6 @@ use rhai_operator::script::{Limits, Pool};
 use rhai_operator::watches::Environment;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 /// How long a cluster may take for what it does by itself.
 const SOON: Duration = Duration::from_mins(2);
@@ -122,14 +121,12 @@ impl Stage {
     pub(crate) async fn run(&mut self) -> Report {
         let web = self.web().await.unwrap();
         let gvk = Gvk::new(&self.ground.group, "v1", "Web");
+        let cr = Arc::new(Object::from_value(&gvk, &web).unwrap());
         let input = Input {
-            cr: Arc::new(Object::from_value(&gvk, &web).unwrap()),
-            watch: Arc::clone(&self.project.watches[0]),
-            roles: Arc::clone(&self.project.roles),
             reason: self.reason,
             mode: self.mode,
-            cancel: CancellationToken::new(),
             history: Arc::clone(&self.history),
+            ..Input::new(cr, &self.project.watches[0], &self.project.roles)
         };
         self.requests.store(0, Ordering::SeqCst);
         let report = reconcile(&self.context, input).await;

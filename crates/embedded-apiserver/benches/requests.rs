@@ -1,8 +1,8 @@
-//! What the embedded API takes: requests per second in process and over HTTP, the time to its first
-//! answer, the memory of 100,000 objects; beside a real server where there is one.
+//! The speed and the memory of the embedded API: requests per second in process and over HTTP, the time to
+//! its first answer, the memory of 100,000 objects; compared with a real server if there is one.
 //!
-//! `cargo bench --bench requests`; with `BENCH_KUBECONFIG=$(tests/kubernetes/up)` the same requests go
-//! to that cluster too.
+//! Command: `cargo bench --bench requests`. With `BENCH_KUBECONFIG=$(tests/kubernetes/up)` the benchmark
+//! sends the requests to that cluster too.
 
 #![allow(
     clippy::unwrap_used,
@@ -47,16 +47,16 @@ fn main() {
     divan::main();
 }
 
-/// Where requests go.
+/// The server that receives the requests.
 #[derive(Clone, Copy)]
-enum Ground {
+enum Server {
     InProcess,
     Http,
     Https,
     Real,
 }
 
-impl fmt::Display for Ground {
+impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::InProcess => "in process",
@@ -67,13 +67,13 @@ impl fmt::Display for Ground {
     }
 }
 
-fn grounds() -> Vec<Ground> {
-    let mut grounds = vec![Ground::InProcess, Ground::Http, Ground::Https];
-    grounds.extend(std::env::var_os("BENCH_KUBECONFIG").map(|_| Ground::Real));
-    grounds
+fn servers() -> Vec<Server> {
+    let mut servers = vec![Server::InProcess, Server::Http, Server::Https];
+    servers.extend(std::env::var_os("BENCH_KUBECONFIG").map(|_| Server::Real));
+    servers
 }
 
-impl Ground {
+impl Server {
     async fn client(self) -> kube::Client {
         if let Self::Real = self {
             let path = std::env::var_os("BENCH_KUBECONFIG").unwrap();
@@ -104,8 +104,8 @@ impl Ground {
 }
 
 /// Sends a round of requests per iteration.
-fn rounds(bencher: Bencher<'_, '_>, ground: Ground, request: fn(usize) -> (Method, String, Value)) {
-    let client = RUNTIME.block_on(ground.client());
+fn rounds(bencher: Bencher<'_, '_>, server: Server, request: fn(usize) -> (Method, String, Value)) {
+    let client = RUNTIME.block_on(server.client());
     RUNTIME.block_on(send(&client, put("known", 0)));
     bencher.counter(ItemsCount::new(ROUND)).bench_local(|| {
         RUNTIME.block_on(async {
@@ -169,42 +169,42 @@ fn deployment(name: &str, revision: usize) -> Value {
     })
 }
 
-#[divan::bench(args = grounds(), sample_count = 20)]
-fn get(bencher: Bencher<'_, '_>, ground: Ground) {
-    rounds(bencher, ground, |_| {
+#[divan::bench(args = servers(), sample_count = 20)]
+fn get(bencher: Bencher<'_, '_>, server: Server) {
+    rounds(bencher, server, |_| {
         (Method::GET, format!("{COLLECTION}/known"), Value::Null)
     });
 }
 
-#[divan::bench(args = grounds(), sample_count = 20)]
-fn create(bencher: Bencher<'_, '_>, ground: Ground) {
-    rounds(bencher, ground, |number| {
+#[divan::bench(args = servers(), sample_count = 20)]
+fn create(bencher: Bencher<'_, '_>, server: Server) {
+    rounds(bencher, server, |number| {
         let body = deployment(&format!("created-{}-{number}", *STARTED), 0);
         (Method::POST, COLLECTION.to_owned(), body)
     });
 }
 
-#[divan::bench(args = grounds(), sample_count = 20)]
-fn apply_without_change(bencher: Bencher<'_, '_>, ground: Ground) {
-    rounds(bencher, ground, |_| put("known", 0));
+#[divan::bench(args = servers(), sample_count = 20)]
+fn apply_without_change(bencher: Bencher<'_, '_>, server: Server) {
+    rounds(bencher, server, |_| put("known", 0));
 }
 
-#[divan::bench(args = grounds(), sample_count = 20)]
-fn apply_with_change(bencher: Bencher<'_, '_>, ground: Ground) {
-    rounds(bencher, ground, |number| put("known", number + 1));
+#[divan::bench(args = servers(), sample_count = 20)]
+fn apply_with_change(bencher: Bencher<'_, '_>, server: Server) {
+    rounds(bencher, server, |number| put("known", number + 1));
 }
 
 /// From nothing to the first answer over a socket; with TLS, keys and certificates are made too.
-#[divan::bench(args = [Ground::Http, Ground::Https], sample_count = 20)]
-fn start(ground: Ground) {
+#[divan::bench(args = [Server::Http, Server::Https], sample_count = 20)]
+fn start(server: Server) {
     RUNTIME.block_on(async {
-        let client = ground.client().await;
+        let client = server.client().await;
         let request = Request::get("/readyz").body(Vec::new()).unwrap();
         assert_eq!(client.request_text(request).await.unwrap(), "ok");
     });
 }
 
-/// What the process takes more with many small objects.
+/// Prints the additional memory of the process with many small objects.
 fn memory() {
     // A client has a task.
     let _runtime = RUNTIME.enter();

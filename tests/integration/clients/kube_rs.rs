@@ -26,12 +26,12 @@ const FINALIZER: &str = "things.test/cleanup";
 
 type Failure = finalizer::Error<kube::Error>;
 
-/// What a reconciliation needs.
+/// The shared data of reconciliations.
 struct Context {
     things: Api<DynamicObject>,
     maps: Api<ConfigMap>,
     resource: ApiResource,
-    /// Who was cleaned up.
+    /// The names of things that were cleaned up.
     cleaned: Mutex<BTreeSet<String>>,
 }
 

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use super::stage::{Example, built_in, resource};
+use super::example::{Example, built_in, resource};
 use test_harness::{Case, SOON, eventually, trials};
 
 pub(super) fn tests() -> Vec<Trial> {
@@ -17,7 +17,7 @@ pub(super) fn tests() -> Vec<Trial> {
 }
 
 async fn example(case: &Case) -> anyhow::Result<Example> {
-    Example::of(case, resource("experiments.vapourware.com", "Experimental")).await
+    Example::shared(case, resource("experiments.vapourware.com", "Experimental")).await
 }
 
 async fn keeps_its_promises(case: Case) -> anyhow::Result<()> {

@@ -7,7 +7,7 @@ use kube::api::{DeleteParams, ListParams};
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use super::stage::{Example, built_in, resource};
+use super::example::{Example, built_in, resource};
 use test_harness::{Case, SOON, eventually, trials};
 
 pub(super) fn tests() -> Vec<Trial> {
@@ -19,7 +19,7 @@ pub(super) fn tests() -> Vec<Trial> {
 }
 
 async fn example(case: &Case) -> anyhow::Result<Example> {
-    Example::of(case, resource("cache.example.com", "Memcached")).await
+    Example::shared(case, resource("cache.example.com", "Memcached")).await
 }
 
 async fn keeps_its_promises(case: Case) -> anyhow::Result<()> {

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{Pod, Service};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use super::stage::{Example, built_in, resource};
+use super::example::{Example, built_in, resource};
 use test_harness::{Case, trials};
 
 pub(super) fn tests() -> Vec<Trial> {
@@ -18,7 +18,7 @@ pub(super) fn tests() -> Vec<Trial> {
 }
 
 async fn example(case: &Case) -> anyhow::Result<Example> {
-    Example::of(case, resource("charts.samutup.com", "Minimart")).await
+    Example::shared(case, resource("charts.samutup.com", "Minimart")).await
 }
 
 async fn keeps_its_promises(case: Case) -> anyhow::Result<()> {
@@ -65,7 +65,7 @@ async fn values_go_over_the_defaults(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whoever may create no more than a Minimart tries to run a privileged Pod.
+/// A user who can only create a Minimart tries to run a privileged Pod.
 async fn values_make_no_objects(case: Case) -> anyhow::Result<()> {
     let minimarts = example(&case).await?;
     let attack = "1.29\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: attack}\nspec:\n  hostPID: true\n  \

@@ -1,6 +1,7 @@
 //! The example operators on a real cluster, each by what it promises: this repository's watches.yaml
 //! and roles, with the CRDs and the rights of `deploy/`. One operator serves them all.
 
+pub(crate) mod example;
 mod experimental;
 mod memcached;
 mod minimart;
@@ -9,7 +10,6 @@ mod permissions;
 mod podset;
 mod ptemplate;
 mod release;
-pub(crate) mod stage;
 
 use libtest_mimic::Trial;
 

@@ -6,7 +6,7 @@ use kube::{Api, ResourceExt};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use super::stage::{Example, built_in, resource};
+use super::example::{Example, built_in, resource};
 use test_harness::{Case, SOON, eventually, trials};
 
 const FINALIZER: &str = "myownshell.my-first-operator.jgato.io/finalizer";
@@ -21,7 +21,7 @@ pub(super) fn tests() -> Vec<Trial> {
 }
 
 async fn example(case: &Case) -> anyhow::Result<Example> {
-    Example::of(case, resource("my-first-operator.jgato.io", "MyOwnShell")).await
+    Example::shared(case, resource("my-first-operator.jgato.io", "MyOwnShell")).await
 }
 
 async fn keeps_its_promises(case: Case) -> anyhow::Result<()> {

@@ -1,5 +1,5 @@
-//! What every example promises of a right that its operator lacks. On a kind of the test's own: the
-//! operator that the examples share lacks none.
+//! Missing permissions: the test uses its own kind, because the shared operator of the examples has all
+//! permissions.
 
 use k8s_openapi::api::events::v1::Event;
 use kube::api::ListParams;

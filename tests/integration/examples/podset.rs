@@ -6,7 +6,7 @@ use kube::{Api, ResourceExt};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use super::stage::{Example, built_in, is_owner_of, resource};
+use super::example::{Example, built_in, is_owner_of, resource};
 use test_harness::{Case, SOON, eventually, trials};
 
 pub(super) fn tests() -> Vec<Trial> {
@@ -19,7 +19,7 @@ pub(super) fn tests() -> Vec<Trial> {
 }
 
 async fn example(case: &Case) -> anyhow::Result<Example> {
-    Example::of(case, resource("experiments.vapourware.com", "PodSet")).await
+    Example::shared(case, resource("experiments.vapourware.com", "PodSet")).await
 }
 
 async fn keeps_its_promises(case: Case) -> anyhow::Result<()> {

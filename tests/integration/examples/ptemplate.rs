@@ -10,7 +10,7 @@ use kube::api::{ApiResource, ListParams, Patch, PatchParams};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use super::stage::{self, Example, built_in, resource};
+use super::example::{self, Example, built_in, resource};
 use test_harness::{Case, SOON, eventually, throughout, trials};
 
 const MODULES: &str = "tests/fixtures/modules.kmm.sigs.x-k8s.io.yaml";
@@ -37,8 +37,8 @@ fn modules() -> ApiResource {
 }
 
 async fn example(case: &Case) -> anyhow::Result<Example> {
-    stage::apply(case, MODULES).await?;
-    Example::of(case, ptemplates()).await
+    example::apply(case, MODULES).await?;
+    Example::shared(case, ptemplates()).await
 }
 
 /// Consumers that need no device run on every node, also where there is no such kernel module.
@@ -131,7 +131,7 @@ async fn a_daemon_set_leads_to_runs_of_its_own_ptemplate_alone(case: Case) -> an
 /// On a cluster without the Module's CRD, and with one of ours that is older than the role.
 async fn waits_for_its_kind_and_tells_of_a_field_that_is_lost(case: Case) -> anyhow::Result<()> {
     let case = case.on_own_cluster().await?;
-    stage::apply(&case, "deploy/crds").await?;
+    example::apply(&case, "deploy/crds").await?;
     let older = r#"[{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/consumers"}]"#;
     let patch = [
         "patch",
@@ -142,7 +142,7 @@ async fn waits_for_its_kind_and_tells_of_a_field_that_is_lost(case: Case) -> any
         older,
     ];
     case.cluster.kubectl(patch).await?;
-    let operator = Arc::new(stage::start(&case).await?);
+    let operator = Arc::new(example::start(&case).await?);
     let ptemplates = Example::served_by(operator, &case, ptemplates());
     let spec = json!({"spec": undemanding("hello")});
     ptemplates.make_with("a", spec).await?;
@@ -154,7 +154,7 @@ async fn waits_for_its_kind_and_tells_of_a_field_that_is_lost(case: Case) -> any
         consumers.get_opt("a-consumer").await?.is_none(),
         "{message}"
     );
-    stage::apply(&case, MODULES).await?;
+    example::apply(&case, MODULES).await?;
     ptemplates.is_ready("a").await?;
     consumers.get("a-consumer").await?;
     let told = "status.consumers";

@@ -16,7 +16,7 @@ use kube::{Api, ResourceExt};
 use libtest_mimic::Trial;
 use serde_json::json;
 
-use super::stage::{Example, built_in, is_owner_of, resource};
+use super::example::{Example, built_in, is_owner_of, resource};
 use test_harness::{Case, Mark, ObjectReference, Requests, eventually, trials};
 
 /// A hundred objects on a busy machine.
@@ -38,7 +38,7 @@ pub(super) fn tests() -> Vec<Trial> {
 /// One test, because the objects that are in no namespace are there once.
 async fn is_installed_upgraded_reduced_and_removed(case: Case) -> anyhow::Result<()> {
     let resource = resource("operator.example.com", "Release");
-    let releases = Example::of(&case, resource.clone())
+    let releases = Example::shared(&case, resource.clone())
         .await?
         .cluster_scoped(&resource);
     let target = target(&case);
@@ -119,7 +119,7 @@ fn is_ready(release: &DynamicObject) -> bool {
     })
 }
 
-/// What the second version no longer has is gone, what it has anew is there.
+/// Checks that the objects of the second version replaced those of the first.
 async fn is_upgraded(case: &Case, first: &BTreeSet<String>) -> anyhow::Result<()> {
     let set = |names: &[&str]| {
         names
@@ -156,7 +156,7 @@ async fn is_upgraded(case: &Case, first: &BTreeSet<String>) -> anyhow::Result<()
     .await
 }
 
-/// Of the components only one is left beside the core.
+/// Checks that one component remains beside the core.
 async fn is_reduced(case: &Case, releases: &Example) -> anyhow::Result<()> {
     eventually(IN_TIME, "the core and one component", || async {
         let release = releases.api.get(NAME).await?;

@@ -1,4 +1,4 @@
-//! What a server answered, normalised.
+//! The normalized answer of a server.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) struct Answer {
     pub(crate) headers: BTreeMap<String, Vec<String>>,
     /// JSON as such, other text as a string, the events of a stream as a list.
     pub(crate) body: Value,
-    /// How a stream ended, or why there was no answer.
+    /// The end of a stream, or the reason for no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<String>,
 }

@@ -22,7 +22,7 @@ pub(crate) fn compare(
     let mut differences = Vec::new();
     for (number, step) in sequence.steps.iter().enumerate() {
         let (expected, seen) = (expected.get(number), seen.get(number));
-        let place = place(sequence, number, step);
+        let place = step_place(sequence, number, step);
         let outcome = match (expected, seen) {
             (Some(expected), Some(seen)) if expected == seen => Outcome::Equal,
             (Some(_), Some(_)) if declared::is_declared(&place) => Outcome::Declared,
@@ -48,8 +48,8 @@ pub(crate) fn compare(
     ))
 }
 
-/// Where a step is: `theme/sequence/number label`.
-pub(crate) fn place(sequence: &Sequence, number: usize, step: &Step) -> String {
+/// Returns the place of a step: `theme/sequence/number label`.
+pub(crate) fn step_place(sequence: &Sequence, number: usize, step: &Step) -> String {
     format!(
         "{}/{}/{} {}",
         sequence.theme,

@@ -5,14 +5,14 @@ use std::sync::{LazyLock, Mutex};
 
 use serde::Deserialize;
 
-/// Why some steps are not answered as the real server answers them.
+/// Differences from the real server with one reason.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Declared {
     /// Patterns of places; `*` is any text.
     at: Vec<String>,
     reason: String,
-    /// Whether what other sequences do at the same time decides if there is a difference.
+    /// True if the difference depends on sequences that run at the same time.
     #[serde(default)]
     sometimes: bool,
 }

@@ -19,7 +19,7 @@ use test_harness::requests::{Step, Watch};
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a client acts on; dates, lengths and ids say nothing.
+/// The headers that clients read, except dates, lengths and ids.
 const HEADERS: [&str; 9] = [
     "content-type",
     "warning",

@@ -1,4 +1,4 @@
-//! What every sequence finds on a server: the custom resource definitions of `fixtures.yaml`.
+//! The custom resource definitions of `fixtures.yaml`, which every sequence can use.
 
 use std::time::Duration;
 

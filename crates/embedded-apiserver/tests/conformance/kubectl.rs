@@ -66,7 +66,7 @@ async fn output(server: &Server, namespace: &str, step: &Step) -> anyhow::Result
     })
 }
 
-/// What comes on standard input: a manifest (JSON is YAML), or a text as it is.
+/// Returns the standard input: a manifest as JSON, or a text.
 fn input(step: &Step) -> anyhow::Result<String> {
     Ok(match (&step.body, &step.raw) {
         (Some(body), _) => serde_json::to_string(body)?,
@@ -81,7 +81,7 @@ fn cache(server: &Server, namespace: &str) -> anyhow::Result<PathBuf> {
     Ok(folder.join("cache").join(namespace))
 }
 
-/// What kubectl prints that differs from run to run, and what is written instead.
+/// Patterns of kubectl output that differs from run to run, with their replacements.
 const NOISE: [(&str, &str); 8] = [
     (
         r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}",

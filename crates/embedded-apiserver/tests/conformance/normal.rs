@@ -1,8 +1,8 @@
-//! What no two servers have in common, replaced by names that say what was there.
+//! Replaces the parts of an answer that differ between any two servers with stable names.
 //!
-//! Uids and revisions keep their identity: the second revision of an object is `rv-2` on both sides,
-//! so that a write that should have been none is seen. What cannot be compared: the order of
-//! managedFields entries (it depends on the second of the clock) and of causes (Go's maps).
+//! Uids and revisions keep their identity: the second revision of an object is `rv-2` on both sides, so
+//! that the comparison finds a write that should not have happened. It ignores the order of managedFields
+//! entries, which depends on the second of the clock, and of causes, which depends on Go's maps.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -66,7 +66,7 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
     }
 });
 
-/// What is known of a server's names while a sequence runs.
+/// The names of a server that are known so far in a sequence.
 pub(crate) struct Normal {
     /// The namespace of the sequence, also part of its API group.
     id: String,
@@ -76,7 +76,7 @@ pub(crate) struct Normal {
     addresses: Vec<String>,
     /// Hashes of Pod templates.
     hashes: Vec<String>,
-    /// What names are generated from.
+    /// The prefixes of generated names.
     bases: Vec<(Regex, String)>,
 }
 

@@ -17,7 +17,7 @@ use test_harness::run_folder;
 
 #[derive(Serialize, Deserialize)]
 struct Recording {
-    /// Of the requests: answers to others are worth nothing.
+    /// A digest of the requests. Answers to other requests are not used.
     key: u64,
     answers: Vec<Answer>,
 }

@@ -18,7 +18,7 @@ use test_harness::requests::{self, Sequence, Step};
 use test_harness::run_folder;
 use test_harness::supervisor;
 
-/// What is compared with what.
+/// The two sides of the comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// The embedded API with the real server.
@@ -73,7 +73,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     sequences.chain([documentation()]).collect()
 }
 
-/// What differs is told to users.
+/// Checks that the documentation lists the reason of each difference.
 fn documentation() -> Trial {
     Trial::test("differences::are documented", || {
         let path = run_folder::repository("docs/embedded-api.md");
@@ -166,7 +166,7 @@ fn print(sequence: &Sequence, answers: &[Answer]) {
     for (number, (step, answer)) in sequence.steps.iter().zip(answers).enumerate() {
         println!(
             "### {}\n{}",
-            comparison::place(sequence, number, step),
+            comparison::step_place(sequence, number, step),
             answer.text()
         );
     }

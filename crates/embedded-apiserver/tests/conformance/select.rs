@@ -1,4 +1,4 @@
-//! What of an answer's body is compared: a step may leave parts out, or the order of lists.
+//! Selects the parts of an answer that a step compares.
 
 use serde_json::{Map, Value};
 

@@ -30,7 +30,7 @@ pub(crate) struct Server {
     runs: Runs,
 }
 
-/// What keeps a server running.
+/// The owner of a server's processes.
 enum Runs {
     /// Somebody else: the cluster was given.
     Elsewhere,

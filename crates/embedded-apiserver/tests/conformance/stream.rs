@@ -26,7 +26,7 @@ enum Next {
 }
 
 impl Stream {
-    /// Of an answer that has just begun.
+    /// Reads the body of an answer.
     pub(crate) fn new(body: Body) -> Self {
         Self {
             body,

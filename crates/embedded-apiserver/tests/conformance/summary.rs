@@ -1,4 +1,4 @@
-//! How much is equal, by theme: what is left to do, at a glance.
+//! The number of equal and of different answers by theme.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use crate::declared;
 use crate::run;
 use test_harness::run_folder;
 
-/// What a comparison of two answers found.
+/// The result of a comparison of two answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Equal,
@@ -24,7 +24,7 @@ pub(crate) enum Outcome {
 struct Theme {
     counts: [usize; 4],
     differences: String,
-    /// Where something differs that is not declared.
+    /// The places of undeclared differences.
     places: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn close(complete: bool) -> bool {
     false
 }
 
-/// What is not declared, as `differences.yaml` would declare it: the reasons are for people.
+/// Returns the undeclared differences in the format of `differences.yaml`, without reasons.
 fn undeclared(themes: &BTreeMap<String, Theme>) -> String {
     let mut list = String::new();
     for (name, theme) in themes.iter().filter(|(_, theme)| !theme.places.is_empty()) {

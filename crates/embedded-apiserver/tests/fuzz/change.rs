@@ -1,4 +1,4 @@
-//! What is done to a body before it is sent.
+//! Random changes of request bodies.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

@@ -1,5 +1,4 @@
-//! What the tests of all examples stand on: the operator that they share, a kind's objects in a
-//! test's namespace, and the story that every example has in common.
+//! The shared operator of the example tests, and the checks that every example passes.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -38,7 +37,7 @@ impl Deref for Example {
     }
 }
 
-/// How the API calls a kind of ours.
+/// Returns the names of a custom kind in the API.
 pub(crate) fn resource(group: &str, kind: &str) -> ApiResource {
     ApiResource {
         group: group.to_owned(),
@@ -49,7 +48,7 @@ pub(crate) fn resource(group: &str, kind: &str) -> ApiResource {
     }
 }
 
-/// How the API calls a built-in kind.
+/// Returns the names of a built-in kind in the API.
 pub(super) fn built_in<K: Resource<DynamicType = ()>>() -> ApiResource {
     ApiResource::erase::<K>(&())
 }
@@ -93,7 +92,7 @@ pub(super) fn is_owner_of(owner: &DynamicObject, child: &DynamicObject) -> anyho
 
 impl Example {
     /// A kind of the shared cluster, served by the operator that all tests of examples share.
-    pub(super) async fn of(case: &Case, resource: ApiResource) -> anyhow::Result<Self> {
+    pub(super) async fn shared(case: &Case, resource: ApiResource) -> anyhow::Result<Self> {
         let start = || async {
             apply(case, "deploy/crds").await?;
             start(case).await.map(Arc::new)
@@ -105,13 +104,13 @@ impl Example {
 
     pub(crate) fn served_by(operator: Arc<Operator>, case: &Case, resource: ApiResource) -> Self {
         Self {
-            objects: Widgets::of(case, resource),
+            objects: Widgets::existing(case, resource),
             namespace: Some(case.namespace.clone()),
             operator,
         }
     }
 
-    /// The same kind, if its objects are in no namespace.
+    /// Returns the example for a cluster-scoped kind.
     pub(super) fn cluster_scoped(mut self, resource: &ApiResource) -> Self {
         self.namespace = None;
         self.objects.api = Api::all_with(self.case.cluster.client.clone(), resource);
@@ -163,7 +162,7 @@ impl Example {
         self.case.api(resource)
     }
 
-    /// How the log calls an object, after its kind.
+    /// Returns the name of an object in the log, without its kind.
     pub(super) fn in_the_log(&self, name: &str) -> String {
         match &self.namespace {
             Some(namespace) => format!(" {namespace}/{name}"),
@@ -187,7 +186,7 @@ impl Example {
             .collect())
     }
 
-    /// How many runs there were, by what led to them.
+    /// Counts the runs by their triggers.
     pub(super) fn reasons(&self, name: &str) -> anyhow::Result<BTreeMap<String, usize>> {
         let mut reasons = BTreeMap::new();
         for run in self.runs(name)? {
@@ -197,7 +196,7 @@ impl Example {
         Ok(reasons)
     }
 
-    /// What every example promises, shown on its sample.
+    /// Checks the common guarantees of examples on the sample.
     pub(super) async fn keeps_its_promises(
         &self,
         sample: &str,
@@ -256,7 +255,7 @@ impl Example {
         .await
     }
 
-    /// What the operator asked about some objects.
+    /// Returns the operator's requests about some objects.
     pub(super) async fn requests(
         &self,
         mark: Mark,
