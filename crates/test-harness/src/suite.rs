@@ -15,6 +15,9 @@ use crate::{Case, Cluster, Environment, MissingTool, operator, run_folder};
 /// Tests wait for controllers most of the time, so more of them run at a time than there are cores.
 const CONCURRENT_TESTS: usize = 6;
 
+/// The stack of a test's own thread.
+const STACK: usize = 16 << 20;
+
 /// Lists tests by their functions, each for both environments: `trials![converges, repairs_drift]`. A
 /// test that only a real Kubernetes can serve names the reason:
 /// `a_restart: real "it stops the API server"`.
@@ -57,14 +60,14 @@ where
 fn run_trial<F>(
     environment: Environment,
     name: &str,
-    test: impl FnOnce(Case) -> F,
+    test: impl FnOnce(Case) -> F + Send,
 ) -> Result<Completion, Failed>
 where
     F: Future<Output = anyhow::Result<()>>,
 {
     let outcome = match environment.unavailable() {
         Some(reason) => Err(TrialError::Missing(reason.to_owned())),
-        None => runtime().block_on(run(environment, name, test)),
+        None => on_large_stack(|| runtime().block_on(run(environment, name, test))),
     };
     match outcome {
         Ok(()) => Ok(Completion::Completed),
@@ -73,6 +76,17 @@ where
         }
         Err(TrialError::Missing(reason) | TrialError::Failed(reason)) => Err(Failed::from(reason)),
     }
+}
+
+/// Runs work on a thread whose stack is large enough for values that are nested thousands of levels deep.
+fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        let thread = thread.spawn_scoped(scope, work).expect("a thread");
+        thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// Runs a test. A failure shows the last lines that its operators logged.
