@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use crate::model::annotations::CHILDREN;
 use crate::model::{Object, ObjectRef};
+use crate::telemetry::log;
 
 /// The longest list, in bytes: half of what the API allows for all annotations together.
 const MAX_BYTES: usize = 128 * 1024;
@@ -36,9 +37,13 @@ impl ChildList {
                 // The place alone: the error's text would quote the annotation.
                 let (line, column) = (error.line(), error.column());
                 let object = cr.object_ref();
-                tracing::warn!(
-                    "cannot read {CHILDREN} of {object}: line {line}, column {column}: expected a JSON \
-                     list of texts; children that it named are not cleaned up"
+                log::warn!(
+                    "cannot read the list of children: expected a JSON list of texts; \
+                     children that it named are not cleaned up",
+                    object = object,
+                    annotation = CHILDREN,
+                    line = line,
+                    column = column,
                 );
                 Self::default()
             }

@@ -14,8 +14,10 @@ use crate::cluster::{self, Cluster};
 use crate::model::annotations::{OWNER_LABEL, PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
 use crate::model::field_selector::FieldSelector;
 use crate::model::owner::FIELD_MANAGER_PREFIX;
+use crate::model::redact::PublicText;
 use crate::model::selector::LabelSelector;
 use crate::model::{Gvk, Object};
+use crate::telemetry::log;
 
 /// Lists at one time: the server has others to serve while we start.
 const LISTS_AT_ONCE: usize = 4;
@@ -77,7 +79,8 @@ impl ChildKindDiscovery {
         let work = async move {
             if let Err(error) = sweep.done(&cluster).await {
                 // Whoever needs it tries again, and says so.
-                tracing::debug!(%error, "looking for children of all kinds failed");
+                let error = PublicText::outside_runs(error);
+                log::debug!("cannot look for children of all kinds", error = error);
             }
         };
         tokio::spawn(work.in_current_span());
@@ -87,7 +90,7 @@ impl ChildKindDiscovery {
     pub async fn done(&self, cluster: &Cluster) -> Result<(), cluster::Error> {
         let work = || async {
             let found = discover_child_kinds(cluster, cluster.namespaces()).await?;
-            tracing::debug!(kinds = found.len(), "looked for children of all kinds");
+            log::debug!("looked for children of all kinds", kinds = found.len());
             Ok(())
         };
         self.0.done.get_or_try_init(work).await.copied()

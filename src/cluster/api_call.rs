@@ -26,6 +26,8 @@ const BACKOFF: Backoff = Backoff {
     max: Duration::from_secs(2),
     jitter: 0.2,
 };
+use crate::model::redact::PublicText;
+use crate::telemetry::log;
 
 /// The longest path and query. The `http` crate panics where a path becomes longer than 64 KiB with the
 /// server's own path before it.
@@ -104,7 +106,13 @@ impl ApiCall {
                 return Err(failure.repeated(repeated));
             }
             repeated |= may_have_executed(&failure);
-            tracing::debug!(attempt = failures, delay = ?delay, error = %failure, "trying again");
+            let error = PublicText::from(failure.kind.as_str());
+            log::debug!(
+                "retrying a request",
+                attempt = failures,
+                delay = delay,
+                error = error
+            );
             clock::sleep(delay).await;
         }
         unreachable!("the attempts have no end but an answer")

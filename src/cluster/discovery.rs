@@ -18,8 +18,10 @@ use super::error::{Error, ErrorKind, Target};
 use super::schema::StatusFields;
 use super::{Settings, Transport};
 use crate::clock::{self, Instant};
+use crate::model::redact::PublicText;
 use crate::model::syntax::is_dns_label;
 use crate::model::{Gvk, ObjectRef};
+use crate::telemetry::log;
 
 /// Absence is believed this long where nothing tells of new kinds (aggregated APIs, CRDs that we may
 /// not watch), and a served group is asked again when a kind is missing in it.
@@ -331,7 +333,11 @@ impl Discovery {
         for group in self.groups().await?.iter() {
             match self.kinds_of(group).await {
                 Ok(of_group) => kinds.extend(of_group),
-                Err(error) => tracing::warn!(group = group.name, %error, "group left out"),
+                Err(error) => log::warn!(
+                    "cannot discover a group",
+                    group = PublicText::outside_runs(&group.name),
+                    error = PublicText::outside_runs(error),
+                ),
             }
         }
         Ok(kinds)

@@ -48,6 +48,7 @@ use crate::model::owner::field_manager;
 use crate::reconcile::{self, Report};
 use crate::telemetry::{Metrics, Readiness, Watchdog};
 
+use crate::telemetry::log;
 pub use loop_detector::Limits as LoopLimits;
 pub use queue::RunRate;
 
@@ -158,10 +159,10 @@ impl Controller {
             }
         }
         if !runs.is_empty() {
-            tracing::info!(runs = runs.len(), "waiting for runs to end");
+            log::info!("waiting for runs to end", runs = runs.len());
         }
         if tokio::time::timeout(drain, join(&mut runs)).await.is_err() {
-            tracing::warn!(runs = runs.len(), "cancelling runs");
+            log::warn!("cancelling runs", runs = runs.len());
             self.0.queue.interrupt_all();
             // Cancelled runs end by themselves; what does not is cut off with the process.
             let _ = tokio::time::timeout(CANCEL, join(&mut runs)).await;
@@ -192,7 +193,7 @@ async fn join(runs: &mut JoinSet<()>) {
 
 fn report_panic(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
-        tracing::error!(%error, "a run ended abnormally");
+        log::error!("run panicked or was aborted", panicked = error.is_panic());
     }
 }
 

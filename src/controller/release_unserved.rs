@@ -9,7 +9,9 @@ use std::sync::Arc;
 use super::Shared;
 use crate::apply::orphaned_finalizers;
 use crate::backoff::Backoff;
+use crate::model::redact::PublicText;
 use crate::model::{Gvk, Object, OperatorId};
+use crate::telemetry::log;
 use crate::watches::{Namespaces, Watch};
 use crate::{clock, cluster, reconcile};
 
@@ -29,11 +31,16 @@ impl Shared {
             match self.try_release_unserved(&holder).await {
                 Ok(()) => return,
                 Err(error) if error.retryable => {
-                    tracing::debug!(%error, "looking for what is no longer ours failed");
+                    let error = PublicText::outside_runs(error);
+                    log::debug!(
+                        "cannot look for finalizers to release: retrying",
+                        error = error
+                    );
                     clock::sleep(Backoff::RECONCILE.delay(failures)).await;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "what is no longer ours may keep our finalizers");
+                    let error = PublicText::outside_runs(error);
+                    log::warn!("cannot look for finalizers to release", error = error);
                     return;
                 }
             }
@@ -73,9 +80,15 @@ impl Shared {
             }
             let object = cr.object_ref();
             match reconcile::release(&self.context, cr).await {
-                Ok(()) => tracing::info!(%object, "no longer served: our finalizers are off"),
+                Ok(()) => log::info!(
+                    "finalizers released: no watch covers the object",
+                    object = object
+                ),
                 Err(error) if error.retryable => return Err(error),
-                Err(error) => tracing::warn!(%object, %error, "finalizers not taken off"),
+                Err(error) => {
+                    let error = PublicText::outside_runs(error);
+                    log::warn!("cannot release finalizers", object = object, error = error);
+                }
             }
         }
         Ok(())

@@ -7,10 +7,12 @@ use tracing::Instrument;
 use super::kinds::ServedKind;
 use super::{Controller, Shared};
 use crate::cluster::watch::{Content, Purpose, WatchSpec};
+use crate::model::redact::PublicText;
 use crate::model::selector::LabelSelector;
 use crate::model::{Gvk, ObjectRef, Reason};
 use crate::reconcile;
 use crate::role::{Project, Roles};
+use crate::telemetry::log;
 use crate::watches::{Namespaces, Watch};
 
 impl Controller {
@@ -160,7 +162,8 @@ impl Shared {
                 Err(error) => Err(error),
             };
             if let Err(error) = released {
-                tracing::warn!(object = %cr, %error, "finalizers not taken off");
+                let error = PublicText::outside_runs(error);
+                log::warn!("cannot release finalizers", object = cr, error = error);
             }
         };
         let mut chores = self.background_tasks.lock();

@@ -10,6 +10,7 @@ use super::period;
 use super::queue::{Key, Next, Slot, Work};
 use crate::model::{Object, Outcome, Reason, Redactor};
 use crate::reconcile::{self, Input, Mode, Report, Subscription};
+use crate::telemetry::log;
 use crate::telemetry::metrics::ReconcileResult;
 
 /// How much longer than its timeout a run may take (status, events) before it counts as stuck.
@@ -67,7 +68,12 @@ impl Shared {
             "more than {runs} runs in a minute, the last trigger is \"{}\": runs are delayed",
             work.reason
         );
-        tracing::warn!(object = %cr.object_ref(), reason = %work.reason, bound = runs, "runs are delayed");
+        log::warn!(
+            "runs are delayed",
+            object = cr.object_ref(),
+            reason = work.reason,
+            maximum = runs.get()
+        );
         let note = Redactor::default().public(&note);
         self.context.events.warn(cr, "RateLimited", note);
     }

@@ -8,6 +8,7 @@ use tracing::Level;
 
 use super::session::Session;
 use super::{Answer, arguments};
+use crate::telemetry::log;
 
 /// Target of what roles say, so that it can be let through or kept out apart from the runtime's.
 pub const TARGET: &str = "rhai_operator::role";
@@ -141,13 +142,11 @@ fn say(cx: &NativeCallContext, level: Level, message: &Dynamic, values: Option<M
             Some(setup.redactor.public(&values))
         }
     };
-    let values = values.as_deref();
-    let cr = setup.owner.cr.to_string();
-    let role = &*session.role().name.clone();
+    let (cr, role) = (&setup.owner.cr, setup.redactor.public(&session.role().name));
     // The level of an event is part of its place in the code, hence one place per level.
     macro_rules! event {
         ($level:expr) => {
-            tracing::event!(target: TARGET, $level, object.r#ref = cr, role, values, "{message}")
+            log::event!(target: TARGET, $level, message, "object.ref" = *cr, role = role, values = values)
         };
     }
     match level {

@@ -11,6 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::election::{Election, ElectionStep};
 use super::{Config, Leadership};
 use crate::clock::{self, Clock, Instant};
+use crate::model::redact::PublicText;
+use crate::telemetry::log;
 
 /// By how much of the retry period candidates spread their tries, as client-go's.
 const JITTER: f64 = 1.2;
@@ -129,8 +131,12 @@ impl Elector {
         if let Err(error) = answer.map_err(|_| Error::Timeout).flatten() {
             // What we hold may be stale, or our write may have arrived after all: read it again.
             self.lease = None;
-            let error: &dyn std::error::Error = &error;
-            tracing::warn!(error, lease = self.config.name, "lease not renewed");
+            let error = PublicText::outside_runs(error);
+            log::warn!(
+                "cannot renew the lease",
+                error = error,
+                lease = self.lease_name()
+            );
         }
         self.log_holder();
     }
@@ -168,12 +174,22 @@ impl Elector {
         Ok(())
     }
 
+    fn lease_name(&self) -> PublicText {
+        PublicText::outside_runs(&self.config.name)
+    }
+
     fn log_holder(&mut self) {
         let holder = self.election.holder();
         if holder != self.known_holder.as_deref() {
             self.known_holder = holder.map(str::to_owned);
             let leads = holder == Some(&*self.config.identity);
-            tracing::info!(lease = self.config.name, holder, leads, "leader");
+            let holder = holder.map(PublicText::outside_runs);
+            log::info!(
+                "leader",
+                lease = self.lease_name(),
+                holder = holder,
+                leads = leads
+            );
         }
     }
 
@@ -184,9 +200,17 @@ impl Elector {
             Ok(Ok(())) => {}
             // The next replica waits for its end then.
             Ok(Err(error)) => {
-                tracing::warn!(%error, lease = self.config.name, "lease not released");
+                let error = PublicText::outside_runs(error);
+                log::warn!(
+                    "cannot release the lease",
+                    error = error,
+                    lease = self.lease_name()
+                );
             }
-            Err(_) => tracing::warn!(lease = self.config.name, "lease not released in time"),
+            Err(_) => log::warn!(
+                "cannot release the lease: timeout",
+                lease = self.lease_name()
+            ),
         }
     }
 
@@ -203,7 +227,7 @@ impl Elector {
         if let Some(free) = held.and_then(|held| self.election.released(held, wall)) {
             let params = PostParams::default();
             self.api.replace(&self.config.name, &params, &free).await?;
-            tracing::info!(lease = self.config.name, "lease released");
+            log::info!("lease released", lease = self.lease_name());
         }
         Ok(())
     }

@@ -11,7 +11,9 @@ use parking_lot::Mutex;
 use super::Options;
 use crate::model::Diagnostic;
 use crate::model::diagnostic::Severity;
+use crate::model::redact::PublicText;
 use crate::role::{FileWatch, Project, Toolchain};
+use crate::telemetry::log;
 use crate::watches::Environment;
 
 /// Loads a project.
@@ -41,11 +43,12 @@ impl Loader {
     pub(super) fn report(&self, problems: &[Diagnostic]) {
         let mut told = self.reported.lock();
         for problem in problems {
+            let text = PublicText::outside_runs(problem);
             match problem.severity {
-                Severity::Error => tracing::error!("{problem}"),
+                Severity::Error => log::error!(text),
                 _ if told.contains(problem) => {}
-                Severity::Warning => tracing::warn!("{problem}"),
-                Severity::Note => tracing::debug!("{problem}"),
+                Severity::Warning => log::warn!(text),
+                Severity::Note => log::debug!(text),
             }
         }
         *told = problems.to_vec();
@@ -87,13 +90,13 @@ impl Loader {
             watch.changed().await;
             match self.load().await {
                 Ok(project) => {
-                    tracing::info!(watches = project.watches.len(), "project loaded anew");
+                    log::info!("project reloaded", watches = project.watches.len());
                     self.report(&project.notes);
                     serve(Arc::new(project)).await;
                 }
                 Err(problems) => {
                     self.report(&problems);
-                    tracing::error!("the changed project is refused, the last good one serves on");
+                    log::error!("cannot reload the project: the last good version stays in use");
                 }
             }
         }

@@ -31,11 +31,13 @@ use crate::cluster::connect::{self, Connection};
 use crate::cluster::{Cluster, Settings};
 use crate::controller::{self, Controller, LoopLimits, RunRate, Telemetry};
 use crate::lease;
+use crate::model::redact::PublicText;
 use crate::model::{Diagnostic, OperatorId};
 use crate::reconcile::Context;
 use crate::role::{Project, Toolchain};
 use crate::script::{Limits, Pool};
 use crate::server::{self, Address, Server};
+use crate::telemetry::log;
 use crate::watches::{Environment, Namespaces};
 
 /// Everything that an operator can be told from outside.
@@ -136,12 +138,13 @@ pub async fn run_until(
         ..Telemetry::default()
     };
     let connection = connect(&options, &project, &telemetry).await?;
-    tracing::info!(
+    let server = Some(&*connection.host).filter(|host| !host.is_empty());
+    log::info!(
+        "starting",
         version = env!("CARGO_PKG_VERSION"),
-        server = Some(&*connection.host).filter(|host| !host.is_empty()),
+        server = server.map(PublicText::outside_runs),
         watches = project.watches.len(),
         roles = project.roles.names().count(),
-        "starting"
     );
     let mut servers = JoinSet::new();
     let serving = CancellationToken::new();
@@ -175,7 +178,7 @@ pub async fn run_until(
     };
     serving.cancel();
     while servers.join_next().await.is_some() {}
-    tracing::info!("stopped");
+    log::info!("stopped");
     result
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::telemetry::log;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +17,7 @@ pub(super) fn shutdown() -> io::Result<CancellationToken> {
             _ = terminate.recv() => "SIGTERM",
             _ = interrupt.recv() => "SIGINT",
         };
-        tracing::info!(signal = name, "shutting down");
+        log::info!("shutting down", signal = name);
         shutdown.cancel();
     });
     Ok(token)

@@ -19,6 +19,7 @@ use crate::clock::{self, Clock};
 use crate::cluster::request::{PatchKind, WriteOptions};
 use crate::cluster::{Cluster, Error, ErrorKind};
 use crate::model::{Gvk, Object, ObjectRef, PublicText};
+use crate::telemetry::log;
 
 /// Who the Events are from.
 const CONTROLLER: &str = "rhai-operator";
@@ -97,11 +98,7 @@ impl Recorder {
             aggregator: Aggregator::default(),
             instance: instance(),
         };
-        tokio::spawn(
-            sender
-                .run(commands)
-                .instrument(tracing::info_span!("events")),
-        );
+        tokio::spawn(sender.run(commands).instrument(log::span!("events")));
         Self { queue }
     }
 
@@ -112,7 +109,10 @@ impl Recorder {
             return;
         }
         if let Err(error) = self.queue.try_send(Command::Send(event)) {
-            tracing::warn!(%error, "event lost");
+            log::warn!(
+                "cannot send an Event",
+                error = PublicText::outside_runs(error)
+            );
         }
     }
 
@@ -179,7 +179,9 @@ impl EventSender {
         let stamp = self.clock.timestamp();
         match self.aggregator.add(&event, clock::now(), stamp) {
             Decision::Count => {}
-            Decision::Drop => tracing::debug!(object.ref = %event.regarding, "event held back"),
+            Decision::Drop => {
+                log::debug!("Event not sent: rate limit", "object.ref" = event.regarding);
+            }
             Decision::Send(name) => {
                 let body = self.body(&event, &name, stamp);
                 let (kind, namespace) = (kind(), event.namespace());
@@ -267,9 +269,15 @@ async fn wait_until(due: Option<clock::Instant>) {
 fn log_lost(error: &Error) {
     match error.kind {
         ErrorKind::NamespaceTerminating | ErrorKind::NotFound => {
-            tracing::debug!(%error, "event lost");
+            log::debug!(
+                "cannot send an Event",
+                error = PublicText::from(error.kind.as_str())
+            );
         }
-        _ => tracing::warn!(%error, "event lost"),
+        _ => log::warn!(
+            "cannot send an Event",
+            error = PublicText::outside_runs(error)
+        ),
     }
 }
 

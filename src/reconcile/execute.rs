@@ -16,6 +16,7 @@ use crate::model::{Outcome, Redactor};
 use crate::pipeline::execute;
 use crate::role::{Entry, Role};
 use crate::script::{self, Job, Kind};
+use crate::telemetry::log;
 
 impl Run<'_> {
     /// Runs a script or pipeline of a role, within the watch's timeout and the bound.
@@ -28,7 +29,7 @@ impl Run<'_> {
         if let Some(why) = &self.cr.unreadable {
             let message = format!("cannot read the custom resource: {why}");
             let message = self.redactor.public(&message);
-            tracing::error!(error = %message, "role not run");
+            log::error!("cannot run the role", error = message);
             return Outcome::Stalled { message }.into();
         }
         let timeout = self.input.watch.timeout;
@@ -54,7 +55,7 @@ impl Run<'_> {
             let shared = redactor.clone();
             let prepared = tokio::task::spawn_blocking(move || shared.prepare());
             if let Err(error) = prepared.await {
-                tracing::error!(error = %redactor.public(&error), "cannot prepare redaction");
+                log::error!("cannot prepare redaction", error = redactor.public(&error));
             }
         }
         match result {
@@ -101,6 +102,6 @@ impl Run<'_> {
 fn log(error: &script::Error, redactor: &Redactor) {
     if !matches!(error.kind, Kind::Ended(_) | Kind::Cancelled) {
         let text = format!("{error:#}");
-        tracing::error!(error = %redactor.public(&text), "script failed");
+        log::error!("script failed", error = redactor.public(&text));
     }
 }

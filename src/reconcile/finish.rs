@@ -17,6 +17,7 @@ use super::{Mode, change, status_ownership, steps};
 use crate::model::condition::{Condition, Stamp};
 use crate::model::owner::field_manager;
 use crate::model::{Outcome, PublicText, Reason};
+use crate::telemetry::log;
 use crate::{clock, cluster};
 
 /// The floor of a requeue: a role that asks for the next run at once would run without end.
@@ -70,7 +71,7 @@ impl Run<'_> {
     async fn write_status(&mut self, history: &mut History) {
         if self.cr.is_unreadable("status") {
             // A patch of what is not known would replace others' conditions.
-            tracing::error!("status not written: it cannot be read");
+            log::error!("cannot write the status: cannot read it");
             return;
         }
         let gathered_status = self.redacted_status();
@@ -127,7 +128,7 @@ impl Run<'_> {
         let what = "cannot write the status";
         let end = RunEnd::from_cluster_error(what, error, self.finalizing, &self.redactor);
         if let Outcome::Failed { message, .. } = &end.outcome {
-            tracing::error!(error = %message, "status not written");
+            log::error!("cannot write the status", error = *message);
         }
         self.report.outcome = end.outcome;
     }
@@ -149,7 +150,7 @@ impl Run<'_> {
             let kind = self.cr.gvk.kind_group();
             let note = format!("{kind} has no status subresource: no status is written");
             if self.context.warned.is_first(&note) {
-                tracing::warn!(kind, "no status subresource");
+                log::warn!("no status subresource", kind = self.cr.gvk);
             }
             self.report.notes.push(self.redactor.public(&note));
             return Ok(None);
@@ -212,7 +213,7 @@ impl Run<'_> {
     fn report_dropped_field(&mut self, note: &str, history: &mut History) {
         let note = self.redactor.public(note);
         if history.reported.insert(note.clone()) {
-            tracing::warn!(%note, "field dropped");
+            log::warn!("field dropped", note = note);
             self.send(Event::warning(&self.cr, "FieldDropped", note.clone()));
         }
         self.report.notes.push(note);
@@ -310,7 +311,10 @@ impl Run<'_> {
             let note =
                 format!("{kind} may be read but not watched: a change of it triggers no run");
             if self.context.warned.is_first(&note) {
-                tracing::warn!(kind, "read is no subscription");
+                log::warn!(
+                    "cannot watch: changes will not trigger a run",
+                    kind = self.redactor.public(&kind)
+                );
             }
             self.report.notes.push(self.redactor.public(&note));
         }

@@ -40,10 +40,12 @@ use crate::apply::inventory::ChildKindDiscovery;
 use crate::clock::Clock;
 use crate::cluster::{self, Cluster};
 pub use crate::host::session::{Call, Read as Subscription};
+use crate::model::redact::PublicText;
 use crate::model::{Object, OperatorId, Outcome, Reason};
 pub use crate::pipeline::{StepReport, StepSelection, StepState};
 use crate::role::Roles;
 use crate::script::{Limits, Pool};
+use crate::telemetry::log;
 use crate::watches::Watch;
 
 /// What all runs of a process share.
@@ -173,11 +175,11 @@ pub async fn record_outcome(context: &Context, input: Input, outcome: Outcome) -
 }
 
 fn span(input: &Input) -> Span {
-    tracing::info_span!(
+    log::span!(
         "reconcile",
-        "object.ref" = %input.cr.object_ref(),
-        "object.reason" = %input.reason,
-        role = %input.watch.role,
+        "object.ref" = input.cr.object_ref(),
+        "object.reason" = input.reason,
+        role = PublicText::outside_runs(&input.watch.role),
     )
 }
 

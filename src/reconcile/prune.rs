@@ -10,6 +10,7 @@ use crate::apply::prune::{self as children, PruneResult};
 use crate::host::session::WrittenStates;
 use crate::model::annotations::{CHILDREN, CLEANUP_FINALIZER};
 use crate::model::{ObjectRef, Outcome};
+use crate::telemetry::log;
 
 /// Names in a sentence, beyond which the rest is a number.
 const NAMED: usize = 5;
@@ -97,7 +98,7 @@ async fn sweep(run: &Run<'_>) -> Result<(), Option<RunEnd>> {
     // Trying again would not help, and a role that has done its work is not to fail for it.
     if run.context.warned.is_first("cannot look for children") {
         let error = run.redactor.public(&error);
-        tracing::warn!(%error, "nothing is pruned: cannot look for children");
+        log::warn!("cannot prune: cannot look for children", error = error);
     }
     Err(None)
 }

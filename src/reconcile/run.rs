@@ -16,6 +16,7 @@ use crate::host::session::Unredacted;
 use crate::model::annotations::{CLEANUP_FINALIZER, PAUSED};
 use crate::model::{Outcome, ParsedObject, Redactor};
 use crate::role::{Role, violations};
+use crate::telemetry::log;
 use crate::watches::{Finalizer, OnDelete};
 
 /// A run that is going on.
@@ -59,7 +60,7 @@ impl<'a> Run<'a> {
 
     /// Runs all phases.
     pub(super) async fn execute(mut self) -> Report {
-        tracing::debug!("started");
+        log::debug!("started");
         if self.is_paused() {
             self.report.paused = true;
             return self.finish(Outcome::Done.into()).await;
@@ -211,7 +212,9 @@ impl<'a> Run<'a> {
             finalizer.name
         );
         let note = self.redactor.public(&note);
-        tracing::warn!(finalizer = %finalizer.name, why = %self.redactor.public(why), "finalizer given up");
+        let error = self.redactor.public(why);
+        let name = self.redactor.public(&finalizer.name);
+        log::warn!("finalizer given up", finalizer = name, error = error);
         self.send(Event::warning(&self.cr, "FinalizerGivenUp", note));
         Outcome::Done.into()
     }

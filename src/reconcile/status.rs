@@ -245,7 +245,7 @@ fn merged_conditions(old: &[Value], sets: &[Value], wanted: &DesiredStatus<'_>) 
     for change in &changes {
         match change {
             ConditionChange::Set(condition) => {
-                condition::merge(&mut list, condition, &wanted.stamp)
+                condition::merge(&mut list, condition, &wanted.stamp);
             }
             ConditionChange::Clear(kind) => condition::remove(&mut list, kind),
         }

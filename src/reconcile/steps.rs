@@ -14,6 +14,7 @@ use crate::cluster::{self, ErrorKind};
 use crate::model::annotations::STEPS;
 use crate::model::{Object, Outcome};
 use crate::pipeline::{StepHistory, StepReport, StepState};
+use crate::telemetry::log;
 
 /// The key of the status that steps are written to, where the CRD declares it.
 const FIELD: &str = "steps";
@@ -51,7 +52,10 @@ impl Run<'_> {
             Err(error) => {
                 let what = "cannot write down since when steps wait";
                 let end = RunEnd::from_cluster_error(what, &error, self.finalizing, &self.redactor);
-                tracing::error!(error = %self.redactor.public(&error), "annotation not written");
+                log::error!(
+                    "cannot write an annotation",
+                    error = self.redactor.public(&error)
+                );
                 self.report.outcome = end.outcome;
             }
         }

@@ -23,6 +23,8 @@ use tokio::sync::Notify;
 use twox_hash::XxHash3_64;
 
 use crate::clock;
+use crate::model::redact::PublicText;
+use crate::telemetry::log;
 
 /// Writers of several files pause less than this between them.
 const QUIET: Duration = Duration::from_millis(100);
@@ -98,7 +100,7 @@ impl FileWatch {
         match self.files.events(&self.notified) {
             Ok(events) => {
                 if self.events.replace(events).is_none() {
-                    tracing::debug!("the system reports changes of files again");
+                    log::debug!("the system reports changes of files again");
                 }
             }
             Err(error) => {
@@ -120,7 +122,12 @@ fn report_lost(error: &notify::Error) {
     if is_missing {
         return;
     }
-    tracing::warn!(%error, "cannot watch the files: comparing them every {CHECK:?}");
+    let error = PublicText::outside_runs(error);
+    log::warn!(
+        "cannot watch the files: comparing them periodically",
+        error = error,
+        period = CHECK
+    );
 }
 
 /// The files that are watched.

@@ -18,6 +18,7 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::telemetry::log;
 pub use address::{Address, Malformed as MalformedAddress};
 pub use health::router as health;
 pub use metrics::router as metrics;
@@ -41,14 +42,18 @@ pub struct Server {
 
 impl Server {
     /// Listens, and logs under `name` where: the port may have been left to the system.
-    pub async fn bind(name: &str, address: &Address, router: Router) -> Result<Self, Error> {
+    pub async fn bind(
+        name: &'static str,
+        address: &Address,
+        router: Router,
+    ) -> Result<Self, Error> {
         let error = |source| Error {
             address: address.clone(),
             source,
         };
         let listener = address.listen().await.map_err(error)?;
         let local = listener.local_addr().map_err(error)?;
-        tracing::info!(server = name, address = %local, "listening");
+        log::info!("listening", server = name, address = local);
         Ok(Self {
             listener,
             router,

@@ -21,6 +21,8 @@ use tower::ServiceExt as _;
 
 use super::connections::{Activity, Connections};
 use crate::clock;
+use crate::model::redact::PublicText;
+use crate::telemetry::log;
 
 /// The most connections of one server. Two servers use an eighth of the 1,024 files that a process may
 /// have open where nothing else is set; probes and scrapes come one or two at a time.
@@ -69,7 +71,10 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             Ok(accepted) => return accepted,
             Err(error) if is_of_the_client(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
+                log::warn!(
+                    "cannot accept a connection",
+                    error = PublicText::outside_runs(error)
+                );
                 clock::sleep(PAUSE).await;
             }
         }
@@ -115,6 +120,6 @@ pub(super) async fn connection<S>(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "connection failed");
+        log::debug!("connection failed", error = PublicText::outside_runs(error));
     }
 }

@@ -3,6 +3,7 @@
 //! Knows nothing of Kubernetes: the layers above hand it names and numbers. Serving it over HTTP is
 //! `server`'s part.
 
+pub(crate) mod log;
 pub mod logging;
 pub mod metrics;
 mod process;

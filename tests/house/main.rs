@@ -6,6 +6,7 @@ mod files;
 mod imports;
 mod language;
 mod layers;
+mod logging;
 mod pages;
 mod paths;
 mod references;

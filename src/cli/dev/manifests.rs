@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 
 use crate::cli::install;
 use crate::cluster::Cluster;
+use crate::model::redact::PublicText;
 use crate::regular_file;
 use crate::role::FileWatch;
+use crate::telemetry::log;
 
 /// By what `kubectl apply` knows what it applied before. With it, it goes on from what is applied here.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -57,16 +59,16 @@ impl AppliedManifests {
             let files = match install::manifest_files(&self.folder.join(part)) {
                 Ok(files) => files,
                 Err(error) => {
-                    tracing::error!("{error:#}");
+                    log::error!(PublicText::outside_runs(format!("{error:#}")));
                     continue;
                 }
             };
             for file in files {
                 let shown = file.display().to_string();
                 match self.file(cluster, file, true).await {
-                    Ok(true) => tracing::info!("applied {shown}"),
+                    Ok(true) => log::info!(PublicText::outside_runs(format!("applied {shown}"))),
                     Ok(false) => {}
-                    Err(error) => tracing::error!("{error:#}"),
+                    Err(error) => log::error!(PublicText::outside_runs(format!("{error:#}"))),
                 }
             }
         }

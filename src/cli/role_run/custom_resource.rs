@@ -12,9 +12,11 @@ use serde_json::{Map, Value, json};
 use super::resource_kind;
 use crate::cluster::request::WriteOptions;
 use crate::cluster::{ApiKind, Cluster, ErrorKind};
+use crate::model::redact::PublicText;
 use crate::model::syntax::is_dns_subdomain;
 use crate::model::{Gvk, Object, ObjectRef, yaml};
 use crate::regular_file;
+use crate::telemetry::log;
 use crate::watches::Watch;
 
 /// Where the custom resource is, as it is typed.
@@ -340,7 +342,8 @@ async fn apply_server_defaults(
                 ErrorKind::Forbidden | ErrorKind::MethodNotAllowed
             ) =>
         {
-            tracing::debug!(%error, "the server's defaults are not known");
+            let error = PublicText::outside_runs(error);
+            log::debug!("the server's defaults are not known", error = error);
             return Ok(());
         }
         made => made?.object.value(),

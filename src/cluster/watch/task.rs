@@ -41,6 +41,9 @@ const ABSENT: Backoff = Backoff {
     max: Duration::from_secs(20),
     jitter: 0.2,
 };
+use crate::model::redact::PublicText;
+use crate::model::redact::Variant;
+use crate::telemetry::log;
 /// So many refusals in a row put the version in doubt that the watch follows from: a cluster that was
 /// restored from a backup has not reached it yet, and answers with a timeout.
 const DOUBTFUL: u32 = 3;
@@ -88,7 +91,12 @@ impl WatchTask {
             ..
         } = &self.watch.spec;
         let namespace = namespace.as_deref().unwrap_or("*");
-        let span = tracing::info_span!("watch", kind = %gvk, namespace, purpose = ?purpose);
+        let span = log::span!(
+            "watch",
+            kind = *gvk,
+            namespace = PublicText::outside_runs(namespace),
+            purpose = Variant(*purpose),
+        );
         let stop = self.watch.stop.clone();
         let run = async move {
             tokio::select! {
@@ -141,7 +149,7 @@ impl WatchTask {
         let mut changes = self.discovery.changes();
         match error.kind {
             ErrorKind::Gone => {
-                tracing::debug!("the version is too old: listing anew");
+                log::debug!("the version is too old: listing again");
                 *version = None;
                 // Once is the order of things; again and again is not.
                 if failures > 1 {
@@ -176,7 +184,7 @@ impl WatchTask {
             }
             // A cut connection is taken up again at once, before anybody is alarmed.
             ErrorKind::Unreachable if failures == 1 && version.is_some() => {
-                tracing::debug!(%error, "the connection was cut");
+                log::debug!("connection lost", error = PublicText::outside_runs(&error));
             }
             _ => {
                 let delay = error.after.unwrap_or_else(|| FAILING.delay(failures));
@@ -318,12 +326,22 @@ impl WatchTask {
         };
         if !same {
             match state {
-                WatchState::Synced => tracing::debug!(objects = self.watch.len(), "synced"),
-                WatchState::Forbidden(error) => tracing::warn!(%error, "may not be watched"),
-                WatchState::KindAbsent => {
-                    tracing::warn!("the cluster does not serve this kind (yet)")
+                WatchState::Synced => log::debug!("synced", objects = self.watch.len()),
+                WatchState::Forbidden(error) => {
+                    log::warn!(
+                        "cannot watch: forbidden",
+                        error = PublicText::outside_runs(error)
+                    );
                 }
-                WatchState::Failing { error, .. } => tracing::warn!(%error, "failing, will retry"),
+                WatchState::KindAbsent => {
+                    log::warn!("the cluster does not serve this kind");
+                }
+                WatchState::Failing { error, .. } => {
+                    log::warn!(
+                        "cannot watch: retrying",
+                        error = PublicText::outside_runs(error)
+                    );
+                }
                 WatchState::Starting => {}
             }
         }

@@ -16,7 +16,9 @@ use crate::cluster::ApiKind;
 use crate::cluster::api_call::{ApiCall, RetryPolicy};
 use crate::cluster::error::{self, Error, ErrorKind, Target};
 use crate::cluster::transport::ResponseBody;
+use crate::model::redact::PublicText;
 use crate::model::{Gvk, Object};
+use crate::telemetry::log;
 
 /// What stays readable in a query.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC
@@ -129,7 +131,8 @@ pub(in crate::cluster) fn parse_page(
 
 /// Logs that the server sent something that is no object.
 pub(super) fn report_malformed(gvk: &Gvk, cause: &str) {
-    tracing::error!(kind = %gvk.kind_group(), error = cause, "ignoring what is no object");
+    let error = PublicText::outside_runs(cause);
+    log::error!("ignoring a malformed object", kind = *gvk, error = error);
 }
 
 /// An error with its causes.
@@ -150,7 +153,12 @@ fn parse(
     };
     let object = object?;
     if let Some(why) = &object.unreadable {
-        tracing::warn!(object = %object.object_ref(), %why, "cannot read an object");
+        let error = PublicText::outside_runs(why);
+        log::warn!(
+            "cannot read an object",
+            object = object.object_ref(),
+            error = error
+        );
     }
     Ok(Arc::new(object))
 }

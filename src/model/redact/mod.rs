@@ -11,6 +11,7 @@
 //! whole words only. Keys of trees are never masked.
 
 mod fold;
+mod log_field;
 mod matcher;
 mod public_text;
 mod words;
@@ -27,6 +28,7 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use serde_json::{Value, json};
 
 use self::fold::{Folded, fold};
+pub use self::log_field::{LogField, Variant};
 use self::matcher::{Form, Matcher, Origin};
 pub use self::public_text::{PublicText, escaped};
 pub use self::words::WordSet;

@@ -19,6 +19,12 @@ impl PublicText {
         Self(escaped(masked).into_owned().into())
     }
 
+    /// Escapes a text that was made outside of a run, e.g. an error of a watch. Nothing is masked, because no
+    /// Secret was read for it.
+    pub fn outside_runs(text: impl fmt::Display) -> Self {
+        Self::from_masked(&text.to_string())
+    }
+
     /// Concatenates texts.
     pub fn concat<const N: usize>(parts: [Self; N]) -> Self {
         Self(parts.map(|part| part.0).concat().into())

@@ -37,6 +37,7 @@ use crate::pipeline::{Pipeline, scope};
 use crate::pipeline::{StepHistory, StepSelection};
 use crate::role::Entry;
 use crate::script::{self, HostError, Native};
+use crate::telemetry::log;
 
 /// What takes the place of a script for an entry that is a pipeline.
 pub fn native(entry: &Entry) -> Option<Native> {
@@ -86,7 +87,7 @@ fn whole(cx: &NativeCallContext, mut verdict: Verdict) -> Answer<()> {
     if let Some(Ending::Broken { message, .. }) = &ending {
         let session = Session::of(cx)?;
         let message = session.setup.redactor.public(message);
-        tracing::error!(error = %message, "steps failed");
+        log::error!("steps failed", error = message);
     }
     match ending {
         Some(ending) => Err(script::end(cx, Arc::new(ending))),

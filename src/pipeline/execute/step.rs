@@ -14,18 +14,23 @@ use crate::host::{Answer, path};
 use crate::pipeline::StepReport;
 use crate::pipeline::{Step, scope};
 use crate::script;
+use crate::telemetry::log;
 
 impl Walk<'_> {
     /// Does a step: how it stands, its timeout and its retries considered.
     pub(super) fn step(&self, cx: &NativeCallContext, step: &Step, path: String) -> Answer<Stand> {
-        let span = tracing::info_span!("step", path = &*path, action = step.action.key());
+        let span = log::span!(
+            "step",
+            path = self.session.setup.redactor.public(&path),
+            action = step.action.key(),
+        );
         let _entered = span.enter();
         let stand = self.contain(cx, step, |cx| match &step.repeat {
             None => self.once(cx, step),
             Some(repeat) => self.each(cx, step, value::items(cx, repeat)?),
         })?;
         let stand = self.bounded(cx, step, path, stand)?;
-        tracing::debug!(state = state(&stand).as_str(), "step");
+        log::debug!("step", state = state(&stand).as_str());
         Ok(stand)
     }
 
@@ -50,7 +55,7 @@ impl Walk<'_> {
                 let failure = Failure::new(&step.name, failure);
                 let text = format!("{:#}", failure.told());
                 let text = self.session.setup.redactor.public(&text);
-                tracing::warn!(error = %text, "step failed");
+                log::warn!("step failed", error = text);
                 Ok(Stand::Failed(vec![failure]))
             }
         }
