@@ -379,7 +379,7 @@ async fn a_changed_role_runs_and_a_broken_one_does_not(case: Case) -> anyhow::Re
     project.write(script, "let x = ;")?;
     eventually(SOON, "the errors in the log", || async {
         let log = operator.log()?;
-        anyhow::ensure!(log.contains("refused"), "{log}");
+        anyhow::ensure!(log.contains("cannot reload the project"), "{log}");
         anyhow::ensure!(log.contains("main.rhai:1:9"), "{log}");
         Ok(())
     })
