@@ -25,7 +25,7 @@ use rhai_operator::clock::Clock;
 use rhai_operator::cluster::connect::{self, Source, connect};
 use rhai_operator::model::{Gvk, Object, Reason, yaml};
 use rhai_operator::pipeline;
-use rhai_operator::reconcile::{Context, Input, Subscription, reconcile};
+use rhai_operator::reconcile::{Context, Input, reconcile};
 use rhai_operator::role::{Entry, Role, Roles, load};
 use rhai_operator::script::Pool;
 use rhai_operator::{host, watches};
@@ -221,10 +221,10 @@ impl Ground {
             ..Input::new(Arc::new(cr), &self.watch, &self.roles)
         };
         let report = reconcile(&self.context, input).await;
-        let reads = report.effects.reads.iter().map(|read| match read {
-            Subscription::Object(object, _) => object.to_string(),
-            Subscription::List(query, _) => format!("{query:?}"),
-        });
+        let objects = report.effects.reads.objects();
+        let objects = objects.map(|(object, _)| object.to_string());
+        let lists = report.effects.reads.lists();
+        let reads = objects.chain(lists.map(|(query, _)| format!("{query:?}")));
         let requests = std::mem::take(&mut *self.requests.lock()).into_iter();
         // Watches, and the look for what earlier roles made, go on beside the runs; so do Events.
         let beside = [

@@ -10,6 +10,7 @@ use super::server_side::{check_owner_exists, read_child, subscribe_to_existing};
 use super::target::{ApplyTarget, Ownership};
 use super::{ApplyCache, Claim, DesiredObject, Error, Owner, conflict};
 use crate::cluster::request::WriteOptions;
+use crate::cluster::watch::Subscription;
 use crate::cluster::{Cluster, ErrorKind};
 use crate::model::annotations::PRUNE_LABEL;
 use crate::model::{Object, ObjectRef};
@@ -26,6 +27,8 @@ pub struct CreateResult {
     pub is_new: bool,
     /// Whether garbage collection cannot reach it from the custom resource.
     pub is_unreachable: bool,
+    /// Keeps the watch open that knows of the object, so that the next run need not ask the server.
+    pub subscription: Subscription,
 }
 
 /// Makes an object if there is none of its name, owned and never pruned; with `generateName` and no
@@ -41,22 +44,28 @@ pub async fn create_once(
     let mut target = desired.resolve_target(cluster, owner).await?;
     let ownership = target.ownership(owner, true, None);
     let unreachable = ownership.is_unreachable();
-    let found = |object: Arc<Object>| CreateResult {
+    let found = |object: Arc<Object>, subscription| CreateResult {
         object,
         is_new: false,
         is_unreachable: false,
+        subscription,
     };
     let generated = desired.name.is_empty();
     if ownership.is_owned() {
         // From now on the cache of children knows what is made here.
         read_child(cluster, &target.object).await?;
     }
-    if !generated && let Some(live) = cluster.read(&target.object).await?.object {
-        check_former(cluster, owner, &live).await?;
-        if Claim::determine(owner, &live) == Claim::Own {
-            register_child(owner, &target, ownership).await?;
+    let mut subscription = Subscription::permanent();
+    if !generated {
+        let read = cluster.read(&target.object).await?;
+        subscription = read.subscription;
+        if let Some(live) = read.object {
+            check_former(cluster, owner, &live).await?;
+            if Claim::determine(owner, &live) == Claim::Own {
+                register_child(owner, &target, ownership).await?;
+            }
+            return Ok(found(live, subscription));
         }
-        return Ok(found(live));
     }
     // A generated name tells nothing apart: all that one owner makes so counts as one.
     let made = ObjectRef {
@@ -81,6 +90,7 @@ pub async fn create_once(
                 object,
                 is_new: true,
                 is_unreachable: unreachable,
+                subscription,
             })
         }
         Err(error) if error.kind == ErrorKind::AlreadyExists && !generated => {
@@ -88,7 +98,7 @@ pub async fn create_once(
                 return Err(error.into());
             };
             check_former(cluster, owner, &live).await?;
-            Ok(found(live))
+            Ok(found(live, subscription))
         }
         Err(error) => Err(conflict::explain_refusal(cluster, owner, error).await),
     }

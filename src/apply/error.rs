@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::cluster;
+use crate::cluster::watch::Subscription;
 use crate::model::{Object, ObjectRef};
 
 /// An object that exists where another one is wanted.
@@ -10,8 +11,8 @@ use crate::model::{Object, ObjectRef};
 pub struct ExistingObject {
     /// The object as the server has it.
     pub live: Arc<Object>,
-    /// True if its next change triggers a run.
-    pub subscribed: bool,
+    /// Keeps the watch open that reports the object's changes.
+    pub subscription: Subscription,
 }
 
 /// Why something was not applied, pruned or cleaned up.

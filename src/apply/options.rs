@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Ownership;
+use crate::cluster::watch::Subscription;
 use crate::model::Object;
 
 /// How an object is applied.
@@ -104,8 +105,8 @@ pub struct ApplyResult {
     pub pruned_fields: Vec<String>,
     /// How it says who owns it.
     pub ownership: Ownership,
-    /// Whether its changes are heard of.
-    pub subscribed: bool,
+    /// Keeps the watch open that reports the object's changes.
+    pub subscription: Subscription,
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use super::{
 use crate::cluster::conflict_retry::ConflictRetry;
 use crate::cluster::read::Read;
 use crate::cluster::request::{DeleteOptions, Deleted, Effect, WriteOptions, Written};
+use crate::cluster::watch::Subscription;
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::{Object, ObjectRef, ParsedObject};
 
@@ -28,7 +29,7 @@ pub(super) struct ServerSideApply<'a> {
     target: ApplyTarget,
     ownership: Ownership,
     live: Option<ParsedObject>,
-    subscribed: bool,
+    subscription: Subscription,
     /// True if the object exists, the custom resource does not own it, and it is adopted.
     adopts: bool,
 }
@@ -53,7 +54,7 @@ impl<'a> ServerSideApply<'a> {
         let target = desired.resolve_target(cluster, owner).await?;
         let mut read = Read {
             object: None,
-            subscribed: false,
+            subscription: Subscription::unwatched(),
         };
         if options.owner && owner.is_live() {
             read = read_child(cluster, &target.object).await?;
@@ -72,7 +73,7 @@ impl<'a> ServerSideApply<'a> {
             target,
             ownership,
             live: read.object.map(ParsedObject::new),
-            subscribed: read.subscribed,
+            subscription: read.subscription,
             adopts: false,
         })
     }
@@ -333,7 +334,7 @@ impl<'a> ServerSideApply<'a> {
             adopted: false,
             pruned_fields: Vec::new(),
             ownership: self.ownership,
-            subscribed: self.subscribed,
+            subscription: self.subscription.clone(),
         }
     }
 
@@ -368,7 +369,7 @@ impl<'a> ServerSideApply<'a> {
                 &written.warnings,
             ),
             ownership: self.ownership,
-            subscribed: self.subscribed,
+            subscription: self.subscription.clone(),
             object: object.into_object(),
         }
     }
@@ -407,13 +408,18 @@ impl<'a> ServerSideApply<'a> {
 pub(super) async fn read_child(cluster: &Cluster, object: &ObjectRef) -> Result<Read, Error> {
     let namespace = object.namespace.as_deref();
     let children = cluster.children(&object.gvk, namespace);
-    let subscribed = children.synced().await.is_ok();
-    let object = if subscribed {
-        children.get(namespace, &object.name)
+    let read = if children.synced().await.is_ok() {
+        Read {
+            object: children.get(namespace, &object.name),
+            subscription: Subscription::permanent(),
+        }
     } else {
-        cluster.get(object).await?
+        Read {
+            object: cluster.get(object).await?,
+            subscription: Subscription::unwatched(),
+        }
     };
-    Ok(Read { object, subscribed })
+    Ok(read)
 }
 
 /// Refuses an object that is not whole: what it lacks would look as if it were not there.
@@ -437,7 +443,7 @@ pub(super) async fn subscribe_to_existing(
     let read = cluster.unfenced().read(object).await;
     ExistingObject {
         live: Arc::clone(live),
-        subscribed: read.is_ok_and(|read| read.subscribed),
+        subscription: read.map_or_else(|_| Subscription::unwatched(), |read| read.subscription),
     }
 }
 

@@ -3,9 +3,8 @@
 use std::sync::{Arc, Weak};
 
 use super::Shared;
-use super::watch::{Content, Listener, ObjectChange, Purpose, WatchSpec, WatchState};
+use super::watch::{Listener, ObjectChange, Scope, Watch, WatchState};
 use crate::model::Gvk;
-use crate::model::selector::LabelSelector;
 
 /// Tells discovery what the watch over CRDs saw.
 pub(super) struct CrdListener {
@@ -17,14 +16,16 @@ pub(super) fn crd_gvk() -> Gvk {
     Gvk::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 }
 
-/// Starts the watch, if it is not there yet.
-pub(super) fn start_watch(shared: &Shared) {
-    shared.watches.watch(WatchSpec {
-        gvk: crd_gvk(),
-        namespace: None,
-        labels: LabelSelector::default(),
-        content: Content::Metadata,
-        purpose: Purpose::Reference,
+/// Watches the CRDs from now on.
+pub(super) fn subscribe(shared: &Shared) {
+    shared.crds.get_or_init(|| {
+        let scope = Scope {
+            gvk: crd_gvk(),
+            namespace: None,
+        };
+        let subscription = shared.watches.subscribe(scope.clone());
+        shared.watches.reference_watch(&scope);
+        subscription
     });
 }
 
@@ -38,8 +39,8 @@ impl CrdListener {
 }
 
 impl Listener for CrdListener {
-    fn changed(&self, spec: &WatchSpec, change: &ObjectChange) {
-        if spec.gvk != self.gvk {
+    fn changed(&self, watch: &Watch, change: &ObjectChange) {
+        if watch.spec().gvk != self.gvk {
             return;
         }
         let crd = change.new.as_ref().or(change.old.as_ref());
@@ -50,7 +51,8 @@ impl Listener for CrdListener {
         }
     }
 
-    fn state_changed(&self, spec: &WatchSpec, state: &WatchState) {
+    fn state_changed(&self, watch: &Watch, state: &WatchState) {
+        let spec = watch.spec();
         let Some(shared) = self.shared.upgrade() else {
             return;
         };
@@ -59,7 +61,9 @@ impl Listener for CrdListener {
                 .discovery
                 .set_crds_watched(matches!(state, WatchState::Synced));
         } else if matches!(state, WatchState::KindAbsent) {
-            start_watch(&shared);
+            subscribe(&shared);
         }
     }
+
+    fn closed(&self, _watch: &Watch) {}
 }

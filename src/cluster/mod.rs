@@ -18,6 +18,7 @@ mod guarded_body;
 pub mod layer;
 mod object_cache;
 pub mod read;
+pub mod read_set;
 pub mod request;
 pub mod rules;
 mod schema;
@@ -26,7 +27,7 @@ pub mod watch;
 
 use std::any::Any;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use self::api_call::RetryPolicy;
@@ -35,10 +36,11 @@ pub use self::discovery::ApiKind;
 use self::discovery::Discovery;
 pub use self::error::{Error, ErrorKind};
 use self::object_cache::ObjectCache;
+pub use self::read_set::ReadSet;
 pub use self::rules::Rules;
 use self::rules::RulesReviews;
 pub use self::transport::Transport;
-use self::watch::{Content, Listener, Purpose, Watch, WatchRegistry, WatchSpec};
+use self::watch::{Content, Listener, Purpose, Subscription, Watch, WatchRegistry, WatchSpec};
 use crate::clock::Instant;
 use crate::model::annotations::OWNER_LABEL;
 use crate::model::selector::LabelSelector;
@@ -92,7 +94,9 @@ struct Shared {
     transport: Transport,
     settings: Settings,
     discovery: Arc<Discovery>,
-    watches: WatchRegistry,
+    watches: Arc<WatchRegistry>,
+    /// Made when a kind is missed for the first time.
+    crds: OnceLock<Subscription>,
     values: ObjectCache,
     reviews: RulesReviews,
     /// Held by who asks for a CRD's schema, so that runs that begin together ask once.
@@ -118,7 +122,8 @@ impl Cluster {
             schemas: tokio::sync::Mutex::default(),
             settings,
             discovery,
-            watches,
+            watches: Arc::new(watches),
+            crds: OnceLock::new(),
         });
         shared.watches.listen(Arc::new(CrdListener::new(&shared)));
         Self {
@@ -207,7 +212,7 @@ impl Cluster {
         let kind = self.shared.discovery.kind(gvk, RetryPolicy::Always).await?;
         if kind.is_none() {
             // From now on the CRDs tell when it appears.
-            crds::start_watch(&self.shared);
+            crds::subscribe(&self.shared);
         }
         Ok(kind)
     }
@@ -283,9 +288,9 @@ impl Cluster {
         self.shared.watches.all()
     }
 
-    /// Ends a watch and drops what it holds, e.g. a reference that no run reads any more.
-    pub fn release(&self, spec: &WatchSpec) {
-        self.shared.watches.release(spec);
+    /// Closes a watch, e.g. when its custom resources are no longer served.
+    pub fn close(&self, spec: &WatchSpec) {
+        self.shared.watches.close(spec);
     }
 
     /// The namespaces that children are watched in; `None` for all.

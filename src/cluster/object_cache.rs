@@ -86,6 +86,11 @@ impl ObjectCache {
         }
     }
 
+    /// Forgets a value.
+    pub(super) fn remove(&self, object: &ObjectRef) {
+        self.kept.lock().remove(object);
+    }
+
     /// Takes a newer version of a value that is kept.
     pub(super) fn refresh(&self, value: &Arc<Object>) {
         let is_kept = self.kept.lock().values.contains_key(&value.object_ref());

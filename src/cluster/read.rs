@@ -12,93 +12,144 @@ use futures::FutureExt;
 use twox_hash::XxHash3_64;
 
 use super::error::{Error, ErrorKind, Target};
+use super::read_set::ReadSet;
 use super::request::ListQuery;
-use super::watch::{Content, Purpose, Watch, WatchSpec, compare};
+use super::watch::{Content, Purpose, Scope, Subscription, Watch, compare};
 use super::{ApiKind, Cluster};
 use crate::clock;
 use crate::model::access::{Access, AccessScope};
-use crate::model::selector::LabelSelector;
 use crate::model::{Gvk, Object, ObjectRef};
 
-/// So many namespaces of one kind are watched one by one; beyond, all of them by one watch: each
-/// watch is a connection.
-const MAX_NAMESPACE_WATCHES: usize = 8;
 /// So many stale members of a list are asked for one by one; beyond, the list is.
 const MAX_SINGLE_FETCHES: usize = 2;
 /// A value that was overtaken while it was read is read again, so many times.
 const MAX_ROUNDS: usize = 4;
 
-/// What a read found.
+/// The result of a read.
 #[derive(Clone, Debug)]
 pub struct Read {
     /// The object, `None` if it is absent.
     pub object: Option<Arc<Object>>,
-    /// Whether listeners hear of its next change, or none waits for it ([`Cluster::with_live_reads`]).
-    pub subscribed: bool,
+    /// Keeps the watch open that reports the next change.
+    pub subscription: Subscription,
 }
 
-/// What a read of many found.
+/// The result of a read of many.
 #[derive(Clone, Debug)]
 pub struct ReadList {
     /// The objects, by namespace and name.
     pub objects: Vec<Arc<Object>>,
-    /// Whether listeners hear of the next change.
-    pub subscribed: bool,
+    /// Keeps the watch open that reports the next change.
+    pub subscription: Subscription,
     /// Changes when a member comes, goes or changes; see [`Cluster::list_version`].
     pub version: u64,
 }
 
+/// How a read uses the watch of its subscription.
+enum WatchUse {
+    /// The watch reports the current version.
+    Synced(Arc<Watch>),
+    /// There is no watch, or none that is complete: the server is asked.
+    Live,
+    /// The cluster does not serve the kind.
+    KindAbsent,
+}
+
 impl Cluster {
-    /// The object, from caches wherever the answer is known.
+    /// Returns the object, from caches wherever they have it. An object of a kind that the cluster does
+    /// not serve is absent; the subscription waits for the kind.
     pub async fn read(&self, object: &ObjectRef) -> Result<Read, Error> {
-        let kind = self.require_kind(&object.gvk).await?;
-        let object = kind.scoped(object);
-        self.check_read(&kind, "get", object.namespace.as_deref(), &object.name)?;
-        if let Some(object) = self.cached(&object) {
+        let Some(kind) = self.kind(&object.gvk).await? else {
+            let subscription = self.await_kind(&object.gvk, object.namespace.as_deref());
             return Ok(Read {
-                object,
-                subscribed: true,
-            });
-        }
-        let Some(watch) = self.reference(&kind, object.namespace.as_deref()).await? else {
-            let object = self.get(&object).await?;
-            return Ok(Read {
-                object,
-                subscribed: self.live_reads,
+                object: None,
+                subscription,
             });
         };
-        for _ in 0..MAX_ROUNDS {
-            if let Some(object) = self.cached(&object) {
-                return Ok(Read {
-                    object,
-                    subscribed: true,
-                });
-            }
-            let value = self.fetch_value(&object).await?;
-            let seen = watch.get(object.namespace.as_deref(), &object.name);
-            let overtaken = |value: &Arc<Object>| {
-                seen.is_some_and(|seen| {
-                    compare(&seen.resource_version, &value.resource_version).is_gt()
-                })
-            };
-            if !value.as_ref().is_some_and(overtaken) {
-                return Ok(Read {
-                    object: value,
-                    subscribed: true,
-                });
-            }
+        let object = kind.scoped(object);
+        let namespace = object.namespace.as_deref();
+        self.check_read(&kind, "get", namespace, &object.name)?;
+        if let Some((found, Purpose::Primary | Purpose::Children)) = self.lookup(&object) {
+            return Ok(Read {
+                object: found,
+                subscription: Subscription::permanent(),
+            });
         }
-        // It changes faster than it is read: whatever is newest, and the watch tells of the next.
-        let object = self.get(&object).await?;
+        let (subscription, watch) = self.subscribe(&kind, namespace).await?;
+        let object = match watch {
+            WatchUse::Synced(watch) => self.read_watched(&object, &watch).await?,
+            WatchUse::Live => self.get(&object).await?,
+            WatchUse::KindAbsent => None,
+        };
         Ok(Read {
             object,
-            subscribed: true,
+            subscription,
         })
     }
 
-    /// The objects, from caches wherever the answer is known.
+    /// Returns an object whose current version a watch reports.
+    async fn read_watched(
+        &self,
+        object: &ObjectRef,
+        watch: &Watch,
+    ) -> Result<Option<Arc<Object>>, Error> {
+        for _ in 0..MAX_ROUNDS {
+            if let Some(object) = self.cached(object) {
+                return Ok(object);
+            }
+            let value = self.fetch_value(object).await?;
+            let reported = watch.get(object.namespace.as_deref(), &object.name);
+            let is_outdated = |value: &Arc<Object>| {
+                reported.as_ref().is_some_and(|reported| {
+                    compare(&reported.resource_version, &value.resource_version).is_gt()
+                })
+            };
+            if value.as_ref().is_some_and(is_outdated) {
+                continue;
+            }
+            if let (Some(value), Some(reported)) = (&value, &reported)
+                && value.resource_version == reported.resource_version
+                && value.uid != reported.uid
+            {
+                return Err(self.wrong_uid(value, &reported.uid));
+            }
+            return Ok(value);
+        }
+        // The object changes faster than it is read: the newest version is as good as any, and the
+        // watch reports the next one.
+        self.get(object).await
+    }
+
+    /// Forgets a value and says that it is of another object than the watch reports.
+    fn wrong_uid(&self, value: &Object, reported: &str) -> Error {
+        let object = value.object_ref();
+        self.shared.values.remove(&object);
+        let message = format!(
+            "the server answered with {object} of uid {}, expected uid {reported}",
+            value.uid
+        );
+        let target = Target {
+            verb: "get",
+            resource: object.gvk.kind_group(),
+            namespace: object.namespace_or_empty().to_owned(),
+            name: object.name.to_string(),
+        };
+        Error::local(ErrorKind::Malformed, message, target)
+    }
+
+    /// Returns the objects, from caches wherever they have them. There are none of a kind that the
+    /// cluster does not serve; the subscription waits for the kind.
     pub async fn read_list(&self, query: &ListQuery) -> Result<ReadList, Error> {
-        let kind = self.require_kind(&query.gvk).await?;
+        let nothing = |subscription| ReadList {
+            objects: Vec::new(),
+            subscription,
+            version: 0,
+        };
+        let Some(kind) = self.kind(&query.gvk).await? else {
+            return Ok(nothing(
+                self.await_kind(&query.gvk, query.namespace.as_deref()),
+            ));
+        };
         let query = &ListQuery {
             namespace: query.namespace.clone().filter(|_| kind.namespaced),
             ..query.clone()
@@ -106,42 +157,37 @@ impl Cluster {
         let namespace = query.namespace.as_deref();
         let name = query.fields.name().unwrap_or_default();
         self.check_read(&kind, "list", namespace, name)?;
-        let Some(watch) = self.reference(&kind, namespace).await? else {
-            let objects = self.list(query).await?;
-            return Ok(ReadList {
-                objects,
-                subscribed: self.live_reads,
-                version: 0,
-            });
+        let (subscription, watch) = self.subscribe(&kind, namespace).await?;
+        let (objects, version) = match watch {
+            WatchUse::Synced(watch) => self.list_watched(query, &watch).await?,
+            WatchUse::Live => (self.list(query).await?, 0),
+            WatchUse::KindAbsent => return Ok(nothing(subscription)),
         };
-        let Some(members) = members(&watch, query) else {
-            return self.list_by_version(query, watch.version()).await;
-        };
-        let version = fingerprint(&members);
-        let objects = self.member_values(query, &members).await?;
         Ok(ReadList {
             objects,
-            subscribed: true,
+            subscription,
             version,
         })
     }
 
-    /// A list whose members only the server can tell: asked for when anything of the kind changed.
-    async fn list_by_version(&self, query: &ListQuery, version: u64) -> Result<ReadList, Error> {
+    /// Returns a list whose members a watch reports, and its version.
+    async fn list_watched(
+        &self,
+        query: &ListQuery,
+        watch: &Watch,
+    ) -> Result<(Vec<Arc<Object>>, u64), Error> {
+        if let Some(members) = members(watch, query) {
+            let version = fingerprint(&members);
+            return Ok((self.member_values(query, &members).await?, version));
+        }
+        // Only the server knows the members: it is asked when anything of the kind changed.
+        let version = watch.version();
         if let Some(objects) = self.shared.values.list(query, version) {
-            return Ok(ReadList {
-                objects,
-                subscribed: true,
-                version,
-            });
+            return Ok((objects, version));
         }
         let objects = self.list(query).await?;
         self.shared.values.put_list(query, version, &objects);
-        Ok(ReadList {
-            objects,
-            subscribed: true,
-            version,
-        })
+        Ok((objects, version))
     }
 
     /// The values of a list's members: kept ones, and what is stale asked for.
@@ -172,8 +218,13 @@ impl Cluster {
         Ok(objects)
     }
 
-    /// As [`Cluster::read`], if it needs no request and no waiting: `Some(None)` is known absence.
+    /// Returns the object as caches have it: `Some(None)` is known absence, `None` is unknown.
     pub fn cached(&self, object: &ObjectRef) -> Option<Option<Arc<Object>>> {
+        self.lookup(object).map(|(object, _)| object)
+    }
+
+    /// Returns the object as caches have it, and the purpose of the watch that knows.
+    fn lookup(&self, object: &ObjectRef) -> Option<(Option<Arc<Object>>, Purpose)> {
         if self.live_reads {
             return None;
         }
@@ -181,8 +232,8 @@ impl Cluster {
         let object = kind.scoped(object);
         let (namespace, name) = (object.namespace.as_deref(), &*object.name);
         self.check_read(&kind, "get", namespace, name).ok()?;
-        if let Some(held) = self.full_object(&object) {
-            return Some(Some(held));
+        if let Some(full) = self.full_object(&object) {
+            return Some((Some(full), Purpose::Primary));
         }
         self.shared
             .watches
@@ -192,21 +243,35 @@ impl Cluster {
                 if !tells_absence {
                     return None;
                 }
-                match watch.get(namespace, name) {
+                let found = match watch.get(namespace, name) {
                     None => Some(None),
-                    Some(seen) if spec.content == Content::Metadata => self
+                    Some(reported) if spec.content == Content::Metadata => self
                         .shared
                         .values
-                        .get(&object, &seen.resource_version)
+                        .get(&object, &reported.resource_version)
                         .map(Some),
-                    Some(whole) => Some(Some(whole)),
-                }
+                    Some(full) => Some(Some(full)),
+                };
+                Some((found?, spec.purpose))
             })
     }
 
-    /// Returns whether an object still is as a run read it (resource version, `None` for absent), as far as
-    /// the watches know. A run's subscriptions begin with this question: what changed between its
-    /// read and the registration would be lost otherwise.
+    /// Returns whether anything that a run read has changed since, as far as the watches know. A change
+    /// between a run's read and the registration of its subscriptions would be lost otherwise.
+    /// The objects in `ignored`, and lists of their kinds, do not count.
+    pub fn is_stale(&self, reads: &ReadSet, ignored: &[ObjectRef]) -> bool {
+        let mut objects = reads
+            .objects()
+            .filter(|(object, _)| !ignored.contains(object));
+        let is_ignored = |query: &ListQuery| ignored.iter().any(|own| own.gvk == query.gvk);
+        let mut lists = reads.lists().filter(|(query, _)| !is_ignored(query));
+        objects.any(|(object, version)| !self.is_current(object, version))
+            || lists
+                .any(|(query, version)| self.list_version(query).is_some_and(|now| now != version))
+    }
+
+    /// Returns whether an object still has this resource version, `None` for absence, as far as the
+    /// watches know.
     pub fn is_current(&self, object: &ObjectRef, resource_version: Option<&str>) -> bool {
         let Some(kind) = self.shared.discovery.known(&object.gvk) else {
             return true;
@@ -279,56 +344,60 @@ impl Cluster {
         Ok(value)
     }
 
-    /// The watch that tells which version is the current one; `None` where there can be none.
-    async fn reference(
+    /// Subscribes to a kind that the cluster does not serve.
+    fn await_kind(&self, gvk: &Gvk, namespace: Option<&str>) -> Subscription {
+        if self.live_reads {
+            return Subscription::permanent();
+        }
+        self.open(Scope {
+            gvk: gvk.clone(),
+            namespace: namespace.map(Arc::from),
+        })
+    }
+
+    fn open(&self, scope: Scope) -> Subscription {
+        let subscription = self.shared.watches.subscribe(scope.clone());
+        self.shared.watches.reference_watch(&scope);
+        subscription
+    }
+
+    /// Subscribes to a kind in a namespace, and waits for the watch that reports its versions.
+    async fn subscribe(
         &self,
         kind: &ApiKind,
         namespace: Option<&str>,
-    ) -> Result<Option<Arc<Watch>>, Error> {
-        if self.live_reads || !kind.can("watch") || !kind.can("list") {
-            return Ok(None);
+    ) -> Result<(Subscription, WatchUse), Error> {
+        if self.live_reads {
+            return Ok((Subscription::permanent(), WatchUse::Live));
         }
-        let namespace = namespace.filter(|_| kind.namespaced);
-        let watch = self.reference_watch(&kind.gvk, namespace);
+        if !kind.can("watch") || !kind.can("list") {
+            return Ok((Subscription::unwatched(), WatchUse::Live));
+        }
+        let scope = Scope {
+            gvk: kind.gvk.clone(),
+            namespace: namespace.filter(|_| kind.namespaced).map(Arc::from),
+        };
+        let subscription = self.open(scope.clone());
         let until = clock::now() + self.shared.settings.call_timeout;
-        match tokio::time::timeout_at(until, watch.synced()).await {
-            Ok(Ok(())) => Ok(Some(watch)),
-            Ok(Err(error)) => match error.kind {
-                ErrorKind::Forbidden | ErrorKind::MethodNotAllowed => Ok(None),
-                _ => Err(error),
-            },
-            // The server is away for watches; perhaps a read gets through.
-            Err(_) => Ok(None),
-        }
-    }
-
-    /// One watch per namespace; from some number on, one for all if that is allowed.
-    fn reference_watch(&self, gvk: &Gvk, namespace: Option<&str>) -> Arc<Watch> {
-        let watches = &self.shared.watches;
-        let of = |namespace: Option<&str>| WatchSpec {
-            gvk: gvk.clone(),
-            namespace: namespace.map(Arc::from),
-            labels: LabelSelector::default(),
-            content: Content::Metadata,
-            purpose: Purpose::Reference,
-        };
-        let all = of(None);
-        let Some(namespace) = namespace else {
-            return watches.watch(all);
-        };
-        if let Some(all) = watches.find(&all).filter(|all| all.is_complete()) {
-            let single = of(Some(namespace));
-            if watches.find(&single).is_some() {
-                watches.release(&single);
+        loop {
+            let watch = self.shared.watches.reference_watch(&scope);
+            let error = match tokio::time::timeout_at(until, watch.synced()).await {
+                Ok(Ok(())) => return Ok((subscription, WatchUse::Synced(watch))),
+                Ok(Err(error)) => error,
+                // The server answers no watches; a read may get through. When the watch is complete,
+                // its listeners compare what it holds with what was read.
+                Err(_) => return Ok((subscription, WatchUse::Live)),
+            };
+            match error.kind {
+                ErrorKind::Forbidden | ErrorKind::MethodNotAllowed => {
+                    return Ok((subscription.without_watch(), WatchUse::Live));
+                }
+                ErrorKind::KindAbsent => return Ok((subscription, WatchUse::KindAbsent)),
+                // A watch over all namespaces took its place.
+                ErrorKind::Cancelled => {}
+                _ => return Err(error),
             }
-            return all;
         }
-        let single = watches.watch(of(Some(namespace)));
-        let may_watch_all = self.shared.settings.namespaces.is_none();
-        if may_watch_all && watches.reference_watches(gvk).len() > MAX_NAMESPACE_WATCHES {
-            watches.watch(all);
-        }
-        single
     }
 
     /// Asks the fences whether a request would be allowed that is not needed: what is allowed does not

@@ -1,12 +1,13 @@
 //! Readiness of the watches (product O4).
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::cluster::watch::{Purpose, WatchSpec, WatchState};
-use crate::cluster::{Cluster, watch};
+use crate::cluster::Cluster;
+use crate::cluster::watch::{Purpose, Watch, WatchId, WatchSpec, WatchState};
 use crate::telemetry::metrics;
 use crate::telemetry::readiness::{self, Part};
 use crate::telemetry::{Metrics, Readiness, Watchdog};
@@ -14,7 +15,7 @@ use crate::telemetry::{Metrics, Readiness, Watchdog};
 /// The parts that the watches are.
 pub(super) struct WatchHealth {
     readiness: Readiness,
-    parts: Mutex<HashMap<WatchSpec, Part>>,
+    parts: Mutex<HashMap<WatchId, Part>>,
 }
 
 impl WatchHealth {
@@ -25,18 +26,24 @@ impl WatchHealth {
         }
     }
 
-    /// A watch is in this state.
-    pub(super) fn set_state(&self, spec: &WatchSpec, state: &WatchState) {
-        let mut parts = self.parts.lock();
-        let part = parts
-            .entry(spec.clone())
-            .or_insert_with(|| self.readiness.part(&watch_name(spec)));
-        part.set(readiness_of(spec.purpose, state));
+    /// Sets the part of a watch.
+    pub(super) fn set_state(&self, watch: &Watch, state: &WatchState) {
+        self.set_part(watch.id(), watch.spec(), state);
     }
 
-    /// A watch has ended on purpose.
-    pub(super) fn remove(&self, spec: &WatchSpec) {
-        self.parts.lock().remove(spec);
+    fn set_part(&self, id: WatchId, spec: &WatchSpec, state: &WatchState) {
+        let state = readiness_of(spec.purpose, state);
+        match self.parts.lock().entry(id) {
+            Entry::Occupied(part) => part.get().set(state),
+            Entry::Vacant(part) => {
+                part.insert(self.readiness.part(&watch_name(spec), state));
+            }
+        }
+    }
+
+    /// Removes the part of a watch that was closed.
+    pub(super) fn remove(&self, watch: &Watch) {
+        self.parts.lock().remove(&watch.id());
     }
 }
 
@@ -53,7 +60,10 @@ fn readiness_of(purpose: Purpose, state: &WatchState) -> readiness::PartState {
             readiness::PartState::NotReady("not synced yet".to_owned())
         }
         WatchState::Starting => readiness::PartState::Noted("not synced yet".to_owned()),
-        WatchState::Forbidden(error) | WatchState::Failing { error, .. } if blocks => {
+        WatchState::Forbidden(error) if purpose == Purpose::Primary => {
+            readiness::PartState::NotReady(error.to_string())
+        }
+        WatchState::Failing { error, .. } if blocks => {
             readiness::PartState::NotReady(error.to_string())
         }
         WatchState::Forbidden(error) | WatchState::Failing { error, .. } => {
@@ -112,7 +122,7 @@ pub(super) fn register_probes(cluster: &Cluster, metrics: &Metrics, watchdog: &W
             .iter()
             .filter(|watch| watch.idle() > watch.silence_bound());
         stuck
-            .map(|watch: &Arc<watch::Watch>| watch_name(watch.spec()).into())
+            .map(|watch: &Arc<Watch>| watch_name(watch.spec()).into())
             .collect()
     });
 }
@@ -139,9 +149,10 @@ mod tests {
         let readiness = Readiness::default();
         let health = WatchHealth::new(readiness.clone());
         let spec = mk_spec(Purpose::Primary);
-        health.set_state(&spec, &WatchState::Starting);
+        let id = WatchId::default();
+        health.set_part(id, &spec, &WatchState::Starting);
         assert!(!readiness.is_ready());
-        health.set_state(&spec, &WatchState::KindAbsent);
+        health.set_part(id, &spec, &WatchState::KindAbsent);
         assert!(readiness.is_ready());
         let (name, state) = readiness.parts().remove(0);
         assert_eq!(&*name, "primary watch of K.g in ns");
@@ -149,7 +160,7 @@ mod tests {
             state,
             readiness::PartState::Noted("the kind is not installed".to_owned())
         );
-        health.remove(&spec);
+        drop(health);
         assert!(readiness.parts().is_empty());
     }
 
@@ -157,7 +168,11 @@ mod tests {
     fn a_watch_that_starts_in_a_run_does_not_block() {
         let readiness = Readiness::default();
         let health = WatchHealth::new(readiness.clone());
-        health.set_state(&mk_spec(Purpose::Children), &WatchState::Starting);
+        health.set_part(
+            WatchId::default(),
+            &mk_spec(Purpose::Children),
+            &WatchState::Starting,
+        );
         assert!(readiness.is_ready());
     }
 }

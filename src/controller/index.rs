@@ -1,47 +1,49 @@
-//! What is remembered of each CR between its runs, and who is to hear of a change.
+//! The custom resources that are served: what is remembered of each between its runs, and which of them
+//! depend on an object.
 //!
-//! A child names its CR by the owner label, so children need no entries here; only what a run *read* is
-//! indexed, by object and by list.
+//! A child names its custom resource by the owner label, so children need no entries here. Only what a run
+//! read is indexed, by object and by list.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::change_predicate::TriggerState;
 use super::loop_detector::Detector;
 use super::queue::Key;
+use crate::cluster::ReadSet;
 use crate::cluster::request::ListQuery;
-use crate::cluster::watch::ObjectChange;
-use crate::model::{Gvk, Object, ObjectRef, Reason};
-use crate::reconcile::{History, Report, Subscription};
+use crate::cluster::watch::{ObjectChange, Scope};
+use crate::model::{Gvk, Object, ObjectRef, Outcome, Reason};
+use crate::reconcile::{History, Report};
 
-/// All CRs that are served.
+/// All custom resources that are served. All workers share it under one lock: no method parses an object.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: HashMap<Key, Entry>,
     owners: HashMap<Box<str>, Key>,
-    readers: HashMap<ObjectRef, Vec<Key>>,
-    list_readers: HashMap<Gvk, Vec<(ListQuery, Key)>>,
+    subscribers: HashMap<ObjectRef, Vec<Key>>,
+    list_subscribers: HashMap<Gvk, Vec<(ListQuery, Key)>>,
 }
 
-/// One CR.
+/// A custom resource.
 #[derive(Debug)]
 pub(super) struct Entry {
     uid: Box<str>,
     state: TriggerState,
-    /// Digest of our part of its status, once a run has left one.
+    /// The digest of our part of its status, once a run has written one.
     status: Option<u64>,
     history: Arc<History>,
-    reads: Box<[Subscription]>,
+    reads: Arc<ReadSet>,
     waits: Box<[ObjectRef]>,
-    /// Only while there are recent writes: a steady CR has none.
+    /// Only while there are recent writes: a steady custom resource has none.
     pub(super) conflict: Option<Box<ConflictTracker>>,
 }
 
-/// What may become a fight over a child.
+/// The recent writes to the children of a custom resource.
 #[derive(Debug, Default)]
 pub(super) struct ConflictTracker {
     pub(super) detector: Detector,
-    /// What we lost last.
+    /// The field that was lost last.
     pub(super) loss: Option<LostField>,
 }
 
@@ -50,55 +52,61 @@ pub(super) struct ConflictTracker {
 pub(super) struct LostField {
     pub(super) child: ObjectRef,
     pub(super) field: String,
-    /// The other managers of the child at that time, once looked up.
+    /// The other managers of the child at that time, once they were asked for.
     pub(super) managers: Vec<String>,
 }
 
-/// What a version of a CR means for the queue.
+/// The meaning of a version of a custom resource for the queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ObservedChange {
     /// It was not known.
     New,
     /// Another object had its name.
     Replaced,
-    /// It changed in a way that counts.
+    /// It changed in a way that triggers a run.
     Changed(Reason),
     /// It has a new generation.
     Generation,
-    /// Nothing that counts changed.
-    Unchanged,
+    /// Nothing that triggers a run changed, apart from the status perhaps.
+    Unchanged {
+        /// True if a run has written a status, with which the caller compares this one
+        /// ([`Index::is_status_drift`]).
+        has_status: bool,
+    },
 }
 
 impl Index {
-    /// Takes note of a version of a CR; `digest` is that of its status.
+    /// Takes note of a version of a custom resource.
     pub(super) fn observe(
         &mut self,
         key: &Key,
         object: &Object,
         state: TriggerState,
-        digest: impl FnOnce() -> u64,
-    ) -> ObservedChange {
+    ) -> (ObservedChange, Option<Arc<ReadSet>>) {
         let Some(entry) = self.entries.get_mut(key) else {
             self.insert(key, object, state);
-            return ObservedChange::New;
+            return (ObservedChange::New, None);
         };
         if entry.uid != object.uid {
-            self.remove(key);
+            let former = self.remove(key);
             self.insert(key, object, state);
-            return ObservedChange::Replaced;
+            return (ObservedChange::Replaced, former);
         }
         let old = std::mem::replace(&mut entry.state, state);
-        match old.reason(&state) {
-            Some(Reason::Changed) if old.is_other_generation(&state) => {
-                return ObservedChange::Generation;
-            }
-            Some(reason) => return ObservedChange::Changed(reason),
-            None => {}
-        }
-        match entry.status {
-            Some(status) if digest() != status => ObservedChange::Changed(Reason::Child),
-            _ => ObservedChange::Unchanged,
-        }
+        let change = match old.reason(&state) {
+            Some(Reason::Changed) if old.is_other_generation(&state) => ObservedChange::Generation,
+            Some(reason) => ObservedChange::Changed(reason),
+            None => ObservedChange::Unchanged {
+                has_status: entry.status.is_some(),
+            },
+        };
+        (change, None)
+    }
+
+    /// Returns whether a status with this digest is another one than the last run left.
+    pub(super) fn is_status_drift(&self, key: &Key, uid: &str, digest: u64) -> bool {
+        let entry = self.entries.get(key).filter(|entry| *entry.uid == *uid);
+        entry.is_some_and(|entry| entry.status.is_some_and(|status| status != digest))
     }
 
     fn insert(&mut self, key: &Key, object: &Object, state: TriggerState) {
@@ -108,54 +116,67 @@ impl Index {
             state,
             status: None,
             history: Arc::default(),
-            reads: Box::default(),
+            reads: Arc::default(),
             waits: Box::default(),
             conflict: None,
         };
         self.entries.insert(key.clone(), entry);
     }
 
-    /// Forgets a CR.
-    pub(super) fn remove(&mut self, key: &Key) {
-        if let Some(entry) = self.entries.remove(key) {
-            self.owners.remove(&entry.uid);
-            self.unsubscribe(key, &entry.reads);
-        }
+    /// Forgets a custom resource. Returns its read set, to be dropped when the lock is released: watches
+    /// that nothing else needs close then.
+    #[must_use]
+    pub(super) fn remove(&mut self, key: &Key) -> Option<Arc<ReadSet>> {
+        let entry = self.entries.remove(key)?;
+        self.owners.remove(&entry.uid);
+        self.unsubscribe(key, &entry.reads);
+        Some(entry.reads)
     }
 
-    /// A run of a version begins; what the last one left.
+    /// Takes note of the version that a run begins with. Returns what the last run left.
     pub(super) fn start(&mut self, key: &Key, state: TriggerState) -> Option<Arc<History>> {
         let entry = self.entries.get_mut(key)?;
         entry.state = state;
         Some(Arc::clone(&entry.history))
     }
 
-    /// A run is over: what it read is subscribed to.
-    pub(super) fn finish(&mut self, key: &Key, report: &Report) {
-        let Some(entry) = self.entries.get_mut(key) else {
-            return;
-        };
+    /// Takes note of a run's end and subscribes the custom resource to what it read. Returns the former
+    /// read set, to be dropped when the lock is released, as with [`Index::remove`].
+    #[must_use]
+    pub(super) fn finish(&mut self, key: &Key, report: &Report) -> Option<Arc<ReadSet>> {
+        let entry = self.entries.get_mut(key)?;
         entry.history = Arc::clone(&report.history);
         entry.status = Some(report.status_digest);
         entry.waits = report.waits.iter().cloned().collect();
-        if same_subscriptions(&entry.reads, &report.effects.reads) {
-            return;
+        let mut reads = report.effects.reads.clone();
+        if matches!(report.outcome, Outcome::Cancelled) {
+            // The run did not come to all that it depends on.
+            reads.extend(&entry.reads);
         }
-        let former = std::mem::replace(&mut entry.reads, report.effects.reads.clone().into());
-        self.unsubscribe(key, &former);
-        self.subscribe(key, &report.effects.reads);
+        let is_same = entry.reads.has_same_members(&reads);
+        let reads = Arc::new(reads);
+        let former = std::mem::replace(&mut entry.reads, Arc::clone(&reads));
+        if !is_same {
+            self.unsubscribe(key, &former);
+            self.subscribe(key, &reads);
+        }
+        Some(former)
     }
 
-    pub(super) fn entry(&mut self, key: &Key) -> Option<&mut Entry> {
+    pub(super) fn entry(&self, key: &Key) -> Option<&Entry> {
+        self.entries.get(key)
+    }
+
+    pub(super) fn entry_mut(&mut self, key: &Key) -> Option<&mut Entry> {
         self.entries.get_mut(key)
     }
 
-    /// The CR with this uid.
+    /// Returns the custom resource with this uid.
     pub(super) fn owner(&self, uid: &str) -> Option<&Key> {
         self.owners.get(uid)
     }
 
-    /// All CRs of the kinds that `select` takes.
+    /// Returns all custom resources that `select` takes.
     pub(super) fn keys(&self, select: impl Fn(&Key) -> bool) -> Vec<Key> {
         self.entries
             .keys()
@@ -164,7 +185,8 @@ impl Index {
             .collect()
     }
 
-    /// Why a CR hears of a change of an object: it waits for it, or else `otherwise`.
+    /// Returns why a change of an object triggers a run of a custom resource: the last run waits for the
+    /// object, or else `otherwise`.
     pub(super) fn reason(&self, key: &Key, object: &ObjectRef, otherwise: Reason) -> Reason {
         let waits = self
             .entries
@@ -173,10 +195,10 @@ impl Index {
         if waits { Reason::Resumed } else { otherwise }
     }
 
-    /// CRs whose last run read what changed.
-    pub(super) fn readers(&self, object: &ObjectRef, change: &ObjectChange) -> Vec<Key> {
-        let mut keys = self.readers.get(object).cloned().unwrap_or_default();
-        let queries = self.list_readers.get(&object.gvk).into_iter().flatten();
+    /// Returns the custom resources whose last run read what changed.
+    pub(super) fn subscribers(&self, object: &ObjectRef, change: &ObjectChange) -> Vec<Key> {
+        let mut keys = self.subscribers.get(object).cloned().unwrap_or_default();
+        let queries = self.list_subscribers.get(&object.gvk).into_iter().flatten();
         let matching = queries.filter(|(query, _)| {
             let versions = [&change.old, &change.new];
             versions
@@ -188,35 +210,47 @@ impl Index {
         keys
     }
 
-    fn subscribe(&mut self, key: &Key, reads: &[Subscription]) {
-        for read in reads {
-            match read {
-                Subscription::Object(object, _) => {
-                    self.readers
-                        .entry(object.clone())
-                        .or_default()
-                        .push(key.clone());
-                }
-                Subscription::List(query, _) => {
-                    let readers = self.list_readers.entry(query.gvk.clone()).or_default();
-                    readers.push((query.clone(), key.clone()));
-                }
-            }
+    /// Returns the custom resources whose last run read anything in a scope, with all that it read.
+    pub(super) fn scope_subscribers(&self, scope: &Scope) -> Vec<(Key, Arc<ReadSet>)> {
+        let is_within = |namespace: Option<&str>| {
+            let within = scope.namespace.as_deref();
+            within.is_none() || namespace.is_none() || namespace == within
+        };
+        let objects = self.subscribers.iter();
+        let objects = objects
+            .filter(|(object, _)| object.gvk == scope.gvk && is_within(object.namespace.as_deref()))
+            .flat_map(|(_, keys)| keys);
+        let lists = self.list_subscribers.get(&scope.gvk).into_iter().flatten();
+        let lists = lists
+            .filter(|(query, _)| is_within(query.namespace.as_deref()))
+            .map(|(_, key)| key);
+        let keys: HashSet<&Key> = objects.chain(lists).collect();
+        keys.into_iter()
+            .filter_map(|key| Some((key.clone(), Arc::clone(&self.entries.get(key)?.reads))))
+            .collect()
+    }
+
+    fn subscribe(&mut self, key: &Key, reads: &ReadSet) {
+        for (object, _) in reads.objects() {
+            let subscribers = self.subscribers.entry(object.clone()).or_default();
+            subscribers.push(key.clone());
+        }
+        for (query, _) in reads.lists() {
+            let subscribers = self.list_subscribers.entry(query.gvk.clone()).or_default();
+            subscribers.push((query.clone(), key.clone()));
         }
     }
 
-    fn unsubscribe(&mut self, key: &Key, reads: &[Subscription]) {
-        for read in reads {
-            match read {
-                Subscription::Object(object, _) => {
-                    retain(&mut self.readers, object, |reader| reader != key);
-                }
-                Subscription::List(query, _) => {
-                    retain(&mut self.list_readers, &query.gvk, |(_, reader)| {
-                        reader != key
-                    });
-                }
-            }
+    fn unsubscribe(&mut self, key: &Key, reads: &ReadSet) {
+        for (object, _) in reads.objects() {
+            retain(&mut self.subscribers, object, |subscriber| {
+                subscriber != key
+            });
+        }
+        for (query, _) in reads.lists() {
+            retain(&mut self.list_subscribers, &query.gvk, |(_, subscriber)| {
+                subscriber != key
+            });
         }
     }
 }
@@ -234,16 +268,6 @@ fn retain<K: std::hash::Hash + Eq, V>(
     }
 }
 
-/// Returns whether both name the same objects and lists, whatever their versions.
-fn same_subscriptions(old: &[Subscription], new: &[Subscription]) -> bool {
-    old.len() == new.len()
-        && old.iter().zip(new).all(|pair| match pair {
-            (Subscription::Object(old, _), Subscription::Object(new, _)) => old == new,
-            (Subscription::List(old, _), Subscription::List(new, _)) => old == new,
-            _ => false,
-        })
-}
-
 fn selects(query: &ListQuery, object: &Object) -> bool {
     let namespace = object.namespace.as_deref();
     query
@@ -258,155 +282,4 @@ fn selects(query: &ListQuery, object: &Object) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::field_selector::FieldSelector;
-    use serde_json::{Value, json};
-
-    fn mk_object(kind: &str, metadata: &Value) -> Object {
-        let whole = json!({"metadata": metadata, "spec": {}});
-        Object::from_value(&Gvk::new("g", "v1", kind), &whole).unwrap()
-    }
-
-    fn mk_cr(name: &str, uid: &str, generation: i64) -> Object {
-        let metadata =
-            json!({"name": name, "namespace": "ns", "uid": uid, "generation": generation});
-        mk_object("Cr", &metadata)
-    }
-
-    fn mk_key(name: &str) -> Key {
-        use super::super::RunRate;
-        use crate::backoff::Backoff;
-        use crate::telemetry::Metrics;
-        let queue = super::super::Queue::new(1, Backoff::RECONCILE, RunRate::default());
-        Key {
-            kind: queue.add_kind(1, Metrics::default().controller("cr")),
-            namespace: Some("ns".into()),
-            name: name.into(),
-        }
-    }
-
-    fn observe(index: &mut Index, cr: &Object, digest: u64) -> ObservedChange {
-        index.observe(&mk_key(&cr.name), cr, TriggerState::new(cr, false), || {
-            digest
-        })
-    }
-
-    fn mk_index(names: &[&str]) -> Index {
-        let mut index = Index::default();
-        for name in names {
-            assert_eq!(
-                observe(&mut index, &mk_cr(name, name, 1), 0),
-                ObservedChange::New
-            );
-        }
-        index
-    }
-
-    fn reads(index: &mut Index, name: &str, reads: Vec<Subscription>) {
-        let mut report = Report::new(crate::model::Outcome::Done, &Arc::new(mk_cr(name, name, 1)));
-        report.effects.reads = reads;
-        report.status_digest = 7;
-        index.finish(&mk_key(name), &report);
-    }
-
-    fn mk_list(labels: &str) -> Subscription {
-        let query = ListQuery {
-            gvk: Gvk::new("g", "v1", "Pod"),
-            namespace: Some("ns".into()),
-            labels: labels.parse().unwrap(),
-            fields: FieldSelector::default(),
-        };
-        Subscription::List(query, 0)
-    }
-
-    fn mk_pod(name: &str, labels: &Value) -> Arc<Object> {
-        let metadata = json!({"name": name, "namespace": "ns", "labels": labels});
-        Arc::new(mk_object("Pod", &metadata))
-    }
-
-    fn readers(index: &Index, old: Option<&Arc<Object>>, new: Option<&Arc<Object>>) -> Vec<String> {
-        let change = ObjectChange {
-            old: old.cloned(),
-            new: new.cloned(),
-        };
-        let object = old.or(new).unwrap().object_ref();
-        let keys = index.readers(&object, &change);
-        keys.iter().map(|key| key.name.to_string()).collect()
-    }
-
-    #[test]
-    fn a_version_is_new_changed_or_another_object() {
-        let mut index = mk_index(&["a"]);
-        assert_eq!(
-            observe(&mut index, &mk_cr("a", "a", 1), 0),
-            ObservedChange::Unchanged
-        );
-        assert_eq!(
-            observe(&mut index, &mk_cr("a", "a", 2), 0),
-            ObservedChange::Generation
-        );
-        assert_eq!(
-            observe(&mut index, &mk_cr("a", "other", 2), 0),
-            ObservedChange::Replaced
-        );
-        assert!(index.owner("a").is_none(), "the former object owns nothing");
-        assert_eq!(index.owner("other"), Some(&mk_key("a")));
-    }
-
-    #[test]
-    fn a_status_is_drift_once_a_run_has_left_one() {
-        let mut index = mk_index(&["a"]);
-        let cr = mk_cr("a", "a", 1);
-        assert_eq!(observe(&mut index, &cr, 1), ObservedChange::Unchanged);
-        reads(&mut index, "a", Vec::new());
-        assert_eq!(observe(&mut index, &cr, 7), ObservedChange::Unchanged);
-        assert_eq!(
-            observe(&mut index, &cr, 8),
-            ObservedChange::Changed(Reason::Child)
-        );
-    }
-
-    #[test]
-    fn readers_of_an_object_hear_of_it_until_they_read_something_else() {
-        let mut index = mk_index(&["a", "b"]);
-        let pod = mk_pod("p", &json!({}));
-        let read = Subscription::Object(pod.object_ref(), None);
-        reads(&mut index, "a", vec![read.clone()]);
-        reads(&mut index, "b", vec![read]);
-        assert_eq!(readers(&index, None, Some(&pod)), ["a", "b"]);
-        reads(&mut index, "a", Vec::new());
-        assert_eq!(readers(&index, Some(&pod), None), ["b"]);
-        index.remove(&mk_key("b"));
-        assert!(readers(&index, Some(&pod), None).is_empty());
-        assert!(index.readers.is_empty(), "nothing is left behind");
-    }
-
-    #[test]
-    fn readers_of_a_list_hear_of_members_that_come_change_and_go() {
-        let mut index = mk_index(&["a"]);
-        reads(&mut index, "a", vec![mk_list("app=x")]);
-        let (member, other) = (mk_pod("p", &json!({"app": "x"})), mk_pod("p", &json!({})));
-        assert_eq!(readers(&index, None, Some(&member)), ["a"]);
-        assert_eq!(readers(&index, Some(&member), Some(&other)), ["a"]);
-        assert!(readers(&index, Some(&other), None).is_empty());
-    }
-
-    #[test]
-    fn what_a_run_waits_for_resumes_it() {
-        let mut index = mk_index(&["a"]);
-        let pod = mk_pod("p", &json!({})).object_ref();
-        let mut report = Report::new(crate::model::Outcome::Done, &Arc::new(mk_cr("a", "a", 1)));
-        report.waits = [pod.clone()].into();
-        index.finish(&mk_key("a"), &report);
-        assert_eq!(
-            index.reason(&mk_key("a"), &pod, Reason::Child),
-            Reason::Resumed
-        );
-        let other = mk_pod("q", &json!({})).object_ref();
-        assert_eq!(
-            index.reason(&mk_key("a"), &other, Reason::Child),
-            Reason::Child
-        );
-    }
-}
+mod tests;

@@ -31,7 +31,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -42,7 +42,7 @@ use self::kinds::ServedKinds;
 use self::queue::{Key, Queue};
 use self::triggers::Triggers;
 use crate::backoff::Backoff;
-use crate::cluster::watch::WatchSpec;
+use crate::cluster::watch::WatchId;
 use crate::model::Reason;
 use crate::model::owner::field_manager;
 use crate::reconcile::{self, Report};
@@ -100,10 +100,12 @@ struct Shared {
     settings: Settings,
     queue: Queue,
     kinds: ServedKinds,
-    index: Mutex<Index>,
+    index: RwLock<Index>,
     health: WatchHealth,
-    /// Watches whose first list is whole.
-    listed: Mutex<HashSet<WatchSpec>>,
+    /// The watches whose first list is complete.
+    listed: Mutex<HashSet<WatchId>>,
+    /// The watches whose kind the cluster did not serve when they looked last.
+    absent: Mutex<HashSet<WatchId>>,
     metrics: Metrics,
     watchdog: Watchdog,
     observer: Option<Arc<dyn RunObserver>>,
@@ -127,9 +129,10 @@ impl Controller {
         let shared = Arc::new(Shared {
             queue,
             kinds: ServedKinds::default(),
-            index: Mutex::default(),
+            index: RwLock::default(),
             health: WatchHealth::new(readiness),
             listed: Mutex::default(),
+            absent: Mutex::default(),
             metrics,
             watchdog,
             observer,
@@ -200,7 +203,8 @@ fn report_panic(ended: Result<(), tokio::task::JoinError>) {
 impl Shared {
     fn forget(&self, key: &Key) {
         self.queue.forget(key);
-        self.index.lock().remove(key);
+        let reads = self.index.write().remove(key);
+        drop(reads);
         if let Some(served) = self.kinds.by_id(key.kind) {
             let manager = field_manager(&served.object_ref(key));
             self.context.apply_cache.forget(&manager);

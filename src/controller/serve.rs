@@ -59,7 +59,7 @@ impl Shared {
         served.set_caches(caches);
         // The lists may be whole already.
         for cache in served.caches() {
-            self.health.set_state(cache.spec(), &cache.state());
+            self.health.set_state(&cache, &cache.state());
         }
         self.open_queue(served);
     }
@@ -109,7 +109,7 @@ impl Shared {
         } else {
             self.open_queue(&new);
         }
-        for key in self.index.lock().keys(|key| key.kind == new.id) {
+        for key in self.index.read().keys(|key| key.kind == new.id) {
             self.queue.add(&key, Reason::Role, 0);
         }
     }
@@ -133,8 +133,7 @@ impl Shared {
                     self.release_finalizers(cr.object_ref(), cr.uid.clone());
                 }
             }
-            self.context.cluster.release(cache.spec());
-            self.health.remove(cache.spec());
+            self.context.cluster.close(cache.spec());
         }
     }
 
@@ -146,8 +145,7 @@ impl Shared {
                 self.forget(&served.key(&cr));
                 self.release_finalizers(cr.object_ref(), cr.uid.clone());
             }
-            self.context.cluster.release(cache.spec());
-            self.health.remove(cache.spec());
+            self.context.cluster.close(cache.spec());
         }
     }
 

@@ -1,25 +1,25 @@
-//! From changes in the cluster to entries in the queue (product C2).
+//! Triggers: turns changes in the cluster into entries of the queue.
 //!
-//! Called from the watches' tasks: nothing here waits. Our own writes do not come here at all; the
-//! cluster's watches swallow them.
+//! The tasks of the watches call this module, so nothing here waits. The caches report no change that this
+//! process made itself.
 
 use std::sync::{Arc, Weak};
 
 use super::change_predicate::TriggerState;
 use super::index::ObservedChange;
 use super::kinds::ServedKind;
-use super::queue::Interruption;
+use super::queue::{Interruption, Key};
 use super::{Shared, child_change};
-use crate::cluster::watch::{Listener, ObjectChange, Purpose, WatchSpec, WatchState};
+use crate::cluster::watch::{Listener, ObjectChange, Purpose, Scope, Watch, WatchSpec, WatchState};
 use crate::model::owner::field_manager;
 use crate::model::{Object, ObjectRef, Reason};
 use crate::reconcile::status_digest;
 
-/// Hears of changes for a controller, as long as that lives.
+/// Passes changes to a controller, as long as it lives.
 pub(super) struct Triggers(pub(super) Weak<Shared>);
 
 impl Listener for Triggers {
-    fn changed(&self, spec: &WatchSpec, change: &ObjectChange) {
+    fn changed(&self, watch: &Watch, change: &ObjectChange) {
         let Some(shared) = self.0.upgrade() else {
             return;
         };
@@ -27,34 +27,50 @@ impl Listener for Triggers {
             return;
         };
         let reference = object.object_ref();
-        match spec.purpose {
+        let is_listed = || shared.listed.lock().contains(&watch.id());
+        match watch.spec().purpose {
             Purpose::Primary => shared.primary_changed(change),
-            // A child that was there before its watch: the run that started the watch waits for the
-            // list and looks for itself.
-            Purpose::Children if !shared.listed.lock().contains(spec) => {}
+            // The object was there before its watch: the run that started the watch waits for the list
+            // and looks for itself.
+            Purpose::Children if !is_listed() => {}
             Purpose::Children => shared.child_changed(&reference, change),
+            // What was read before the list is complete is compared with the list.
+            Purpose::Reference if !is_listed() => return,
             Purpose::Reference => {}
         }
         shared.trigger_subscribers(&reference, change);
     }
 
-    fn state_changed(&self, spec: &WatchSpec, state: &WatchState) {
-        if let Some(shared) = self.0.upgrade() {
-            shared.health.set_state(spec, state);
-            match state {
-                WatchState::Synced => {
-                    shared.listed.lock().insert(spec.clone());
-                }
-                WatchState::KindAbsent => {
-                    shared.listed.lock().remove(spec);
-                }
-                _ => {}
+    fn state_changed(&self, watch: &Watch, state: &WatchState) {
+        let Some(shared) = self.0.upgrade() else {
+            return;
+        };
+        shared.health.set_state(watch, state);
+        match state {
+            WatchState::Synced => shared.watch_synced(watch),
+            WatchState::KindAbsent => {
+                shared.listed.lock().remove(&watch.id());
+                shared.absent.lock().insert(watch.id());
             }
-            if spec.purpose == Purpose::Primary
-                && let Some(served) = shared.kinds.by_gvk(&spec.gvk)
-            {
-                shared.open_queue(&served);
-            }
+            _ => {}
+        }
+        if watch.spec().purpose == Purpose::Primary
+            && let Some(served) = shared.kinds.by_gvk(&watch.spec().gvk)
+        {
+            shared.open_queue(&served);
+        }
+    }
+
+    fn closed(&self, watch: &Watch) {
+        let Some(shared) = self.0.upgrade() else {
+            return;
+        };
+        shared.health.remove(watch);
+        shared.listed.lock().remove(&watch.id());
+        shared.absent.lock().remove(&watch.id());
+        // Reads that this watch answered have no other: the next run finds one.
+        if watch.spec().purpose != Purpose::Reference {
+            shared.trigger_scope(watch.spec());
         }
     }
 }
@@ -91,10 +107,14 @@ impl Shared {
     pub(super) fn observe(&self, served: &ServedKind, cr: &Object) {
         let key = served.key(cr);
         let state = TriggerState::new(cr, served.watch.watch_annotations);
-        let digest = || status_digest(cr, &cr.value(), &field_manager(&cr.object_ref()));
-        let change = self.index.lock().observe(&key, cr, state, digest);
+        let (change, former) = self.index.write().observe(&key, cr, state);
+        drop(former);
         let (reason, newer) = match change {
-            ObservedChange::Unchanged => return,
+            // The digest parses the object: not under the lock.
+            ObservedChange::Unchanged { has_status: true } if self.is_status_drift(&key, cr) => {
+                (Reason::Child, Interruption::Content)
+            }
+            ObservedChange::Unchanged { .. } => return,
             ObservedChange::Generation => (Reason::Changed, Interruption::Generation),
             ObservedChange::Changed(Reason::Deleted) => (Reason::Deleted, Interruption::Deletion),
             ObservedChange::Changed(reason) => (reason, Interruption::Content),
@@ -111,6 +131,38 @@ impl Shared {
                 self.queue.supersede(&key, reason, rank(cr), newer);
             }
             _ => self.queue.add(&key, reason, rank(cr)),
+        }
+    }
+
+    fn is_status_drift(&self, key: &Key, cr: &Object) -> bool {
+        let digest = status_digest(cr, &cr.value(), &field_manager(&cr.object_ref()));
+        self.index.read().is_status_drift(key, &cr.uid, digest)
+    }
+
+    /// A reference watch that was not complete is: what runs read meanwhile is compared with it.
+    fn watch_synced(&self, watch: &Watch) {
+        let is_new = self.listed.lock().insert(watch.id());
+        let was_absent = self.absent.lock().remove(&watch.id());
+        let spec = watch.spec();
+        if spec.purpose != Purpose::Reference {
+            return;
+        }
+        if was_absent {
+            self.trigger_scope(spec);
+        } else if is_new {
+            for (key, reads) in self.index.read().scope_subscribers(&scope(spec)) {
+                if self.context.cluster.is_stale(&reads, &[]) {
+                    self.queue.add(&key, Reason::Read, 0);
+                }
+            }
+        }
+    }
+
+    /// Triggers all whose last run read anything that a watch covers.
+    fn trigger_scope(&self, spec: &WatchSpec) {
+        let subscribers = self.index.read().scope_subscribers(&scope(spec));
+        for (key, _) in subscribers {
+            self.queue.add(&key, Reason::Read, 0);
         }
     }
 
@@ -143,39 +195,41 @@ impl Shared {
         let Some(object) = change.new.as_ref().or(change.old.as_ref()) else {
             return;
         };
-        let mut index = self.index.lock();
-        let Some(key) = index.owner(uid).cloned() else {
+        let Some(key) = self.index.read().owner(uid).cloned() else {
             return;
         };
-        let follows = self
+        let is_watched = self
             .kinds
             .by_id(key.kind)
             .is_some_and(|served| served.watches_child(object));
-        if !follows {
+        if !is_watched {
             return;
         }
-        if let Some(fight) = index.entry(&key).and_then(|entry| entry.conflict.as_mut()) {
-            fight.note_loss(child, change);
-        }
-        let reason = index.reason(&key, child, Reason::Child);
-        drop(index);
+        self.record_loss(&key, child, change);
+        let reason = self.index.read().reason(&key, child, Reason::Child);
         self.queue.add(&key, reason, 0);
     }
 
     fn trigger_subscribers(&self, object: &ObjectRef, change: &ObjectChange) {
-        let index = self.index.lock();
-        let readers = index.readers(object, change);
-        let readers: Vec<_> = readers
-            .into_iter()
-            .map(|key| {
+        let subscribers: Vec<_> = {
+            let index = self.index.read();
+            let keys = index.subscribers(object, change).into_iter();
+            keys.map(|key| {
                 let reason = index.reason(&key, object, Reason::Read);
                 (key, reason)
             })
-            .collect();
-        drop(index);
-        for (key, reason) in readers {
+            .collect()
+        };
+        for (key, reason) in subscribers {
             self.queue.add(&key, reason, 0);
         }
+    }
+}
+
+fn scope(spec: &WatchSpec) -> Scope {
+    Scope {
+        gvk: spec.gvk.clone(),
+        namespace: spec.namespace.clone(),
     }
 }
 

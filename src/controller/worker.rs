@@ -8,8 +8,8 @@ use super::change_predicate::TriggerState;
 use super::kinds::ServedKind;
 use super::period;
 use super::queue::{Key, Next, Slot, Work};
-use crate::model::{Object, Outcome, Reason, Redactor};
-use crate::reconcile::{self, Input, Mode, Report, Subscription};
+use crate::model::{Object, ObjectRef, Outcome, Reason, Redactor};
+use crate::reconcile::{self, Input, Mode, Report};
 use crate::telemetry::log;
 use crate::telemetry::metrics::ReconcileResult;
 
@@ -41,7 +41,7 @@ impl Shared {
             served.metrics.unreadable();
         }
         let state = TriggerState::new(&cr, served.watch.watch_annotations);
-        let Some(history) = self.index.lock().start(key, state) else {
+        let Some(history) = self.index.write().start(key, state) else {
             return Next::Done;
         };
         let input = Input {
@@ -113,7 +113,8 @@ impl Shared {
             }
             None => report,
         };
-        self.index.lock().finish(key, &report);
+        let former = self.index.write().finish(key, &report);
+        drop(former);
         self.requeue_if_stale(served, key, &report);
         self.next_step(served, &report)
     }
@@ -121,16 +122,12 @@ impl Shared {
     /// What changed while the run went on and came too early for its subscriptions, or came into the
     /// cache by our own write.
     fn requeue_if_stale(&self, served: &ServedKind, key: &Key, report: &Report) {
-        let cluster = &self.context.cluster;
-        let is_stale = report.effects.reads.iter().any(|read| match read {
-            Subscription::Object(object, version) => {
-                !cluster.is_current(object, version.as_deref())
-            }
-            Subscription::List(query, version) => cluster
-                .list_version(query)
-                .is_some_and(|now| now != *version),
-        });
-        if is_stale {
+        // A failing run must not cut its own backoff short by what it wrote.
+        let own: &[ObjectRef] = match report.outcome {
+            Outcome::Failed { .. } => &report.effects.writes,
+            _ => &[],
+        };
+        if self.context.cluster.is_stale(&report.effects.reads, own) {
             self.queue.add(key, Reason::Read, 0);
         }
         if let Some(cr) = served.get(key)

@@ -13,6 +13,7 @@ use super::session::Session;
 use super::{Answer, arguments, invalid, k8s};
 use crate::apply::{Claim, ExistingObject};
 use crate::clock;
+use crate::cluster::watch::Subscription;
 use crate::model::{Gvk, Object};
 use crate::script::{self, HostError, value};
 
@@ -116,7 +117,7 @@ fn check_owned(cx: &NativeCallContext, session: &Session, secret: &Arc<Object>) 
     let owner = &session.setup.owner;
     let existing = || ExistingObject {
         live: Arc::clone(secret),
-        subscribed: true,
+        subscription: Subscription::permanent(),
     };
     match Claim::determine(owner, secret) {
         Claim::Own => Ok(()),

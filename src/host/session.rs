@@ -13,7 +13,8 @@ use super::error::words;
 use crate::apply::{self, Action, ActionCounts, ApplyCache, ApplyResult, ExistingObject, Owner};
 use crate::clock::{self, Clock, Instant};
 use crate::cluster::request::{ListQuery, WriteOptions};
-use crate::cluster::{Cluster, ErrorKind};
+use crate::cluster::watch::Subscription;
+use crate::cluster::{Cluster, ErrorKind, ReadSet};
 use crate::model::condition::Status;
 use crate::model::redact::{PublicText, Redactor};
 use crate::model::{Object, ObjectRef};
@@ -76,7 +77,7 @@ pub(crate) struct Included {
 #[derive(Clone, Default, Debug)]
 pub struct RunEffects {
     /// Objects and lists that the run read, absent objects included. A change of one triggers a run.
-    pub reads: Vec<Read>,
+    pub reads: ReadSet,
     /// Objects that the role wants to exist.
     pub applied: BTreeSet<ObjectRef>,
     /// Number of failed applies, including those whose error the role caught. With one of them the run is
@@ -94,7 +95,7 @@ pub struct RunEffects {
     pub actions: ActionCounts,
     /// Objects that existed without this owner and that the run adopted.
     pub adopted: Vec<ObjectRef>,
-    /// Kinds that the run read or applied and that cannot be watched.
+    /// Kinds that the run read and that cannot be watched: a change of them triggers no run.
     pub unwatched: BTreeSet<String>,
     /// Number of calls of each host function.
     pub calls: BTreeMap<&'static str, usize>,
@@ -121,15 +122,6 @@ pub struct Unredacted {
     pub pruned_fields: Vec<(ObjectRef, String)>,
     /// The object before and after each of [`RunEffects::writes`].
     pub writes: Vec<WrittenStates>,
-}
-
-/// What a run read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Read {
-    /// One object, and its resource version if it was there.
-    Object(ObjectRef, Option<Box<str>>),
-    /// Many, and [`crate::cluster::read::ReadList::version`].
-    List(ListQuery, u64),
 }
 
 /// A condition that a role asked for, with what it may hold of Secrets: the run may yet learn them.
@@ -334,36 +326,34 @@ impl Session {
             .map_err(|error| HostError::new("limit", format!("{error}; {hint}")))
     }
 
-    /// Notes that an object was read; what cannot be watched is no subscription.
+    /// Adds an object to the read set.
     pub(super) fn note_read(
         &self,
         object: ObjectRef,
         found: Option<&Arc<Object>>,
-        subscribed: bool,
+        subscription: Subscription,
     ) {
         let mut effects = self.effects.lock();
-        if subscribed {
-            let version = found.map(|found| found.resource_version.clone());
-            effects.reads.push(Read::Object(object, version));
-        } else {
+        if !subscription.is_watched() {
             effects.unwatched.insert(object.gvk.kind_group());
         }
+        let version = found.map(|found| found.resource_version.clone());
+        effects.reads.add_object(object, version, subscription);
     }
 
     /// Notes an object in the way of another one: the run depends on it.
     pub(super) fn note_existing(&self, existing: &ExistingObject) {
         let object = existing.live.object_ref();
-        self.note_read(object, Some(&existing.live), existing.subscribed);
+        self.note_read(object, Some(&existing.live), existing.subscription.clone());
     }
 
-    /// The same for a list.
-    pub(super) fn note_list(&self, query: ListQuery, version: u64, subscribed: bool) {
+    /// Adds a list to the read set.
+    pub(super) fn note_list(&self, query: ListQuery, version: u64, subscription: Subscription) {
         let mut effects = self.effects.lock();
-        if subscribed {
-            effects.reads.push(Read::List(query, version));
-        } else {
+        if !subscription.is_watched() {
             effects.unwatched.insert(query.gvk.kind_group());
         }
+        effects.reads.add_list(query, version, subscription);
     }
 
     /// Returns the output of the role before redaction.
@@ -416,14 +406,11 @@ impl Session {
                 });
             }
         }
-        if !applied.subscribed {
-            effects.unwatched.insert(object.gvk.kind_group());
-        }
         if !applied.ownership.is_owned() {
             let version = applied.object.resource_version.clone();
             effects
                 .reads
-                .push(Read::Object(object.clone(), Some(version)));
+                .add_object(object.clone(), Some(version), applied.subscription.clone());
         }
         effects.applied.insert(object);
     }

@@ -38,6 +38,7 @@ use crate::role::{Project, Toolchain};
 use crate::script::{Limits, Pool};
 use crate::server::{self, Address, Server};
 use crate::telemetry::log;
+use crate::telemetry::readiness::PartState;
 use crate::watches::{Environment, Namespaces};
 
 /// Everything that an operator can be told from outside.
@@ -146,6 +147,11 @@ pub async fn run_until(
         watches = project.watches.len(),
         roles = project.roles.names().count(),
     );
+    // Until discovery has answered, no watch speaks for the operator.
+    let starting = telemetry.readiness.part(
+        "operator",
+        PartState::NotReady("not started yet".to_owned()),
+    );
     let mut servers = JoinSet::new();
     let serving = CancellationToken::new();
     for server in bind(&options, &telemetry).await? {
@@ -165,6 +171,7 @@ pub async fn run_until(
         observer.serving(&controller);
     }
     controller.serve(&project).await;
+    drop(starting);
     let reloading = loader.follow(files, {
         let controller = controller.clone();
         move |project| {

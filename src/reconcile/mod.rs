@@ -39,7 +39,7 @@ use crate::apply::ApplyCache;
 use crate::apply::inventory::ChildKindDiscovery;
 use crate::clock::Clock;
 use crate::cluster::{self, Cluster};
-pub use crate::host::session::{Call, Read as Subscription};
+pub use crate::host::session::Call;
 use crate::model::redact::PublicText;
 use crate::model::{Object, OperatorId, Outcome, Reason};
 pub use crate::pipeline::{StepReport, StepSelection, StepState};

@@ -119,8 +119,10 @@ mod tests {
     async fn readiness_names_what_blocks_and_verbose_names_all() {
         let readiness = Readiness::default();
         let router = router(readiness.clone(), Watchdog::default());
-        let (api, crd) = (readiness.part("api server"), readiness.part("watch B"));
-        crd.set(readiness::PartState::Noted("not installed".to_owned()));
+        let starting = readiness::PartState::NotReady("starting".to_owned());
+        let api = readiness.part("api server", starting);
+        let absent = readiness::PartState::Noted("not installed".to_owned());
+        let _crd = readiness.part("watch B", absent);
         let (status, text) = get(&router, "/readyz").await;
         assert_eq!(status, 503);
         assert_eq!(

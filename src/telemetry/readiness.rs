@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// State of one part.
+/// The state of one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartState {
     /// It works.
@@ -22,24 +22,31 @@ pub enum PartState {
 
 /// The latches of a process. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Readiness(Arc<Mutex<BTreeMap<Arc<str>, PartState>>>);
+pub struct Readiness(Arc<Mutex<Parts>>);
+
+#[derive(Debug, Default)]
+struct Parts {
+    /// By name, and a number that tells parts of one name apart.
+    states: BTreeMap<(Arc<str>, u64), PartState>,
+    added: u64,
+}
 
 /// The latch of one part; dropping it takes the part out.
 #[derive(Debug)]
 pub struct Part {
-    name: Arc<str>,
+    key: (Arc<str>, u64),
     readiness: Readiness,
 }
 
 impl Readiness {
-    /// Adds a part, not ready until it says otherwise. A second part of the same name replaces the
-    /// first.
-    pub fn part(&self, name: &str) -> Part {
-        let name: Arc<str> = name.into();
-        let state = PartState::NotReady("starting".to_owned());
-        self.0.lock().insert(Arc::clone(&name), state);
+    /// Adds a part. Parts of one name do not affect each other.
+    pub fn part(&self, name: &str, state: PartState) -> Part {
+        let mut parts = self.0.lock();
+        parts.added += 1;
+        let key = (name.into(), parts.added);
+        parts.states.insert(key.clone(), state);
         Part {
-            name,
+            key,
             readiness: self.clone(),
         }
     }
@@ -49,6 +56,7 @@ impl Readiness {
         !self
             .0
             .lock()
+            .states
             .values()
             .any(|state| matches!(state, PartState::NotReady(_)))
     }
@@ -57,8 +65,9 @@ impl Readiness {
     pub fn parts(&self) -> Vec<(Arc<str>, PartState)> {
         let parts = self.0.lock();
         parts
+            .states
             .iter()
-            .map(|(name, state)| (Arc::clone(name), state.clone()))
+            .map(|((name, _), state)| (Arc::clone(name), state.clone()))
             .collect()
     }
 }
@@ -66,16 +75,14 @@ impl Readiness {
 impl Part {
     /// Says how the part is.
     pub fn set(&self, state: PartState) {
-        self.readiness
-            .0
-            .lock()
-            .insert(Arc::clone(&self.name), state);
+        let mut parts = self.readiness.0.lock();
+        parts.states.insert(self.key.clone(), state);
     }
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
-        self.readiness.0.lock().remove(&self.name);
+        self.readiness.0.lock().states.remove(&self.key);
     }
 }
 
@@ -83,11 +90,15 @@ impl Drop for Part {
 mod tests {
     use super::*;
 
+    fn starting() -> PartState {
+        PartState::NotReady("starting".to_owned())
+    }
+
     #[test]
     fn a_part_blocks_until_it_says_that_it_is_ready() {
         let readiness = Readiness::default();
         assert!(readiness.is_ready(), "nothing to wait for");
-        let part = readiness.part("watch");
+        let part = readiness.part("watch", starting());
         assert!(!readiness.is_ready());
         part.set(PartState::Ready);
         assert!(readiness.is_ready());
@@ -98,7 +109,7 @@ mod tests {
     #[test]
     fn a_noted_part_is_named_and_does_not_block() {
         let readiness = Readiness::default();
-        let part = readiness.part("watch");
+        let part = readiness.part("watch", starting());
         part.set(PartState::Noted("not installed".to_owned()));
         assert!(readiness.is_ready());
         assert_eq!(
@@ -108,9 +119,18 @@ mod tests {
     }
 
     #[test]
+    fn a_part_that_ends_leaves_another_of_its_name() {
+        let readiness = Readiness::default();
+        let former = readiness.part("watch", starting());
+        let _part = readiness.part("watch", PartState::Ready);
+        drop(former);
+        assert_eq!(readiness.parts(), [("watch".into(), PartState::Ready)]);
+    }
+
+    #[test]
     fn a_part_that_ends_blocks_no_more() {
         let readiness = Readiness::default();
-        drop(readiness.part("watch"));
+        drop(readiness.part("watch", starting()));
         assert!(readiness.is_ready());
         assert!(readiness.parts().is_empty());
     }

@@ -467,7 +467,7 @@ async fn an_object_without_an_owner_is_refused_or_adopted(case: Case) -> anyhow:
     let wanted = config("c", &json!({"a": "1"}));
     let error = process.apply(&wanted).await.unwrap_err();
     assert!(
-        matches!(&error, Error::NotOwned { existing, .. } if existing.subscribed),
+        matches!(&error, Error::NotOwned { existing, .. } if existing.subscription.is_watched()),
         "{error}"
     );
     let plan = process.cluster.with_dry_run();

@@ -97,9 +97,9 @@ impl Heard {
 }
 
 impl Listener for Heard {
-    fn changed(&self, spec: &WatchSpec, change: &ObjectChange) {
+    fn changed(&self, watch: &Watch, change: &ObjectChange) {
         // The kinds of other tests come and go meanwhile.
-        if &*spec.gvk.kind == "CustomResourceDefinition" {
+        if &*watch.spec().gvk.kind == "CustomResourceDefinition" {
             return;
         }
         let (sign, object) = match (&change.old, &change.new) {
@@ -111,7 +111,9 @@ impl Listener for Heard {
         self.0.lock().push(format!("{sign}{}", object.name));
     }
 
-    fn state_changed(&self, _spec: &WatchSpec, _state: &WatchState) {}
+    fn state_changed(&self, _watch: &Watch, _state: &WatchState) {}
+
+    fn closed(&self, _watch: &Watch) {}
 }
 
 async fn door(case: &Case) -> anyhow::Result<Cluster> {
@@ -257,7 +259,7 @@ async fn a_read_is_a_subscription(case: Case) -> anyhow::Result<()> {
     let s = object(&case, Gvk::new("", "v1", "Secret"), "s");
     assert!(cluster.cached(&s).is_none());
     let read = cluster.read(&s).await?;
-    assert!(read.object.is_none() && read.subscribed);
+    assert!(read.object.is_none() && read.subscription.is_watched());
     assert!(cluster.is_current(&s, None));
     heard.clear();
 
@@ -300,8 +302,10 @@ async fn a_read_again_is_no_request(case: Case) -> anyhow::Result<()> {
         .await?;
     let a = object(&case, config_map(), "a");
     let absent = object(&case, config_map(), "absent");
-    eventually(SOON, "the permission", || cluster.read(&a)).await?;
-    cluster.read(&absent).await?;
+    let _subscriptions = [
+        eventually(SOON, "the permission", || cluster.read(&a)).await?,
+        cluster.read(&absent).await?,
+    ];
     let mark = case.cluster.audit.mark().await?;
     let reads = (0..50).map(|_| async {
         assert!(cluster.read(&a).await.unwrap().object.is_some());
@@ -373,7 +377,7 @@ async fn what_may_not_be_watched_is_read_live(case: Case) -> anyhow::Result<()> 
     let cluster = connect(options).await?.cluster;
     let s = object(&case, Gvk::new("", "v1", "Secret"), "s");
     let read = eventually(SOON, "the permission", || cluster.read(&s)).await?;
-    assert!(read.object.is_none() && !read.subscribed);
+    assert!(read.object.is_none() && !read.subscription.is_watched());
     let refused = cluster
         .read(&object(&case, config_map(), "a"))
         .await

@@ -36,6 +36,7 @@ mod scale;
 mod status;
 #[path = "../steps/mod.rs"]
 mod steps;
+mod subscriptions;
 mod unreadable;
 mod widgets;
 
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         role_run::tests(),
         scale::tests(),
         status::tests(),
+        subscriptions::tests(),
         unreadable::tests(),
     ])
 }

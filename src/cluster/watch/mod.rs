@@ -9,6 +9,7 @@
 
 mod cache;
 mod registry;
+mod subscription;
 mod task;
 mod wire;
 
@@ -22,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use self::cache::Cache;
 pub(super) use self::cache::{WriteResult, compare};
 pub(super) use self::registry::{WatchRegistry, WriteGuard};
+pub use self::subscription::{Scope, Subscription};
 pub(super) use self::wire::{list_call, parse_page, push_parameter};
 use super::Record;
 use super::error::{Error, ErrorKind, Target};
@@ -104,31 +106,47 @@ pub struct ObjectChange {
 /// Hears of changes, from the watch's task: quick and without blocking.
 pub trait Listener: Send + Sync {
     /// An object came, changed or went; not by our own hand.
-    fn changed(&self, spec: &WatchSpec, change: &ObjectChange);
+    fn changed(&self, watch: &Watch, change: &ObjectChange);
     /// The watch is doing better or worse.
-    fn state_changed(&self, spec: &WatchSpec, state: &WatchState);
+    fn state_changed(&self, watch: &Watch, state: &WatchState);
+    /// The watch was closed; nothing follows from it.
+    fn closed(&self, watch: &Watch);
 }
+
+/// Tells a watch from all others of the process, former ones of the same spec included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct WatchId(u64);
 
 /// A running watch and its cache.
 pub struct Watch {
+    id: WatchId,
     spec: WatchSpec,
     store: Mutex<Cache>,
     state: tokio::sync::watch::Sender<WatchState>,
     alive: Mutex<Instant>,
     silence_bound: Duration,
+    /// Locked while listeners hear of a state, so that none follows after the watch was closed.
+    closed: Mutex<bool>,
     stop: CancellationToken,
 }
 
 impl Watch {
-    fn new(spec: WatchSpec, silence_bound: Duration, stop: CancellationToken) -> Self {
+    fn new(id: WatchId, spec: WatchSpec, silence_bound: Duration, stop: CancellationToken) -> Self {
         Self {
+            id,
             spec,
             store: Mutex::default(),
             state: tokio::sync::watch::Sender::new(WatchState::Starting),
             alive: Mutex::new(clock::now()),
             silence_bound,
+            closed: Mutex::new(false),
             stop,
         }
+    }
+
+    /// Returns what tells the watch from all others.
+    pub fn id(&self) -> WatchId {
+        self.id
     }
 
     /// What is watched.
@@ -228,6 +246,12 @@ impl Watch {
     /// Takes the record if there is an object to keep it beside.
     fn set_record(&self, namespace: &str, name: &str, record: &mut Option<Record>) {
         self.store.lock().set_record(namespace, name, record);
+    }
+
+    /// Ends the task. Listeners hear of no state from here on.
+    fn stop(&self) {
+        *self.closed.lock() = true;
+        self.stop.cancel();
     }
 
     fn touch(&self) {

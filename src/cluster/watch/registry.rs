@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
 use super::cache::WriteResult;
+use super::subscription::Claims;
 use super::task::{self, WatchTask};
-use super::{Listener, ObjectChange, Purpose, Watch, WatchSpec, WatchState};
+use super::{Listener, ObjectChange, Purpose, Watch, WatchId, WatchSpec, WatchState};
 use crate::cluster::discovery::Discovery;
 use crate::cluster::{Record, Settings, Transport};
 use crate::model::{Gvk, Object, ObjectRef};
@@ -18,17 +20,23 @@ use crate::model::{Gvk, Object, ObjectRef};
 pub(super) struct Listeners(RwLock<Vec<Arc<dyn Listener>>>);
 
 impl Listeners {
-    pub(super) fn notify(&self, spec: &WatchSpec, changes: impl IntoIterator<Item = ObjectChange>) {
+    pub(super) fn notify(&self, watch: &Watch, changes: impl IntoIterator<Item = ObjectChange>) {
         for change in changes {
             for listener in self.0.read().iter() {
-                listener.changed(spec, &change);
+                listener.changed(watch, &change);
             }
         }
     }
 
-    pub(super) fn notify_state(&self, spec: &WatchSpec, state: &WatchState) {
+    pub(super) fn notify_state(&self, watch: &Watch, state: &WatchState) {
         for listener in self.0.read().iter() {
-            listener.state_changed(spec, state);
+            listener.state_changed(watch, state);
+        }
+    }
+
+    fn notify_closed(&self, watch: &Watch) {
+        for listener in self.0.read().iter() {
+            listener.closed(watch);
         }
     }
 }
@@ -40,6 +48,9 @@ pub(in crate::cluster) struct WatchRegistry {
     discovery: Arc<Discovery>,
     listeners: Arc<Listeners>,
     by_kind: RwLock<HashMap<Gvk, Vec<Arc<Watch>>>>,
+    pub(super) claims: Claims,
+    /// The number of watches that were ever started.
+    started: AtomicU64,
     /// Starting two watches of one spec would be one too many.
     starting: Mutex<()>,
     stop: CancellationToken,
@@ -63,6 +74,8 @@ impl WatchRegistry {
             discovery,
             listeners: Arc::default(),
             by_kind: RwLock::default(),
+            claims: Claims::default(),
+            started: AtomicU64::new(0),
             starting: Mutex::default(),
             stop: CancellationToken::new(),
         }
@@ -82,7 +95,8 @@ impl WatchRegistry {
             return watch;
         }
         let bound = task::silence_bound(&self.settings);
-        let watch = Arc::new(Watch::new(spec, bound, self.stop.child_token()));
+        let id = WatchId(self.started.fetch_add(1, Ordering::Relaxed));
+        let watch = Arc::new(Watch::new(id, spec, bound, self.stop.child_token()));
         let gvk = watch.spec.gvk.clone();
         self.by_kind
             .write()
@@ -109,21 +123,34 @@ impl WatchRegistry {
             .cloned()
     }
 
-    pub(in crate::cluster) fn release(&self, spec: &WatchSpec) {
-        let mut by_kind = self.by_kind.write();
-        let Some(watches) = by_kind.get_mut(&spec.gvk) else {
-            return;
-        };
-        watches.retain(|watch| {
-            let kept = watch.spec != *spec;
-            if !kept {
-                watch.stop.cancel();
-            }
-            kept
-        });
-        if watches.is_empty() {
-            by_kind.remove(&spec.gvk);
+    /// Closes the watch of a spec, if there is one.
+    pub(in crate::cluster) fn close(&self, spec: &WatchSpec) {
+        for watch in self.remove(&spec.gvk, |watch| watch.spec == *spec) {
+            self.end(&watch);
         }
+    }
+
+    /// Takes the watches of a kind that `select` names out of the registry.
+    pub(super) fn remove(&self, gvk: &Gvk, select: impl Fn(&Watch) -> bool) -> Vec<Arc<Watch>> {
+        let mut by_kind = self.by_kind.write();
+        let Some(watches) = by_kind.get_mut(gvk) else {
+            return Vec::new();
+        };
+        let removed = watches.extract_if(.., |watch| select(watch)).collect();
+        if watches.is_empty() {
+            by_kind.remove(gvk);
+        }
+        removed
+    }
+
+    /// Ends a watch that is no longer registered. Listeners hear nothing of its state afterwards.
+    pub(super) fn end(&self, watch: &Watch) {
+        watch.stop();
+        self.listeners.notify_closed(watch);
+    }
+
+    pub(super) fn may_watch_all_namespaces(&self) -> bool {
+        self.settings.namespaces.is_none()
     }
 
     pub(in crate::cluster) fn all(&self) -> Vec<Arc<Watch>> {
@@ -206,6 +233,13 @@ impl WriteGuard {
         held.max_by_key(|object| object.json().len())
     }
 
+    /// Returns the uid of the object in a cache that follows the server.
+    pub(in crate::cluster) fn uid(&self) -> Option<Box<str>> {
+        let complete = self.watches.iter().filter(|watch| watch.is_complete());
+        let mut cached = complete.filter_map(|watch| watch.get(Some(&self.key.0), &self.key.1));
+        cached.next().map(|object| object.uid.clone())
+    }
+
     /// The answer is there: caches take it, and what was held back and is foreign is told.
     pub(in crate::cluster) fn finish(mut self, answer: &WriteResult) {
         self.end(answer);
@@ -217,7 +251,7 @@ impl WriteGuard {
                 .store
                 .lock()
                 .write_ends(&self.key, &watch.spec, answer);
-            self.listeners.notify(&watch.spec, changes);
+            self.listeners.notify(&watch, changes);
         }
     }
 }

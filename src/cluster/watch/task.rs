@@ -230,12 +230,12 @@ impl WatchTask {
             }
             for object in part.objects {
                 let change = self.watch.store.lock().listed(object);
-                self.listeners.notify(&self.watch.spec, change);
+                self.listeners.notify(&self.watch, change);
             }
             page = part.next;
             if page.is_none() {
                 let changes = self.watch.store.lock().list_ends(version);
-                self.listeners.notify(&self.watch.spec, changes);
+                self.listeners.notify(&self.watch, changes);
                 let version = version.clone();
                 self.enter(&WatchState::Synced);
                 return Ok(version);
@@ -299,7 +299,7 @@ impl WatchTask {
             }
             WatchEvent::Bookmark(version) => return version,
         };
-        self.listeners.notify(&self.watch.spec, change);
+        self.listeners.notify(&self.watch, change);
         version
     }
 
@@ -307,7 +307,7 @@ impl WatchTask {
     fn kind_removed(&self) {
         let changes = self.watch.store.lock().clear();
         self.enter(&WatchState::KindAbsent);
-        self.listeners.notify(&self.watch.spec, changes);
+        self.listeners.notify(&self.watch, changes);
     }
 
     fn fail(&self, error: Error) {
@@ -325,30 +325,44 @@ impl WatchTask {
             std::mem::discriminant(&*before) == std::mem::discriminant(state)
         };
         if !same {
-            match state {
-                WatchState::Synced => log::debug!("synced", objects = self.watch.len()),
-                WatchState::Forbidden(error) => {
-                    log::warn!(
-                        "cannot watch: forbidden",
-                        error = PublicText::outside_runs(error)
-                    );
-                }
-                WatchState::KindAbsent => {
-                    log::warn!("the cluster does not serve this kind");
-                }
-                WatchState::Failing { error, .. } => {
-                    log::warn!(
-                        "cannot watch: retrying",
-                        error = PublicText::outside_runs(error)
-                    );
-                }
-                WatchState::Starting => {}
-            }
+            self.log_state(state);
         }
         // First, so that a listener that looks sees what it is told.
         self.watch.state.send_replace(state.clone());
         if !same {
-            self.listeners.notify_state(&self.watch.spec, state);
+            let closed = self.watch.closed.lock();
+            if !*closed {
+                self.listeners.notify_state(&self.watch, state);
+            }
+        }
+    }
+    fn log_state(&self, state: &WatchState) {
+        match (state, self.watch.spec.purpose) {
+            (WatchState::Starting, _) => {}
+            (WatchState::Synced, _) => log::debug!("synced", objects = self.watch.len()),
+            (WatchState::Forbidden(error), Purpose::Primary) => {
+                log::warn!(
+                    "cannot watch custom resources",
+                    error = PublicText::outside_runs(error)
+                );
+            }
+            // Runs warn of what they read, and what they only apply works without a watch.
+            (WatchState::Forbidden(error), _) => {
+                log::debug!("cannot watch: forbidden", error = PublicText::outside_runs(error));
+            }
+            // A role may look for a kind that is optional.
+            (WatchState::KindAbsent, Purpose::Reference) => {
+                log::info!("the cluster does not serve this kind");
+            }
+            (WatchState::KindAbsent, _) => {
+                log::warn!("the cluster does not serve this kind");
+            }
+            (WatchState::Failing { error, .. }, _) => {
+                log::warn!(
+                    "cannot watch: retrying",
+                    error = PublicText::outside_runs(error)
+                );
+            }
         }
     }
 }

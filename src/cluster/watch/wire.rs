@@ -401,7 +401,7 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::cluster::transport;
-    use crate::cluster::watch::Purpose;
+    use crate::cluster::watch::{Purpose, WatchId};
     use crate::model::selector::LabelSelector;
 
     const TEXT: &str = concat!(
@@ -431,7 +431,8 @@ mod tests {
             content: Content::Full,
             purpose: Purpose::Primary,
         };
-        Watch::new(spec, Duration::from_mins(1), CancellationToken::new())
+        let id = WatchId(0);
+        Watch::new(id, spec, Duration::from_mins(1), CancellationToken::new())
     }
 
     /// What is read, up to the end or an error.

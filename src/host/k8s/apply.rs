@@ -13,6 +13,7 @@ use super::write;
 use crate::apply::{self, Action, DesiredObject, ExistingObject, Options};
 use crate::clock;
 use crate::cluster::request::Propagation;
+use crate::cluster::watch::Subscription;
 use crate::model::{Gvk, Object, json, yaml};
 use crate::script::{self, HostError, value};
 
@@ -223,7 +224,12 @@ pub(crate) fn create(cx: &NativeCallContext, object: &Dynamic) -> Answer<Arc<Obj
         session.note_write(object, None, Some(Arc::clone(&created.object)));
     }
     if !desired.name.is_empty() {
-        session.note_read(created.object.object_ref(), Some(&created.object), true);
+        let subscription = created.subscription.clone();
+        session.note_read(
+            created.object.object_ref(),
+            Some(&created.object),
+            subscription,
+        );
     }
     let result = if created.is_new { "created" } else { "exists" };
     session.trace(
@@ -243,7 +249,7 @@ fn ended(
 ) -> Box<rhai::EvalAltResult> {
     match error {
         apply::Error::Recreating { object } => {
-            session.note_read(object.clone(), None, true);
+            session.note_read(object.clone(), None, Subscription::permanent());
             let on = format!("{object}: it is being deleted, to be made anew");
             let objects = BTreeSet::from([object]);
             script::end(cx, Arc::new(Ending::Waiting { on, objects }))

@@ -9,8 +9,6 @@ use super::super::Answer;
 use super::super::arguments::{Options, Reference, field_selector, label_selector};
 use super::super::session::{Session, live, readable};
 use crate::clock;
-use crate::cluster::ErrorKind;
-use crate::cluster::read::Read;
 use crate::cluster::request::ListQuery;
 use crate::model::{Gvk, Object, ObjectRef};
 use crate::script::{self, HostError};
@@ -32,7 +30,10 @@ mod functions {
     ///
     /// Returns the object, or `()` when there is none.
     ///
-    /// Errors: `kind_absent` when the cluster does not know the kind, `forbidden`.
+    /// A kind that the cluster does not serve has no objects: the result is `()`, and the custom
+    /// resource is reconciled again when the kind appears. `has_api` tells the two apart.
+    ///
+    /// Errors: `forbidden`.
     ///
     /// ```rhai,no_run
     /// let secret = k8s_get("v1", "Secret", "database");
@@ -74,7 +75,8 @@ mod functions {
     /// - `options`: optional: `namespace` (the custom resource's without it; `"*"` for all), `labels`
     ///   (a selector as text or a map), `fields` (the same for fields).
     ///
-    /// Returns an array, ordered by namespace and name.
+    /// Returns an array, ordered by namespace and name; an empty one for a kind that the cluster does not
+    /// serve.
     ///
     /// ```rhai,no_run
     /// let pods = k8s_list("v1", "Pod", #{labels: #{app: meta.name}});
@@ -108,13 +110,7 @@ fn reference(api_version: &str, kind: &str, name: &str, namespace: Option<&str>)
 fn get(cx: &NativeCallContext, reference: &Reference) -> Answer<Dynamic> {
     let session = Session::of(cx)?;
     let since = clock::now();
-    let answer = script::block_on(cx, async {
-        let cluster = &session.cluster();
-        if cluster.kind(&reference.gvk).await?.is_none() {
-            return Err(kind_absent(&reference.gvk));
-        }
-        read(&session, reference).await
-    });
+    let answer = script::block_on(cx, read(&session, reference));
     let (object, found) =
         session.trace_failure("k8s_get", since, || reference.to_string(), answer)?;
     let result = if found.is_some() { "found" } else { "absent" };
@@ -122,25 +118,18 @@ fn get(cx: &NativeCallContext, reference: &Reference) -> Answer<Dynamic> {
     found.as_ref().map_or(Ok(Dynamic::UNIT), live)
 }
 
-/// Reads an object, and notes that the run did. What has no kind is absent.
+/// Reads an object and adds it to the run's read set.
 pub(crate) async fn read(
     session: &Session,
     reference: &Reference,
 ) -> Result<(ObjectRef, Option<Arc<Object>>), HostError> {
     let (setup, cluster) = (&session.setup, session.cluster());
     let object = reference.resolve(&cluster, &setup.owner.cr).await?;
-    let read = match cluster.read(&object).await {
-        // The watch that the read began waits for the kind, and for the object with it.
-        Err(error) if error.kind == ErrorKind::KindAbsent => Read {
-            object: None,
-            subscribed: true,
-        },
-        read => read?,
-    };
+    let read = cluster.read(&object).await?;
     if let Some(found) = &read.object {
         session.learn(found)?;
     }
-    session.note_read(object.clone(), read.object.as_ref(), read.subscribed);
+    session.note_read(object.clone(), read.object.as_ref(), read.subscription);
     read.object.as_deref().map_or(Ok(()), readable)?;
     Ok((object, read.object))
 }
@@ -156,9 +145,9 @@ fn list(cx: &NativeCallContext, gvk: &Gvk, options: Map) -> Answer<Array> {
     options.finish(&["namespace", "labels", "fields"])?;
     let answer = script::block_on(cx, async {
         let cluster = session.cluster();
-        let kind = cluster.kind(gvk).await?.ok_or_else(|| kind_absent(gvk))?;
+        let kind = cluster.kind(gvk).await?;
         let namespace = match namespace.as_deref() {
-            _ if !kind.namespaced => None,
+            _ if kind.is_some_and(|kind| !kind.namespaced) => None,
             Some("*") => None,
             Some(namespace) => Some(namespace.into()),
             None => setup.owner.cr.namespace.clone(),
@@ -183,7 +172,7 @@ fn list(cx: &NativeCallContext, gvk: &Gvk, options: Map) -> Answer<Array> {
         || describe(&query),
         || format!("{count} found"),
     );
-    session.note_list(query, read.version, read.subscribed);
+    session.note_list(query, read.version, read.subscription);
     read.objects.iter().map(live).collect()
 }
 
@@ -198,16 +187,4 @@ fn describe(query: &ListQuery) -> String {
         }
     }
     text
-}
-
-fn kind_absent(gvk: &Gvk) -> HostError {
-    let message = format!(
-        "the cluster has no kind {} in {}",
-        gvk.kind,
-        gvk.api_version()
-    );
-    HostError {
-        retryable: true,
-        ..HostError::new("kind_absent", message)
-    }
 }

@@ -10,7 +10,6 @@ use super::executor::Walk;
 use super::outcome::Wait;
 use crate::host::arguments::Reference;
 use crate::host::flow::{self, Look, NotYet};
-use crate::host::session::Read;
 use crate::host::{Answer, readiness};
 use crate::model::{Object, ObjectRef};
 use crate::pipeline::{Ready, Step, Test, scope};
@@ -45,8 +44,7 @@ impl Walk<'_> {
         made: &Made,
         result: &Dynamic,
     ) -> Answer<Option<Wait>> {
-        let read = || self.session.effects().reads.len();
-        let before = read();
+        let before = self.session.effects().reads.count();
         let outer = script::variable(scope::RESULT).unwrap_or_default();
         script::set_variable(scope::RESULT, result.clone());
         let mut closed = None;
@@ -62,11 +60,7 @@ impl Walk<'_> {
         };
         let mut objects: BTreeSet<ObjectRef> = made.objects();
         let effects = self.session.effects();
-        let reads = effects.reads.get(before..).unwrap_or_default();
-        objects.extend(reads.iter().filter_map(|read| match read {
-            Read::Object(object, _) => Some(object.clone()),
-            Read::List(..) => None,
-        }));
+        objects.extend(effects.reads.objects_read_after(before).cloned());
         let on = format!("{} does not hold yet", value::described(closed));
         Ok(Some(Wait { on, objects }))
     }
