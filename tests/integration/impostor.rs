@@ -15,6 +15,7 @@ pub(crate) fn tests() -> Vec<Trial> {
     trials![
         a_write_that_is_answered_with_another_object_has_failed,
         a_read_that_is_answered_with_another_object_has_failed,
+        an_answer_with_another_uid_has_failed,
     ]
 }
 
@@ -90,4 +91,46 @@ async fn a_read_that_is_answered_with_another_object_has_failed(case: Case) -> a
     fault.clear();
     widgets.is_done("a").await?;
     widgets.has_text("a", "right").await
+}
+
+async fn an_answer_with_another_uid_has_failed(case: Case) -> anyhow::Result<()> {
+    let maps: Api<ConfigMap> = case.objects();
+    let settings: ConfigMap = serde_json::from_value(serde_json::json!({
+        "metadata": {"name": "settings"}, "data": {"text": "right"},
+    }))?;
+    maps.create(&PostParams::default(), &settings).await?;
+    let (widgets, proxy, _operator) = start(&case, COPY).await?;
+    for (name, path, rule) in [
+        (
+            "read",
+            "settings",
+            Rule::on(Method::GET, "/configmaps/settings"),
+        ),
+        ("written", "written", Rule::write("/configmaps/written")),
+    ] {
+        if name == "written" {
+            widgets.make(name, "one").await?;
+            widgets.is_done(name).await?;
+            // The first write made the map; the next one has a known object to compare with.
+            let data = serde_json::json!({"data": {"text": "edited"}});
+            let map = maps.get(path).await?;
+            let uid = map.metadata.uid.unwrap_or_default();
+            let fault = proxy.inject(rule.rewrite(&uid, "00000000-0000-0000-0000-000000000000"));
+            let patch = kube::api::Patch::Merge(data);
+            maps.patch(path, &kube::api::PatchParams::default(), &patch)
+                .await?;
+            has_noticed(&widgets, name).await?;
+            fault.clear();
+        } else {
+            let uid = maps.get(path).await?.metadata.uid.unwrap_or_default();
+            let fault = proxy.inject(rule.rewrite(&uid, "00000000-0000-0000-0000-000000000000"));
+            widgets.make(name, "one").await?;
+            has_noticed(&widgets, name).await?;
+            ensure!(maps.get_opt(name).await?.is_none(), "it acts on the answer");
+            fault.clear();
+        }
+        widgets.is_done(name).await?;
+        widgets.has_text(name, "right").await?;
+    }
+    Ok(())
 }

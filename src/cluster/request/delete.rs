@@ -7,7 +7,7 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{DeleteOptions, Deleted, parse, path, target};
+use super::{DeleteOptions, Deleted, check_uid, parse, path, target};
 use crate::cluster::Cluster;
 use crate::cluster::api_call::{self, ApiCall};
 use crate::cluster::error::{Error, ErrorKind, Target};
@@ -47,6 +47,9 @@ impl Cluster {
             Err(error) => return Err(self.invalidate_if_absent(error, &object.gvk)),
         };
         let (deleted, answer) = deleted(&object.gvk, &answer, before.as_deref(), &call.target)?;
+        if let Deleted::Marked(object) = &deleted {
+            check_uid(object, options.uid.as_deref(), &call.target)?;
+        }
         if let Some(guard) = guard {
             guard.finish(&answer);
         }

@@ -221,6 +221,21 @@ fn parse(gvk: &Gvk, body: &[u8], target: &Target) -> Result<Arc<Object>, Error> 
     Err(malformed(format!("the server answered with {found}")))
 }
 
+/// Checks that an answer is about the object with this uid, as far as the caller knows one. Another object
+/// of the same name is an error: either the answer was mixed up, or the object was deleted and created
+/// again, and the next attempt starts from the new one.
+fn check_uid(object: &Object, expected: Option<&str>, target: &Target) -> Result<(), Error> {
+    let Some(expected) = expected.filter(|expected| *expected != &*object.uid) else {
+        return Ok(());
+    };
+    let message = format!(
+        "the server answered with {} of uid {}, expected uid {expected}",
+        object.object_ref(),
+        object.uid
+    );
+    Err(Error::local(ErrorKind::Malformed, message, target.clone()))
+}
+
 /// The type that an answer says it is of.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -288,6 +303,21 @@ mod tests {
         let whole = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap",{metadata}}}"#);
         assert!(answered(&whole).is_ok());
         assert!(answered(&format!("{{{metadata}}}")).is_ok());
+    }
+
+    #[test]
+    fn an_answer_about_another_uid_is_an_error() {
+        let metadata = r#""metadata":{"name":"a","namespace":"b","uid":"u","resourceVersion":"1"}"#;
+        let object = answered(&format!("{{{metadata}}}")).unwrap();
+        let check = |expected| check_uid(&object, expected, &Target::default());
+        assert!(check(None).is_ok());
+        assert!(check(Some("u")).is_ok());
+        let error = check(Some("v")).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Malformed);
+        assert!(
+            error.message.ends_with("of uid u, expected uid v"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Effect, PatchKind, WriteOptions, Written, parse, path, target};
+use super::{Effect, PatchKind, WriteOptions, Written, check_uid, parse, path, target};
 use crate::cluster::Cluster;
 use crate::cluster::api_call::{ApiCall, RetryPolicy};
 use crate::cluster::error::{Error, ErrorKind};
@@ -192,6 +192,10 @@ impl Cluster {
         let is_scale = options.subresource == Some("scale");
         let gvk = if is_scale { &scale } else { gvk };
         let written = parse(gvk, &answer.body, &call.target)?;
+        if answer.status != StatusCode::CREATED {
+            let uid = guard.as_ref().and_then(WriteGuard::uid);
+            check_uid(&written, uid.as_deref(), &call.target)?;
+        }
         let unmoved = |old: &Arc<Object>| old.resource_version == written.resource_version;
         let effect = if answer.status == StatusCode::CREATED {
             Effect::Created
