@@ -116,10 +116,12 @@ impl Shared {
         let mut index = self.index.write();
         let entry = index.entry_mut(key)?;
         let conflict = entry.conflict.get_or_insert_default();
-        let child =
-            conflict
-                .detector
-                .record(&report.effects.writes, cause, self.settings.conflicts, clock::now());
+        let child = conflict.detector.record(
+            &report.effects.writes,
+            cause,
+            self.settings.conflicts,
+            clock::now(),
+        );
         let loss = conflict.loss.clone();
         if conflict.detector.is_empty() {
             entry.conflict = None;
@@ -141,7 +143,13 @@ fn cause(report: &Report) -> u64 {
         }
     }
     // A list that may hold the contested child changes with it.
-    let has_children = |kind: &Gvk| report.effects.applied.iter().any(|applied| applied.gvk == *kind);
+    let has_children = |kind: &Gvk| {
+        report
+            .effects
+            .applied
+            .iter()
+            .any(|applied| applied.gvk == *kind)
+    };
     let lists = report.effects.reads.lists();
     let lists = lists.filter(|(query, _)| !has_children(&query.gvk));
     // In any order: the lists of a read set have none.

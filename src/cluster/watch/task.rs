@@ -348,7 +348,10 @@ impl WatchTask {
             }
             // Runs warn of what they read, and what they only apply works without a watch.
             (WatchState::Forbidden(error), _) => {
-                log::debug!("cannot watch: forbidden", error = PublicText::outside_runs(error));
+                log::debug!(
+                    "cannot watch: forbidden",
+                    error = PublicText::outside_runs(error)
+                );
             }
             // A role may look for a kind that is optional.
             (WatchState::KindAbsent, Purpose::Reference) => {

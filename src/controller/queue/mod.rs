@@ -7,13 +7,15 @@
 //! - Kinds take turns while they have a free slot; within a kind deletions and requests come first,
 //!   then triggers in the order of arrival, then the backlog of a start-up.
 //! - No more than the bound of a kind, and of the queue, are out at a time.
-//! - After a failure a key rests for its backoff; triggers that cannot have removed the cause wait for
-//!   its end.
+//! - After a failure a key waits for its backoff. A trigger brings the next run forward: a new generation,
+//!   a deletion or a request at once, any other one by up to a second, doubling to ten seconds while the
+//!   key keeps failing.
 //! - A key runs no more often than [`RunRate`] says, but for a new generation, a deletion or a request.
 //!
 //! # Assumptions
 //! Whoever takes [`Work`] finishes it with [`Queue::finish`]; [`Slot`] does so also when a run panics.
 
+mod item;
 mod lanes;
 mod rate;
 mod scheduler;
@@ -25,8 +27,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use self::item::Trigger;
 pub use self::rate::RunRate;
-use self::scheduler::{Scheduler, Trigger};
+use self::scheduler::Scheduler;
 use crate::backoff::Backoff;
 use crate::clock;
 use crate::model::reason::Reason;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::item::{Carryover, DelayCause, Item, Phase, Schedule, Trigger};
 use super::lanes::{Lane, Lanes, Ticket};
 use super::rate::{Buckets, RunRate};
 use super::{Interruption, Key, KindId, Next, Work};
@@ -37,79 +38,6 @@ struct Kind {
     ready: usize,
     lanes: Lanes,
     metrics: ControllerMetrics,
-}
-
-#[derive(Debug)]
-struct Item {
-    phase: Phase,
-    /// Failures in a row.
-    failures: u32,
-    /// Whether the last run was cut short by a newer generation: the next one may finish.
-    interrupted: bool,
-    /// True if the rate limit does not apply to the next run.
-    exempt: bool,
-    /// True if the next run must report that the rate limit delayed it.
-    rate_limited: bool,
-    rank: u64,
-}
-
-/// A trigger.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Trigger {
-    pub(super) reason: Reason,
-    pub(super) rank: u64,
-    /// Whether the bound on runs is not for it.
-    pub(super) exempt: bool,
-}
-
-impl Trigger {
-    /// A trigger that is bounded unless people made it.
-    pub(super) fn new(reason: Reason, rank: u64) -> Self {
-        let exempt = matches!(reason, Reason::Created | Reason::Requested);
-        Self {
-            reason,
-            rank,
-            exempt,
-        }
-    }
-}
-
-/// The reason that a key waits for its timer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DelayCause {
-    /// For a run that was asked for; any trigger comes first.
-    Requeue,
-    /// A backoff: only what cuts one short is taken up at once.
-    Backoff,
-    /// It ran too often: only what the bound is not for is taken up at once.
-    RateLimit,
-}
-
-#[derive(Debug)]
-enum Phase {
-    /// Nothing to do before its timer is up.
-    Delayed {
-        due: Instant,
-        ticket: Ticket,
-        reason: Reason,
-        wait: DelayCause,
-    },
-    /// Waits for a slot.
-    Ready {
-        lane: Lane,
-        ticket: Ticket,
-        reason: Reason,
-        since: Instant,
-    },
-    /// A worker has it.
-    Running {
-        /// What came in meanwhile.
-        again: Option<Reason>,
-        since: Instant,
-        cancel: CancellationToken,
-        /// Whether what is known about the key is void: its object is gone.
-        forgotten: bool,
-    },
 }
 
 impl Scheduler {
@@ -166,7 +94,7 @@ impl Scheduler {
             return;
         };
         item.rank = rank.max(item.rank);
-        item.exempt |= exempt;
+        item.carryover.exempt |= exempt;
         match &mut item.phase {
             Phase::Running { again, .. } => merge(again, reason),
             Phase::Ready {
@@ -185,29 +113,50 @@ impl Scheduler {
                         .push(better, self.tickets, key.clone());
                 }
             }
-            Phase::Delayed {
-                reason: known,
-                wait,
-                ..
-            } if (*wait == DelayCause::Backoff && !reason.cuts_backoff())
-                || (*wait == DelayCause::RateLimit && !exempt) =>
-            {
-                *known = reason.min(*known);
+            Phase::Delayed { .. } => self.add_delayed(key, trigger, now),
+        }
+    }
+
+    /// Takes up a trigger of a key that waits for its timer.
+    fn add_delayed(&mut self, key: &Key, trigger: Trigger, now: Instant) {
+        let Trigger { reason, exempt, .. } = trigger;
+        let Some(item) = self.items.get_mut(key) else {
+            return;
+        };
+        let Phase::Delayed {
+            due,
+            ticket,
+            reason: known,
+            cause,
+        } = &mut item.phase
+        else {
+            return;
+        };
+        let (due, ticket, cause) = (*due, *ticket, *cause);
+        match cause {
+            DelayCause::Backoff { earliest } if !reason.cuts_backoff() => {
+                let first = reason.min(*known);
+                *known = first;
+                let early = earliest.max(now);
+                if early < due {
+                    item.carryover.early_runs += 1;
+                    self.timers.remove(&(due, ticket));
+                    let phase = self.delayed(key, early, first, DelayCause::Early);
+                    if let Some(item) = self.items.get_mut(key) {
+                        item.phase = phase;
+                    }
+                }
             }
-            Phase::Delayed { due, ticket, .. } => {
-                self.timers.remove(&(*due, *ticket));
-                // What cuts a backoff short says that the cause may be gone; counting starts anew.
-                let failures = if reason.cuts_backoff() {
-                    0
-                } else {
-                    item.failures
-                };
-                let remembered = Carryover {
-                    failures,
-                    ..Carryover::of(item)
-                };
-                let rank = item.rank;
-                self.make_ready(key.clone(), reason, rank, now, remembered);
+            DelayCause::Early if !reason.cuts_backoff() => *known = reason.min(*known),
+            DelayCause::RateLimit if !exempt => *known = reason.min(*known),
+            _ => {
+                self.timers.remove(&(due, ticket));
+                let (rank, mut carryover) = (item.rank, item.carryover);
+                if reason.cuts_backoff() {
+                    // The cause of the failures may be gone: counting starts anew.
+                    (carryover.failures, carryover.early_runs) = (0, 0);
+                }
+                self.make_ready(key.clone(), reason, rank, now, carryover);
             }
         }
     }
@@ -216,10 +165,10 @@ impl Scheduler {
     pub(super) fn interrupt(&mut self, key: &Key, newer: Interruption) {
         if let Some(item) = self.items.get_mut(key)
             && let Phase::Running { cancel, .. } = &item.phase
-            && (newer == Interruption::Deletion || !item.interrupted)
+            && (newer == Interruption::Deletion || !item.carryover.interrupted)
         {
             cancel.cancel();
-            item.interrupted = true;
+            item.carryover.interrupted = true;
         }
     }
 
@@ -279,8 +228,8 @@ impl Scheduler {
         let Phase::Ready { reason, since, .. } = item.phase else {
             return None;
         };
-        let rate_limited = std::mem::take(&mut item.rate_limited);
-        if !std::mem::take(&mut item.exempt) {
+        let rate_limited = std::mem::take(&mut item.carryover.rate_limited);
+        if !std::mem::take(&mut item.carryover.exempt) {
             self.buckets.take(&key, now);
         }
         let cancel = CancellationToken::new();
@@ -290,7 +239,7 @@ impl Scheduler {
             cancel: cancel.clone(),
             forgotten: false,
         };
-        let failures = item.failures;
+        let failures = item.carryover.failures;
         self.running += 1;
         let kind = &mut self.kinds[key.kind.0];
         kind.running += 1;
@@ -323,24 +272,25 @@ impl Scheduler {
         let kind = &mut self.kinds[key.kind.0];
         kind.running -= 1;
         kind.metrics.finished(now - since, then.ending());
+        let before = item.carryover;
         let mut kept = Carryover {
-            exempt: item.exempt,
+            exempt: before.exempt,
             ..Carryover::default()
         };
         let next = match (then, again) {
             (_, Some(reason)) if forgotten || reason.cuts_backoff() => Schedule::Ready(reason),
             (_, None) if forgotten => return,
             (Next::Requeue, Some(reason)) => {
-                kept = Carryover::of(&item);
+                kept = before;
                 Schedule::Ready(reason)
             }
             // What it gave way to is not in the caches yet: its trigger is on the way.
             (Next::Requeue, None) => {
-                kept.failures = item.failures.saturating_add(1);
+                kept.failures = before.failures.saturating_add(1);
                 Schedule::Delayed {
                     delay: self.backoff.delay(kept.failures),
                     reason: Reason::Retry,
-                    wait: DelayCause::Requeue,
+                    cause: DelayCause::Requeue,
                 }
             }
             (Next::Done | Next::DoneAs { .. } | Next::At { .. }, Some(reason)) => {
@@ -350,17 +300,20 @@ impl Scheduler {
             (Next::At { delay, reason, .. }, None) => Schedule::Delayed {
                 delay: *delay,
                 reason: *reason,
-                wait: DelayCause::Requeue,
+                cause: DelayCause::Requeue,
             },
             (Next::Retry { not_before }, again) => {
-                kept.failures = item.failures.saturating_add(1);
+                kept.failures = before.failures.saturating_add(1);
+                kept.early_runs = before.early_runs;
                 kind.metrics.retried();
-                Schedule::paused(self.backoff.delay(kept.failures).max(*not_before), again)
+                let delay = self.backoff.delay(kept.failures).max(*not_before);
+                let earliest = kept.early_spacing().max(*not_before);
+                after_failure(delay, earliest, again, now, &mut kept)
             }
-            (Next::Pause { delay }, again) => Schedule::paused(*delay, again),
+            (Next::Pause { delay }, again) => after_failure(*delay, *delay, again, now, &mut kept),
         };
         // A newer generation that cut a run short has had its say once the next run is over.
-        kept.interrupted = item.interrupted && *then == Next::Requeue;
+        kept.interrupted = before.interrupted && *then == Next::Requeue;
         self.apply_schedule(key, next, item.rank, now, kept);
     }
 
@@ -378,16 +331,16 @@ impl Scheduler {
             Schedule::Delayed {
                 delay,
                 reason,
-                wait,
+                cause,
             } => {
-                let phase = self.delayed(key, now + delay, reason, wait);
-                self.items.insert(key.clone(), kept.item(phase, rank));
+                let phase = self.delayed(key, now + delay, reason, cause);
+                self.insert(key.clone(), phase, rank, kept);
             }
         }
     }
 
     /// Sets a key's timer.
-    fn delayed(&mut self, key: &Key, due: Instant, reason: Reason, wait: DelayCause) -> Phase {
+    fn delayed(&mut self, key: &Key, due: Instant, reason: Reason, cause: DelayCause) -> Phase {
         self.tickets += 1;
         let ticket = self.tickets;
         self.timers.insert((due, ticket), key.clone());
@@ -395,8 +348,17 @@ impl Scheduler {
             due,
             ticket,
             reason,
-            wait,
+            cause,
         }
+    }
+
+    fn insert(&mut self, key: Key, phase: Phase, rank: u64, carryover: Carryover) {
+        let item = Item {
+            phase,
+            rank,
+            carryover,
+        };
+        self.items.insert(key, item);
     }
 
     /// When something becomes ready by itself.
@@ -443,8 +405,8 @@ impl Scheduler {
                 continue;
             };
             if let Phase::Delayed { reason, .. } = item.phase {
-                let (rank, remembered) = (item.rank, Carryover::of(item));
-                self.make_ready(key, reason, rank, now, remembered);
+                let (rank, carryover) = (item.rank, item.carryover);
+                self.make_ready(key, reason, rank, now, carryover);
             }
         }
     }
@@ -462,7 +424,7 @@ impl Scheduler {
             kept.rate_limited |= self.buckets.report(&key, now);
             self.kinds[key.kind.0].metrics.rate_limited();
             let phase = self.delayed(&key, due, reason, DelayCause::RateLimit);
-            self.items.insert(key, kept.item(phase, rank));
+            self.insert(key, phase, rank, kept);
             return;
         }
         self.tickets += 1;
@@ -477,61 +439,33 @@ impl Scheduler {
             reason,
             since: now,
         };
-        self.items.insert(key, kept.item(phase, rank));
+        self.insert(key, phase, rank, kept);
     }
 }
 
-/// What becomes of a key after a run.
-#[derive(Clone, Copy)]
-enum Schedule {
-    Drop,
-    Ready(Reason),
-    Delayed {
-        delay: Duration,
-        reason: Reason,
-        wait: DelayCause,
-    },
-}
-
-impl Schedule {
-    fn paused(delay: Duration, again: Option<Reason>) -> Self {
-        let reason = again.map_or(Reason::Retry, |reason| reason.min(Reason::Retry));
-        Self::Delayed {
-            delay,
+/// Returns the schedule after a failure: the end of the backoff, or `earliest` if a trigger came in.
+fn after_failure(
+    delay: Duration,
+    earliest: Duration,
+    again: Option<Reason>,
+    now: Instant,
+    kept: &mut Carryover,
+) -> Schedule {
+    let reason = again.map_or(Reason::Retry, |reason| reason.min(Reason::Retry));
+    if again.is_some() && earliest < delay {
+        kept.early_runs += 1;
+        return Schedule::Delayed {
+            delay: earliest,
             reason,
-            wait: DelayCause::Backoff,
-        }
+            cause: DelayCause::Early,
+        };
     }
-}
-
-/// What outlasts a phase.
-#[derive(Clone, Copy, Default)]
-struct Carryover {
-    failures: u32,
-    interrupted: bool,
-    exempt: bool,
-    rate_limited: bool,
-}
-
-impl Carryover {
-    fn of(item: &Item) -> Self {
-        Self {
-            failures: item.failures,
-            interrupted: item.interrupted,
-            exempt: item.exempt,
-            rate_limited: item.rate_limited,
-        }
-    }
-
-    fn item(self, phase: Phase, rank: u64) -> Item {
-        Item {
-            phase,
-            failures: self.failures,
-            interrupted: self.interrupted,
-            exempt: self.exempt,
-            rate_limited: self.rate_limited,
-            rank,
-        }
+    Schedule::Delayed {
+        delay,
+        reason,
+        cause: DelayCause::Backoff {
+            earliest: now + earliest,
+        },
     }
 }
 

@@ -224,19 +224,61 @@ async fn a_wish_of_the_server_lengthens_a_backoff() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_have_mended_the_cause_waits_for_the_end_of_a_backoff() {
-    let (queue, kinds) = mk_queue(&[4]);
-    let key = mk_key(kinds[0], "a");
-    queue.add(&key, Reason::Created, 0);
-    take(&queue).unwrap().finish(failed());
-    queue.add(&key, Reason::Child, 0);
-    assert!(take(&queue).is_none());
-    let (waited, slot) = wait(&queue).await;
-    assert_eq!((waited.as_secs(), slot.work().reason), (1, Reason::Child));
-    queue.add(&key, Reason::Read, 0);
-    slot.finish(failed());
-    let (waited, slot) = wait(&queue).await;
-    assert_eq!((waited.as_secs(), slot.work().reason), (2, Reason::Read));
+async fn a_trigger_cuts_a_backoff_short_and_early_runs_are_spaced() {
+    for during_the_run in [true, false] {
+        let (queue, kinds) = mk_queue(&[4]);
+        let key = mk_key(kinds[0], "a");
+        queue.add(&key, Reason::Created, 0);
+        let mut slot = take(&queue).unwrap();
+        // The backoff is long by now.
+        for _ in 0..9 {
+            slot.finish(failed());
+            slot = wait(&queue).await.1;
+        }
+        for expected in [1, 2, 4, 8, 10, 10] {
+            if during_the_run {
+                queue.add(&key, Reason::Child, 0);
+            }
+            slot.finish(failed());
+            if !during_the_run {
+                queue.add(&key, Reason::Child, 0);
+            }
+            let waited;
+            (waited, slot) = wait(&queue).await;
+            let reason = slot.work().reason;
+            assert_eq!((waited.as_secs(), reason), (expected, Reason::Child));
+        }
+        slot.finish(failed());
+        clock::advance(Duration::from_secs(60)).await;
+        queue.add(&key, Reason::Read, 0);
+        let slot = take(&queue).expect("the trigger came late enough");
+        assert!(slot.work().failures > 9, "the backoff goes on growing");
+        slot.finish(Next::Done);
+        queue.add(&key, Reason::Child, 0);
+        take(&queue).unwrap().finish(failed());
+        queue.add(&key, Reason::Child, 0);
+        assert_eq!(
+            wait(&queue).await.0.as_secs(),
+            1,
+            "a run that completes resets it"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trigger_neither_cuts_a_pause_nor_a_wish_of_the_server_short() {
+    let pause = Duration::from_mins(5);
+    for next in [
+        Next::Pause { delay: pause },
+        Next::Retry { not_before: pause },
+    ] {
+        let (queue, kinds) = mk_queue(&[4]);
+        let key = mk_key(kinds[0], "a");
+        queue.add(&key, Reason::Created, 0);
+        take(&queue).unwrap().finish(next);
+        queue.add(&key, Reason::Child, 0);
+        assert_eq!(wait(&queue).await.0, pause);
+    }
 }
 
 #[tokio::test(start_paused = true)]
