@@ -490,7 +490,7 @@ fn a_run_shows_the_graph_of_its_steps() {
     for (name, parts) in [
         (" 1 config (apply)", ["done", "1 call"]),
         ("     1 inner (apply)", ["done", "1 call"]),
-        (" 3 gate (apply)", ["waiting", "does not hold yet"]),
+        (" 3 gate (apply)", ["waiting", "is not true yet"]),
         (" 4 late (apply)", ["blocked", "← gate"]),
     ] {
         for part in parts {

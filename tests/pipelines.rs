@@ -91,7 +91,7 @@ fn show(steps: &[Step], depth: usize, said: &mut String) {
         let needs: Vec<_> = step.needs.iter().map(|need| &*steps[*need].name).collect();
         let indent = "  ".repeat(depth);
         let key = step.action.key();
-        let line = step.place.line;
+        let line = step.location.line;
         writeln!(
             said,
             "{indent}{index} {}: {key} at {line}, needs {needs:?}",

@@ -58,7 +58,7 @@ mod functions {
     #[rhai_fn(name = "wait_ready", volatile, return_raw)]
     pub fn wait_ready(cx: NativeCallContext, object: Dynamic) -> Answer<Dynamic> {
         wait(&cx, "wait_ready", &Reference::of(&object)?, |found| {
-            let found = found.ok_or("it is not there yet")?;
+            let found = found.ok_or("does not exist yet")?;
             match readiness::not_ready(&found.value()) {
                 Some(why) => Err(why.into()),
                 None => Ok(()),
@@ -88,7 +88,7 @@ mod functions {
         let wanted = arguments::json(&value)?;
         let reference = Reference::of(&object)?;
         wait(&cx, "wait_for", &reference, |found| {
-            let found = found.ok_or("it is not there yet")?;
+            let found = found.ok_or("does not exist yet")?;
             let first = path::first(&value::to_dynamic(&found.value()), query)?;
             match arguments::json(&first)? {
                 value if value == wanted => Ok(()),

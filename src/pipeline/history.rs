@@ -4,26 +4,25 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What is remembered of the steps of a custom resource from run to run, by their paths: kept in the
-/// cluster, as the annotation [`crate::model::annotations::STEPS`]. It is of one generation: for
-/// another spec all begins anew.
+/// The records of the steps of a custom resource, by path. The annotation
+/// [`crate::model::annotations::STEPS`] stores them in the cluster. They are valid for one generation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepHistory {
-    /// The generation that the steps were seen with.
+    /// The generation of the custom resource that the records belong to.
     pub generation: i64,
-    /// What is remembered, by the step's path: `install/primary`.
+    /// The records, by the path of the step: `install/primary`.
     pub steps: BTreeMap<String, StepRecord>,
 }
 
-/// What is remembered of one step.
+/// The record of one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepRecord {
-    /// Since when it waits, if it may not for ever: RFC 3339.
+    /// The time since which it waits, if it has a timeout: RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// In how many runs on end it failed, if that is bounded.
+    /// The number of consecutive runs in which it failed, if its retries are limited.
     #[serde(skip_serializing_if = "is_zero")]
     pub failures: u64,
 }
@@ -37,17 +36,17 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl StepHistory {
-    /// What an annotation says; nothing where it is of another generation, or not ours.
+    /// Parses an annotation. The history is empty if it has another generation, or another format.
     pub fn read(annotation: &str, generation: i64) -> Self {
-        let marks: Self = serde_json::from_str(annotation).unwrap_or_default();
-        if marks.generation == generation {
-            marks
+        let history: Self = serde_json::from_str(annotation).unwrap_or_default();
+        if history.generation == generation {
+            history
         } else {
             Self::none(generation)
         }
     }
 
-    /// Nothing to remember.
+    /// Returns an empty history.
     pub fn none(generation: i64) -> Self {
         Self {
             generation,
@@ -55,7 +54,7 @@ impl StepHistory {
         }
     }
 
-    /// The annotation's value; none where nothing is to be remembered.
+    /// Returns the value of the annotation; none for an empty history.
     pub fn write(&self) -> Option<String> {
         if self.steps.is_empty() {
             return None;
@@ -69,22 +68,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_remembered_is_of_one_generation() {
+    fn the_history_of_another_generation_is_empty() {
         let since = "2026-01-01T00:00:00Z".to_owned();
-        let mark = StepRecord {
+        let record = StepRecord {
             since: Some(since),
             failures: 0,
         };
-        let marks = StepHistory {
+        let history = StepHistory {
             generation: 2,
-            steps: BTreeMap::from([("install/primary".to_owned(), mark)]),
+            steps: BTreeMap::from([("install/primary".to_owned(), record)]),
         };
-        let text = marks.write().unwrap();
+        let text = history.write().unwrap();
         assert_eq!(
             text,
             r#"{"generation":2,"steps":{"install/primary":{"since":"2026-01-01T00:00:00Z"}}}"#
         );
-        assert_eq!(StepHistory::read(&text, 2), marks);
+        assert_eq!(StepHistory::read(&text, 2), history);
         assert_eq!(StepHistory::read(&text, 3), StepHistory::none(3));
         assert_eq!(
             StepHistory::read("someone wrote this", 3),

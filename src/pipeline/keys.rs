@@ -1,4 +1,4 @@
-//! The words of a pipeline file, and what users of other tools write instead.
+//! The keys of a pipeline file, and keys of other tools with the hint what to write instead.
 
 use crate::model::diagnostics::Keys;
 
@@ -30,7 +30,7 @@ const ALL: [&str; 24] = [
     "tags",
 ];
 
-/// What a step can do; it does one of these.
+/// The keys that are actions. A step has exactly one.
 pub(super) const ACTIONS: &[&str] = ALL.split_at(11).0;
 
 /// The keys of a step.
@@ -39,143 +39,143 @@ pub(super) const STEP: Keys = Keys {
     refused: FOREIGN,
 };
 
-/// Of Ansible's tasks and of workflows: what is wrong with each, and what to do instead.
+/// Keys of Ansible, kro and workflow engines: the error and the hint for each.
 const FOREIGN: &[(&str, &str, &str)] = &[
-    ("k8s", "k8s is a module of Ansible", "write apply or delete"),
+    ("k8s", "k8s is an Ansible module", "write apply or delete"),
     (
         "kubernetes.core.k8s",
-        "kubernetes.core.k8s is a module of Ansible",
+        "kubernetes.core.k8s is an Ansible module",
         "write apply or delete",
     ),
     (
         "k8s_info",
-        "k8s_info is a module of Ansible",
+        "k8s_info is an Ansible module",
         "write script: k8s_get(apiVersion, kind, name)",
     ),
     (
         "kubernetes.core.k8s_info",
-        "kubernetes.core.k8s_info is a module of Ansible",
+        "kubernetes.core.k8s_info is an Ansible module",
         "write script: k8s_get(apiVersion, kind, name)",
     ),
     (
         "k8s_status",
-        "k8s_status is a module of Ansible",
+        "k8s_status is an Ansible module",
         "write status",
     ),
     (
         "operator_sdk.util.k8s_status",
-        "operator_sdk.util.k8s_status is a module of Ansible",
+        "operator_sdk.util.k8s_status is an Ansible module",
         "write status",
     ),
     (
         "set_fact",
-        "facts are the results of steps here",
-        "write name: x and script: EXPRESSION; other steps read results.x",
+        "set_fact is an Ansible module",
+        "write name: x and script: EXPRESSION, and read results.x in other steps",
     ),
     (
         "debug",
-        "debug is a module of Ansible",
+        "debug is an Ansible module",
         "write script: log_info(…)",
     ),
     (
         "template",
-        "a template is applied by an apply",
+        "template is an Ansible module",
         "write apply: {template: FILE}",
     ),
     (
         "include_tasks",
-        "include_tasks is Ansible's word",
+        "include_tasks is an Ansible keyword",
         "write include: FILE",
     ),
     (
         "import_tasks",
-        "import_tasks is Ansible's word",
+        "import_tasks is an Ansible keyword",
         "write include: FILE",
     ),
     (
         "include_role",
-        "include_role is Ansible's word",
+        "include_role is an Ansible keyword",
         "write role: NAME",
     ),
     (
         "import_role",
-        "import_role is Ansible's word",
+        "import_role is an Ansible keyword",
         "write role: NAME",
     ),
-    ("with_items", "loops are written otherwise", "write loop"),
+    (
+        "with_items",
+        "with_items is an Ansible keyword",
+        "write loop",
+    ),
     (
         "with_dict",
-        "loops are written otherwise",
-        "write loop: a map gives items with key and value",
+        "with_dict is an Ansible keyword",
+        "write loop: the items of a map have key and value",
     ),
     (
         "loop_control",
-        "the item of a loop is `item`",
-        "leave it away; give an inner loop's block vars of its own",
+        "loop_control is an Ansible keyword",
+        "remove it and read `item`; in an inner loop, keep the outer item with vars",
     ),
     (
         "delay",
-        "nothing sleeps here",
-        "leave it away: the run goes on when what `until` read changes",
+        "delay is an Ansible keyword",
+        "remove it: the role runs again when an object that `until` read changes",
     ),
     (
         "ignore_errors",
-        "errors are rescued here",
-        "write block: [the step] and rescue: []",
+        "ignore_errors is an Ansible keyword",
+        "write block: [STEP] and rescue: []",
     ),
     (
         "failed_when",
-        "a step fails by its own means",
-        "write an assert after it",
+        "failed_when is an Ansible keyword",
+        "add an assert step after it",
     ),
     (
         "changed_when",
-        "the runtime knows what changed",
-        "leave it away",
+        "changed_when is an Ansible keyword",
+        "remove it: the operator detects changes",
     ),
     (
         "notify",
-        "there are no handlers",
-        "write a step; it sends nothing when nothing changed",
+        "notify is an Ansible keyword",
+        "write a step: it sends nothing if nothing changed",
     ),
-    (
-        "become",
-        "there is no other user to become",
-        "leave it away",
-    ),
+    ("become", "become is an Ansible keyword", "remove it"),
     (
         "dependsOn",
-        "dependencies are written otherwise",
+        "dependsOn is not a key of steps",
         "write needs: [STEP]",
     ),
     (
         "depends",
-        "dependencies are written otherwise",
+        "depends is not a key of steps",
         "write needs: [STEP]",
     ),
     (
         "dependencies",
-        "dependencies are written otherwise",
+        "dependencies is not a key of steps",
         "write needs: [STEP]",
     ),
     (
         "readyWhen",
-        "gates are written otherwise",
+        "readyWhen is a kro keyword",
         "write ready: EXPRESSION",
     ),
     (
         "includeWhen",
-        "conditions are written otherwise",
+        "includeWhen is a kro keyword",
         "write when: EXPRESSION",
     ),
     (
         "forEach",
-        "loops are written otherwise",
+        "forEach is a kro keyword",
         "write loop: EXPRESSION",
     ),
 ];
 
-/// The keys of an `apply` that does not write its manifest directly.
+/// The keys of an `apply` that is not itself a manifest.
 pub(super) const APPLY: Keys = Keys {
     known: &[
         "manifest", "file", "template", "vars", "owner", "force", "adopt", "recreate",
@@ -183,19 +183,19 @@ pub(super) const APPLY: Keys = Keys {
     refused: &[
         (
             "definition",
-            "definition is Ansible's word",
+            "definition is an Ansible keyword",
             "write manifest",
         ),
-        ("src", "src is Ansible's word", "write file"),
+        ("src", "src is an Ansible keyword", "write file"),
         (
             "state",
-            "what is applied is present",
-            "to delete, write a step with delete",
+            "state is an Ansible keyword",
+            "remove it; to delete an object, write a step with delete",
         ),
         (
             "wait",
-            "gates are keys of the step",
-            "write ready: true beside apply",
+            "wait is an Ansible keyword",
+            "write ready: true as a key of the step",
         ),
     ],
 };
@@ -213,16 +213,16 @@ pub(super) const DELETE: Keys = Keys {
     refused: &[],
 };
 
-/// The keys of a `script` that is no text.
+/// The keys of a `script` that is a map.
 pub(super) const SCRIPT: Keys = Keys {
     known: &["file"],
     refused: &[],
 };
 
-/// The keys of an `include` that is no text.
+/// The keys of an `include` that is a map.
 pub(super) const INCLUDE: Keys = SCRIPT;
 
-/// The keys of a `role` that is no text.
+/// The keys of a `role` that is a map.
 pub(super) const ROLE: Keys = Keys {
     known: &["name", "vars"],
     refused: &[],
@@ -240,18 +240,26 @@ pub(super) const EVENT: Keys = Keys {
     refused: &[],
 };
 
-/// The keys of an `assert` that is no test.
+/// The keys of an `assert` that is a map.
 pub(super) const ASSERT: Keys = Keys {
     known: &["that", "message"],
     refused: &[
-        ("fail_msg", "fail_msg is Ansible's word", "write message"),
-        ("msg", "msg is Ansible's word", "write message"),
-        ("success_msg", "success needs no words", "leave it away"),
+        (
+            "fail_msg",
+            "fail_msg is an Ansible keyword",
+            "write message",
+        ),
+        ("msg", "msg is an Ansible keyword", "write message"),
+        (
+            "success_msg",
+            "success_msg is an Ansible keyword",
+            "remove it",
+        ),
     ],
 };
 
-/// The keys of a `fail` that is no text.
+/// The keys of a `fail` that is a map.
 pub(super) const FAIL: Keys = Keys {
     known: &["message"],
-    refused: &[("msg", "msg is Ansible's word", "write message")],
+    refused: &[("msg", "msg is an Ansible keyword", "write message")],
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::report::StepReport;
 
-/// The steps at work, outermost first.
+/// The steps that a run is executing, outermost first.
 #[derive(Debug, Default)]
 pub(crate) struct OpenSteps(Vec<Level>);
 
@@ -16,12 +16,12 @@ struct Level {
 }
 
 impl OpenSteps {
-    /// Returns whether no step is at work.
+    /// Returns whether no step is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A step begins.
+    /// Opens a step within the innermost open one.
     pub(crate) fn begin(&mut self, name: &Arc<str>) {
         self.0.push(Level {
             name: Arc::clone(name),
@@ -30,14 +30,14 @@ impl OpenSteps {
         });
     }
 
-    /// The step at work does an item of its loop.
+    /// Sets the item of its loop that the innermost open step executes.
     pub(crate) fn set_item(&mut self, item: Option<usize>) {
         if let Some(level) = self.0.last_mut() {
             level.item = item;
         }
     }
 
-    /// The name of a step within the one at work.
+    /// Returns the name of a step within the innermost open one, with the number of its item.
     pub(crate) fn name(&self, name: &Arc<str>) -> Arc<str> {
         match self.0.last().and_then(|level| level.item) {
             Some(item) => format!("{name}[{item}]").into(),
@@ -45,18 +45,18 @@ impl OpenSteps {
         }
     }
 
-    /// The path of the step at work.
+    /// Returns the path of the innermost open step.
     pub(crate) fn path(&self) -> String {
         let names: Vec<&str> = self.0.iter().map(|level| &*level.name).collect();
         names.join("/")
     }
 
-    /// The step at work ends; what the steps in it came to.
+    /// Closes the innermost open step, and returns the reports of the steps within it.
     pub(crate) fn end(&mut self) -> Vec<StepReport> {
         self.0.pop().map(|level| level.steps).unwrap_or_default()
     }
 
-    /// Keeps what a step came to with the one around it; gives it back where there is none.
+    /// Adds a report to the innermost open step, or returns it if no step is open.
     pub(crate) fn keep(&mut self, step: StepReport) -> Option<StepReport> {
         match self.0.last_mut() {
             Some(level) => {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_of_items_are_told_apart() {
+    fn the_path_of_a_step_in_a_loop_contains_the_item() {
         let name = |text: &str| Arc::<str>::from(text);
         let mut open = OpenSteps::default();
         assert_eq!(open.name(&name("a")), name("a"));

@@ -6,60 +6,60 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::SourceLocation;
+use super::tree::SourceLocation;
 use crate::model::PublicText;
 
-/// What one step of a pipeline came to.
+/// The outcome of a step of a pipeline.
 #[derive(Clone, Debug)]
 pub struct StepReport {
-    /// Its name, with the number of the item where it is repeated: `replicas[2]`.
+    /// Its name; within a loop with the number of the item: `replicas[2]`.
     pub name: Arc<str>,
-    /// The key of its action.
+    /// The key of its action in the file.
     pub action: &'static str,
-    /// Where it begins.
-    pub place: SourceLocation,
-    /// Which one of its list it is, from 1.
+    /// The location of its first key.
+    pub location: SourceLocation,
+    /// Its number in its list, from 1.
     pub number: usize,
-    /// How many steps the list has.
+    /// The number of steps in the list.
     pub of: usize,
     /// The steps of the list that it needs.
     pub needs: Vec<Arc<str>>,
-    /// How it stands.
+    /// Its state at the end of the run.
     pub state: StepState,
-    /// What it waits for, why it failed, which steps hold it up; else empty.
+    /// What it waits for, why it failed, or which steps block it; otherwise empty.
     pub message: PublicText,
-    /// When it began, from the beginning of the run.
+    /// The time of its start, from the start of the run.
     pub at: Duration,
-    /// How long it took, the steps in it included.
+    /// Its duration, with the steps within it.
     pub took: Duration,
-    /// Host calls that it made, those of the steps in it included.
+    /// The number of its host calls, with those of the steps within it.
     pub calls: usize,
-    /// Which of the run's writes are its own, or those of the steps in it.
+    /// The indices of its writes among those of the run, with those of the steps within it.
     pub writes: Range<usize>,
-    /// The steps in it.
+    /// The steps within it.
     pub steps: Vec<Self>,
 }
 
-/// How a step stands.
+/// The state of a step after a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepState {
-    /// It is done.
+    /// The step is done.
     Done,
-    /// Its `when` does not hold.
+    /// Its `when` is false.
     Skipped,
-    /// The run was not asked to do it.
+    /// The selection of the run does not contain it.
     Unselected,
-    /// Its gates are closed, or what it runs waits.
+    /// Its gates are closed, or the role or steps that it runs wait.
     Waiting,
-    /// It failed.
+    /// The step failed.
     Failed,
-    /// A step that it needs waits or failed.
+    /// A step that it needs is waiting or failed.
     Blocked,
 }
 
 impl StepState {
-    /// The word for people and machines.
+    /// Returns the name of the state in reports and in the status.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",

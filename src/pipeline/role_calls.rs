@@ -1,36 +1,32 @@
-//! Which other roles a pipeline calls.
+//! Finds the roles that a pipeline calls.
 
 use std::sync::Arc;
 
-use super::{Action, SourceLocation, Step};
+use super::step::{Action, Step};
+use super::tree::SourceLocation;
 
-/// A role that a step calls.
+/// A step's call of a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct RoleCall {
     /// The name of the role.
     pub name: Arc<str>,
-    /// Where it stands.
-    pub place: SourceLocation,
+    /// The location of the name.
+    pub location: SourceLocation,
 }
 
-/// The calls of steps and of those within them; a name with slots is known in a run only.
-pub fn calls(steps: &[Step]) -> Vec<Call> {
-    let of_step = |step: &Step| match &step.action {
-        Action::Role(role) => {
-            let call = role.name.constant().map(|name| Call {
+/// Returns the calls of roles with a constant name, including those of steps within steps.
+pub fn role_calls(steps: &[Step]) -> Vec<RoleCall> {
+    let mut calls = Vec::new();
+    for step in steps {
+        if let Action::Role(role) = &step.action
+            && let Some(name) = role.name.constant()
+        {
+            calls.push(RoleCall {
                 name: name.into(),
-                place: role.place.clone(),
+                location: role.location.clone(),
             });
-            call.into_iter().collect()
         }
-        Action::Include(include) => calls(&include.steps),
-        Action::Block(block) => {
-            let lists = [&block.steps, &block.always]
-                .into_iter()
-                .chain(&block.rescue);
-            lists.flat_map(|steps| calls(steps)).collect()
-        }
-        _ => Vec::new(),
-    };
-    steps.iter().flat_map(of_step).collect()
+        calls.extend(step.lists().flat_map(role_calls));
+    }
+    calls
 }

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-/// Which steps of a pipeline a run does. A choice makes the run a partial one: nothing is pruned.
+/// The steps of a pipeline that a run executes. A run that does not execute all steps prunes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepSelection {
-    /// Those with one of these tags; all where there are none.
+    /// Selects the steps with one of these tags; all steps if empty.
     pub tags: BTreeSet<String>,
-    /// This one and those after it in the order of the file.
+    /// Selects this step and those after it in the order of the file.
     pub start_at: Option<String>,
 }
 
 impl StepSelection {
-    /// Returns whether all steps are done.
+    /// Returns whether it selects all steps.
     pub fn is_all(&self) -> bool {
         self.tags.is_empty() && self.start_at.is_none()
     }

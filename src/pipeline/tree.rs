@@ -1,4 +1,6 @@
-//! Values with slots: what a manifest, a text or a condition of a pipeline is compiled to.
+//! Values with slots: the compiled form of the manifests, texts and tests of a pipeline.
+//!
+//! A slot is a Rhai expression, written `${…}`, whose value takes its place in a run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,10 +9,10 @@ use serde_json::Value;
 
 use crate::script::Fragment;
 
-/// A place in a file of the pipeline.
+/// A location in a file of the pipeline.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourceLocation {
-    /// What errors call the file: `web/tasks/main.yaml`.
+    /// The path that errors name: `web/tasks/main.yaml`.
     pub file: Arc<str>,
     /// Line from 1.
     pub line: usize,
@@ -25,35 +27,35 @@ impl fmt::Display for SourceLocation {
     }
 }
 
-/// A Rhai expression, an inline script or a script file; its errors have their place in the YAML file.
+/// A Rhai expression or an inline script. Its errors point to the YAML file.
 #[derive(Clone, Debug)]
 pub struct Expression {
-    /// What [`crate::script::evaluate`] takes, within the pipeline's program.
+    /// Its code in the pipeline's program, for [`crate::script::evaluate`].
     pub fragment: Fragment,
-    /// As it was written, without `${}`; the path of a script file.
+    /// The code as written, without `${}`.
     pub text: Arc<str>,
-    /// Where it begins.
-    pub place: SourceLocation,
+    /// The location of its first character.
+    pub location: SourceLocation,
 }
 
-/// A JSONPath query (RFC 9535), known to be well formed.
+/// A valid JSONPath query (RFC 9535).
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// As it was written.
+    /// The query as written.
     pub text: Arc<str>,
     /// The variable that its first segment names, and the query on that variable's value:
-    /// `$.spec.shards[*]` is `spec` and `$.shards[*]`. None where the query needs a map of all
-    /// variables (`$..x`, or a `$` within a filter), and in a gate `ready`, which queries the object.
+    /// `$.spec.shards[*]` is `spec` and `$.shards[*]`. None if the query needs a map of all variables
+    /// (`$..x`, or a `$` within a filter), and in a gate `ready`, which queries the object.
     pub variable: Option<(Arc<str>, Arc<str>)>,
-    /// Where it begins.
-    pub place: SourceLocation,
+    /// The location of its first character.
+    pub location: SourceLocation,
 }
 
-/// What is true or false: the tests of `when`, `ready`, `until`, `assert`. A query is true when it
-/// selects something that is neither null nor false; an expression has to be a bool.
+/// A test of `when`, `ready`, `until` or `assert`. A query is true if it selects something that is neither
+/// null nor false. An expression must be a bool.
 #[derive(Clone, Debug)]
 pub enum Test {
-    /// `true` or `false` as such.
+    /// `true` or `false`.
     Constant(bool),
     /// Rhai.
     Expression(Expression),
@@ -61,43 +63,55 @@ pub enum Test {
     Query(Query),
 }
 
-/// A text with slots.
+/// A text that may contain slots.
 #[derive(Clone, Debug)]
 pub enum Text {
-    /// Without any, `$$` being `$` already.
+    /// A text without slots. `$$` is already replaced by `$`.
     Constant(Arc<str>),
     /// Its parts in order.
-    Parts(Arc<[Part]>),
+    Parts(Arc<[TextPart]>),
 }
 
 /// A part of a [`Text`].
 #[derive(Clone, Debug)]
-pub enum Part {
-    /// As it is.
+pub enum TextPart {
+    /// Text without slots.
     Literal(Arc<str>),
-    /// The value of an expression: a string as it is, a number or a bool as JSON writes it. `()` is an
-    /// error (its place says which slot), and so is a list or a map.
+    /// The value of an expression: a string unchanged, a number or a bool as in JSON. `()`, a list or a map
+    /// is an error.
     Slot(Expression),
 }
 
-/// A YAML value with slots.
+/// A YAML value that may contain slots.
 #[derive(Clone, Debug)]
 pub enum Tree {
-    /// A value without any slot in it.
+    /// A value without slots.
     Constant(Value),
-    /// A string that is one expression and nothing else: its value with its type. `()` as the value of
-    /// a map's key leaves the key out.
+    /// A string that consists of one slot: the value of its expression, with its type. `()` as the value of
+    /// a map's key removes the key.
     Slot(Expression),
-    /// A string with slots in it.
-    Text(Arc<[Part]>),
+    /// A string that contains slots.
+    Text(Arc<[TextPart]>),
     /// A list.
     List(Vec<Self>),
-    /// A map in the order of the file; keys may have slots.
+    /// A map in the order of the file. Keys may contain slots.
     Map(Vec<(Text, Self)>),
 }
 
+impl Test {
+    /// Returns the test as written.
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Constant(true) => "true",
+            Self::Constant(false) => "false",
+            Self::Expression(expression) => &expression.text,
+            Self::Query(query) => &query.text,
+        }
+    }
+}
+
 impl Text {
-    /// The text, if it has no slots.
+    /// Returns the text if it contains no slots.
     pub fn constant(&self) -> Option<&str> {
         match self {
             Self::Constant(text) => Some(text),
@@ -107,7 +121,7 @@ impl Text {
 }
 
 impl Tree {
-    /// A list; a constant if all in it is.
+    /// Returns a list: a constant if all items are constant.
     pub(super) fn list(items: Vec<Self>) -> Self {
         let values = items.iter().map(Self::constant).collect::<Option<Vec<_>>>();
         match values {
@@ -116,7 +130,7 @@ impl Tree {
         }
     }
 
-    /// A map; a constant if all in it is.
+    /// Returns a map: a constant if all entries are constant.
     pub(super) fn map(entries: Vec<(Text, Self)>) -> Self {
         let values = entries.iter().map(|(key, tree)| {
             let (key, value) = (key.constant()?, tree.constant()?);
@@ -128,8 +142,8 @@ impl Tree {
         }
     }
 
-    /// A text without slots that a map has under a key.
-    pub(super) fn entry(&self, key: &str) -> Option<&str> {
+    /// Returns the text of a key of a map, if it contains no slots.
+    pub(super) fn text_of(&self, key: &str) -> Option<&str> {
         match self {
             Self::Constant(value) => value.get(key)?.as_str(),
             Self::Map(entries) => {
@@ -146,7 +160,7 @@ impl Tree {
         matches!(self, Self::Map(_) | Self::Constant(Value::Object(_)))
     }
 
-    /// The value, if there is no slot in it.
+    /// Returns the value if it contains no slots.
     pub fn constant(&self) -> Option<&Value> {
         match self {
             Self::Constant(value) => Some(value),

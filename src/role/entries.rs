@@ -35,7 +35,7 @@ impl<'a> Entries<'a> {
     pub(super) fn load(mut self) -> (Option<Entry>, Option<Entry>) {
         let main = self.entry("main");
         if main.is_none() && !self.is_there("main") && !self.is_unreadable("main") {
-            let file = self.source.folder.path.join("tasks/main.rhai");
+            let file = self.source.files.path.join("tasks/main.rhai");
             let problem = Diagnostic::error(file, 0, 0, "the role has no such script");
             let hint = "it is what runs for each custom resource; or write tasks/main.yaml, a list of steps";
             self.problems.push(problem.hint(hint));
@@ -50,19 +50,19 @@ impl<'a> Entries<'a> {
         let mut paths = endings
             .map(|ending| format!("tasks/{name}.{ending}"))
             .into_iter();
-        paths.any(|path| self.source.folder.get(&path).is_some())
+        paths.any(|path| self.source.files.get(&path).is_some())
     }
 
     /// Returns whether it may be there but could not be read, which has been told.
     fn is_unreadable(&self, name: &str) -> bool {
-        let tasks = self.source.folder.path.join("tasks");
+        let tasks = self.source.files.path.join("tasks");
         let entry = tasks.join(name);
         let mut errors = self.problems.iter().filter(|problem| problem.is_error());
         errors.any(|error| error.file == tasks || error.file.with_extension("") == entry)
     }
 
     fn entry(&mut self, name: &str) -> Option<Entry> {
-        let folder = self.source.folder;
+        let folder = self.source.files;
         let script = Some(format!("tasks/{name}.rhai")).filter(|path| folder.get(path).is_some());
         let steps = folder.yaml(&format!("tasks/{name}"), self.problems);
         if let (Some(script), Some(steps)) = (&script, &steps) {
@@ -72,7 +72,7 @@ impl<'a> Entries<'a> {
             self.problems.push(problem.hint(hint));
         }
         let script = script.and_then(|path| self.script(&path));
-        let pipeline = steps.map(|path| self.pipeline(&path));
+        let pipeline = steps.and_then(|path| self.pipeline(&path));
         script.or(pipeline)
     }
 
@@ -91,21 +91,18 @@ impl<'a> Entries<'a> {
         }
     }
 
-    fn pipeline(&mut self, path: &str) -> Entry {
+    fn pipeline(&mut self, path: &str) -> Option<Entry> {
         self.pipelines = true;
         let loaded = pipeline::load(self.source, path);
-        let scripts = loaded.pipeline.program.scripts();
-        self.reached
-            .extend(scripts.map(|(path, _)| path.to_owned()));
         self.reached
             .extend(loaded.files.iter().map(ToString::to_string));
         self.tell(loaded.problems);
-        Entry::Pipeline(Arc::new(loaded.pipeline))
+        loaded.pipeline.map(Arc::new).map(Entry::Pipeline)
     }
 
     /// What no entry reaches: scripts are compiled all the same; steps are never done.
     fn rest(&mut self) {
-        let folder = self.source.folder;
+        let folder = self.source.files;
         for (name, _) in folder.below("tasks") {
             let path = format!("tasks/{name}");
             if self.reached.contains(&path) {
@@ -144,7 +141,7 @@ impl<'a> Entries<'a> {
 
     fn tell_stray_steps(&mut self, path: &str) {
         let message = "is never run: no step includes it";
-        let problem = Diagnostic::error(self.source.folder.path.join(path), 0, 0, message);
+        let problem = Diagnostic::error(self.source.files.path.join(path), 0, 0, message);
         self.problems.push(problem.severity(Severity::Warning));
     }
 

@@ -69,7 +69,7 @@ impl Look<'_> {
             self.tests(&step.when);
             self.tests(&step.until);
             match &step.action {
-                Action::Status(tree) => self.written(tree, &["status"], &step.place),
+                Action::Status(tree) => self.written(tree, &["status"], &step.location),
                 Action::Assert(assert) => self.tests(&assert.that),
                 Action::Include(include) => self.steps(&include.steps),
                 Action::Block(block) => {
@@ -105,7 +105,7 @@ impl Look<'_> {
             _ => return,
         };
         if let Some((index, hint)) = self.unknown(names) {
-            self.tell_at(&query.place, &names[..=index], hint);
+            self.tell_at(&query.location, &names[..=index], hint);
         }
     }
 

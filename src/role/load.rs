@@ -60,7 +60,7 @@ impl Loading<'_> {
         let templates = self.templates();
         let sources = self.sources(name);
         let source = Source {
-            folder: self.folder,
+            files: self.folder,
             templates: &templates,
             engine: &self.toolchain.engine,
             sources: &sources,

@@ -38,7 +38,7 @@ pub use variables::variables;
 
 use crate::model::Diagnostic;
 use crate::model::redact::WordSet;
-use crate::pipeline::{self, Pipeline};
+use crate::pipeline::{self, Pipeline, RoleCall};
 use crate::script::{Engine, Program};
 
 /// What roles are compiled with.
@@ -98,10 +98,10 @@ impl Entry {
     }
 
     /// The roles that its steps call by a fixed name.
-    pub(crate) fn calls(&self) -> Vec<pipeline::Call> {
+    pub(crate) fn calls(&self) -> Vec<RoleCall> {
         match self {
             Self::Script(_) => Vec::new(),
-            Self::Pipeline(pipeline) => pipeline::calls(&pipeline.steps),
+            Self::Pipeline(pipeline) => pipeline::role_calls(&pipeline.steps),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::model::Diagnostic;
 use crate::model::diagnostic::Severity;
 use crate::model::diagnostics::nearest;
 use crate::model::yaml::Position;
-use crate::pipeline::Call;
+use crate::pipeline::RoleCall;
 use crate::watches::{self, Environment, Watch, Watches};
 
 /// Everything that the operator serves, or nothing: a project with one error is not loaded.
@@ -130,7 +130,7 @@ struct Loading<'a> {
     /// By the name that is used for it; `None` is there, but broken.
     roles: BTreeMap<Arc<str>, Option<Arc<Role>>>,
     /// The roles that steps call: the role's folder, the name and where it is.
-    called: Vec<(PathBuf, Call)>,
+    called: Vec<(PathBuf, RoleCall)>,
     problems: Vec<Diagnostic>,
 }
 
@@ -195,14 +195,14 @@ impl Loading<'_> {
 
     /// Sees to the roles that steps call.
     fn calls(&mut self) {
-        for (folder, Call { name, place }) in std::mem::take(&mut self.called) {
+        for (folder, RoleCall { name, location }) in std::mem::take(&mut self.called) {
             if self.roles.contains_key(&*name) {
                 continue;
             }
             // What errors of a run call the file begins with the name of the role.
-            let file = place.file.split_once('/').map_or("", |(_, path)| path);
-            let problem =
-                Diagnostic::error(folder.join(file), place.line, place.column, no_role(&name));
+            let file = location.file.split_once('/').map_or("", |(_, path)| path);
+            let (line, column) = (location.line, location.column);
+            let problem = Diagnostic::error(folder.join(file), line, column, no_role(&name));
             let hint = self.hint(&name, &self.roles_dir.join(&*name));
             self.problems.push(problem.hint(hint));
         }

@@ -118,7 +118,7 @@ fn all_errors_of_a_role_are_told_at_once() {
         [
             "defaults/main.yml: error: main.yaml is there too, and only one of them can count",
             "meta/main.yaml:1:1: error: unknown key \"descripton\"\n  hint: did you mean \"description\"?",
-            "tasks/main.yml:1:3: error: k8s is a module of Ansible\n  hint: write apply or delete",
+            "tasks/main.yml:1:3: error: k8s is an Ansible module\n  hint: write apply or delete",
             "templates/bad.j2:2:10: error: unexpected end of block",
             "templates/names.j2:2:8: error: unknown filter \"upcase\"",
             "templates/names.j2:2:21: error: unknown function \"rang\"\n  hint: did you mean \"range\"?",

@@ -69,7 +69,7 @@ async fn an_operator_resumes_what_waits_and_gives_up_in_time(case: Case) -> anyh
     // Nothing happens to the other one but that time passes.
     let message = until(&webs, "forgotten", "Failed").await?;
     assert!(message.starts_with("1 of 2, gate: "), "{message}");
-    assert!(message.contains("it is not ready after 15s"), "{message}");
+    assert!(message.contains("not ready after 15s"), "{message}");
     assert!(maps.get_opt("forgotten-after").await?.is_none());
     Ok(())
 }

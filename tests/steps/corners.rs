@@ -211,7 +211,7 @@ pub(crate) async fn what_was_to_be_applied_and_is_not_known_prunes_nothing(groun
     stage.spec(json!({"old": false})).await;
     stage.done().await;
     assert_eq!(stage.maps().await, ["old"]);
-    let message = "expected a text, a number or a bool within the text, found ()";
+    let message = "expected a text, a number or a bool in the text, found ()";
     assert_eq!(stage.status().await["message"], message);
 }
 

@@ -37,7 +37,7 @@ pub(crate) async fn a_branch_that_waits_holds_up_only_those_that_need_it(ground:
     stage.spec(json!({})).await;
     let on = stage.waits().await;
     assert!(on.starts_with("2 of 5, left: ConfigMap "), "{on}");
-    assert!(on.contains("`$.data.open` does not hold yet"), "{on}");
+    assert!(on.contains("`$.data.open` is not true yet"), "{on}");
     assert_eq!(stage.maps().await, ["beside", "left", "right", "top"]);
     let report = stage.run().await;
     let stand = [
@@ -160,7 +160,7 @@ pub(crate) async fn steps_that_fail_are_told_together(ground: Ground) {
         format!("1 of 5, first: {}", place(2)),
         format!("; 2 of 5, second: {}", place(4)),
         "; 5 of 5, fifth: ".to_owned(),
-        "`spec.size > 0` does not hold".to_owned(),
+        "`spec.size > 0` is not true".to_owned(),
     ] {
         assert!(why.contains(&part), "{part:?} is not in {why:?}");
     }
@@ -192,7 +192,7 @@ pub(crate) async fn a_script_that_waits_holds_up_its_own_step(ground: Ground) {
     stage.spec(json!({"hopeless": false})).await;
     let on = stage.waits().await;
     assert!(on.starts_with("1 of 4, look: ConfigMap "), "{on}");
-    assert!(on.ends_with("it is not there yet"), "{on}");
+    assert!(on.ends_with("does not exist yet"), "{on}");
     assert_eq!(stage.maps().await, ["other"]);
     stage
         .set("elsewhere", json!({"open": "yes", "word": "hello"}))
@@ -266,7 +266,7 @@ pub(crate) async fn steps_are_in_the_status_where_the_crd_has_them(ground: Groun
     assert_eq!(status["steps"][0], json!({"name": "one", "state": "done"}));
     assert_eq!(status["steps"][1]["state"], "skipped");
     let message = status["steps"][2]["message"].as_str().unwrap();
-    assert!(message.contains("does not hold yet"), "{message}");
+    assert!(message.contains("is not true yet"), "{message}");
     let ready = &status["conditions"][0];
     let message = ready["message"].as_str().unwrap();
     assert!(message.starts_with("3 of 3, three: "), "{message}");

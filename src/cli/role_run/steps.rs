@@ -79,7 +79,7 @@ pub(super) fn to_json(steps: &[StepReport]) -> Value {
         json!({
             "name": &*step.name,
             "action": step.action,
-            "place": step.place.to_string(),
+            "place": step.location.to_string(),
             "number": step.number,
             "of": step.of,
             "needs": step.needs.iter().map(|need| &**need).collect::<Vec<_>>(),
@@ -105,7 +105,7 @@ mod tests {
         StepReport {
             name: name.into(),
             action: "apply",
-            place: SourceLocation {
+            location: SourceLocation {
                 file: "web/tasks/main.yaml".into(),
                 line: number,
                 column: 3,

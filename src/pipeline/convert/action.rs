@@ -1,59 +1,65 @@
-//! What steps do, as statements.
+//! Converts the actions and the gates of steps.
 
 use std::sync::Arc;
 
+use super::code;
+use super::context::Context;
 use super::helper::Helper;
-use super::split_script::{apart, is_statement};
-use super::{Script, code, string_fields};
+use super::split_script::{is_statement, split_functions};
+use super::string_fields;
+use super::writer::ScriptWriter;
+use crate::pipeline::action::{Apply, Delete, Manifests, Options, Script};
 use crate::pipeline::scope::{ERROR, ITEM, OBJECT, RESULT, RESULTS};
-use crate::pipeline::{
-    Action, Apply, Delete, Expression, Manifests, Options, Ready, Step, Test, Text, Tree,
-};
+use crate::pipeline::step::{Action, Ready, Step};
+use crate::pipeline::tree::{Text, Tree};
 
-impl Script<'_> {
-    /// The statements of a step; `keep` makes the one that keeps its result.
-    pub(super) fn work(&mut self, step: &Step, keep: &dyn Fn(&str) -> String) {
+impl ScriptWriter<'_> {
+    /// Adds the statements of a step. `keep` returns the statement that keeps its result.
+    pub(super) fn work(&mut self, step: &Step, context: Context, keep: &dyn Fn(&str) -> String) {
         match &step.action {
             Action::Apply(apply) => {
-                let value = self.apply(apply);
-                self.made(step, &value, keep);
+                let value = self.apply(apply, context);
+                self.result(step, context, &value, keep);
             }
             Action::Delete(delete) => self.delete(step, delete),
-            Action::Script(expression) => {
-                let value = self.value_of(expression);
-                self.made(step, &value, keep);
+            Action::Script(script) => {
+                let value = self.script(script, context);
+                self.result(step, context, &value, keep);
             }
             Action::Role(role) => {
-                if self.rescued > 0 {
-                    self.lost("what a role ends with by `fail` is not rescued");
+                if context.is_caught {
+                    self.difference("a `fail` of a role is not rescued");
                 }
                 let vars = code::variables(&[], &role.vars);
                 let value = format!("include_role({}, {vars})", code::text(&role.name));
-                self.made(step, &value, keep);
+                self.result(step, context, &value, keep);
             }
-            Action::Include(include) => self.include(step, include, keep),
-            Action::Block(block) if step.repeat.is_some() => self.looped(step, block, keep),
+            Action::Include(include) => self.include(step, include, context, keep),
+            Action::Block(block) if step.repeat.is_some() => {
+                self.block_of_loop(step, block, context, keep)
+            }
             Action::Block(block) => {
-                self.block(block);
-                self.gates(step, "()");
+                self.block(block, context);
+                self.gates(step, context, "()");
             }
-            Action::Fail(message) => self.fail(message),
+            Action::Fail(message) => self.fail(message, context),
             Action::Assert(assert) => {
                 for test in &assert.that {
-                    let shown = format!("`{}` does not hold", shown(test));
-                    let shown = Text::Constant(shown.into());
-                    let message = assert.message.as_ref().unwrap_or(&shown);
-                    let opening = format!("if !({}) {{", self.test(test, None));
-                    self.within(&opening, |script| script.fail(message), "}");
+                    let default = format!("`{}` is not true", test.text());
+                    let default = Text::Constant(default.into());
+                    let message = assert.message.as_ref().unwrap_or(&default);
+                    let visible = self.visible(context, None);
+                    let opening = format!("if !({}) {{", code::test(test, None, &visible));
+                    self.within(&opening, |script| script.fail(message, context), "}");
                 }
-                self.gates(step, "()");
+                self.gates(step, context, "()");
             }
-            told => {
-                self.lines(&told_by(told));
-                self.gates(step, "()");
+            Action::Status(_) | Action::Condition(_) | Action::Event(_) => {
+                self.lines(&status_call(&step.action));
+                self.gates(step, context, "()");
             }
         }
-        let makes_nothing = !matches!(
+        let has_no_result = !matches!(
             &step.action,
             Action::Apply(_)
                 | Action::Script(_)
@@ -61,14 +67,20 @@ impl Script<'_> {
                 | Action::Include(_)
                 | Action::Block(_)
         );
-        // The list of a loop's results has an entry for each item.
-        if makes_nothing && step.repeat.is_some() && step.register.is_some() {
+        // The list of the results of a loop has an entry for each item.
+        if has_no_result && step.repeat.is_some() && step.register.is_some() {
             self.lines(&keep("()"));
         }
     }
 
-    /// The result of a step, and its gates.
-    fn made(&mut self, step: &Step, value: &str, keep: &dyn Fn(&str) -> String) {
+    /// Adds the statement that keeps the result of a step, and its gates.
+    fn result(
+        &mut self,
+        step: &Step,
+        context: Context,
+        value: &str,
+        keep: &dyn Fn(&str) -> String,
+    ) {
         if step.ready.is_none() && step.until.is_empty() {
             self.lines(&keep(value));
             return;
@@ -79,13 +91,13 @@ impl Script<'_> {
             if keep != "result;" {
                 script.lines(&keep);
             }
-            script.gates(step, "result");
+            script.gates(step, context, "result");
         };
         self.within("{", body, "}");
     }
 
-    /// What a step waits for; `result` is the code for what it made.
-    pub(super) fn gates(&mut self, step: &Step, result: &str) {
+    /// Adds the gates of a step; `result` is the code of its result.
+    pub(super) fn gates(&mut self, step: &Step, context: Context, result: &str) {
         match &step.ready {
             Some(Ready::Status) => {
                 let each = self.helper(Helper::Each, result);
@@ -94,24 +106,23 @@ impl Script<'_> {
             }
             Some(Ready::Test(test)) => {
                 let each = self.helper(Helper::Each, result);
-                let holds = self.test(test, Some(OBJECT));
-                let on = code::string(&format!(": {}", shown(test)));
+                let is_open = code::test(test, Some(OBJECT), &self.visible(context, None));
+                let on = code::string(&format!(": {}", test.text()));
                 let on = format!("`${{object.kind}} ${{object.metadata.name}}` + {on}");
-                let wait = format!("wait_until({holds}, {on});");
+                let wait = format!("wait_until({is_open}, {on});");
                 let opening = format!("for object in {each} {{");
                 self.within(&opening, |script| script.lines(&wait), "}");
             }
             None => {}
         }
         for test in &step.until {
-            self.gate = Some(RESULT);
-            let (holds, on) = (self.test(test, None), code::string(&shown(test)));
-            self.gate = None;
-            self.lines(&format!("wait_until({holds}, {on});"));
+            let is_open = code::test(test, None, &self.visible(context, Some(RESULT)));
+            let on = code::string(test.text());
+            self.lines(&format!("wait_until({is_open}, {on});"));
         }
     }
 
-    fn apply(&mut self, apply: &Apply) -> String {
+    fn apply(&mut self, apply: &Apply, context: Context) -> String {
         let Options {
             owner,
             force,
@@ -128,7 +139,7 @@ impl Script<'_> {
             .iter()
             .filter_map(|(name, flag)| Some(format!("{name}: {}", (*flag)?)));
         let given: Vec<_> = given.collect();
-        let objects = self.manifests(&apply.manifests);
+        let objects = self.manifests(&apply.manifests, context);
         if given.is_empty() {
             format!("k8s_apply({objects})")
         } else {
@@ -136,48 +147,45 @@ impl Script<'_> {
         }
     }
 
-    fn manifests(&mut self, manifests: &Manifests) -> String {
+    fn manifests(&mut self, manifests: &Manifests, context: Context) -> String {
         if let Manifests::Inline(Tree::Slot(_)) | Manifests::File(..) | Manifests::Template { .. } =
             manifests
         {
-            self.lost("what a template or an expression gives: numbers in labels and data are not made texts");
+            self.difference(
+                "numbers in labels and data that a template or an expression returns are not converted to \
+                 texts",
+            );
         }
         match manifests {
-            Manifests::Inline(tree) => {
-                let objects = string_fields::manifests(tree);
-                for helper in [Helper::Text, Helper::Texts] {
-                    if objects.contains(&format!("{}(", helper.name())) {
-                        self.helper(helper, "");
-                    }
-                }
-                objects
-            }
-            Manifests::Documents(_, documents) if string_fields::are_missing(documents) => {
+            Manifests::Inline(tree) => string_fields::manifests(tree, &mut |helper, argument| {
+                self.helper(helper, argument)
+            }),
+            Manifests::Documents(_, documents) if string_fields::need_conversion(documents) => {
                 string_fields::documents(documents)
             }
             Manifests::Documents(name, _) => format!("file({})", code::string(name)),
             Manifests::File(name, _) => format!("file({})", code::text(name)),
-            Manifests::Template { name, vars, .. } => self.template(name, vars),
+            Manifests::Template { name, vars, .. } => self.template(name, vars, context),
         }
     }
 
-    /// What a template makes. It sees the variables of the role, and what else is handed to it.
-    fn template(&mut self, name: &Text, vars: &[(Arc<str>, Tree)]) -> String {
-        let seen = [
-            (ITEM, self.in_loop > 0),
-            (ERROR, self.in_rescue > 0),
+    /// Returns the call that renders a template. It sees the variables of the role, and those that it gets.
+    fn template(&mut self, name: &Text, vars: &[(Arc<str>, Tree)], context: Context) -> String {
+        let visible = [
+            (ITEM, context.in_loop),
+            (ERROR, context.in_rescue),
             (RESULTS, true),
         ];
         let mut first = Vec::new();
-        for (variable, is_there) in seen {
-            if is_there && self.reads(name, variable) {
+        for (variable, exists) in visible {
+            if exists && self.reads(name, variable) {
                 first.push((variable, variable));
             }
         }
         let given = code::variables(&first, vars);
         let is_empty = first.is_empty() && vars.is_empty();
         let name = code::text(name);
-        match (self.in_vars > 0, is_empty) {
+        match (context.in_vars, is_empty) {
             (false, true) => format!("template_objects({name})"),
             (false, false) => format!("template_objects({name}, {given})"),
             (true, true) => format!("template_objects({name}, vars)"),
@@ -185,7 +193,7 @@ impl Script<'_> {
         }
     }
 
-    /// Returns whether a template, or one that is not known, may use a variable.
+    /// Returns whether a template may use a variable. A template with an unknown name may use any.
     fn reads(&self, name: &Text, variable: &str) -> bool {
         let template = name.constant();
         let template = template.and_then(|name| self.templates.get_template(name).ok());
@@ -206,19 +214,22 @@ impl Script<'_> {
         self.within(&opening, |script| script.lines(&delete), "}");
         if let Some(ready) = &step.ready {
             if let Ready::Test(_) = ready {
-                self.lost("a test of what is deleted is taken as a wait for its end");
+                self.difference("a `ready` test of a deleted object is a wait for its deletion");
             }
             self.within(&opening, |script| script.lines("wait_gone(object);"), "}");
         }
     }
 
-    /// An expression, or statements as a block.
-    fn value_of(&mut self, expression: &Expression) -> String {
-        let file = self.program.source(&expression.text);
-        let (functions, rest) = apart(file.unwrap_or(&expression.text));
+    /// Returns a script as a value: an expression, or a block of statements.
+    fn script(&mut self, script: &Script, context: Context) -> String {
+        let text = match script {
+            Script::Inline(expression) => &expression.text,
+            Script::File { path, .. } => self.program.source(path).unwrap_or_default(),
+        };
+        let (functions, rest) = split_functions(text);
         self.functions.extend(functions);
-        if self.rescued > 0 && rest.contains("fail(") {
-            self.lost("what a script ends with by `fail` is not rescued: write `throw`");
+        if context.is_caught && rest.contains("fail(") {
+            self.difference("a `fail` of a script is not rescued: write `throw`");
         }
         if rest.contains("return") {
             return format!("(|| {{\n{}\n}}).call()", indented(&rest));
@@ -229,25 +240,20 @@ impl Script<'_> {
         rest
     }
 
-    fn fail(&mut self, message: &Text) {
+    fn fail(&mut self, message: &Text, context: Context) {
         let message = code::text(message);
-        if self.rescued > 0 {
-            // What ends a run cannot be caught.
-            self.fails = true;
+        if context.is_caught {
+            // A script cannot catch `fail`.
+            self.throws_failure = true;
             self.lines(&format!("throw #{{kind: \"failed\", message: {message}}};"));
         } else {
             self.lines(&format!("fail({message});"));
         }
     }
-
-    /// A condition as Rhai; `root` is what a query is asked of, if not the variables.
-    pub(super) fn test(&self, test: &Test, root: Option<&str>) -> String {
-        code::test(test, root, &self.variables())
-    }
 }
 
-/// The statement of an action that tells something.
-fn told_by(action: &Action) -> String {
+/// Returns the call of an action that writes the status or an Event.
+fn status_call(action: &Action) -> String {
     match action {
         Action::Status(status) => format!("set_status({});", code::tree(status)),
         Action::Condition(condition) => {
@@ -262,15 +268,6 @@ fn told_by(action: &Action) -> String {
             format!("event({kind}, {reason}, {message});")
         }
         _ => String::new(),
-    }
-}
-
-/// A condition as it was written.
-fn shown(test: &Test) -> String {
-    match test {
-        Test::Constant(flag) => flag.to_string(),
-        Test::Expression(expression) => expression.text.to_string(),
-        Test::Query(query) => query.text.to_string(),
     }
 }
 

@@ -1,13 +1,13 @@
-//! Values, texts and tests as Rhai.
+//! Prints values, texts and tests as Rhai.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::pipeline::{Expression, Part, Query, Test, Text, Tree};
+use crate::pipeline::tree::{Expression, Query, Test, Text, TextPart, Tree};
 
-/// A string literal.
+/// Returns a string literal.
 pub(super) fn string(text: &str) -> String {
     let mut literal = String::from("\"");
     for c in text.chars() {
@@ -27,7 +27,7 @@ pub(super) fn string(text: &str) -> String {
     literal
 }
 
-/// A key of a map literal.
+/// Returns a key of a map literal.
 fn key(name: &str) -> String {
     let mut letters = name.chars();
     let begins = letters.next().is_some_and(|c| c.is_ascii_alphabetic());
@@ -38,7 +38,7 @@ fn key(name: &str) -> String {
     }
 }
 
-/// A property: `.x`, or `["x y"]`.
+/// Returns a property: `.x`, or `["x y"]`.
 pub(super) fn property(name: &str) -> String {
     match key(name) {
         quoted if quoted.starts_with('"') => format!("[{quoted}]"),
@@ -46,7 +46,7 @@ pub(super) fn property(name: &str) -> String {
     }
 }
 
-/// A literal of a value.
+/// Returns a literal.
 pub(super) fn value(given: &Value) -> String {
     match given {
         Value::Null => "()".to_owned(),
@@ -58,12 +58,12 @@ pub(super) fn value(given: &Value) -> String {
     }
 }
 
-/// A list literal; a long one has a line for each item.
+/// Returns a list literal. A long one has a line for each item.
 pub(super) fn list(items: impl Iterator<Item = String>) -> String {
     braced("[", &items.collect::<Vec<_>>(), "]")
 }
 
-/// A map literal of entries; a long one has a line for each.
+/// Returns a map literal. A long one has a line for each entry.
 fn map(entries: impl Iterator<Item = String>) -> String {
     braced("#{", &entries.collect::<Vec<_>>(), "}")
 }
@@ -77,7 +77,7 @@ fn braced(open: &str, items: &[String], close: &str) -> String {
     format!("{open}\n    {items},\n{close}")
 }
 
-/// An expression as an operand.
+/// Returns an expression as an operand.
 pub(super) fn operand(expression: &Expression) -> String {
     let text = &expression.text;
     let simple = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
@@ -88,7 +88,7 @@ pub(super) fn operand(expression: &Expression) -> String {
     }
 }
 
-/// A text with slots.
+/// Returns the code of a text with slots.
 pub(super) fn text(text: &Text) -> String {
     match text {
         Text::Constant(text) => string(text),
@@ -96,70 +96,70 @@ pub(super) fn text(text: &Text) -> String {
     }
 }
 
-fn parts(parts: &[Part]) -> String {
+fn parts(parts: &[TextPart]) -> String {
     let literals = parts.iter().filter_map(|part| match part {
-        Part::Literal(text) => Some(text),
-        Part::Slot(_) => None,
+        TextPart::Literal(text) => Some(text),
+        TextPart::Slot(_) => None,
     });
-    let mut literals = literals.map(|text| text.contains(['`', '$']));
-    if literals.any(|odd| odd) {
+    let mut needs_quotes = literals.map(|text| text.contains(['`', '$']));
+    if needs_quotes.any(|needs_quotes| needs_quotes) {
         let parts = parts.iter().map(|part| match part {
-            Part::Literal(text) => string(text),
-            Part::Slot(expression) => format!("`${{{}}}`", expression.text),
+            TextPart::Literal(text) => string(text),
+            TextPart::Slot(expression) => format!("`${{{}}}`", expression.text),
         });
         return parts.collect::<Vec<_>>().join(" + ");
     }
     let parts = parts.iter().map(|part| match part {
-        Part::Literal(text) => text.to_string(),
-        Part::Slot(expression) => format!("${{{}}}", expression.text),
+        TextPart::Literal(text) => text.to_string(),
+        TextPart::Slot(expression) => format!("${{{}}}", expression.text),
     });
     format!("`{}`", parts.collect::<String>())
 }
 
-/// A value with slots.
+/// Returns the code of a value with slots.
 pub(super) fn tree(tree: &Tree) -> String {
     match tree {
         Tree::Constant(value) => self::value(value),
         Tree::Slot(expression) => operand(expression),
         Tree::Text(parts) => self::parts(parts),
         Tree::List(items) => list(items.iter().map(self::tree)),
-        Tree::Map(entries) => self::entries(entries, &|_, tree| self::tree(tree)),
+        Tree::Map(entries) => self::entries(entries, &mut |_, tree| self::tree(tree)),
     }
 }
 
-/// A map with slots; `code` is that of an entry of a name, if it is known.
+/// Returns the code of a map with slots. `code` returns that of an entry, given its name if it is constant.
 pub(super) fn entries(
     entries: &[(Text, Tree)],
-    code: &dyn Fn(Option<&str>, &Tree) -> String,
+    code: &mut dyn FnMut(Option<&str>, &Tree) -> String,
 ) -> String {
-    let fixed = entries.iter().filter_map(|(name, tree)| {
+    let constant = entries.iter().filter_map(|(name, tree)| {
         let name = name.constant()?;
         Some((name, code(Some(name), tree)))
     });
-    let fixed = map_of(fixed);
+    let constant = map_of(constant);
     let computed = entries.iter().filter(|(name, _)| name.constant().is_none());
     let computed: Vec<_> = computed
         .map(|(name, tree)| format!("map[{}] = {};", text(name), code(None, tree)))
         .collect();
     if computed.is_empty() {
-        return fixed;
+        return constant;
     }
-    format!("{{ let map = {fixed}; {} map }}", computed.join(" "))
+    format!("{{ let map = {constant}; {} map }}", computed.join(" "))
 }
 
-/// A map literal of names and code.
+/// Returns a map literal of names and code.
 pub(super) fn map_of<'a>(entries: impl Iterator<Item = (&'a str, String)>) -> String {
     map(entries.map(|(name, code)| format!("{}: {code}", key(name))))
 }
 
-/// Variables as a map, after some that are code already.
+/// Returns a map of variables; `first` are entries that are code already.
 pub(super) fn variables(first: &[(&str, &str)], variables: &[(Arc<str>, Tree)]) -> String {
     let first = first.iter().map(|(name, code)| (*name, (*code).to_owned()));
     let variables = variables.iter();
     map_of(first.chain(variables.map(|(name, tree)| (&**name, self::tree(tree)))))
 }
 
-/// What a query selects, as an array; `root` is what it is asked of, if not a map of `all` variables.
+/// Returns the code of the array that a query selects from `root`, or from a map of `all` variables.
 pub(super) fn query(query: &Query, root: Option<&str>, all: &[&str]) -> String {
     let (root, path) = match (root, &query.variable) {
         (Some(root), _) => (root.to_owned(), &query.text),
@@ -172,7 +172,7 @@ pub(super) fn query(query: &Query, root: Option<&str>, all: &[&str]) -> String {
     format!("jsonpath({root}, {})", string(path))
 }
 
-/// A condition; `root` and `all` as for [`query`].
+/// Returns a condition; `root` and `all` as for [`query`].
 pub(super) fn test(test: &Test, root: Option<&str>, all: &[&str]) -> String {
     match test {
         Test::Constant(flag) => flag.to_string(),

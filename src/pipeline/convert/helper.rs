@@ -1,6 +1,6 @@
-//! Functions that a converted script brings along.
+//! Helper functions of converted scripts.
 
-/// Functions that the script brings along, by what they are for.
+/// A helper function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Helper {
     Items,
@@ -12,7 +12,7 @@ pub(super) enum Helper {
 }
 
 impl Helper {
-    /// What it is called.
+    /// Returns the name of the function.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Items => "items",
@@ -24,11 +24,11 @@ impl Helper {
         }
     }
 
-    /// All of it.
+    /// Returns the code of the function.
     pub(super) fn code(self) -> &'static str {
         match self {
             Self::Items => {
-                "/// What a loop goes through: a list, or the entries of a map.\n\
+                "/// Returns the items of a loop: a list, or the entries of a map.\n\
                  fn items(value) {\n    \
                      if type_of(value) != \"map\" { return value; }\n    \
                      let items = [];\n    \
@@ -36,31 +36,31 @@ impl Helper {
                      items\n}\n"
             }
             Self::Each => {
-                "/// A list as it is, anything else as a list of one.\n\
+                "/// Returns a list unchanged, and another value as a list with one item.\n\
                  fn each(value) {\n    \
                      if type_of(value) == \"array\" { value } else { [value] }\n}\n"
             }
             Self::Text => {
-                "/// A number or a bool as text.\n\
+                "/// Converts a number or a bool to text.\n\
                  fn text(value) {\n    \
                      if type_of(value) in [\"i64\", \"f64\", \"bool\"] { `${value}` } else { value }\n}\n"
             }
             Self::Texts => {
-                "/// A map with its numbers and bools as texts.\n\
+                "/// Converts the numbers and bools of a map to texts.\n\
                  fn texts(map) {\n    \
                      if type_of(map) != \"map\" { return map; }\n    \
                      for key in map.keys() { map[key] = text(map[key]); }\n    \
                      map\n}\n"
             }
             Self::Only => {
-                "/// The entries of a map with these names, as far as they are there.\n\
+                "/// Returns the entries of a map with these names.\n\
                  fn only(map, names) {\n    \
                      let some = #{};\n    \
                      for name in names { if name in map { some[name] = map[name]; } }\n    \
                      some\n}\n"
             }
             Self::Failure => {
-                "/// What was caught, as a map, with the step that failed.\n\
+                "/// Returns an error as a map, with the step that failed.\n\
                  fn failure(error, step) {\n    \
                      let failure = switch type_of(error) {\n        \
                          \"map\" if error.kind != () => error,\n        \

@@ -1,43 +1,56 @@
-//! Steps within steps, as statements.
+//! Converts steps within steps.
 
+use super::code;
+use super::context::Context;
 use super::helper::Helper;
-use super::{Script, code};
+use super::writer::ScriptWriter;
 use crate::pipeline::scope::ERROR;
-use crate::pipeline::{Action, Block, Include, Step};
+use crate::pipeline::step::{Action, Block, Include, Step};
 
-impl Script<'_> {
-    /// The steps of a file, whose results are their own.
+impl ScriptWriter<'_> {
+    /// Adds the steps of a file, whose results have a namespace of their own.
     pub(super) fn include(
         &mut self,
         step: &Step,
         include: &Include,
+        context: Context,
         keep: &dyn Fn(&str) -> String,
     ) {
         let mut names = Vec::new();
-        registered(&include.steps, true, &mut names);
-        self.enclosed(step, &names, keep, |script| script.steps(&include.steps));
+        add_registered(&include.steps, true, &mut names);
+        self.namespace(step, &names, (context, keep), |script| {
+            script.steps(&include.steps, context);
+        });
     }
 
-    /// A block with a loop, whose results are its own.
-    pub(super) fn looped(&mut self, step: &Step, block: &Block, keep: &dyn Fn(&str) -> String) {
+    /// Adds a block with a loop, whose results have a namespace of their own.
+    pub(super) fn block_of_loop(
+        &mut self,
+        step: &Step,
+        block: &Block,
+        context: Context,
+        keep: &dyn Fn(&str) -> String,
+    ) {
         let mut names = Vec::new();
-        registered_in(block, true, &mut names);
-        self.enclosed(step, &names, keep, |script| script.block(block));
+        add_registered_in_block(block, true, &mut names);
+        self.namespace(step, &names, (context, keep), |script| {
+            script.block(block, context);
+        });
     }
 
-    /// Steps with results of their own, and these as a map.
-    fn enclosed(
+    /// Adds steps with results of their own, and keeps a map of these.
+    fn namespace(
         &mut self,
         step: &Step,
         names: &[(&str, bool)],
-        keep: &dyn Fn(&str) -> String,
+        (context, keep): (Context, &dyn Fn(&str) -> String),
         steps: impl FnOnce(&mut Self),
     ) {
         let body = |script: &mut Self| {
             script.lines("let results = results;");
             steps(script);
-            let made = script.made_within(names);
-            script.lines(&made);
+            let results = script.results_of(names);
+            script.lines(&results);
         };
         let outer = |script: &mut Self| {
             script.within("let result = {", body, "};");
@@ -45,13 +58,13 @@ impl Script<'_> {
             if kept != "result;" {
                 script.lines(&kept);
             }
-            script.gates(step, "result");
+            script.gates(step, context, "result");
         };
         self.within("{", outer, "}");
     }
 
-    /// The map of some results; those that are not made in any case may be absent.
-    fn made_within(&mut self, names: &[(&str, bool)]) -> String {
+    /// Returns the map of some results. A result that is not always registered may be absent.
+    fn results_of(&mut self, names: &[(&str, bool)]) -> String {
         if names.iter().all(|(_, is_certain)| *is_certain) {
             let entries = names.iter().map(|(name, _)| {
                 let property = code::property(name);
@@ -64,89 +77,84 @@ impl Script<'_> {
         self.helper(Helper::Only, &format!("results, [{names}]"))
     }
 
-    /// The steps of a block, those that come to its rescue, those that are done in any case.
-    pub(super) fn block(&mut self, block: &Block) {
+    /// Adds the steps of a block, its `rescue` and its `always`.
+    pub(super) fn block(&mut self, block: &Block, context: Context) {
         if block.always.is_empty() {
-            self.rescue(block);
+            self.block_with_rescue(block, context);
             return;
         }
-        let outer = std::mem::take(&mut self.fails);
+        let outer = std::mem::take(&mut self.throws_failure);
         self.lines("let failed = ();");
-        self.rescued += 1;
-        self.within("try {", |script| script.rescue(block), "} catch (error) {");
-        self.rescued -= 1;
-        self.depth += 1;
-        self.lines("failed = error;");
-        self.depth -= 1;
+        let caught = Context {
+            is_caught: true,
+            ..context
+        };
+        self.within(
+            "try {",
+            |script| script.block_with_rescue(block, caught),
+            "} catch (error) {",
+        );
+        self.deeper(|script| script.lines("failed = error;"));
         self.lines("}");
-        let fails = std::mem::replace(&mut self.fails, outer);
-        self.steps(&block.always);
-        if fails && self.rescued == 0 {
+        let throws_failure = std::mem::replace(&mut self.throws_failure, outer);
+        self.steps(&block.always, context);
+        if throws_failure && !context.is_caught {
             let failed = "type_of(failed) == \"map\" && failed.kind == \"failed\"";
             self.lines(&format!("if {failed} {{ fail(failed.message); }}"));
         }
-        self.fails |= fails;
+        self.throws_failure |= throws_failure;
         self.lines("if failed != () { throw failed; }");
     }
 
-    fn rescue(&mut self, block: &Block) {
+    fn block_with_rescue(&mut self, block: &Block, context: Context) {
         let Some(rescue) = &block.rescue else {
-            self.steps(&block.steps);
+            self.steps(&block.steps, context);
             return;
         };
-        let code = self.aside(|script| {
-            script.in_rescue += 1;
-            script.steps(rescue);
-            script.in_rescue -= 1;
-        });
-        let told = code.contains(ERROR);
-        self.rescued += 1;
-        self.tracked += usize::from(told);
-        let outer = std::mem::take(&mut self.fails);
+        let in_rescue = Context {
+            in_rescue: true,
+            ..context
+        };
+        let rescue = self.aside(|script| script.steps(rescue, in_rescue));
+        let reads_error = rescue.contains(ERROR);
+        let caught = Context {
+            is_caught: true,
+            is_tracked: context.is_tracked || reads_error,
+            ..context
+        };
+        // Failures of these steps are caught, so they do not end the run.
+        let outer = std::mem::take(&mut self.throws_failure);
         self.within(
             "try {",
-            |script| script.steps(&block.steps),
+            |script| script.steps(&block.steps, caught),
             "} catch (error) {",
         );
-        self.fails = outer;
-        self.tracked -= usize::from(told);
-        self.rescued -= 1;
-        if told {
-            self.tracks = true;
-            self.depth += 1;
+        self.throws_failure = outer;
+        if reads_error {
+            self.tracks_step = true;
             let failure = self.helper(Helper::Failure, "error, step");
-            self.lines(&format!("let error = {failure};"));
-            self.depth -= 1;
+            self.deeper(|script| script.lines(&format!("let error = {failure};")));
         }
-        self.code.push_str(&code);
+        self.code.push_str(&rescue);
         self.lines("}");
-    }
-
-    /// The code of what is written one level deeper, which is not there yet.
-    fn aside(&mut self, body: impl FnOnce(&mut Self)) -> String {
-        let before = std::mem::take(&mut self.code);
-        self.depth += 1;
-        body(self);
-        self.depth -= 1;
-        std::mem::replace(&mut self.code, before)
     }
 }
 
-/// The names of the results that steps make outside of steps with names of their own, and whether they
-/// are made in any case.
-fn registered<'a>(steps: &'a [Step], certain: bool, names: &mut Vec<(&'a str, bool)>) {
+/// Adds the names of the results that steps register outside of inner namespaces, and whether they always
+/// register them.
+fn add_registered<'a>(steps: &'a [Step], certain: bool, names: &mut Vec<(&'a str, bool)>) {
     for step in steps {
         let certain = certain && step.when.is_empty();
         names.extend(step.register.as_deref().map(|name| (name, certain)));
         if let (Action::Block(block), None) = (&step.action, &step.repeat) {
-            registered_in(block, certain, names);
+            add_registered_in_block(block, certain, names);
         }
     }
 }
 
-fn registered_in<'a>(block: &'a Block, certain: bool, names: &mut Vec<(&'a str, bool)>) {
+fn add_registered_in_block<'a>(block: &'a Block, certain: bool, names: &mut Vec<(&'a str, bool)>) {
     let rescue = block.rescue.as_deref();
-    registered(&block.steps, certain && rescue.is_none(), names);
-    registered(rescue.unwrap_or_default(), false, names);
-    registered(&block.always, certain, names);
+    add_registered(&block.steps, certain && rescue.is_none(), names);
+    add_registered(rescue.unwrap_or_default(), false, names);
+    add_registered(&block.always, certain, names);
 }

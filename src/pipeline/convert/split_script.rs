@@ -1,7 +1,7 @@
-//! The text of a script, taken apart: functions stand outside of everything, what is left is a block.
+//! Splits a script into its functions, which must be at the top level, and the rest, which becomes a block.
 
-/// The functions of a text, and the rest of it.
-pub(super) fn apart(text: &str) -> (Vec<String>, String) {
+/// Returns the functions of a script, and the rest of it.
+pub(super) fn split_functions(text: &str) -> (Vec<String>, String) {
     let mut functions = Vec::new();
     let mut rest = String::new();
     let mut lines = text.lines().peekable();
@@ -22,12 +22,12 @@ pub(super) fn apart(text: &str) -> (Vec<String>, String) {
     (functions, rest.trim().to_owned())
 }
 
-/// Words that begin a statement which cannot stand where a value is due.
+/// The words that begin a statement that is not a value.
 const STATEMENTS: [&str; 10] = [
     "throw", "let", "const", "while", "loop", "for", "do", "try", "import", "break",
 ];
 
-/// Returns whether a text is more than one expression.
+/// Returns whether a script is more than one expression.
 pub(super) fn is_statement(text: &str) -> bool {
     let first = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let first = first.into_iter().next().unwrap_or_default();
@@ -38,7 +38,8 @@ fn is_function(line: &str) -> bool {
     line.starts_with("fn ") || line.starts_with("private fn ")
 }
 
-/// Returns whether all braces of a function are closed. Those in strings count too: they come in pairs there.
+/// Returns whether all braces of a function are closed. Braces in strings count too: they usually come in
+/// pairs.
 fn is_closed(function: &str) -> bool {
     let count = |brace| function.matches(brace).count();
     count('{') > 0 && count('{') <= count('}')
@@ -49,9 +50,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_are_taken_out_whole() {
+    fn functions_are_split_off() {
         let text = "let a = 1;\nfn f(x) {\n    if x { 1 } else { 2 }\n}\nf(a)\nfn g() { 3 }\n";
-        let (functions, rest) = apart(text);
+        let (functions, rest) = split_functions(text);
         assert_eq!(
             functions,
             [

@@ -1,153 +1,168 @@
-//! What a step does, by the functions that scripts call.
+//! Executes the actions of steps through the functions that scripts call.
 
 use std::sync::Arc;
 
 use rhai::{Array, Dynamic, Map, NativeCallContext};
 
-use super::evaluate as value;
-use super::executor::Walk;
-use super::outcome::{Stand, Verdict};
+use super::evaluate;
+use super::executor::Executor;
+use super::guards::VariableGuard;
+use super::outcome::{ListOutcome, StepOutcome};
 use crate::apply;
 use crate::host::arguments::Reference;
 use crate::host::session::{Ending, live};
 use crate::host::{Answer, files, flow, k8s, status, template};
 use crate::model::Object;
-use crate::pipeline::{
-    Action, Apply, Assert, Block, Delete, Include, Manifests, Options, Step, scope,
-};
+use crate::pipeline::action::{Apply, Assert, Delete, Manifests, Options, Script};
+use crate::pipeline::scope;
+use crate::pipeline::step::{Action, Block, Include, Step};
 use crate::script::{self, value as values};
 
-/// What an action left.
-pub(super) enum Made {
-    /// Live objects; whether the result is a list of them.
+/// The result of an action.
+pub(super) enum ActionResult {
+    /// Live objects that were applied. The flag is true if the result of the step is a list.
     Objects(Vec<Arc<Object>>, bool),
-    /// What was deleted.
+    /// Objects that were deleted.
     Deleted(Vec<Reference>),
     /// Any value.
     Value(Dynamic),
-    /// Steps within the step.
-    Stand(Stand),
+    /// The outcome of steps within the step.
+    Steps(StepOutcome),
 }
 
-impl Made {
-    /// The result of the step.
-    pub(super) fn result(&self) -> Answer<Dynamic> {
+impl ActionResult {
+    /// Returns the result of the step.
+    pub(super) fn value(&self) -> Answer<Dynamic> {
         Ok(match self {
             Self::Objects(objects, true) => {
                 objects.iter().map(live).collect::<Answer<Array>>()?.into()
             }
             Self::Objects(objects, false) => objects.first().map_or(Ok(Dynamic::UNIT), live)?,
-            Self::Value(result) | Self::Stand(Stand::Done(result)) => result.clone(),
-            Self::Deleted(_) | Self::Stand(_) => Dynamic::UNIT,
+            Self::Value(result) | Self::Steps(StepOutcome::Done(result)) => result.clone(),
+            Self::Deleted(_) | Self::Steps(_) => Dynamic::UNIT,
         })
     }
 }
 
-impl Walk<'_> {
-    /// Does what a step is for.
-    pub(super) fn act(&self, cx: &NativeCallContext, step: &Step) -> Answer<Made> {
-        let text = |text| value::text(cx, text);
+impl Executor<'_> {
+    /// Executes the action of a step.
+    pub(super) fn act(&self, cx: &NativeCallContext, step: &Step) -> Answer<ActionResult> {
+        let text = |text| evaluate::text(cx, text);
         match &step.action {
             Action::Apply(apply) => self.apply(cx, apply),
             Action::Delete(delete) => delete_all(cx, delete),
             Action::Script(script) => {
-                let value = value::expression(cx, script)?;
-                Ok(Made::Value(value.flatten()))
+                let fragment = match script {
+                    Script::Inline(expression) => expression.fragment,
+                    Script::File { fragment, .. } => *fragment,
+                };
+                let value = script::evaluate(cx, fragment)?;
+                Ok(ActionResult::Value(value.flatten()))
             }
             Action::Role(role) => {
-                let vars = value::named(cx, &role.vars)?.into();
-                flow::include(cx, &text(&role.name)?, &vars).map(Made::Value)
+                let vars = evaluate::variables(cx, &role.vars)?.into();
+                flow::include(cx, &text(&role.name)?, &vars).map(ActionResult::Value)
             }
             Action::Include(include) => self.include(cx, include),
             Action::Status(values) => {
-                let values = value::tree(cx, values)?;
-                status::put(cx, values.try_cast::<Map>().unwrap_or_default()).map(|()| NOTHING)
+                let values = evaluate::tree(cx, values)?;
+                status::put(cx, values.try_cast::<Map>().unwrap_or_default()).map(|()| NO_RESULT)
             }
             Action::Condition(condition) => {
-                let holds = value::tree(cx, &condition.status)?;
+                let holds = evaluate::tree(cx, &condition.status)?;
                 let (reason, message) = (text(&condition.reason)?, text(&condition.message)?);
                 let words = (&*reason, &*message);
-                status::condition(cx, &text(&condition.kind)?, &holds, words).map(|()| NOTHING)
+                status::condition(cx, &text(&condition.kind)?, &holds, words).map(|()| NO_RESULT)
             }
             Action::Event(event) => {
                 let (reason, message) = (text(&event.reason)?, text(&event.message)?);
-                status::tell(cx, &text(&event.kind)?, (&reason, &message)).map(|()| NOTHING)
+                status::tell(cx, &text(&event.kind)?, (&reason, &message)).map(|()| NO_RESULT)
             }
-            Action::Assert(assert) => check(cx, assert),
+            Action::Assert(assert) => self::assert(cx, assert),
             Action::Fail(message) => Err(fail(cx, text(message)?)),
-            Action::Block(block) => self.block(cx, block, step.repeat.is_some()),
+            Action::Block(block) => self.block(cx, step, block),
         }
     }
 
-    fn apply(&self, cx: &NativeCallContext, apply: &Apply) -> Answer<Made> {
+    fn apply(&self, cx: &NativeCallContext, apply: &Apply) -> Answer<ActionResult> {
         let mut wanted = manifests(cx, &apply.manifests).inspect_err(|_| {
-            // What was to be applied is not known: nothing may be pruned.
+            // The objects are unknown, so the run must not prune any.
             self.session.effects().failed_applies += 1;
         })?;
         if let Some(mut objects) = wanted.write_lock::<Array>() {
-            objects.iter_mut().for_each(texts);
+            objects.iter_mut().for_each(convert_to_texts);
         } else {
-            texts(&mut wanted);
+            convert_to_texts(&mut wanted);
         }
         let applied = k8s::apply(cx, &wanted, options(apply.options))?;
-        Ok(Made::Objects(applied, !wanted.is_map()))
+        Ok(ActionResult::Objects(applied, !wanted.is_map()))
     }
 
-    fn include(&self, cx: &NativeCallContext, include: &Include) -> Answer<Made> {
-        let (verdict, made) = self.apart(|| self.list(cx, &include.steps))?;
-        Ok(Made::Stand(verdict.stand(|| made.into())))
+    fn include(&self, cx: &NativeCallContext, include: &Include) -> Answer<ActionResult> {
+        let namespace = self.enter_namespace();
+        let outcome = self.list(cx, &include.steps)?;
+        let results = namespace.take_results();
+        Ok(ActionResult::Steps(
+            outcome.into_step_outcome(|| results.into()),
+        ))
     }
 
-    fn block(&self, cx: &NativeCallContext, block: &Block, apart: bool) -> Answer<Made> {
-        if apart {
-            let (verdict, made) = self.apart(|| self.parts(cx, block))?;
-            return Ok(Made::Stand(verdict.stand(|| made.into())));
+    fn block(&self, cx: &NativeCallContext, step: &Step, block: &Block) -> Answer<ActionResult> {
+        if step.repeat.is_none() {
+            let outcome = self.sections(cx, block)?;
+            return Ok(ActionResult::Steps(
+                outcome.into_step_outcome(|| Dynamic::UNIT),
+            ));
         }
-        let verdict = self.parts(cx, block)?;
-        Ok(Made::Stand(verdict.stand(|| Dynamic::UNIT)))
+        let namespace = self.enter_namespace();
+        let outcome = self.sections(cx, block)?;
+        let results = namespace.take_results();
+        Ok(ActionResult::Steps(
+            outcome.into_step_outcome(|| results.into()),
+        ))
     }
 
-    /// The steps of a block, those that come to its rescue, those that are done in any case.
-    fn parts(&self, cx: &NativeCallContext, block: &Block) -> Answer<Verdict> {
-        let mut verdict = self.list(cx, &block.steps)?;
-        let is_final = |verdict: &Verdict| {
-            !verdict.failures.is_empty() && !verdict.failures.iter().any(|failure| failure.pending)
-        };
-        if is_final(&verdict)
+    /// Executes the steps of a block, then `rescue` after a failure, then `always`.
+    fn sections(&self, cx: &NativeCallContext, block: &Block) -> Answer<ListOutcome> {
+        let mut outcome = self.list(cx, &block.steps)?;
+        if outcome.has_final_failure()
             && let Some(rescue) = &block.rescue
         {
-            let outer = script::variable(scope::ERROR).unwrap_or_default();
-            script::set_variable(scope::ERROR, verdict.failures[0].to_map());
-            verdict = self.list(cx, rescue)?;
-            script::set_variable(scope::ERROR, outer);
+            let _guard = VariableGuard::set(scope::ERROR, outcome.failures[0].to_map());
+            outcome = self.list(cx, rescue)?;
         }
-        let has_ended = verdict.failures.is_empty() && verdict.waits.is_empty();
-        if has_ended || is_final(&verdict) {
+        if outcome.is_done() || outcome.has_final_failure() {
             let last = self.list(cx, &block.always)?;
-            verdict.waits.extend(last.waits);
-            verdict.failures.extend(last.failures);
+            outcome.waits.extend(last.waits);
+            outcome.failures.extend(last.failures);
         }
-        Ok(verdict)
+        Ok(outcome)
     }
 }
 
-const NOTHING: Made = Made::Value(Dynamic::UNIT);
+const NO_RESULT: ActionResult = ActionResult::Value(Dynamic::UNIT);
 
-/// What is to be applied, as `k8s_apply` takes it.
+/// Evaluates the objects to apply, as `k8s_apply` accepts them.
 fn manifests(cx: &NativeCallContext, manifests: &Manifests) -> Answer<Dynamic> {
     match manifests {
-        Manifests::Inline(tree) => value::tree(cx, tree),
+        Manifests::Inline(tree) => evaluate::tree(cx, tree),
         Manifests::Documents(_, documents) => {
             let documents = documents.iter().map(values::to_dynamic);
             Ok(documents.collect::<Array>().into())
         }
-        Manifests::File(name, place) => script::at(cx, "file", value::place(place), |cx| {
-            Ok(files::read(cx, &value::text(cx, name)?)?.into())
-        }),
-        Manifests::Template { name, vars, place } => {
-            let vars = value::named(cx, vars)?;
-            script::at(cx, "template", value::place(place), |cx| {
-                Ok(template::to_objects(cx, &value::text(cx, name)?, vars)?.into())
+        Manifests::File(name, location) => {
+            script::at(cx, "file", evaluate::call_location(location), |cx| {
+                Ok(files::read(cx, &evaluate::text(cx, name)?)?.into())
+            })
+        }
+        Manifests::Template {
+            name,
+            vars,
+            location,
+        } => {
+            let vars = evaluate::variables(cx, vars)?;
+            script::at(cx, "template", evaluate::call_location(location), |cx| {
+                Ok(template::to_objects(cx, &evaluate::text(cx, name)?, vars)?.into())
             })
         }
     }
@@ -163,9 +178,9 @@ fn options(given: Options) -> apply::Options {
     }
 }
 
-/// Makes texts of numbers and bools where the API takes nothing but texts: a slot keeps the type of its
-/// value, and `${spec.port}` in the data of a `ConfigMap` cannot but mean its text.
-fn texts(object: &mut Dynamic) {
+/// Converts numbers and bools to texts where the API accepts only texts. A slot keeps the type of its value,
+/// so `${spec.port}` in the data of a `ConfigMap` is a number before.
+fn convert_to_texts(object: &mut Dynamic) {
     let Some(mut object) = object.write_lock::<Map>() else {
         return;
     };
@@ -192,21 +207,21 @@ fn texts(object: &mut Dynamic) {
 fn all_texts(map: &mut Dynamic) {
     if let Some(mut map) = map.write_lock::<Map>() {
         for entry in map.values_mut().filter(|entry| !entry.is_string()) {
-            if let Some(text) = value::shown(entry) {
+            if let Some(text) = evaluate::scalar_text(entry) {
                 *entry = text.into();
             }
         }
     }
 }
 
-fn delete_all(cx: &NativeCallContext, delete: &Delete) -> Answer<Made> {
-    let objects = value::tree(cx, &delete.objects)?;
+fn delete_all(cx: &NativeCallContext, delete: &Delete) -> Answer<ActionResult> {
+    let objects = evaluate::tree(cx, &delete.objects)?;
     let references = references(&objects)?;
     k8s::delete(cx, &objects, k8s::propagation(delete.propagation)?)?;
-    Ok(Made::Deleted(references))
+    Ok(ActionResult::Deleted(references))
 }
 
-/// The objects that a value is, or holds; none where it is neither.
+/// Returns the references of an object, or of a list of objects.
 pub(super) fn references(value: &Dynamic) -> Answer<Vec<Reference>> {
     match value.read_lock::<Array>() {
         Some(objects) => objects.iter().map(Reference::of).collect(),
@@ -214,17 +229,17 @@ pub(super) fn references(value: &Dynamic) -> Answer<Vec<Reference>> {
     }
 }
 
-fn check(cx: &NativeCallContext, assert: &Assert) -> Answer<Made> {
+fn assert(cx: &NativeCallContext, assert: &Assert) -> Answer<ActionResult> {
     for test in &assert.that {
-        if !value::holds(cx, test)? {
+        if !evaluate::is_true(cx, test)? {
             let message = match &assert.message {
-                Some(message) => value::text(cx, message)?,
-                None => format!("{} does not hold", value::described(test)),
+                Some(message) => evaluate::text(cx, message)?,
+                None => format!("`{}` is not true", test.text()),
             };
             return Err(fail(cx, message));
         }
     }
-    Ok(NOTHING)
+    Ok(NO_RESULT)
 }
 
 fn fail(cx: &NativeCallContext, message: String) -> Box<rhai::EvalAltResult> {

@@ -1,104 +1,110 @@
-//! How long a step may wait, how often it may fail: what is remembered from run to run.
+//! Bounds the waiting time and the failures of a step over all runs.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use rhai::NativeCallContext;
 
-use super::executor::Walk;
-use super::outcome::{Failure, Stand, Wait, too_late};
-use super::step::placed;
+use super::evaluate;
+use super::executor::Executor;
+use super::failure::{Failure, Wait, timed_out};
+use super::outcome::StepOutcome;
 use crate::host::Answer;
-use crate::pipeline::Step;
+use crate::pipeline::step::Step;
 use crate::pipeline::{StepHistory, StepRecord};
 use crate::script;
 
-impl Walk<'_> {
-    /// How a step stands when its timeout and its retries are considered.
+impl Executor<'_> {
+    /// Applies the timeout and the retries of a step to its outcome.
     pub(super) fn bounded(
         &self,
         cx: &NativeCallContext,
         step: &Step,
         path: String,
-        stand: Stand,
-    ) -> Answer<Stand> {
-        let stand = match (stand, step.timeout) {
-            (Stand::Waiting(waits), Some(timeout)) => {
+        outcome: StepOutcome,
+    ) -> Answer<StepOutcome> {
+        let outcome = match (outcome, step.timeout) {
+            (StepOutcome::Waiting(waits), Some(timeout)) => {
                 self.waiting(cx, step, &path, (waits, timeout))?
             }
-            (stand, _) => stand,
+            (outcome, _) => outcome,
         };
-        let Stand::Failed(failures) = stand else {
-            return Ok(stand);
+        let StepOutcome::Failed(failures) = outcome else {
+            return Ok(outcome);
         };
-        let mut mark = self.mark(&path);
-        let failures = retried(step.retries, &mut mark.failures, failures);
-        if mark != StepRecord::default() {
-            self.remember(path, mark);
+        let mut record = self.record(&path);
+        let failures = count_failure(step.retries, &mut record.failures, failures);
+        if record != StepRecord::default() {
+            self.set_record(path, record);
         }
-        Ok(Stand::Failed(failures))
+        Ok(StepOutcome::Failed(failures))
     }
 
-    /// A step that waits, or has waited too long.
+    /// Returns the outcome of a step that waits: a failure if its timeout has passed.
     fn waiting(
         &self,
         cx: &NativeCallContext,
         step: &Step,
         path: &str,
         (waits, timeout): (Vec<Wait>, Duration),
-    ) -> Answer<Stand> {
+    ) -> Answer<StepOutcome> {
         let clock = &self.session.setup.clock;
         let now = clock.timestamp();
-        let known = self.mark(path).since.filter(|since| time(since).is_some());
-        let since = known.unwrap_or_else(|| clock.rfc3339());
-        let began = time(&since).unwrap_or(now);
+        let record = self.record(path);
+        let since = record.since.filter(|since| parse_time(since).is_some());
+        let since = since.unwrap_or_else(|| clock.rfc3339());
+        let began = parse_time(&since).unwrap_or(now);
         let waited = Duration::try_from(now.duration_since(began)).unwrap_or_default();
-        let mark = StepRecord {
-            since: Some(since),
-            failures: 0,
-        };
         let left = timeout.saturating_sub(waited);
+        let since = Some(since);
         if !left.is_zero() {
-            self.remember(path.to_owned(), mark);
+            // A step that reached its gates did not fail in this run.
+            let failures = 0;
+            self.set_record(path.to_owned(), StepRecord { since, failures });
             let mut effects = self.session.effects();
             let earlier = effects.requested_requeue.filter(|earlier| *earlier < left);
             effects.requested_requeue = Some(earlier.unwrap_or(left));
-            return Ok(Stand::Waiting(waits));
+            return Ok(StepOutcome::Waiting(waits));
         }
-        let failures = self.mark(path).failures;
-        self.remember(path.to_owned(), StepRecord { failures, ..mark });
-        let fail = |_: &NativeCallContext<'_>| Err::<(), _>(too_late(timeout, &waits));
-        let failed = script::attempt(|| placed(cx, step, fail))?;
+        let failures = record.failures;
+        self.set_record(path.to_owned(), StepRecord { since, failures });
+        let fail = |_: &NativeCallContext<'_>| Err::<(), _>(timed_out(timeout, &waits));
+        let failed = script::attempt(|| evaluate::in_step(cx, step, fail))?;
         let failure = failed
             .err()
             .map(|failure| Failure::new(&step.name, failure));
-        Ok(Stand::Failed(failure.into_iter().collect()))
+        Ok(StepOutcome::Failed(failure.into_iter().collect()))
     }
 
-    /// What is remembered of a step: by this run, else by earlier ones.
-    fn mark(&self, path: &str) -> StepRecord {
+    /// Returns the record of a step from this run, or from earlier runs.
+    fn record(&self, path: &str) -> StepRecord {
         let effects = self.session.effects();
         let now = effects.step_history.as_ref();
-        let now = now.and_then(|marks| marks.steps.get(path));
+        let now = now.and_then(|history| history.steps.get(path));
         now.or_else(|| self.session.setup.step_history.steps.get(path))
             .cloned()
             .unwrap_or_default()
     }
 
-    fn remember(&self, path: String, mark: StepRecord) {
-        let none = || StepHistory::none(self.session.setup.step_history.generation);
+    fn set_record(&self, path: String, record: StepRecord) {
+        let empty = || StepHistory::none(self.session.setup.step_history.generation);
         let mut effects = self.session.effects();
-        let marks = effects.step_history.get_or_insert_with(none);
-        marks.steps.insert(path, mark);
+        let history = effects.step_history.get_or_insert_with(empty);
+        history.steps.insert(path, record);
     }
 
-    /// Keeps what is remembered of a step that this run did not come to, and of those in it: but where it
-    /// is held up by one that waits, it does not wait itself any more.
-    pub(super) fn keep_marks(&self, path: &str, stand: &Stand, stands: &[Option<Stand>]) {
-        if let Stand::Blocked(needs) = stand
-            && needs
-                .iter()
-                .all(|need| matches!(stands.get(*need), Some(Some(Stand::Waiting(_)))))
+    /// Keeps the records of a step that this run did not execute, and of the steps within it. A step that
+    /// only waiting steps block does not wait itself any more, so its records are not kept.
+    pub(super) fn keep_records(
+        &self,
+        path: &str,
+        outcome: &StepOutcome,
+        outcomes: &[Option<StepOutcome>],
+    ) {
+        let is_waiting =
+            |need: &usize| matches!(outcomes.get(*need), Some(Some(StepOutcome::Waiting(_))));
+        if let StepOutcome::Blocked(needs) = outcome
+            && needs.iter().all(is_waiting)
         {
             return;
         }
@@ -107,18 +113,22 @@ impl Walk<'_> {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '[']))
         };
         let earlier = self.session.setup.step_history.steps.iter();
-        for (known, mark) in earlier.filter(|(known, _)| is_within(known)) {
-            self.remember(known.clone(), mark.clone());
+        for (known, record) in earlier.filter(|(known, _)| is_within(known)) {
+            self.set_record(known.clone(), record.clone());
         }
     }
 }
 
-fn time(text: &str) -> Option<Timestamp> {
+fn parse_time(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
-/// Counts a failure: a bounded number of them are followed by another run, the next one is final.
-fn retried(retries: Option<u64>, count: &mut u64, mut failures: Vec<Failure>) -> Vec<Failure> {
+/// Counts a failure. Each of the first `retries` failures is followed by another run; the next is final.
+fn count_failure(
+    retries: Option<u64>,
+    count: &mut u64,
+    mut failures: Vec<Failure>,
+) -> Vec<Failure> {
     let Some(retries) = retries.filter(|_| !failures.iter().all(|failure| failure.terminal)) else {
         return failures;
     };

@@ -1,4 +1,4 @@
-//! Values with slots → values.
+//! Evaluates expressions, values with slots, tests and loops.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -6,18 +6,30 @@ use std::sync::Arc;
 use rhai::{Array, Dynamic, EvalAltResult, Identifier, Map, NativeCallContext};
 
 use crate::host::{Answer, VARIABLES, invalid, path};
-use crate::pipeline::{Expression, Loop, Part, Query, SourceLocation, Test, Text, Tree, scope};
+use crate::pipeline::scope;
+use crate::pipeline::step::{Loop, Step};
+use crate::pipeline::tree::{Expression, Query, SourceLocation, Test, Text, TextPart, Tree};
 use crate::script::{self, value};
 
-/// What a query may name at its beginning, beside [`VARIABLES`].
+/// The variables that a query can begin with, in addition to [`VARIABLES`].
 const NAMES: [&str; 4] = [scope::RESULTS, scope::ITEM, scope::RESULT, scope::ERROR];
 
-/// The value of an expression.
+/// Runs a part of a step as a call at the location of the step.
+pub(super) fn in_step<T>(
+    cx: &NativeCallContext,
+    step: &Step,
+    body: impl FnOnce(&NativeCallContext) -> Answer<T>,
+) -> Answer<T> {
+    let name = format!("step {}", step.name);
+    script::at(cx, &name, call_location(&step.location), body)
+}
+
+/// Evaluates an expression.
 pub(super) fn expression(cx: &NativeCallContext, expression: &Expression) -> Answer<Dynamic> {
     script::evaluate(cx, expression.fragment)
 }
 
-/// The value of a tree.
+/// Evaluates a value with slots.
 pub(super) fn tree(cx: &NativeCallContext, tree: &Tree) -> Answer<Dynamic> {
     Ok(match tree {
         Tree::Constant(constant) => value::to_dynamic(constant),
@@ -37,15 +49,15 @@ pub(super) fn tree(cx: &NativeCallContext, tree: &Tree) -> Answer<Dynamic> {
     })
 }
 
-/// Named values.
-pub(super) fn named(cx: &NativeCallContext, entries: &[(Arc<str>, Tree)]) -> Answer<Map> {
+/// Evaluates a map of variables.
+pub(super) fn variables(cx: &NativeCallContext, entries: &[(Arc<str>, Tree)]) -> Answer<Map> {
     let entries = entries.iter();
     entries
         .map(|(key, entry)| Ok(((&**key).into(), tree(cx, entry)?)))
         .collect()
 }
 
-/// The value of a text.
+/// Evaluates a text with slots.
 pub(super) fn text(cx: &NativeCallContext, text: &Text) -> Answer<String> {
     match text {
         Text::Constant(constant) => Ok(constant.to_string()),
@@ -53,23 +65,24 @@ pub(super) fn text(cx: &NativeCallContext, text: &Text) -> Answer<String> {
     }
 }
 
-fn joined(cx: &NativeCallContext, parts: &[Part]) -> Answer<String> {
+fn joined(cx: &NativeCallContext, parts: &[TextPart]) -> Answer<String> {
     let mut text = String::new();
     for part in parts {
         match part {
-            Part::Literal(literal) => text.push_str(literal),
-            Part::Slot(slot) => {
+            TextPart::Literal(literal) => text.push_str(literal),
+            TextPart::Slot(slot) => {
                 let value = expression(cx, slot)?;
-                let shown = shown(&value).ok_or_else(|| wrong(cx, slot, no_text(&value)))?;
-                text.push_str(&shown);
+                let inserted =
+                    scalar_text(&value).ok_or_else(|| error_at(cx, slot, not_a_text(&value)))?;
+                text.push_str(&inserted);
             }
         }
     }
     Ok(text)
 }
 
-/// A scalar as it stands in a text.
-pub(super) fn shown(value: &Dynamic) -> Option<String> {
+/// Returns a scalar as text.
+pub(super) fn scalar_text(value: &Dynamic) -> Option<String> {
     if value.is_string() || value.is_char() || value.is_int() || value.is_bool() {
         return Some(value.to_string());
     }
@@ -79,58 +92,51 @@ pub(super) fn shown(value: &Dynamic) -> Option<String> {
     None
 }
 
-fn no_text(value: &Dynamic) -> String {
+fn not_a_text(value: &Dynamic) -> String {
     let found = if value.is_unit() {
         "()"
     } else {
         value.type_name()
     };
-    format!("expected a text, a number or a bool within the text, found {found}")
+    format!("expected a text, a number or a bool in the text, found {found}")
 }
 
-/// The error of an expression whose value is of no use, with its place.
-fn wrong(cx: &NativeCallContext, at: &Expression, message: String) -> Box<EvalAltResult> {
+/// Returns an error about the value of an expression, at its location.
+fn error_at(cx: &NativeCallContext, at: &Expression, message: String) -> Box<EvalAltResult> {
     let name = format!("${{{}}}", at.text);
     let refuse = |_: &NativeCallContext<'_>| Err(invalid(message));
-    match script::at::<Infallible>(cx, &name, place(&at.place), refuse) {
+    match script::at::<Infallible>(cx, &name, call_location(&at.location), refuse) {
         Err(error) => error,
         Ok(never) => match never {},
     }
 }
 
-/// A place as [`script::at`] takes it.
-pub(super) fn place(place: &SourceLocation) -> (&str, usize, usize) {
-    (&place.file, place.line, place.column)
+/// Returns a location for [`script::at`].
+pub(super) fn call_location(location: &SourceLocation) -> (&str, usize, usize) {
+    (&location.file, location.line, location.column)
 }
 
-/// Returns whether a test holds.
-pub(super) fn holds(cx: &NativeCallContext, test: &Test) -> Answer<bool> {
+/// Returns whether a test is true.
+pub(super) fn is_true(cx: &NativeCallContext, test: &Test) -> Answer<bool> {
     match test {
         Test::Constant(constant) => Ok(*constant),
-        Test::Query(query) => Ok(select(query)?.iter().any(is_something)),
+        Test::Query(query) => Ok(select(query)?.iter().any(is_match)),
         Test::Expression(test) => {
             let found = expression(cx, test)?.as_bool();
-            found.map_err(|found| wrong(cx, test, format!("expected true or false, found {found}")))
+            found.map_err(|found| {
+                error_at(cx, test, format!("expected true or false, found {found}"))
+            })
         }
     }
 }
 
-/// A test in a sentence.
-pub(super) fn described(test: &Test) -> String {
-    match test {
-        Test::Constant(constant) => format!("`{constant}`"),
-        Test::Expression(test) => format!("`{}`", test.text),
-        Test::Query(query) => format!("`{}`", query.text),
-    }
-}
-
-/// Returns whether a query of an object itself selects something.
-pub(super) fn holds_of(object: &Dynamic, query: &Query) -> Answer<bool> {
+/// Returns whether a query on an object selects something.
+pub(super) fn is_true_of(object: &Dynamic, query: &Query) -> Answer<bool> {
     let found = path::select(object, &query.text, usize::MAX)?;
-    Ok(found.iter().any(is_something))
+    Ok(found.iter().any(is_match))
 }
 
-fn is_something(value: &Dynamic) -> bool {
+fn is_match(value: &Dynamic) -> bool {
     !value.is_unit() && value.as_bool() != Ok(false)
 }
 
@@ -145,7 +151,7 @@ fn select(query: &Query) -> Answer<Array> {
     path::select(&value, rest, usize::MAX)
 }
 
-/// What a step is repeated for.
+/// Evaluates the items that a step is repeated for.
 pub(super) fn items(cx: &NativeCallContext, repeat: &Loop) -> Answer<Array> {
     match repeat {
         Loop::Items(items) => list(cx, tree(cx, items)?, None),
@@ -154,7 +160,7 @@ pub(super) fn items(cx: &NativeCallContext, repeat: &Loop) -> Answer<Array> {
     }
 }
 
-/// The items of a list, the entries of a map.
+/// Returns the items of a list, or the entries of a map.
 fn list(cx: &NativeCallContext, value: Dynamic, from: Option<&Expression>) -> Answer<Array> {
     if value.is_map() {
         return Ok(value.cast::<Map>().into_iter().map(entry).collect());
@@ -167,7 +173,7 @@ fn list(cx: &NativeCallContext, value: Dynamic, from: Option<&Expression>) -> An
     value.into_array().map_err(|_| {
         let message = format!("loop: expected a list or a map, found {found}");
         match from {
-            Some(from) => wrong(cx, from, message),
+            Some(from) => error_at(cx, from, message),
             None => invalid(message),
         }
     })

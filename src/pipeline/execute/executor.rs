@@ -1,117 +1,142 @@
-//! The way through a list of steps.
+//! Executes lists of steps.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use rhai::{Dynamic, Map, NativeCallContext};
 
-use super::outcome::{Stand, Verdict, position};
-use super::step::Opened;
-use crate::host::Answer;
-use crate::host::session::Session;
-use crate::pipeline::{Step, order, scope};
-use crate::pipeline::{StepSelection, StepState};
+use super::guards::FlagGuard;
+use super::open_step::OpenStep;
+use super::outcome::{ListOutcome, StepOutcome};
+use crate::host::{Answer, Session};
+use crate::pipeline::order::execution_order;
+use crate::pipeline::step::Step;
+use crate::pipeline::{StepSelection, scope};
 use crate::script;
 
-/// A pipeline that is being run.
-pub(super) struct Walk<'a> {
+/// The execution of a pipeline in a run.
+pub(super) struct Executor<'a> {
     pub(super) session: &'a Session,
     selection: &'a StepSelection,
-    /// Whether the step that the selection starts at was met.
-    started: Cell<bool>,
-    /// What the list at work, or one around it that shares its names, has registered, and what it hid.
-    own: RefCell<Vec<(Arc<str>, Option<Dynamic>)>>,
+    /// Whether the execution has reached the step that the selection starts at.
+    has_started: Cell<bool>,
+    /// The results that the current namespace registered, each with the value that it hides.
+    registered: RefCell<Vec<(Arc<str>, Option<Dynamic>)>>,
 }
 
-/// Where a selection starts in a list.
+/// The step of a list that the selection starts at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
-    /// At the step of this index.
+    /// The step at this index.
     At(usize),
-    /// Within it.
+    /// A step within the step at this index.
     Within(usize),
 }
 
-impl<'a> Walk<'a> {
-    /// A walk that has not begun.
+/// A namespace of results. Its results are invisible after it is dropped.
+pub(super) struct Namespace<'e, 'a> {
+    executor: &'e Executor<'a>,
+    outer: Vec<(Arc<str>, Option<Dynamic>)>,
+}
+
+impl Namespace<'_, '_> {
+    /// Removes and returns the results of the namespace.
+    pub(super) fn take_results(&self) -> Map {
+        let mut results = Map::new();
+        for (name, hidden) in self.executor.registered.take().into_iter().rev() {
+            let result = script::put_variable(scope::RESULTS, &name, hidden);
+            results
+                .entry((&*name).into())
+                .or_insert_with(|| result.unwrap_or_default());
+        }
+        results
+    }
+}
+
+impl Drop for Namespace<'_, '_> {
+    fn drop(&mut self) {
+        self.take_results();
+        let outer = std::mem::take(&mut self.outer);
+        self.executor.registered.replace(outer);
+    }
+}
+
+impl<'a> Executor<'a> {
     pub(super) fn new(session: &'a Session, selection: &'a StepSelection) -> Self {
         Self {
             session,
             selection,
-            started: Cell::new(selection.start_at.is_none()),
-            own: RefCell::default(),
+            has_started: Cell::new(selection.start_at.is_none()),
+            registered: RefCell::default(),
         }
     }
 
-    /// What the steps of the list at work made, which is then out of sight.
-    pub(super) fn results(&self) -> Map {
-        let mut made = Map::new();
-        for (name, hidden) in self.own.take().into_iter().rev() {
-            let result = script::put_variable(scope::RESULTS, &name, hidden);
-            made.entry((&*name).into())
-                .or_insert_with(|| result.unwrap_or_default());
+    /// Begins a namespace of results.
+    pub(super) fn enter_namespace(&self) -> Namespace<'_, 'a> {
+        Namespace {
+            executor: self,
+            outer: self.registered.take(),
         }
-        made
     }
 
-    /// Does the steps of a list.
-    pub(super) fn list(&self, cx: &NativeCallContext, steps: &[Step]) -> Answer<Verdict> {
-        let mut stands: Vec<Option<Stand>> = steps.iter().map(|_| None).collect();
+    /// Executes the steps of a list.
+    pub(super) fn list(&self, cx: &NativeCallContext, steps: &[Step]) -> Answer<ListOutcome> {
+        let mut outcomes: Vec<Option<StepOutcome>> = steps.iter().map(|_| None).collect();
         let start = self.start(steps);
-        for index in order(steps) {
-            let started = self.started.get();
+        for index in execution_order(steps) {
+            let _guard = FlagGuard::new(&self.has_started);
             let is_later = start.is_some_and(|start| match start {
                 Start::At(first) => index >= first,
                 Start::Within(first) => index > first,
             });
-            self.started.set(started || is_later);
-            let is_chosen = self.started.get() || start == Some(Start::Within(index));
-            let stand = self.one(cx, (steps, index), &stands, is_chosen)?;
-            self.started.set(started);
-            stands[index] = Some(stand);
+            let has_started = self.has_started.get() || is_later;
+            self.has_started.set(has_started);
+            let is_selected = has_started || start == Some(Start::Within(index));
+            let outcome = self.one(cx, (steps, index), &outcomes, is_selected)?;
+            outcomes[index] = Some(outcome);
         }
         if start.is_some() {
-            self.started.set(true);
+            self.has_started.set(true);
         }
-        let mut verdict = Verdict::default();
-        for (index, stand) in stands.into_iter().enumerate() {
-            let at = position(steps, index, &steps[index].name);
-            if let Some(stand) = stand {
-                verdict.note(&at, stand);
+        let mut all = ListOutcome::default();
+        for (index, outcome) in outcomes.into_iter().enumerate() {
+            let name = format!("{} of {}, {}", index + 1, steps.len(), steps[index].name);
+            if let Some(outcome) = outcome {
+                all.add(&name, outcome);
             }
         }
-        Ok(verdict)
+        Ok(all)
     }
 
     fn one(
         &self,
         cx: &NativeCallContext,
         (steps, index): (&[Step], usize),
-        stands: &[Option<Stand>],
-        is_chosen: bool,
-    ) -> Answer<Stand> {
+        outcomes: &[Option<StepOutcome>],
+        is_selected: bool,
+    ) -> Answer<StepOutcome> {
         script::checkpoint()?;
         let step = &steps[index];
-        let opened = Opened::new(self.session, step);
-        let stand = match blockers(step, stands) {
-            _ if !is_chosen || !self.has_chosen_tag(step) => Stand::Unselected,
-            blockers if !blockers.is_empty() => Stand::Blocked(blockers),
-            _ => self.step(cx, step, opened.path())?,
+        let open = OpenStep::new(self.session, step);
+        let outcome = match blockers(step, outcomes) {
+            _ if !is_selected || !self.has_selected_tag(step) => StepOutcome::Unselected,
+            blockers if !blockers.is_empty() => StepOutcome::Blocked(blockers),
+            _ => self.step(cx, step, open.path())?,
         };
-        if matches!(stand, Stand::Unselected | Stand::Blocked(_)) {
-            self.keep_marks(&opened.path(), &stand, stands);
+        if matches!(outcome, StepOutcome::Unselected | StepOutcome::Blocked(_)) {
+            self.keep_records(&open.path(), &outcome, outcomes);
         }
-        if let Stand::Done(result) = &stand {
+        if let StepOutcome::Done(result) = &outcome {
             self.register(step, result);
         }
-        opened.close(steps, index, &stand);
-        Ok(stand)
+        open.close(steps, index, &outcome);
+        Ok(outcome)
     }
 
-    /// Where in a list the selection starts, unless it has started or does so elsewhere.
+    /// Returns the step of a list that the selection starts at, unless it starts elsewhere.
     fn start(&self, steps: &[Step]) -> Option<Start> {
         let name = self.selection.start_at.as_deref()?;
-        if self.started.get() {
+        if self.has_started.get() {
             return None;
         }
         let index = steps.iter().position(|step| contains(step, name))?;
@@ -122,60 +147,45 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn has_chosen_tag(&self, step: &Step) -> bool {
+    fn has_selected_tag(&self, step: &Step) -> bool {
         let tags = &self.selection.tags;
         tags.is_empty() || has_tag(step, &|tag| tags.contains(tag))
     }
 
-    /// Makes a result known.
     fn register(&self, step: &Step, result: &Dynamic) {
         let Some(name) = &step.register else {
             return;
         };
         let hidden = script::put_variable(scope::RESULTS, name, Some(result.clone()));
-        self.own.borrow_mut().push((Arc::clone(name), hidden));
-    }
-
-    /// Does a list with names of its own: what its steps made is given back and then out of sight.
-    pub(super) fn apart<T>(&self, body: impl FnOnce() -> Answer<T>) -> Answer<(T, Map)> {
-        let own = self.own.take();
-        let answer = body()?;
-        let made = self.results();
-        self.own.replace(own);
-        Ok((answer, made))
+        self.registered
+            .borrow_mut()
+            .push((Arc::clone(name), hidden));
     }
 }
 
-fn has_tag(step: &Step, wanted: &dyn Fn(&str) -> bool) -> bool {
-    step.tags.iter().any(|tag| wanted(tag))
-        || step.lists().flatten().any(|inner| has_tag(inner, wanted))
+fn has_tag(step: &Step, is_selected: &dyn Fn(&str) -> bool) -> bool {
+    step.tags.iter().any(|tag| is_selected(tag))
+        || step
+            .lists()
+            .flatten()
+            .any(|inner| has_tag(inner, is_selected))
 }
 
 fn contains(step: &Step, name: &str) -> bool {
     &*step.name == name || step.lists().flatten().any(|inner| contains(inner, name))
 }
 
-/// The needs of a step that are not done.
-fn blockers(step: &Step, stands: &[Option<Stand>]) -> Vec<usize> {
+/// Returns the needs of a step that are not done.
+fn blockers(step: &Step, outcomes: &[Option<StepOutcome>]) -> Vec<usize> {
     let needs = step.needs.iter().copied();
     needs
         .filter(|need| {
             !matches!(
-                stands.get(*need),
-                Some(Some(Stand::Done(_) | Stand::Skipped | Stand::Unselected))
+                outcomes.get(*need),
+                Some(Some(
+                    StepOutcome::Done(_) | StepOutcome::Skipped | StepOutcome::Unselected
+                ))
             )
         })
         .collect()
-}
-
-/// The word for how a step stands.
-pub(super) fn state(stand: &Stand) -> StepState {
-    match stand {
-        Stand::Done(_) => StepState::Done,
-        Stand::Skipped => StepState::Skipped,
-        Stand::Unselected => StepState::Unselected,
-        Stand::Waiting(_) => StepState::Waiting,
-        Stand::Failed(_) => StepState::Failed,
-        Stand::Blocked(_) => StepState::Blocked,
-    }
 }

@@ -1,73 +1,71 @@
-//! What a step waits for after it has acted. A gate never loops: it is open, or the step waits.
+//! Checks the gates of a step after its action. A gate never loops: it is open, or the step waits.
 
 use std::collections::BTreeSet;
 
 use rhai::{Dynamic, NativeCallContext};
 
-use super::action::{Made, references};
-use super::evaluate as value;
-use super::executor::Walk;
-use super::outcome::Wait;
+use super::action::{ActionResult, references};
+use super::evaluate;
+use super::executor::Executor;
+use super::failure::Wait;
+use super::guards::VariableGuard;
 use crate::host::arguments::Reference;
 use crate::host::flow::{self, Look, NotYet};
 use crate::host::{Answer, readiness};
 use crate::model::{Object, ObjectRef};
-use crate::pipeline::{Ready, Step, Test, scope};
-use crate::script::{self, value as values};
+use crate::pipeline::scope;
+use crate::pipeline::step::{Ready, Step};
+use crate::pipeline::tree::Test;
+use crate::script::value as values;
 
-impl Walk<'_> {
-    /// What a step still waits for.
+impl Executor<'_> {
+    /// Returns what a step still waits for.
     pub(super) fn gates(
         &self,
         cx: &NativeCallContext,
         step: &Step,
-        made: &Made,
+        done: &ActionResult,
         result: &Dynamic,
     ) -> Answer<Vec<Wait>> {
         let mut waits = Vec::new();
         if let Some(ready) = &step.ready {
-            for reference in made.references()? {
-                waits.extend(closed(cx, ready, made, &reference)?);
+            for reference in done.references()? {
+                waits.extend(closed(cx, ready, done, &reference)?);
             }
         }
         if waits.is_empty() && !step.until.is_empty() {
-            waits.extend(self.until(cx, step, made, result)?);
+            waits.extend(self.until(cx, step, done, result)?);
         }
         Ok(waits)
     }
 
-    /// The first of the tests that does not hold; what it read may open it.
+    /// Returns a wait for the first test of `until` that is false.
     fn until(
         &self,
         cx: &NativeCallContext,
         step: &Step,
-        made: &Made,
+        done: &ActionResult,
         result: &Dynamic,
     ) -> Answer<Option<Wait>> {
-        let before = self.session.effects().reads.count();
-        let outer = script::variable(scope::RESULT).unwrap_or_default();
-        script::set_variable(scope::RESULT, result.clone());
-        let mut closed = None;
+        let reads_before = self.session.effects().reads.count();
+        let _guard = VariableGuard::set(scope::RESULT, result.clone());
         for test in &step.until {
-            if !value::holds(cx, test)? {
-                closed = Some(test);
-                break;
+            if !evaluate::is_true(cx, test)? {
+                let mut objects: BTreeSet<ObjectRef> = done.objects();
+                let effects = self.session.effects();
+                objects.extend(effects.reads.objects_read_after(reads_before).cloned());
+                return Ok(Some(Wait {
+                    on: format!("`{}` is not true yet", test.text()),
+                    objects,
+                }));
             }
         }
-        script::set_variable(scope::RESULT, outer);
-        let Some(closed) = closed else {
-            return Ok(None);
-        };
-        let mut objects: BTreeSet<ObjectRef> = made.objects();
-        let effects = self.session.effects();
-        objects.extend(effects.reads.objects_read_after(before).cloned());
-        let on = format!("{} does not hold yet", value::described(closed));
-        Ok(Some(Wait { on, objects }))
+        Ok(None)
     }
 }
 
-impl Made {
-    /// The objects that a gate looks at.
+impl ActionResult {
+    /// Returns the objects that `ready` checks.
     fn references(&self) -> Answer<Vec<Reference>> {
         match self {
             Self::Objects(objects, _) => {
@@ -77,15 +75,15 @@ impl Made {
             Self::Deleted(references) => Ok(references.clone()),
             Self::Value(value) if value.is_unit() => Ok(Vec::new()),
             Self::Value(value) => references(value),
-            Self::Stand(_) => Ok(Vec::new()),
+            Self::Steps(_) => Ok(Vec::new()),
         }
     }
 
-    /// The objects that it made.
+    /// Returns the objects that the action applied.
     fn objects(&self) -> BTreeSet<ObjectRef> {
         match self {
             Self::Objects(objects, _) => objects.iter().map(|object| object.object_ref()).collect(),
-            Self::Deleted(_) | Self::Value(_) | Self::Stand(_) => BTreeSet::new(),
+            Self::Deleted(_) | Self::Value(_) | Self::Steps(_) => BTreeSet::new(),
         }
     }
 }
@@ -99,15 +97,15 @@ fn reference(object: &Object) -> Reference {
     }
 }
 
-/// Looks at an object: what is waited for, unless all is well.
+/// Returns a wait if a gate is closed for an object.
 fn closed(
     cx: &NativeCallContext,
     ready: &Ready,
-    made: &Made,
+    done: &ActionResult,
     reference: &Reference,
 ) -> Answer<Option<Wait>> {
-    let look = match made {
-        Made::Deleted(_) => flow::look(cx, "wait_gone", reference, |found| {
+    let look = match done {
+        ActionResult::Deleted(_) => flow::look(cx, "wait_gone", reference, |found| {
             flow::gone(reference, found)
         }),
         _ => flow::look(cx, "wait_ready", reference, |found| {
@@ -124,7 +122,7 @@ fn closed(
 }
 
 fn is_open(cx: &NativeCallContext, ready: &Ready, found: Option<&Object>) -> Result<(), NotYet> {
-    let found = found.ok_or("it is not there yet")?;
+    let found = found.ok_or("does not exist yet")?;
     let test = match ready {
         Ready::Status => {
             return match readiness::not_ready(&found.value()) {
@@ -135,16 +133,16 @@ fn is_open(cx: &NativeCallContext, ready: &Ready, found: Option<&Object>) -> Res
         Ready::Test(test) => test,
     };
     let object = values::to_dynamic(&found.value());
-    let holds = match test {
-        Test::Query(query) => value::holds_of(&object, query)?,
+    let is_open = match test {
+        Test::Query(query) => evaluate::is_true_of(&object, query)?,
         test => {
-            script::set_variable(scope::OBJECT, object);
-            value::holds(cx, test)?
+            let _guard = VariableGuard::set(scope::OBJECT, object);
+            evaluate::is_true(cx, test)?
         }
     };
-    if holds {
+    if is_open {
         Ok(())
     } else {
-        Err(format!("{} does not hold yet", value::described(test)).into())
+        Err(format!("`{}` is not true yet", test.text()).into())
     }
 }

@@ -1,27 +1,32 @@
-//! Runs pipelines: walks the graph of steps from its beginning, in each run.
+//! Executes pipelines. Each run executes the graph of steps from its beginning.
 //!
 //! # Flow
-//! 1. Steps are done one after the other, in the order of the file as far as their needs allow it.
-//! 2. A step whose `when` does not hold is skipped; so what it applied in earlier runs is pruned.
-//! 3. A step that fails, or whose gates are closed, holds up those that need it and nobody else.
-//! 4. In the end the run fails if a step failed, naming all that did; else it waits if a step waits, on
-//!    all objects that any of them waits for; else it is done, and the value is the map of results.
+//! 1. Steps are executed one after the other, in the order of the file as far as their needs allow it.
+//! 2. A step whose `when` is false is skipped; the children that it applied in earlier runs are pruned.
+//! 3. A step that fails, or whose gates are closed, blocks only the steps that need it.
+//! 4. At the end, the run fails if a step failed, and names all failed steps. Otherwise it waits if a step
+//!    waits, for all objects that any step waits for. Otherwise it is done, and its value is the map of
+//!    results.
 //!
 //! # Guarantees
-//! - What steps do, they do by the functions that scripts call: the same traces, fences, budgets,
-//!   ownership and secrets.
-//! - Nothing sleeps. What must be known of former runs (since when a step waits, how often it failed) is
-//!   in the cluster: [`crate::pipeline::history::StepHistory`].
-//! - A step sees the results only of steps that are done.
+//! - Steps act through the functions that scripts call: with the same traces, permissions, limits,
+//!   ownership and redaction.
+//! - Nothing sleeps. The time since which a step waits, and the number of its failures, are stored in the
+//!   cluster: [`StepHistory`].
+//! - A step sees only results of steps that are done.
+//! - Variables, items and namespaces are restored by guards (`guards.rs`), also after an error.
 //!
 //! # Caveats
-//! A run that ends early (deadline, limits, cancellation) remembers what was remembered before it.
+//! A run that ends early (deadline, limits, cancellation) does not change the history.
 
 mod action;
 mod bounds;
 mod evaluate;
 mod executor;
+mod failure;
 mod gate;
+mod guards;
+mod open_step;
 mod outcome;
 mod step;
 
@@ -29,17 +34,17 @@ use std::sync::Arc;
 
 use rhai::{Dynamic, Map, NativeCallContext};
 
-use self::executor::Walk;
-use self::outcome::Verdict;
-use crate::host::Answer;
-use crate::host::session::{Ending, Session};
-use crate::pipeline::{Pipeline, scope};
-use crate::pipeline::{StepHistory, StepSelection};
+use self::executor::Executor;
+use self::outcome::ListOutcome;
+use crate::host::session::Ending;
+use crate::host::{Answer, Session};
+use crate::pipeline::step::Pipeline;
+use crate::pipeline::{StepHistory, StepSelection, scope};
 use crate::role::Entry;
 use crate::script::{self, HostError, Native};
 use crate::telemetry::log;
 
-/// What takes the place of a script for an entry that is a pipeline.
+/// Returns the native code that replaces the script of an entry that is a pipeline.
 pub fn native(entry: &Entry) -> Option<Native> {
     match entry {
         Entry::Script(_) => None,
@@ -50,7 +55,7 @@ pub fn native(entry: &Entry) -> Option<Native> {
     }
 }
 
-/// Runs a pipeline as the whole of a run, or as a role that another includes.
+/// Executes a pipeline, either as the whole run or as an included role.
 fn run(cx: &NativeCallContext, pipeline: &Pipeline) -> Answer<Dynamic> {
     let session = Session::of(cx)?;
     let is_whole = session.included.lock().is_empty() && session.open.lock().is_empty();
@@ -60,9 +65,10 @@ fn run(cx: &NativeCallContext, pipeline: &Pipeline) -> Answer<Dynamic> {
     } else {
         &everything
     };
-    let walk = Walk::new(&session, selection);
+    let executor = Executor::new(&session, selection);
     script::set_variable(scope::RESULTS, Map::new().into());
-    let verdict = walk.list(cx, &pipeline.steps)?;
+    let namespace = executor.enter_namespace();
+    let outcome = executor.list(cx, &pipeline.steps)?;
     let generation = session.setup.step_history.generation;
     let mut effects = session.effects();
     effects.partial |= !selection.is_all();
@@ -71,19 +77,19 @@ fn run(cx: &NativeCallContext, pipeline: &Pipeline) -> Answer<Dynamic> {
         .get_or_insert_with(|| StepHistory::none(generation));
     drop(effects);
     if is_whole {
-        whole(cx, verdict)?;
+        end_run(cx, outcome)?;
         return Ok(Dynamic::UNIT);
     }
-    part(cx, verdict)?;
-    Ok(walk.results().into())
+    end_included_role(cx, outcome)?;
+    Ok(namespace.take_results().into())
 }
 
-/// How a run ends that is nothing but a pipeline.
-fn whole(cx: &NativeCallContext, mut verdict: Verdict) -> Answer<()> {
-    if let Some(thrown) = verdict.take_decisive() {
+/// Ends a run that consists of a pipeline, unless all steps are done.
+fn end_run(cx: &NativeCallContext, mut outcome: ListOutcome) -> Answer<()> {
+    if let Some(thrown) = outcome.take_decisive() {
         return Err(thrown);
     }
-    let ending = verdict.ending();
+    let ending = outcome.ending();
     if let Some(Ending::Broken { message, .. }) = &ending {
         let session = Session::of(cx)?;
         let message = session.setup.redactor.public(message);
@@ -95,14 +101,14 @@ fn whole(cx: &NativeCallContext, mut verdict: Verdict) -> Answer<()> {
     }
 }
 
-/// The same of a role that another includes, which may catch what its own functions may fail with.
-fn part(cx: &NativeCallContext, mut verdict: Verdict) -> Answer<()> {
-    let ending = verdict.ending();
-    match ending {
+/// Ends an included role, unless all steps are done. The role that includes it can catch an error that is
+/// not terminal.
+fn end_included_role(cx: &NativeCallContext, mut outcome: ListOutcome) -> Answer<()> {
+    match outcome.ending() {
         Some(Ending::Broken {
             terminal: false, ..
-        }) if verdict.failures.len() == 1 => {
-            let failure = verdict.failures.swap_remove(0);
+        }) if outcome.failures.len() == 1 => {
+            let failure = outcome.failures.swap_remove(0);
             Err(failure.thrown)
         }
         Some(Ending::Broken {

@@ -1,15 +1,15 @@
-//! `${expr}` in a text: where its slots are, and what is literal.
+//! Splits a text into literals and slots, `${expression}`.
 
-/// A part of a text; its place as an index of characters.
+/// A part of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// As it is, `$$` being `$` already.
+    /// Text; `$$` is already replaced by `$`.
     Literal(String),
-    /// What is between `${` and `}`, and where it begins.
+    /// The code between `${` and `}`, and the index of its first character.
     Slot(String, usize),
 }
 
-/// Splits a text; a slot that is not closed is an error at the place of its `$`.
+/// Splits a text. The error is the index of the `$` of a slot that is not closed.
 pub(super) fn split(text: &str) -> Result<Vec<Piece>, usize> {
     let characters: Vec<char> = text.chars().collect();
     let mut pieces = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece>, usize> {
     Ok(pieces)
 }
 
-/// The index of the brace that closes a slot: braces in strings, characters and comments do not count.
+/// Returns the index of the brace that closes a slot. Braces in strings, characters and comments do not count.
 fn end_of_slot(characters: &[char], mut at: usize) -> Option<usize> {
     let mut depth = 0_usize;
     loop {
@@ -63,7 +63,7 @@ fn end_of_slot(characters: &[char], mut at: usize) -> Option<usize> {
     }
 }
 
-/// The index of the quote that ends a string.
+/// Returns the index of the quote that ends a string.
 fn end_of_string(characters: &[char], mut at: usize, quote: char) -> Option<usize> {
     loop {
         match *characters.get(at)? {
@@ -75,7 +75,7 @@ fn end_of_string(characters: &[char], mut at: usize, quote: char) -> Option<usiz
     }
 }
 
-/// The index of the backtick that ends a string with slots of its own.
+/// Returns the index of the backtick that ends a string with slots of its own.
 fn end_of_template(characters: &[char], mut at: usize) -> Option<usize> {
     loop {
         match (*characters.get(at)?, characters.get(at + 1)) {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doubled_dollar_is_one_and_begins_no_slot() {
+    fn two_dollars_are_one_literal_dollar() {
         assert_eq!(split("$$"), Ok(vec![literal("$")]));
         assert_eq!(split("$${a}"), Ok(vec![literal("${a}")]));
         assert_eq!(split("$$${a}"), Ok(vec![literal("$"), slot("a", 4)]));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn braces_inside_of_code_do_not_end_it() {
+    fn braces_in_code_do_not_close_the_slot() {
         for code in [
             "#{a: #{b: 1}}.a",
             "\"}\"",
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_is_not_closed_is_told_where_it_begins() {
+    fn the_error_of_an_unclosed_slot_is_its_index() {
         for text in ["a${b", "a${\"}", "a${`}", "a${'}", "a${/* }", "a${#{}"] {
             assert_eq!(split(text), Err(1), "{text}");
         }

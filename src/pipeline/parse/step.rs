@@ -1,61 +1,39 @@
-//! YAML → steps: every key of a step, with all that is wrong in it told at its place.
+//! Parses lists of steps and the keys of a step.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::super::action::{Action, Block};
-use super::super::parsed::{Draft, List};
-use super::super::scope::{OBJECT, RESULT};
-use super::super::step::{Loop, Ready, Step};
-use super::{File, Reading, Scope, is_query};
+use super::parser::{File, InheritedScope, Parser};
+use super::values::{ValueParser, is_query};
 use crate::model::diagnostics::{Fields, Item, list_of};
 use crate::model::yaml::{Content, Key, Node, Position};
 use crate::pipeline::keys::{ACTIONS, STEP};
+use crate::pipeline::parsed::{ParsedAction, ParsedStep, StepList};
+use crate::pipeline::scope::{OBJECT, RESULT, Scope};
+use crate::pipeline::step::{Loop, Ready};
+use crate::pipeline::tree::Test;
 
-/// What steps have from what they are in.
-#[derive(Clone, Debug, Default)]
-pub(in crate::pipeline) struct Around {
-    pub(in crate::pipeline) scope: Scope,
-    pub(in crate::pipeline) tags: BTreeSet<Arc<str>>,
-}
-
-impl Reading<'_> {
-    /// The steps of a list.
-    pub(in crate::pipeline) fn list(
+impl Parser<'_> {
+    /// Parses a list of steps.
+    pub(super) fn list(
         &mut self,
         file: File<'_>,
         item: &Item<'_>,
-        around: &Around,
-    ) -> List {
-        let number = self.lists;
-        self.lists += 1;
-        let items = if let Content::List(_) = item.node().content {
-            item.items().unwrap_or_default()
-        } else {
-            let found = item.node().content.kind();
-            let message = format!("expected a list of steps, found {found}");
-            let is_manifest = matches!(&item.node().content, Content::Map(entries)
-                if entries.iter().any(|(key, _)| key.name == "apiVersion"));
-            let hint = if is_manifest {
-                "an object is applied by a step: - apply: {apiVersion: …}"
-            } else {
-                "begin each step with a dash: - apply: …"
-            };
-            item.error(&message, hint);
-            Vec::new()
+        inherited: &InheritedScope,
+    ) -> StepList {
+        let mut list = self.new_list(file);
+        let items = match item.node().content {
+            Content::List(_) => item.items().unwrap_or_default(),
+            _ => {
+                report_no_list(item);
+                Vec::new()
+            }
         };
-        // Paths in messages are those within a step.
-        let items = items
-            .iter()
-            .map(|item| Item::root(item.node(), file.findings));
-        let drafts = items
-            .enumerate()
-            .filter_map(|(index, item)| self.step(file, &item, index, around));
-        List {
-            number,
-            drafts: drafts.collect(),
-            file: Arc::clone(file.path),
+        for (index, item) in items.iter().enumerate() {
+            // The root of a path in a message is the step.
+            let item = Item::root(item.node(), file.findings);
+            list.steps.extend(self.step(file, &item, index, inherited));
         }
+        list
     }
 
     fn step(
@@ -63,236 +41,217 @@ impl Reading<'_> {
         file: File<'_>,
         item: &Item<'_>,
         index: usize,
-        around: &Around,
-    ) -> Option<Draft> {
+        inherited: &InheritedScope,
+    ) -> Option<ParsedStep> {
         let Content::Map(_) = item.node().content else {
-            item.unexpected("a step", "a step has keys: - apply: …");
+            item.unexpected("a step", "write a map with an action: - apply: …");
             return None;
         };
         let fields = item.fields(STEP)?;
-        // One that does nothing has a name all the same.
-        let action = Self::action_of(&fields, item.node());
-        let action = action.map_or_else(|| NONE.to_owned(), |key| key.name);
-        let mut scope = around.scope;
+        let action = find_action(&fields, item.node());
+        let action = action.as_ref().map(|key| &*key.name);
+        let mut scope = inherited.scope;
         scope.item |= fields.get("loop").is_some();
-        let first = self.excerpts.len();
-        self.mentions.clear();
-        let mut step = self.head(file, &fields, (&action, index), (around, scope));
-        let plain = self.action(file, &fields, &action, scope);
-        let (code, mentions) = (
-            first..self.excerpts.len(),
-            std::mem::take(&mut self.mentions),
-        );
-        self.gates(file, &fields, &mut step, (&action, scope));
-        let gates = code.end..self.excerpts.len();
-        let gate_mentions = std::mem::take(&mut self.mentions);
-        let inner = Around {
-            scope,
-            tags: step.tags.clone(),
+        let name = fields.get("name").and_then(|item| parse_name(&item));
+        let register = fields.get("register").and_then(|item| parse_name(&item));
+        let mut tags = inherited.tags.clone();
+        tags.extend(parse_words(fields.get("tags")));
+
+        let mut values = ValueParser::new(self, file, scope);
+        let repeat = fields.get("loop").and_then(|item| {
+            // The list does not see the item that comes from it.
+            values.with_scope(inherited.scope, |values| values.repeat(&item))
+        });
+        let vars = fields.get("vars");
+        let vars = vars.map(|item| values.variables(&item));
+        let when = values.tests_of(&fields, "when");
+        let plain = match action {
+            Some("block" | "include") | None => None,
+            Some(key) => values.action(&fields, key),
         };
-        let within = match plain {
-            Some(plain) => {
-                step.action = plain;
-                Vec::new()
-            }
-            None => self.nested(file, &fields, &mut step, &inner),
+        let uses = std::mem::take(&mut values.uses);
+        let gate = |gate| Scope {
+            gate: Some(gate),
+            ..scope
         };
-        Some(Draft {
-            needs: fields.get("needs").map(|item| needs(&item)),
+        let ready = values.with_scope(gate(OBJECT), |values| values.ready(&fields, action));
+        let until = values.with_scope(gate(RESULT), |values| values.tests_of(&fields, "until"));
+        let gate_uses = values.uses;
+        let timeout = fields.get("timeout");
+        if let Some(item) = &timeout
+            && ready.is_none()
+            && until.is_empty()
+            && !can_wait(action)
+        {
+            item.error(
+                "the step never waits",
+                "add ready or until, or remove timeout",
+            );
+        }
+        let inner = InheritedScope { scope, tags };
+        let nested = match action {
+            Some("block") => self.block(file, &fields, &inner),
+            Some("include") => self.include(file, &fields, &inner),
+            _ => None,
+        };
+        let action_name = action.unwrap_or("step");
+        Some(ParsedStep {
+            is_named: fields.get("name").is_some(),
+            register: register.or_else(|| name.clone()),
+            name: name.unwrap_or_else(|| format!("{action_name} {}", index + 1).into()),
+            location: self.location(file, fields.position()),
             position: item.position(),
-            named: fields.get("name").is_some(),
-            step,
-            code,
-            gates,
-            mentions,
-            gate_mentions,
-            within,
+            needs: fields.get("needs").map(|item| parse_needs(&item)),
+            when,
+            repeat,
+            vars: vars.unwrap_or_default(),
+            tags: inner.tags,
+            action: nested
+                .or(plain.map(ParsedAction::Plain))
+                .unwrap_or(ParsedAction::Invalid),
+            ready,
+            until,
+            timeout: timeout.and_then(|item| item.duration()),
+            retries: fields.get("retries").and_then(|item| item.count(0)),
+            uses,
+            gate_uses,
         })
     }
 
-    /// All of a step but its action, its gates and its needs.
-    fn head(
+    /// Parses a block with its `rescue` and `always`.
+    fn block(
         &mut self,
         file: File<'_>,
         fields: &Fields<'_>,
-        (action, index): (&str, usize),
-        (around, scope): (&Around, Scope),
-    ) -> Step {
-        let mut tags = around.tags.clone();
-        let own = fields.get("tags").map(|item| words(&item));
-        tags.extend(own.unwrap_or_default());
-        let name = fields.get("name").and_then(|item| name(&item));
-        let register = fields.get("register").and_then(|item| self::name(&item));
-        let repeat = fields.get("loop");
-        let vars = fields.get("vars");
-        Step {
-            register: register.or_else(|| name.clone()),
-            name: name.unwrap_or_else(|| format!("{action} {}", index + 1).into()),
-            place: self.place(file, fields.position()),
-            needs: Vec::new(),
-            repeat: repeat.and_then(|item| self.repeat(file, &item, around.scope)),
-            vars: vars
-                .map(|item| self.variables(file, &item, scope))
-                .unwrap_or_default(),
-            when: self.tests_of(file, fields, "when", scope),
-            tags,
-            action: Action::Block(Block::default()),
-            ready: None,
-            until: Vec::new(),
-            timeout: fields.get("timeout").and_then(|item| item.duration()),
-            retries: fields.get("retries").and_then(|item| item.count(0)),
-        }
-    }
-
-    /// The one key that is an action.
-    fn action_of(fields: &Fields<'_>, node: &Node) -> Option<Key> {
-        let Content::Map(entries) = &node.content else {
+        inherited: &InheritedScope,
+    ) -> Option<ParsedAction> {
+        let Some(block) = fields.get("block") else {
+            fields.error("block: expected a list of steps, found nothing", "");
             return None;
         };
-        let keys = entries.iter().map(|(key, _)| key);
-        let mut actions = keys.filter(|key| ACTIONS.contains(&&*key.name));
-        let Some(first) = actions.next() else {
-            if !fields.has_unknown() {
-                let hint = format!("a step does one of {}", list_of(ACTIONS, "and"));
-                fields.error("the step does nothing", &hint);
-            }
-            return None;
+        let steps = self.list(file, &block, inherited);
+        let rescue = fields.get("rescue").map(|item| {
+            let mut inherited = inherited.clone();
+            inherited.scope.error = true;
+            self.list(file, &item, &inherited)
+        });
+        let always = match fields.get("always") {
+            Some(item) => self.list(file, &item, inherited),
+            None => self.new_list(file),
         };
-        for other in actions {
-            let message = format!(
-                "a step has one action, and this one has {} already",
-                first.name
-            );
-            fields.error_at(other.position, &message, "make it a step of its own");
-        }
-        if !entries.iter().any(|(key, _)| key.name == "block") {
-            for (key, _) in entries.iter().filter(|(key, _)| is_section(&key.name)) {
-                let message = format!("{} belongs to a block", key.name);
-                fields.error_at(key.position, &message, "write block: [the steps] beside it");
-            }
-        }
-        Some(first.clone())
+        Some(ParsedAction::Block {
+            steps,
+            rescue,
+            always,
+        })
     }
+}
 
-    fn tests_of(
-        &mut self,
-        file: File<'_>,
-        fields: &Fields<'_>,
-        key: &str,
-        scope: Scope,
-    ) -> Vec<crate::pipeline::Test> {
+impl ValueParser<'_, '_, '_> {
+    fn tests_of(&mut self, fields: &Fields<'_>, key: &str) -> Vec<Test> {
         let item = fields.get(key);
-        item.map(|item| self.tests(file, &item, scope))
-            .unwrap_or_default()
+        item.map(|item| self.tests(&item)).unwrap_or_default()
     }
 
-    /// What a step is repeated for; the list does not see the step's own item.
-    fn repeat(&mut self, file: File<'_>, item: &Item<'_>, scope: Scope) -> Option<Loop> {
+    /// Parses the items that a step is repeated for.
+    fn repeat(&mut self, item: &Item<'_>) -> Option<Loop> {
         match &item.node().content {
-            Content::List(_) | Content::Map(_) => {
-                Some(Loop::Items(self.tree(file, item.node(), scope)))
-            }
-            _ if is_query(item) => self.query(file, item, scope).map(Loop::Query),
-            Content::String(_) => self.expression(file, item, scope).map(Loop::Expression),
+            Content::List(_) | Content::Map(_) => Some(Loop::Items(self.tree(item.node()))),
+            _ if is_query(item) => self.query(item).map(Loop::Query),
+            Content::String(_) => self.expression(item).map(Loop::Expression),
             _ => {
-                item.unexpected("a list, a map, or Rhai or JSONPath that gives one", "");
+                item.unexpected("a list, a map, or Rhai or JSONPath that returns one", "");
                 None
             }
         }
     }
 
-    fn gates(
-        &mut self,
-        file: File<'_>,
-        fields: &Fields<'_>,
-        step: &mut Step,
-        (action, scope): (&str, Scope),
-    ) {
-        let gate = |name| Scope {
-            gate: Some(name),
-            ..scope
-        };
-        if let Some(item) = fields.get("ready") {
-            if ![NONE, "apply", "delete", "script", "role"].contains(&action) {
-                let hint = "a gate on anything is written until: EXPRESSION";
-                item.error(
-                    &format!("{action} makes no object that could be ready"),
-                    hint,
-                );
+    fn ready(&mut self, fields: &Fields<'_>, action: Option<&str>) -> Option<Ready> {
+        let item = fields.get("ready")?;
+        if let Some(action) = action
+            && !["apply", "delete", "script", "role"].contains(&action)
+        {
+            let message =
+                format!("expected apply, delete, script or role in the step, found {action}");
+            item.error(&message, "write until: EXPRESSION");
+        }
+        match item.node().content {
+            Content::Bool(flag) => flag.then_some(Ready::Status),
+            _ => self.test(&item).map(Ready::Test),
+        }
+    }
+}
+
+fn report_no_list(item: &Item<'_>) {
+    let found = item.node().content.kind();
+    let message = format!("expected a list of steps, found {found}");
+    let is_manifest = matches!(&item.node().content, Content::Map(entries)
+        if entries.iter().any(|(key, _)| key.name == "apiVersion"));
+    let hint = if is_manifest {
+        "apply the object with a step: - apply: {apiVersion: …}"
+    } else {
+        "begin each step with a dash: - apply: …"
+    };
+    item.error(&message, hint);
+}
+
+/// Returns the only key that is an action.
+fn find_action(fields: &Fields<'_>, node: &Node) -> Option<Key> {
+    let Content::Map(entries) = &node.content else {
+        return None;
+    };
+    let keys = entries.iter().map(|(key, _)| key);
+    let mut actions = keys.filter(|key| ACTIONS.contains(&&*key.name));
+    let Some(first) = actions.next() else {
+        if !fields.has_unknown() {
+            let hint = format!("add {}", list_of(ACTIONS, "or"));
+            fields.error("the step has no action", &hint);
+        }
+        return None;
+    };
+    for other in actions {
+        let message = format!("the step already has the action {}", first.name);
+        fields.error_at(other.position, &message, "move it to a step of its own");
+    }
+    if !entries.iter().any(|(key, _)| key.name == "block") {
+        for (key, _) in entries {
+            if ["rescue", "always"].contains(&&*key.name) {
+                let message = format!("{} requires block", key.name);
+                fields.error_at(key.position, &message, "add block: with a list of steps");
             }
-            step.ready = match item.node().content {
-                Content::Bool(flag) => flag.then_some(Ready::Status),
-                _ => self.test(file, &item, gate(OBJECT)).map(Ready::Test),
-            };
-        }
-        step.until = self.tests_of(file, fields, "until", gate(RESULT));
-        let waits = step.ready.is_some() || !step.until.is_empty();
-        let may_wait = waits || [NONE, "script", "role", "include", "block"].contains(&action);
-        if let Some(item) = fields.get("timeout").filter(|_| !may_wait) {
-            let hint = "it bounds the waiting of `ready` and `until`";
-            item.error("the step never waits", hint);
         }
     }
-
-    /// The steps within a step.
-    fn nested(
-        &mut self,
-        file: File<'_>,
-        fields: &Fields<'_>,
-        step: &mut Step,
-        around: &Around,
-    ) -> Vec<List> {
-        if let Some(item) = fields.get("include") {
-            return self.include(file, &item, step, around);
-        }
-        step.action = Action::Block(Block {
-            rescue: fields.get("rescue").map(|_| Vec::new()),
-            ..Block::default()
-        });
-        let sections = ["block", "rescue", "always"];
-        let lists = sections.map(|section| {
-            let mut around = around.clone();
-            around.scope.error |= section == "rescue";
-            let item = fields.get(section);
-            let list = item.map(|item| self.list(file, &item, &around));
-            list.unwrap_or_default()
-        });
-        lists.into()
-    }
+    Some(first.clone())
 }
 
-/// What stands for the action of a step that has none.
-pub(super) const NONE: &str = "step";
-
-fn is_section(key: &str) -> bool {
-    ["rescue", "always"].contains(&key)
+/// Returns whether an action can wait without gates.
+fn can_wait(action: Option<&str>) -> bool {
+    action.is_none_or(|action| ["script", "role", "include", "block"].contains(&action))
 }
 
-/// A name: any text that is not empty.
-fn name(item: &Item<'_>) -> Option<Arc<str>> {
+/// Parses a name: a text that is not empty.
+fn parse_name(item: &Item<'_>) -> Option<Arc<str>> {
     let text = item.text()?;
     if text.contains("${") {
-        item.error("a name is fixed: there are no expressions in it", "");
+        item.error("a name cannot contain an expression", "");
         return None;
     }
     item.text_like("a name", |text| !text.trim().is_empty())
         .map(Arc::from)
 }
 
-/// One word or a list of them.
-fn words(item: &Item<'_>) -> Vec<Arc<str>> {
-    texts(item)
-        .into_iter()
-        .map(|(text, _)| text.into())
-        .collect()
+/// Parses one word or a list of words.
+fn parse_words(item: Option<Item<'_>>) -> Vec<Arc<str>> {
+    let texts = item.as_ref().map(parse_texts).unwrap_or_default();
+    texts.into_iter().map(|(text, _)| text.into()).collect()
 }
 
-fn needs(item: &Item<'_>) -> Vec<(String, Position)> {
-    let texts = texts(item).into_iter();
+fn parse_needs(item: &Item<'_>) -> Vec<(String, Position)> {
+    let texts = parse_texts(item).into_iter();
     texts.map(|(text, at)| (text.to_owned(), at)).collect()
 }
 
-fn texts<'a>(item: &Item<'a>) -> Vec<(&'a str, Position)> {
+fn parse_texts<'a>(item: &Item<'a>) -> Vec<(&'a str, Position)> {
     let items = match item.node().content {
         Content::List(_) => item.items().unwrap_or_default(),
         Content::Map(_) => {

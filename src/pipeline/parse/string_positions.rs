@@ -1,14 +1,14 @@
-//! Where the characters of a YAML string are in the file: quotes, escapes, folding and indentation lie
-//! between a string and its text.
+//! Finds the positions of the characters of a YAML string in the file. They differ because of quotes,
+//! escapes, folding and indentation.
 
 use crate::model::yaml::Position;
 use crate::script::Places;
 
-/// The places of the characters of a string that begins at a position of a text. A place that cannot be
-/// told (behind an alias) is the string's own.
+/// Returns the positions of the characters of a string that begins at a position of a text. If they are
+/// unknown (behind an alias), each is the position of the string.
 pub(super) fn places(text: &str, at: Position, string: &str) -> Places {
     let mut places = Places::default();
-    if aligned(text, at, string, &mut places).is_none() {
+    if align(text, at, string, &mut places).is_none() {
         places = Places::default();
         for (index, _) in string.chars().enumerate() {
             places.add(index, at.line, at.column);
@@ -17,13 +17,13 @@ pub(super) fn places(text: &str, at: Position, string: &str) -> Places {
     places
 }
 
-/// What is left of a file, and where it begins.
+/// The rest of a file, and the position of its first character.
 #[derive(Clone)]
 struct Cursor<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     line: usize,
     column: usize,
-    /// Of a block: how far its lines are indented.
+    /// The indentation of the lines of a block scalar.
     indent: usize,
 }
 
@@ -44,21 +44,21 @@ impl Cursor<'_> {
     }
 
     /// Skips the indentation of a line of a block.
-    fn indentation(&mut self) {
+    fn skip_indentation(&mut self) {
         while self.column <= self.indent && self.peek() == Some(' ') {
             self.next();
         }
     }
 
-    /// Skips characters as long as they are such.
-    fn skip(&mut self, such: impl Fn(char) -> bool) {
-        while self.peek().is_some_and(&such) {
+    /// Skips characters while a condition is true.
+    fn skip(&mut self, condition: impl Fn(char) -> bool) {
+        while self.peek().is_some_and(&condition) {
             self.next();
         }
     }
 }
 
-/// How a scalar is written.
+/// The style of a scalar.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     Plain,
@@ -67,7 +67,8 @@ enum Style {
     Block,
 }
 
-fn aligned(text: &str, at: Position, string: &str, places: &mut Places) -> Option<()> {
+/// Adds the position of each character of a string; none if the text does not contain the string.
+fn align(text: &str, at: Position, string: &str, places: &mut Places) -> Option<()> {
     let line = text.split('\n').nth(at.line.checked_sub(1)?)?;
     let before: usize = text
         .split('\n')
@@ -82,16 +83,16 @@ fn aligned(text: &str, at: Position, string: &str, places: &mut Places) -> Optio
         column: at.column,
         indent: 0,
     };
-    let style = style(&mut cursor)?;
+    let style = read_style(&mut cursor)?;
     for (index, expected) in string.chars().enumerate() {
-        let (line, column) = meet(&mut cursor, style, expected)?;
+        let (line, column) = advance(&mut cursor, style, expected)?;
         places.add(index, line, column);
     }
     Some(())
 }
 
-/// The style of the scalar at hand; the cursor is then at its first character.
-fn style(cursor: &mut Cursor<'_>) -> Option<Style> {
+/// Reads the style of a scalar, and moves the cursor to its first character.
+fn read_style(cursor: &mut Cursor<'_>) -> Option<Style> {
     let style = match cursor.peek()? {
         '\'' => Style::Single,
         '"' => Style::Double,
@@ -99,7 +100,7 @@ fn style(cursor: &mut Cursor<'_>) -> Option<Style> {
         '&' | '!' => {
             cursor.skip(|c| !c.is_whitespace());
             cursor.skip(char::is_whitespace);
-            return self::style(cursor);
+            return read_style(cursor);
         }
         _ => return Some(Style::Plain),
     };
@@ -110,20 +111,20 @@ fn style(cursor: &mut Cursor<'_>) -> Option<Style> {
         let mut ahead = cursor.clone();
         ahead.skip(char::is_whitespace);
         cursor.indent = ahead.column - 1;
-        cursor.indentation();
+        cursor.skip_indentation();
     }
     Some(style)
 }
 
-/// Goes to the character that a character of the string was read from: its place.
-fn meet(cursor: &mut Cursor<'_>, style: Style, expected: char) -> Option<(usize, usize)> {
-    let place = (cursor.line, cursor.column);
+/// Moves past the source of a character of the string, and returns its position.
+fn advance(cursor: &mut Cursor<'_>, style: Style, expected: char) -> Option<(usize, usize)> {
+    let position = (cursor.line, cursor.column);
     // The last line end of a block may be the end of the file.
     let Some(found) = cursor.peek() else {
-        return (expected == '\n').then_some(place);
+        return (expected == '\n').then_some(position);
     };
     match (style, found) {
-        (Style::Double, '\\') => return escape(cursor, expected),
+        (Style::Double, '\\') => return advance_escape(cursor, expected),
         (Style::Single, '\'') => {
             cursor.next();
         }
@@ -132,38 +133,38 @@ fn meet(cursor: &mut Cursor<'_>, style: Style, expected: char) -> Option<(usize,
     if found == expected {
         cursor.next();
         if style == Style::Block && found == '\n' {
-            cursor.indentation();
+            cursor.skip_indentation();
         }
-        return Some(place);
+        return Some(position);
     }
-    // Line ends and the indentation after them are folded into a space or fewer line ends.
+    // YAML folds line ends, with the indentation after them, into a space or fewer line ends.
     if expected.is_whitespace() && found.is_whitespace() {
         cursor.skip(char::is_whitespace);
-        return Some(place);
+        return Some(position);
     }
     if found == '\r' || found == '\n' || found == ' ' {
         cursor.skip(char::is_whitespace);
-        return meet(cursor, style, expected);
+        return advance(cursor, style, expected);
     }
     None
 }
 
-/// An escape of a double-quoted string.
-fn escape(cursor: &mut Cursor<'_>, expected: char) -> Option<(usize, usize)> {
-    let place = (cursor.line, cursor.column);
+/// Moves past an escape of a double-quoted string.
+fn advance_escape(cursor: &mut Cursor<'_>, expected: char) -> Option<(usize, usize)> {
+    let position = (cursor.line, cursor.column);
     cursor.next();
     match cursor.next()? {
-        // An escaped line end stands for nothing.
+        // An escaped line end adds no character.
         '\n' | '\r' => {
             cursor.skip(char::is_whitespace);
-            return meet(cursor, Style::Double, expected);
+            return advance(cursor, Style::Double, expected);
         }
         'x' => skip_digits(cursor, 2),
         'u' => skip_digits(cursor, 4),
         'U' => skip_digits(cursor, 8),
         _ => {}
     }
-    Some(place)
+    Some(position)
 }
 
 fn skip_digits(cursor: &mut Cursor<'_>, count: usize) {
@@ -177,7 +178,7 @@ mod tests {
     use super::*;
     use crate::model::yaml::{Content, parse_positioned};
 
-    /// Checks that each `#` of the first string of a map is where it stands in the text.
+    /// Checks the position of each `@` in the first string of a map.
     #[track_caller]
     fn check(text: &str) {
         let root = parse_positioned(text).unwrap();
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn each_style_of_string_leads_back_to_its_characters() {
+    fn positions_are_found_in_each_style_of_string() {
         check("a: é@ b@\n");
         check("a: 'it''s @ ''@'\n");
         check("a: \"\\\"x\\\" \\u00e9@\\x41@\\n@\"\n");
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_an_alias_the_alias_is_the_place() {
+    fn the_position_of_an_aliased_string_is_the_alias() {
         let text = "x: *a\n";
         let at = Position { line: 1, column: 4 };
         assert_eq!(places(text, at, "text").at(2), (1, 4));

@@ -1,179 +1,131 @@
-//! Which steps and results a step can speak of, and how two steps lie to one another.
+//! The steps and results that a step can refer to.
 
 use std::collections::BTreeMap;
 
-use super::super::parsed::{Draft, List};
+use super::path::{Relation, StepPath};
+use crate::pipeline::parsed::{ParsedStep, StepId, StepList};
 
-/// The way to a step: number of the list and index at each level, outermost first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::pipeline) struct Path(Vec<(usize, usize)>);
-
-/// How a step lies to another that it speaks of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::pipeline) enum Found {
-    /// They are in one list, or are within two steps of one list.
-    Sibling {
-        /// The number of the list.
-        list: usize,
-        /// The index of the one that speaks.
-        from: usize,
-        /// The index of the other.
-        to: usize,
-    },
-    /// It is in an earlier part of the same block.
-    Earlier,
-    /// It is in a later part of the same block.
-    Later,
-    /// It is around the step.
-    Around,
-    /// It is within the step.
-    Within,
-}
-
-impl Path {
-    /// That of a step of a list within.
-    pub(in crate::pipeline) fn below(&self, list: usize, index: usize) -> Self {
-        let mut path = self.0.clone();
-        path.push((list, index));
-        Self(path)
-    }
-
-    /// The steps of which the last is the step itself.
-    pub(in crate::pipeline) fn levels(&self) -> Vec<(usize, usize)> {
-        self.0.clone()
-    }
-
-    /// How another step lies.
-    pub(in crate::pipeline) fn towards(&self, other: &Self) -> Found {
-        let mut levels = self.0.iter().zip(&other.0);
-        match levels.find(|(own, other)| own != other) {
-            Some((&(list, from), &(same, to))) if list == same => Found::Sibling { list, from, to },
-            // The lists of a block are numbered in the order in which they are done.
-            Some(((own, _), (other, _))) if other < own => Found::Earlier,
-            Some(_) => Found::Later,
-            None if other.0.len() < self.0.len() => Found::Around,
-            None => Found::Within,
-        }
-    }
-}
-
-/// The names that the steps of some lists share.
+/// The names of one namespace: a file, or the steps of a block with a loop.
 #[derive(Debug, Default)]
-pub(in crate::pipeline) struct Names<'a> {
+pub(super) struct Names<'a> {
     outer: Option<&'a Self>,
-    steps: BTreeMap<&'a str, Path>,
-    /// A result may be made by several steps of a block: in it or in its rescue.
-    results: BTreeMap<&'a str, Vec<Path>>,
-    /// Names that are within a loop or an included file, and the step that is.
-    enclosed: BTreeMap<&'a str, &'a str>,
+    steps: BTreeMap<&'a str, StepPath>,
+    /// Several steps of a block can register one result: one in the block and one in its rescue.
+    results: BTreeMap<&'a str, Vec<StepPath>>,
+    /// Names of inner namespaces, with the name of the step that contains the namespace.
+    inner: BTreeMap<&'a str, &'a str>,
 }
 
-/// Two steps with one name.
-pub(in crate::pipeline) struct Twice<'a> {
-    pub(in crate::pipeline) list: &'a List,
-    pub(in crate::pipeline) draft: &'a Draft,
-    pub(in crate::pipeline) message: String,
+/// A step whose name, or the name of whose result, another step has too.
+pub(super) struct DuplicateName<'a> {
+    pub(super) list: &'a StepList,
+    pub(super) step: &'a ParsedStep,
+    pub(super) message: String,
 }
 
 impl<'a> Names<'a> {
-    /// Those of a whole file.
-    pub(in crate::pipeline) fn of(list: &'a List, twice: &mut Vec<Twice<'a>>) -> Self {
+    /// Collects the names of a pipeline. Duplicates of all namespaces are added to `duplicates`.
+    pub(super) fn of_pipeline(list: &'a StepList, duplicates: &mut Vec<DuplicateName<'a>>) -> Self {
         let mut names = Self::default();
-        names.add(list, &Path::default(), twice);
+        names.add(list, &StepPath::default(), duplicates);
         names
     }
 
-    /// Those of the steps within a step, where they have names of their own.
-    pub(in crate::pipeline) fn within<'b>(
-        &'b self,
-        draft: &'b Draft,
-        path: &Path,
-    ) -> Option<Names<'b>>
+    /// Collects the names within a step, if it has a namespace of its own.
+    pub(super) fn within<'b>(&'b self, step: &'b ParsedStep, path: &StepPath) -> Option<Names<'b>>
     where
         'a: 'b,
     {
-        if !draft.is_enclosed() {
+        if !step.has_own_names() {
             return None;
         }
         let mut names = Names {
             outer: Some(self),
             ..Names::default()
         };
-        for list in &draft.within {
-            // Told already, when the names around were gathered.
+        for list in step.lists() {
+            // The duplicates were reported when the names of the pipeline were collected.
             names.add(list, path, &mut Vec::new());
         }
         Some(names)
     }
 
-    fn add(&mut self, list: &'a List, above: &Path, twice: &mut Vec<Twice<'a>>) {
-        for (index, draft) in list.drafts.iter().enumerate() {
-            let path = above.below(list.number, index);
-            let mut tell = |message| {
-                twice.push(Twice {
+    fn add(
+        &mut self,
+        list: &'a StepList,
+        above: &StepPath,
+        duplicates: &mut Vec<DuplicateName<'a>>,
+    ) {
+        for (index, step) in list.steps.iter().enumerate() {
+            let path = above.below(StepId {
+                list: list.number,
+                index,
+            });
+            let name = &*step.name;
+            let mut report = |message| {
+                duplicates.push(DuplicateName {
                     list,
-                    draft,
+                    step,
                     message,
                 });
             };
-            let name = &*draft.step.name;
-            if draft.named && self.steps.insert(name, path.clone()).is_some() {
-                tell(format!("another step is named {name:?}"));
+            if step.is_named && self.steps.insert(name, path.clone()).is_some() {
+                report(format!("duplicate step name {name:?}"));
             }
-            if let Some(register) = draft.step.register.as_deref() {
+            if let Some(register) = step.register.as_deref() {
                 let known = self.results.entry(register).or_default();
-                let beside = |known: &Path| matches!(path.towards(known), Found::Sibling { .. });
-                if known.iter().any(beside) && register != name {
-                    tell(format!("another step registers {register:?}"));
+                let is_sibling =
+                    |known: &StepPath| matches!(path.relation_to(known), Relation::Sibling { .. });
+                if known.iter().any(is_sibling) && register != name {
+                    report(format!("duplicate result name {register:?}"));
                 }
                 known.push(path.clone());
             }
-            if !draft.is_enclosed() {
-                for inner in &draft.within {
-                    self.add(inner, &path, twice);
+            if !step.has_own_names() {
+                for inner in step.lists() {
+                    self.add(inner, &path, duplicates);
                 }
                 continue;
             }
-            // Names of their own, but not twice in there either.
             let mut own = Self::default();
-            for inner in &draft.within {
-                own.add(inner, &path, twice);
+            for inner in step.lists() {
+                own.add(inner, &path, duplicates);
             }
             let names = own.results.into_keys().chain(own.steps.into_keys());
-            self.enclosed.extend(names.map(|inner| (inner, name)));
+            self.inner.extend(names.map(|inner| (inner, name)));
         }
     }
 
-    /// The step of a name.
-    pub(in crate::pipeline) fn step(&self, name: &str) -> Option<&Path> {
+    /// Returns the step with a name.
+    pub(super) fn step(&self, name: &str) -> Option<&StepPath> {
         let own = self.steps.get(name);
         own.or_else(|| self.outer.and_then(|outer| outer.step(name)))
     }
 
-    /// The steps that make a result.
-    pub(in crate::pipeline) fn result(&self, key: &str) -> &[Path] {
+    /// Returns the steps that register a result.
+    pub(super) fn steps_with_result(&self, key: &str) -> &[StepPath] {
         match (self.results.get(key), self.outer) {
             (Some(paths), _) => paths,
-            (None, Some(outer)) => outer.result(key),
+            (None, Some(outer)) => outer.steps_with_result(key),
             (None, None) => &[],
         }
     }
 
-    /// The step that a name is within, if its names are its own.
-    pub(in crate::pipeline) fn enclosed(&self, name: &str) -> Option<&str> {
-        let own = self.enclosed.get(name).copied();
-        own.or_else(|| self.outer.and_then(|outer| outer.enclosed(name)))
+    /// Returns the name of the step whose namespace contains a name.
+    pub(super) fn container_of(&self, name: &str) -> Option<&str> {
+        let own = self.inner.get(name).copied();
+        own.or_else(|| self.outer.and_then(|outer| outer.container_of(name)))
     }
 
-    /// The names of all steps that can be spoken of.
-    pub(in crate::pipeline) fn steps(&self) -> Vec<&str> {
-        let outer = self.outer.map(Names::steps).unwrap_or_default();
+    /// Returns the names of all steps that a step can refer to.
+    pub(super) fn step_names(&self) -> Vec<&str> {
+        let outer = self.outer.map(Names::step_names).unwrap_or_default();
         self.steps.keys().copied().chain(outer).collect()
     }
 
-    /// All results that can be spoken of.
-    pub(in crate::pipeline) fn results(&self) -> Vec<&str> {
-        let outer = self.outer.map(Names::results).unwrap_or_default();
+    /// Returns all results that a step can refer to.
+    pub(super) fn result_names(&self) -> Vec<&str> {
+        let outer = self.outer.map(Names::result_names).unwrap_or_default();
         self.results.keys().copied().chain(outer).collect()
     }
 }
