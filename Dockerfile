@@ -15,8 +15,8 @@ COPY src src
 # Cargo wants to see every target of the manifest.
 COPY tests tests
 COPY benches benches
-RUN cargo build --release --locked --bin rhai-operator \
- && cp target/release/rhai-operator /rhai-operator
+RUN cargo build --profile dist --no-default-features --locked --bin rhai-operator \
+ && cp target/dist/rhai-operator /rhai-operator
 
 FROM scratch
 COPY --from=build /rhai-operator /rhai-operator

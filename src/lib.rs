@@ -32,6 +32,7 @@ pub mod reconcile;
 pub mod regular_file;
 pub mod role;
 mod role_files;
+#[cfg(feature = "scenario-tests")]
 pub mod scenario;
 pub mod script;
 pub mod server;

@@ -24,7 +24,8 @@ pub(super) enum DefaultFilter {
     Info,
     /// What happens but for the ends of runs, which the command shows.
     NoRuns,
-    /// Nothing: the command's report says it all.
+    /// Nothing: the report of `test` contains what matters.
+    #[cfg(feature = "scenario-tests")]
     Nothing,
 }
 
@@ -33,6 +34,7 @@ impl DefaultFilter {
         match self {
             Self::Info => "info",
             Self::NoRuns => "info,rhai_operator::reconcile=warn",
+            #[cfg(feature = "scenario-tests")]
             Self::Nothing => "off",
         }
     }

@@ -16,6 +16,7 @@ mod output;
 mod project;
 mod role_run;
 mod run;
+#[cfg(feature = "scenario-tests")]
 mod test;
 mod version;
 
@@ -45,6 +46,7 @@ enum Command {
     /// Find everything that is wrong with watches.yaml and the roles, all at once.
     Check(check::Options),
     /// Play the scenarios of molecule-tests/, on an API server in this process or on a cluster.
+    #[cfg(feature = "scenario-tests")]
     Test(test::Options),
     /// Work with one role.
     #[command(subcommand)]
@@ -107,6 +109,7 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
         Command::Run(options) => options.run(toolchain),
         Command::Dev(options) => options.run(toolchain),
         Command::Check(options) => options.run(&toolchain),
+        #[cfg(feature = "scenario-tests")]
         Command::Test(options) => options.run(toolchain),
         Command::Role(RoleCommand::Run(options)) => options.run(toolchain),
         Command::Role(RoleCommand::Convert(options)) => options.run(&toolchain),

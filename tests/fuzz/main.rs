@@ -12,7 +12,7 @@
 //! others:
 //!
 //! ```console
-//! $ PROPTEST_CASES=100000 cargo test --profile ci --test fuzz
+//! $ PROPTEST_CASES=100000 cargo test --release --test fuzz
 //! ```
 
 #![allow(

@@ -11,7 +11,7 @@
 //!
 //! ```console
 //! $ HOSTILE_CASES=5000 HOSTILE_SEED=7 cargo test --test hostile
-//! $ HOSTILE_CASES=all cargo test --profile ci --test hostile
+//! $ HOSTILE_CASES=all cargo test --release --test hostile
 //! $ HOSTILE_ONLY='Patches /spec/steps patch-1' cargo test --test hostile
 //! ```
 //!

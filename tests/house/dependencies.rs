@@ -253,3 +253,27 @@ fn licence_expressions_are_read_as_spdx_says() {
         assert!(!is_satisfied(bad, &allowed), "{bad}");
     }
 }
+
+#[test]
+fn images_contain_nothing_that_only_tests_need() {
+    let features = |default: &[&str]| {
+        let mut tree = Command::new(env!("CARGO"));
+        tree.args(["tree", "--package=rhai-operator", "--edges=normal"])
+            .args(["--prefix=none", "--format={p} {f}", "--offline", "--locked"])
+            .args(default);
+        let output = tree.output().expect("cargo runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let image = features(&["--no-default-features"]);
+    for unwanted in [
+        "test-util",
+        "tokio-tungstenite ",
+        "kube-runtime ",
+        "proptest ",
+    ] {
+        assert!(!image.contains(unwanted), "{unwanted}\n{image}");
+    }
+    // The command `test` pauses the time.
+    assert!(features(&[]).contains("test-util"));
+}

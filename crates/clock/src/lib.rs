@@ -1,7 +1,7 @@
-//! The only source of now and of waiting, so that tests can pause and advance time.
+//! The only source of the current time and of waiting, so that tests can pause and advance the time.
 //!
-//! Monotonic time is tokio's (paused by `tokio::time::pause`); wall-clock time is the system's. Code
-//! that needs a wall clock under test takes a [`Clock`].
+//! Monotonic time is that of tokio, which `tokio::time::pause` stops. The feature `paused-time` adds
+//! [`advance`]. Wall-clock time is that of the system; code that needs another one takes a [`Clock`].
 
 #![expect(
     clippy::disallowed_methods,
@@ -29,7 +29,8 @@ pub async fn sleep_until(deadline: Instant) {
     tokio::time::sleep_until(deadline).await;
 }
 
-/// Moves a runtime's paused time on.
+/// Advances the paused time of a runtime.
+#[cfg(feature = "paused-time")]
 pub async fn advance(duration: Duration) {
     tokio::time::advance(duration).await;
 }

@@ -5,7 +5,7 @@
 //! A run makes a fixed number of changes, which are the same in each run. This command makes others:
 //!
 //! ```console
-//! $ PROPTEST_CASES=100000 cargo test --profile ci -p embedded-apiserver --test fuzz
+//! $ PROPTEST_CASES=100000 cargo test --release -p embedded-apiserver --test fuzz
 //! ```
 
 #![allow(
