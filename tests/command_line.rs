@@ -223,6 +223,44 @@ fn a_namespace_is_told_as_wrong_where_it_was_named() {
 }
 
 #[test]
+fn each_command_that_runs_roles_has_the_limits_of_a_run() {
+    let project = project();
+    for command in ["run", "dev", "test", "role run"] {
+        let (_, help, _) = run(project.path(), &format!("{command} --help"));
+        for limit in ["memory", "operations", "host-calls", "depth"] {
+            let variable = limit.to_uppercase().replace('-', "_");
+            assert!(help.contains(&format!("--run-{limit} <")), "{help}");
+            let variable = format!("[env: RHAI_OPERATOR_RUN_{variable}=]");
+            assert!(help.contains(&variable), "{command}: {variable}");
+        }
+        let line = format!("{command} --run-depth 65");
+        let (code, _, stderr) = run(project.path(), &line);
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains("65 is not in 1..=64"), "{stderr}");
+    }
+}
+
+#[test]
+fn scenario_tests_run_roles_with_the_limits_of_the_flags() {
+    let project = project();
+    std::fs::remove_file(project.path().join("roles/site/tasks/main.yaml")).unwrap();
+    let script = "let sum = 0; for n in 0..100 { sum += n; }";
+    write(project.path(), "roles/site/tasks/main.rhai", script);
+    write(
+        project.path(),
+        "molecule-tests/limits/scenario.yaml",
+        "idempotence: false\n",
+    );
+    let cr = std::fs::read_to_string(project.path().join("site.yaml")).unwrap();
+    write(project.path(), "molecule-tests/limits/converge.yaml", &cr);
+    let (code, stdout, _) = run(project.path(), "test");
+    assert_eq!(code, Some(0), "{stdout}");
+    let (code, stdout, _) = run(project.path(), "test --run-operations 1");
+    assert_eq!(code, Some(1), "{stdout}");
+    assert!(stdout.contains("stopped after 1 operations"), "{stdout}");
+}
+
+#[test]
 fn the_exit_codes_of_a_run_are_in_its_help() {
     let (code, stdout, _) = run(Path::new("."), "role run --help");
     assert_eq!(code, Some(0));

@@ -1,10 +1,10 @@
-//! Flags that bound what one run of a role may use up.
+//! Flags that limit what one run of a role may use. All commands that run roles have them.
 
 use clap::Args;
 
 use crate::script::Limits;
 
-/// The bounds of one run.
+/// The limits of one run.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Limits of a run")]
 pub(super) struct RunLimits {
@@ -35,7 +35,19 @@ pub(super) struct RunLimits {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     host_calls: u64,
+    /// Maximum depth of function calls within function calls, from 1 to 64.
+    #[arg(
+        long = "run-depth",
+        value_name = "N",
+        env = "RHAI_OPERATOR_RUN_DEPTH",
+        default_value_t = DEPTH,
+        value_parser = clap::value_parser!(u8).range(1..=i64::from(DEPTH))
+    )]
+    depth: u8,
 }
+
+/// The default and the maximum of `--run-depth`: the script engine reserves stack for this depth.
+const DEPTH: u8 = 64;
 
 impl From<RunLimits> for Limits {
     fn from(flags: RunLimits) -> Self {
@@ -43,15 +55,15 @@ impl From<RunLimits> for Limits {
             memory: flags.memory,
             operations: flags.operations,
             host_calls: flags.host_calls,
-            ..Self::default()
+            depth: flags.depth.into(),
         }
     }
 }
 
-/// The least memory that a run can do anything with.
+/// The least memory that lets a role run.
 const LEAST: usize = 1 << 20;
 
-/// A number of bytes as Kubernetes writes it.
+/// Parses a number of bytes in the notation of Kubernetes.
 fn bytes(text: &str) -> Result<usize, String> {
     const UNITS: [(&str, usize); 6] = [
         ("Ki", 1 << 10),
@@ -104,18 +116,19 @@ mod tests {
             "--run-memory=64Mi",
             "--run-operations=5",
             "--run-host-calls=7",
+            "--run-depth=9",
         ]);
         let expected = Limits {
             memory: 64 << 20,
             operations: 5,
             host_calls: 7,
-            ..Limits::default()
+            depth: 9,
         };
         assert_eq!(set, Some(expected));
     }
 
     #[test]
-    fn sizes_are_written_as_in_kubernetes() {
+    fn values_out_of_range_are_refused() {
         assert_eq!(bytes("1Gi"), Ok(1 << 30));
         assert_eq!(bytes("200M"), Ok(200_000_000));
         assert_eq!(bytes("2000000"), Ok(2_000_000));
@@ -123,5 +136,6 @@ mod tests {
             assert!(bytes(text).is_err(), "{text}");
         }
         assert_eq!(limits(&["--run-operations=0"]), None);
+        assert_eq!(limits(&["--run-depth=65"]), None);
     }
 }

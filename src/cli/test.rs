@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 
+use super::limits::RunLimits;
 use super::logging::{DefaultFilter, Logging};
 use super::output::Output;
 use super::project::{Project, existing_folder};
@@ -46,7 +47,8 @@ pub(super) struct Options {
     /// Context of the kubeconfig, for a cluster to play on.
     #[arg(long, value_name = "NAME", env = "RHAI_OPERATOR_CONTEXT")]
     context: Option<String>,
-    /// What to log beside the report.
+    #[command(flatten)]
+    limits: RunLimits,
     #[command(flatten)]
     logging: Logging,
 }
@@ -63,6 +65,7 @@ impl Options {
             project,
             kubeconfig,
             context,
+            limits,
             logging,
         } = self;
         project.check_flags()?;
@@ -86,6 +89,7 @@ impl Options {
             roles_dir,
             environment: Environment::of_process(),
             allow_env,
+            limits: limits.into(),
             toolchain,
         };
         let target = target(kubeconfig, context)?;

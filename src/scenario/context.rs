@@ -42,7 +42,9 @@ pub struct TestedOperator {
     pub environment: crate::watches::Environment,
     /// Environment variables that the operator opens to roles.
     pub allow_env: Vec<String>,
-    /// What roles are compiled with.
+    /// Limits of one run of a role. Scripts of scenarios have the default limits.
+    pub limits: Limits,
+    /// Compiles the roles.
     pub toolchain: Toolchain,
 }
 
@@ -124,7 +126,7 @@ impl ScenarioContext {
             period: operator::DEFAULT_PERIOD,
             run_rate: RunRate::default(),
             drain: Duration::ZERO,
-            limits: Limits::default(),
+            limits: tested.limits,
         };
         let shutdown = CancellationToken::new();
         let running =

@@ -27,6 +27,7 @@ use self::manifests::AppliedManifests;
 use self::state::StateFile;
 use self::view::View;
 use super::Exit;
+use super::limits::RunLimits;
 use super::logging::{DefaultFilter, Logging};
 use super::project::{self, Project};
 use crate::clock::{self, Clock};
@@ -35,7 +36,6 @@ use crate::controller::RunRate;
 use crate::operator;
 use crate::regular_file;
 use crate::role::Toolchain;
-use crate::script::Limits;
 use crate::server::Address;
 use crate::watches::Environment;
 use embedded_apiserver::{self as apiserver, ApiServer, AuditLog, Trust, User};
@@ -84,6 +84,8 @@ pub(super) struct Options {
     /// Serve the API and run no operator; nothing is applied either.
     #[arg(long)]
     api_only: bool,
+    #[command(flatten)]
+    limits: RunLimits,
     #[command(flatten)]
     logging: Logging,
 }
@@ -218,7 +220,7 @@ impl Options {
             period: operator::DEFAULT_PERIOD,
             run_rate: RunRate::default(),
             drain: DRAIN,
-            limits: Limits::default(),
+            limits: self.limits.into(),
         };
         let running = operator::run_until(options, toolchain, shutdown);
         let following = manifests.follow(&cluster);
