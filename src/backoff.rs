@@ -16,7 +16,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// For reconciles (product C4): 1 s doubling to 5 min, ±20 %.
+    /// The backoff of reconciles: 1 s doubling to 5 min, ±20 %.
     pub const RECONCILE: Self = Self {
         initial: Duration::from_secs(1),
         max: Duration::from_mins(5),

@@ -33,7 +33,7 @@ use crate::telemetry::log;
 /// server's own path before it.
 const URI_LIMIT: usize = 32 << 10;
 
-/// What is sent.
+/// A request with its retry policy.
 pub(super) struct ApiCall {
     pub(super) target: Target,
     pub(super) method: Method,
@@ -45,25 +45,25 @@ pub(super) struct ApiCall {
     pub(super) retry: RetryPolicy,
 }
 
-/// When a call may be sent again.
+/// The retry policy of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetryPolicy {
     /// Never: the caller has its own rhythm.
     Never,
-    /// Only where the server surely did nothing.
+    /// Retry if the server certainly did not execute the request.
     UnlessExecuted,
-    /// Whatever happened: doing it twice is doing it once.
+    /// Retry in any case: the request is idempotent.
     Always,
 }
 
-/// Until when, and by whose leave.
+/// Deadlines that bound a call.
 #[derive(Clone, Default)]
 pub(super) struct Deadlines {
     pub(super) deadline: Option<Instant>,
     pub(super) write_deadline: Option<WriteDeadline>,
 }
 
-/// What came back.
+/// A successful response.
 pub(super) struct ApiResponse {
     pub(super) status: StatusCode,
     pub(super) body: Bytes,
@@ -118,7 +118,7 @@ impl ApiCall {
         unreachable!("the attempts have no end but an answer")
     }
 
-    /// Until when this attempt may take; writes ask for leave each time.
+    /// Returns the deadline of this attempt. Writes ask for theirs each time.
     fn attempt_deadline(&self, bounds: &Deadlines, deadline: Instant) -> Result<Instant, Error> {
         let ask = bounds.write_deadline.as_ref();
         let Some(ask) = ask.filter(|_| self.method != Method::GET) else {
@@ -128,7 +128,7 @@ impl ApiCall {
             Some(until) if until > clock::now() => Ok(until.min(deadline)),
             _ => Err(Error::local(
                 ErrorKind::Cancelled,
-                "this process may not write any more",
+                "lease lost: write refused",
                 self.target.clone(),
             )),
         }
@@ -213,7 +213,11 @@ impl ApiCall {
     }
 
     fn timeout_error(&self) -> Error {
-        Error::local(ErrorKind::Timeout, "no answer in time", self.target.clone())
+        Error::local(
+            ErrorKind::Timeout,
+            "timeout: no answer",
+            self.target.clone(),
+        )
     }
 
     /// Returns the extension that checks the deadline of a write again when the connection reads its body.
@@ -245,7 +249,7 @@ impl ApiCall {
         let mut request = Request::new(Body::from(self.body.clone()));
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.uri.parse().map_err(|error| {
-            let message = format!("{:?} is no path: {error}", self.uri);
+            let message = format!("invalid path {:?}: {error}", self.uri);
             Error::local(ErrorKind::Invalid, message, self.target.clone())
         })?;
         let headers = request.headers_mut();

@@ -1,4 +1,4 @@
-//! Writes that are guarded by a resource version, and that others' writes overtake.
+//! Retries of writes that are guarded by a resourceVersion and conflict with other writes.
 //!
 //! A conflict says that the version that was known is not the newest: the caches are behind, and only a
 //! read of the server tells what is there. The next attempt waits: who writes at the same time needs time to
@@ -13,7 +13,7 @@ use crate::clock;
 /// Attempts at one write.
 const ATTEMPTS: u32 = 4;
 
-/// Between attempts: longer than a read and a write of someone else take.
+/// The backoff between attempts: longer than a read and a write of another process take.
 const BACKOFF: Backoff = Backoff {
     initial: Duration::from_millis(50),
     max: Duration::from_secs(1),

@@ -1,4 +1,4 @@
-//! From a kubeconfig, from inside a cluster, or from a client to a [`Cluster`].
+//! Connects to a [`Cluster`]: from a kubeconfig, from inside a Pod, or with a client.
 
 use std::fmt;
 use std::io;
@@ -22,10 +22,10 @@ use crate::regular_file;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const USER_AGENT_VALUE: &str = concat!("rhai-operator/", env!("CARGO_PKG_VERSION"));
 
-/// Where the cluster is.
+/// The location of the cluster.
 #[derive(Clone)]
 pub enum Source {
-    /// Where the configuration says.
+    /// The cluster that the configuration names.
     Configured {
         /// Kubeconfig file; without it `KUBECONFIG`, the pod's service account, then `~/.kube/config`.
         kubeconfig: Option<PathBuf>,
@@ -61,45 +61,45 @@ impl fmt::Debug for Source {
     }
 }
 
-/// What to connect to, and how.
+/// Options of a connection.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Where the cluster is.
+    /// The location of the cluster.
     pub source: Source,
-    /// Told of every answer, for metrics.
+    /// Observes every answer, for metrics.
     pub observer: Option<Arc<dyn RequestObserver>>,
     /// Timeouts and bounds.
     pub settings: Settings,
 }
 
-/// Why there is no cluster to talk to.
+/// An error of a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kubeconfig cannot be read.
     #[error("cannot read the kubeconfig {file}")]
     Unreadable {
-        /// Which one.
+        /// The path of the kubeconfig.
         file: String,
-        /// Why.
+        /// The cause.
         #[source]
         cause: std::io::Error,
     },
     /// The kubeconfig lacks the context that is asked for.
     #[error("the kubeconfig {file} has no context {context:?}; it has {}", .known.join(", "))]
     NoContext {
-        /// Which one.
+        /// The path of the kubeconfig.
         file: String,
-        /// What is asked for.
+        /// The context that was requested.
         context: String,
-        /// What there is.
+        /// The contexts of the kubeconfig.
         known: Vec<String>,
     },
     /// The kubeconfig does not say what it should.
     #[error("cannot use the kubeconfig {file}")]
     Kubeconfig {
-        /// Which one.
+        /// The path of the kubeconfig.
         file: String,
-        /// Why.
+        /// The cause.
         #[source]
         cause: kube::config::KubeconfigError,
     },
@@ -111,7 +111,7 @@ pub enum Error {
     Client(#[source] kube::Error),
 }
 
-/// What a connection was made to.
+/// A connection to a cluster.
 #[derive(Clone)]
 pub struct Connection {
     /// The cluster.
@@ -120,7 +120,7 @@ pub struct Connection {
     pub client: kube::Client,
     /// Namespace of the context, or of the pod.
     pub namespace: String,
-    /// Whether the configuration came from inside a cluster.
+    /// True if the configuration is that of the Pod.
     pub in_cluster: bool,
     /// Host and port of the API server.
     pub host: String,
@@ -304,7 +304,7 @@ mod tests {
 
     use super::*;
 
-    /// What is sent first to a local listener whose port a kubeconfig names somewhere.
+    /// Returns the first request to a local listener whose port the kubeconfig names.
     async fn first_bytes(kubeconfig: impl FnOnce(u16) -> serde_json::Value) -> String {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let file = tempfile::NamedTempFile::new().unwrap();

@@ -1,4 +1,4 @@
-//! Kinds that come and go: a metadata watch over the CRDs, from the first time that a kind is missed.
+//! A metadata watch on the CRDs, which opens when a kind is missed for the first time.
 
 use std::sync::{Arc, Weak};
 
@@ -6,7 +6,7 @@ use super::Shared;
 use super::watch::{Listener, ObjectChange, Scope, Watch, WatchState};
 use crate::model::Gvk;
 
-/// Tells discovery what the watch over CRDs saw.
+/// Passes changes of CRDs to discovery.
 pub(super) struct CrdListener {
     shared: Weak<Shared>,
     gvk: Gvk,

@@ -1,4 +1,4 @@
-//! What the cluster serves: asked on demand, per group and version, and kept.
+//! Discovery: the kinds that the cluster serves, requested on demand per group and version, and cached.
 //!
 //! Absence is kept for a short time only, or until a watch over the CRDs says that something changed.
 
@@ -38,13 +38,13 @@ pub struct ApiKind {
     pub gvk: Gvk,
     /// Its name in URLs, e.g. `deployments`.
     pub plural: Box<str>,
-    /// Whether its objects live in namespaces.
+    /// True if its objects have a namespace.
     pub namespaced: bool,
-    /// What can be done with it: `get`, `list`, `watch`, …
+    /// The verbs that the kind serves: `get`, `list`, `watch`, …
     pub verbs: Box<[Box<str>]>,
-    /// Whether it has a status subresource.
+    /// True if it has the status subresource.
     pub has_status: bool,
-    /// Whether it has a scale subresource.
+    /// True if it has the scale subresource.
     pub has_scale: bool,
 }
 
@@ -82,7 +82,7 @@ impl ApiKind {
             return Ok(());
         }
         let message = format!(
-            "{namespace:?} is no namespace: expected at most 63 lower case letters, digits and dashes"
+            "invalid namespace {namespace:?}: expected at most 63 lower case letters, digits and dashes"
         );
         Err(Error::local(ErrorKind::Invalid, message, target()))
     }
@@ -116,7 +116,7 @@ pub struct ApiGroup {
     pub versions: Vec<String>,
 }
 
-/// What is known of a cluster's kinds.
+/// The cached kinds of a cluster.
 pub(super) struct Discovery {
     transport: Transport,
     settings: Settings,
@@ -138,7 +138,7 @@ struct Known {
     version: Option<String>,
 }
 
-/// What was heard of a kind, not long ago.
+/// A cached answer about a kind.
 enum CachedKind {
     Served(Arc<ApiKind>),
     Absent,
@@ -170,14 +170,14 @@ impl Discovery {
         self.known.lock().kinds.get(gvk).cloned()
     }
 
-    /// The kind, asked for if need be.
-    /// Whether a resource that has been asked for is cluster-scoped; `false` where that is not known.
+    /// Returns whether a known resource is cluster-scoped; `false` if it is not known.
     pub(super) fn is_cluster_scoped(&self, group: &str, plural: &str) -> bool {
         let known = self.known.lock();
         let mut kinds = known.kinds.values();
         kinds.any(|kind| !kind.namespaced && *kind.gvk.group == *group && &*kind.plural == plural)
     }
 
+    /// Returns the kind, and requests it if it is not cached.
     pub(super) async fn kind(
         &self,
         gvk: &Gvk,
@@ -252,7 +252,7 @@ impl Discovery {
         known.asked.remove(&key);
     }
 
-    /// What is known of the fields of a status; `None` if nothing was asked yet.
+    /// Returns the cached fields of a status; `None` if there was no request yet.
     pub(super) fn status_fields(&self, gvk: &Gvk) -> Option<StatusFields> {
         self.known.lock().status_fields.get(gvk).cloned()
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with a request, classified: what it means, whether to try again, and when.
+//! Errors of requests, classified: their meaning, and whether and when to retry.
 
 use std::fmt;
 use std::ops::Deref;
@@ -72,7 +72,7 @@ impl ErrorKind {
 #[derive(Clone, Debug)]
 pub struct Error(Box<Parts>);
 
-/// What an [`Error`] derefs to.
+/// The details of an [`Error`], which derefs to them.
 #[derive(Clone, Debug)]
 pub struct Parts {
     /// Its class.
@@ -83,15 +83,15 @@ pub struct Parts {
     pub reason: String,
     /// The server's words, or ours.
     pub message: String,
-    /// Whether the same request may succeed later.
+    /// True if the same request may succeed later.
     pub retryable: bool,
-    /// Not before this time, where the server said so.
+    /// The delay that the server asks for (`Retry-After`).
     pub after: Option<Duration>,
     /// The fields at fault, as the server names them.
     pub causes: Vec<Cause>,
-    /// Whether an earlier attempt of the same call may have been carried out.
+    /// True if the server may have executed an earlier attempt of the call.
     pub repeated: bool,
-    /// What was asked for.
+    /// The object or collection of the request.
     pub target: Target,
 }
 
@@ -106,7 +106,7 @@ pub struct Cause {
     pub message: String,
 }
 
-/// What a request is about, for messages.
+/// The object or collection of a request, for messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// `get`, `list`, `create`, `apply`, `patch`, `delete`, …
@@ -252,7 +252,7 @@ struct StatusCause {
     field: String,
 }
 
-/// From an answer that is no success.
+/// Classifies an answer that is no success.
 pub(super) fn classify(
     code: StatusCode,
     body: &[u8],
@@ -341,7 +341,7 @@ fn undeclared_field(message: &str) -> Option<&str> {
     Some(head.rsplit(": ").next().unwrap_or(head))
 }
 
-/// What a proxy or a bare path says, cut to a line.
+/// Returns the first line of an answer of a proxy or a bare path.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let line = text.trim().lines().next().unwrap_or_default();

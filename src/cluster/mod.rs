@@ -1,4 +1,4 @@
-//! The door to a cluster: requests, discovery, watches and the caches that they fill.
+//! The connection to a cluster: requests, discovery, watches and their caches.
 //!
 //! Reading order: [`Cluster`] (here), [`request`] (writes and live reads), [`read`] (cached reads,
 //! which are subscriptions), [`watch`] (what fills the caches and triggers runs), [`layer`] (what
@@ -46,7 +46,7 @@ use crate::model::annotations::OWNER_LABEL;
 use crate::model::selector::LabelSelector;
 use crate::model::{Gvk, Object, ObjectRef};
 
-/// How long things may take and how much may be kept.
+/// Timeouts and bounds of a cluster connection.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// A call with its retries.
@@ -76,21 +76,21 @@ impl Default for Settings {
     }
 }
 
-/// A cluster, seen through a stack of layers. Cheap to clone; clones share discovery and caches.
+/// A connection to a cluster, through a stack of layers. Cheap to clone; clones share discovery and caches.
 #[derive(Clone)]
 pub struct Cluster {
     shared: Arc<Shared>,
     transport: Transport,
-    /// Those of all the roles at work, the outermost first.
+    /// The fences of all active roles, the outermost first.
     fences: Vec<Arc<layer::Fence>>,
     write_deadline: Option<WriteDeadline>,
     dry_run: bool,
     live_reads: bool,
 }
 
-/// What all clones share. Dropped, it ends the watches.
+/// The state that all clones share. Dropping it ends the watches.
 struct Shared {
-    /// Without any layer of a clone: what fills the caches goes here.
+    /// The transport without the layers of a clone, for discovery and watches.
     transport: Transport,
     settings: Settings,
     discovery: Arc<Discovery>,
@@ -103,10 +103,10 @@ struct Shared {
     schemas: tokio::sync::Mutex<()>,
 }
 
-/// A memo that `apply` keeps beside a cached object; it goes when the object goes.
+/// A record that `apply` keeps beside a cached object. It is dropped with the object.
 pub type Record = Arc<dyn Any + Send + Sync>;
 
-/// What a deadline hook says before each write: until when it may take, `None` for never.
+/// Returns the deadline of a write, before each one; `None` forbids it.
 pub type WriteDeadline = Arc<dyn Fn() -> Option<Instant> + Send + Sync>;
 
 impl Cluster {
@@ -136,8 +136,8 @@ impl Cluster {
         }
     }
 
-    /// The same cluster with one more layer between it and the server; caches are shared, and what
-    /// fills them (watches, discovery) does not pass the layer.
+    /// Returns a clone with one more layer between it and the server. Caches are shared, and the watches and
+    /// the discovery that fill them do not pass the layer.
     #[must_use]
     pub fn with_layer<L>(&self, layer: &L) -> Self
     where
@@ -150,7 +150,7 @@ impl Cluster {
         }
     }
 
-    /// The same cluster with writes as server dry-runs; their answers are not kept in caches.
+    /// Returns a clone whose writes are server dry-runs. Their answers do not change the caches.
     #[must_use]
     pub fn with_dry_run(&self) -> Self {
         Self {
@@ -164,7 +164,7 @@ impl Cluster {
         self.dry_run
     }
 
-    /// The same cluster with each read a request: for a single run, which outlives no watch.
+    /// Returns a clone whose reads are all requests, for a single run that no watch would outlive.
     #[must_use]
     pub fn with_live_reads(&self) -> Self {
         Self {
@@ -173,8 +173,7 @@ impl Cluster {
         }
     }
 
-    /// The same cluster with what a role may do fenced in, cached reads included; fences that there were
-    /// stay.
+    /// Returns a clone with one more fence, which also applies to cached reads.
     #[must_use]
     pub fn with_fence(&self, fence: Arc<layer::Fence>) -> Self {
         let mut fenced = self.with_layer(&layer::FenceLayer {
@@ -185,7 +184,7 @@ impl Cluster {
         fenced
     }
 
-    /// The same cluster with a deadline on every write, asked before each.
+    /// Returns a clone that asks for a deadline before every write.
     #[must_use]
     pub fn with_write_deadline(&self, deadline: WriteDeadline) -> Self {
         Self {
@@ -194,8 +193,8 @@ impl Cluster {
         }
     }
 
-    /// The same caches without the layers of this clone: for what a fence has let through, and for what
-    /// the runtime itself has to know.
+    /// Returns a clone without layers: for requests that a fence has allowed, and for those of the runtime
+    /// itself.
     pub(crate) fn unfenced(&self) -> Self {
         Self {
             transport: self.shared.transport.clone(),
@@ -247,7 +246,7 @@ impl Cluster {
         self.shared.discovery.version(RetryPolicy::Always).await
     }
 
-    /// Asks the server something simple, once: for those who would not wait for one that is away.
+    /// Sends one cheap request without retries, to find out whether the server answers.
     pub async fn ping(&self) -> Result<(), Error> {
         match self.shared.discovery.version(RetryPolicy::Never).await {
             // It is there.
@@ -256,22 +255,22 @@ impl Cluster {
         }
     }
 
-    /// The memo beside an object in a cache, if one holds the object.
+    /// Returns the record beside an object in a cache.
     pub fn record(&self, object: &ObjectRef) -> Option<Record> {
         self.shared.watches.record(object)
     }
 
-    /// Leaves a memo beside an object in a cache; nothing happens where no cache holds it.
+    /// Stores a record beside an object in a cache, if a cache has the object.
     pub fn set_record(&self, object: &ObjectRef, record: Record) {
         self.shared.watches.set_record(object, record);
     }
 
-    /// The watch, started if there is none like it.
+    /// Returns the watch of a spec, and starts it if there is none.
     pub fn watch(&self, spec: WatchSpec) -> Arc<Watch> {
         self.shared.watches.watch(spec)
     }
 
-    /// The watch over children of a kind that covers the namespace, started if there is none.
+    /// Returns the watch on children of a kind in a namespace, and starts it if there is none.
     pub fn children(&self, gvk: &Gvk, namespace: Option<&str>) -> Arc<Watch> {
         let bounded = self.shared.settings.namespaces.is_some();
         self.watch(WatchSpec {
@@ -283,7 +282,7 @@ impl Cluster {
         })
     }
 
-    /// All watches there are.
+    /// Returns all open watches.
     pub fn watches(&self) -> Vec<Arc<Watch>> {
         self.shared.watches.all()
     }
@@ -293,17 +292,17 @@ impl Cluster {
         self.shared.watches.close(spec);
     }
 
-    /// The namespaces that children are watched in; `None` for all.
+    /// Returns the namespaces that children are watched in; `None` for all.
     pub fn namespaces(&self) -> Option<&BTreeSet<Arc<str>>> {
         self.shared.settings.namespaces.as_ref()
     }
 
-    /// Calls the listener for every change that any watch sees from now on.
+    /// Calls the listener for every change that any watch reports from now on.
     pub fn listen(&self, listener: Arc<dyn Listener>) {
         self.shared.watches.listen(listener);
     }
 
-    /// Children in caches that carry this owner's label, of all kinds watched.
+    /// Returns the cached children with this owner's label, of all watched kinds.
     pub fn owned_by(&self, owner_uid: &str) -> Vec<Arc<Object>> {
         let mut children = self.shared.watches.all();
         children.retain(|watch| watch.spec().purpose == Purpose::Children);
@@ -313,7 +312,7 @@ impl Cluster {
             .collect()
     }
 
-    /// Bytes that the caches hold, for a metric.
+    /// Returns the size of the caches in bytes, for a metric.
     pub fn cached_bytes(&self) -> usize {
         let watches = self.shared.watches.all();
         let objects: usize = watches.iter().map(|watch| watch.bytes()).sum();

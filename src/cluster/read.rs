@@ -20,9 +20,9 @@ use crate::clock;
 use crate::model::access::{Access, AccessScope};
 use crate::model::{Gvk, Object, ObjectRef};
 
-/// So many stale members of a list are asked for one by one; beyond, the list is.
+/// The most outdated members of a list that are requested one by one.
 const MAX_SINGLE_FETCHES: usize = 2;
-/// A value that was overtaken while it was read is read again, so many times.
+/// The most attempts to read a value that changes while it is read.
 const MAX_ROUNDS: usize = 4;
 
 /// The result of a read.
@@ -45,7 +45,7 @@ pub struct ReadList {
     pub version: u64,
 }
 
-/// How a read uses the watch of its subscription.
+/// The use of a subscription's watch by a read.
 enum WatchUse {
     /// The watch reports the current version.
     Synced(Arc<Watch>),
@@ -297,7 +297,7 @@ impl Cluster {
         changed.is_none()
     }
 
-    /// What [`ReadList::version`] would be now; `None` where no watch can tell.
+    /// Returns the present [`ReadList::version`]; `None` if no watch knows it.
     pub fn list_version(&self, query: &ListQuery) -> Option<u64> {
         let kind = self.shared.discovery.known(&query.gvk)?;
         let namespace = query.namespace.as_deref().filter(|_| kind.namespaced);
@@ -410,7 +410,7 @@ impl Cluster {
         self.check_read(&kind, verb, object.namespace.as_deref(), &object.name)
     }
 
-    /// What is asked before a cache may answer: whether there can be such an object, and the fence.
+    /// Checks a read that a cache may answer: the namespace and the fences.
     fn check_read(
         &self,
         kind: &ApiKind,

@@ -1,4 +1,4 @@
-//! What we may do, as the server says: a review of our own rules, kept for a while.
+//! The permissions of this process: reviews of its own rules, cached for a while.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::model::Gvk;
 
 /// No namespace is called so: the rules of a review in it are those that hold in every namespace.
 const NO_NAMESPACE: &str = "rhai-operator-none";
-/// All that is asked after a start asks within this time; rights change seldom, and by people.
+/// The time for which a review is valid. Permissions change seldom, and requests after a start come within it.
 const KEPT: Duration = Duration::from_mins(1);
 
 /// The rules of RBAC that are ours, in one namespace or in all.
@@ -72,11 +72,11 @@ fn has(list: &[String], wanted: &str) -> bool {
 #[derive(Default)]
 pub(super) struct RulesReviews(Mutex<HashMap<Option<Arc<str>>, Review>>);
 
-/// When it was asked for, and what was answered.
+/// The time of a request, and its answer.
 type Review = (Instant, Arc<Rules>);
 
 impl Cluster {
-    /// What we may do in a namespace, or in every one.
+    /// Requests the rules of this process in a namespace, or in every one.
     pub async fn rules(&self, namespace: Option<&str>) -> Result<Arc<Rules>, Error> {
         #[derive(Deserialize)]
         struct Answer {

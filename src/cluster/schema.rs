@@ -1,5 +1,4 @@
-//! What the CRD of a kind declares of its status: a field that it lacks is dropped by the server, and need
-//! not be sent to find that out.
+//! The status fields that the CRD of a kind declares. The server drops all others, so they are not sent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What carries requests: one boxed tower service, the same for HTTP and for a server in process.
+//! The transport of requests: one boxed tower service, for HTTP and for a server in this process.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub type Transport = BoxCloneSyncService<Request<Body>, Response<ResponseBody>, 
 /// A connection that nobody needs is closed before what lies between forgets it.
 const IDLE: Duration = Duration::from_secs(90);
 
-/// What can be a [`Transport`].
+/// A service that can be a [`Transport`].
 pub trait Service:
     tower::Service<Request<Body>, Response = Response<ResponseBody>, Error = BoxError, Future: Send>
     + Clone

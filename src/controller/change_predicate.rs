@@ -1,4 +1,4 @@
-//! What of a primary object triggers a run, as a small value that two versions are compared by.
+//! The part of a custom resource that triggers runs, as a small value to compare two versions by.
 //!
 //! Status, managed fields, resource version and finalizers are not part of it: the runtime writes them
 //! itself. Drift of a status is told by [`crate::reconcile::status_digest`].
@@ -16,7 +16,7 @@ use crate::model::annotations::{
 };
 use crate::model::{Object, Reason};
 
-/// A primary object as far as triggers go.
+/// The part of a custom resource that triggers runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TriggerState {
     deleting: bool,
@@ -31,7 +31,8 @@ pub(super) struct TriggerState {
 }
 
 impl TriggerState {
-    /// `with_metadata`: whether labels and annotations count.
+    /// Extracts the part of an object that triggers runs, labels and annotations included if
+    /// `with_metadata`.
     pub(super) fn new(object: &Object, with_metadata: bool) -> Self {
         let annotations = object.details().annotations;
         let value = |key: &str| annotations.get(key);
@@ -54,7 +55,7 @@ impl TriggerState {
         }
     }
 
-    /// Why the newer version is to be run for; `None` if nothing changed that counts.
+    /// Returns the reason of a run for the newer version; `None` if nothing changed that triggers one.
     pub(super) fn reason(&self, newer: &Self) -> Option<Reason> {
         if newer.deleting && !self.deleting {
             Some(Reason::Deleted)
@@ -78,7 +79,7 @@ impl TriggerState {
     }
 }
 
-/// The annotations that set a period, the first that is there wins.
+/// Returns the annotations that set a period, the first of which wins.
 pub(super) fn period_keys() -> impl Iterator<Item = &'static str> {
     [RECONCILE_PERIOD]
         .into_iter()
@@ -113,7 +114,7 @@ fn hash_content(object: &Object, hasher: &mut XxHash3_64) {
     }
 }
 
-/// The members of an object; a metadata-only one has none.
+/// Returns the members of an object; a metadata-only one has none.
 fn members(object: &Object) -> BTreeMap<Cow<'_, str>, &RawValue> {
     if object.json().is_empty() {
         return BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Whether a change of a child is one that its CR has to hear of.
+//! The changes of a child that trigger its owner.
 //!
 //! It is, unless only bookkeeping moved (resource version, generation). Fields that are not ours count
 //! too: telling them apart costs more than the run that finds nothing to do.

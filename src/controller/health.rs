@@ -1,4 +1,4 @@
-//! Readiness of the watches (product O4).
+//! Readiness of the watches.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,7 +12,7 @@ use crate::telemetry::metrics;
 use crate::telemetry::readiness::{self, Part};
 use crate::telemetry::{Metrics, Readiness, Watchdog};
 
-/// The parts that the watches are.
+/// The parts of the readiness, one per watch.
 pub(super) struct WatchHealth {
     readiness: Readiness,
     parts: Mutex<HashMap<WatchId, Part>>,
@@ -47,8 +47,8 @@ impl WatchHealth {
     }
 }
 
-/// What a watch's state means for the whole: without its CRs, or the children that it repairs, the
-/// operator cannot do its work; without something that a role reads, that role's runs say so.
+/// Returns the readiness that follows from a watch's state. The operator needs its custom resources and, for
+/// repairs, their children. Runs report themselves what they cannot read.
 fn readiness_of(purpose: Purpose, state: &WatchState) -> readiness::PartState {
     let blocks = purpose != Purpose::Reference;
     match state {
@@ -99,7 +99,7 @@ fn state_label(state: &WatchState) -> &'static str {
     }
 }
 
-/// Has the metrics and the watchdog look at a cluster's watches and caches.
+/// Registers a cluster's watches and caches with the metrics and the watchdog.
 pub(super) fn register_probes(cluster: &Cluster, metrics: &Metrics, watchdog: &Watchdog) {
     let of = cluster.clone();
     metrics.before_scrape(move |metrics| {

@@ -1,4 +1,4 @@
-//! The kinds that are served: their settings, their role, their caches.
+//! The kinds that are served, with their settings, roles and caches.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::role::Roles;
 use crate::telemetry::metrics;
 use crate::watches::Watch;
 
-/// One kind.
+/// A kind that is served.
 pub(super) struct ServedKind {
     pub(super) id: KindId,
     pub(super) watch: Arc<Watch>,
@@ -38,7 +38,7 @@ impl ServedKind {
         }
     }
 
-    /// The same kind and caches with other settings.
+    /// Returns the kind with its caches and other settings.
     pub(super) fn with(&self, watch: Arc<Watch>, roles: Arc<Roles>) -> Self {
         let caches = RwLock::new(self.caches.read().clone());
         let metrics = self.metrics.clone();
@@ -59,7 +59,7 @@ impl ServedKind {
         self.caches.read().clone()
     }
 
-    /// The CR as the cache has it.
+    /// Returns the custom resource from the caches.
     pub(super) fn get(&self, key: &Key) -> Option<Arc<Object>> {
         let caches = self.caches.read();
         caches
@@ -90,7 +90,7 @@ impl ServedKind {
         }
     }
 
-    /// Returns whether a change of a child triggers.
+    /// Returns whether changes of a child trigger runs.
     pub(super) fn watches_child(&self, child: &Object) -> bool {
         let watch = &self.watch;
         watch.watch_dependents
@@ -99,7 +99,7 @@ impl ServedKind {
     }
 }
 
-/// All kinds.
+/// All kinds that are served.
 #[derive(Default)]
 pub(super) struct ServedKinds(RwLock<Tables>);
 

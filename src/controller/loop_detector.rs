@@ -1,5 +1,5 @@
-//! Tells a fight over a child from work: too many writes to one child though nothing else changed
-//! (product C5).
+//! Detects write conflicts with another controller: too many writes to one child though nothing else
+//! changed.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use crate::clock::Instant;
 use crate::model::ObjectRef;
 
-/// When writes are a fight.
+/// The bounds beyond which writes are a conflict.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// More writes than this to one child,
+    /// The most writes to one child within `window`.
     pub writes: usize,
-    /// within this time.
+    /// The time in which writes count.
     pub window: Duration,
-    /// Then the CR is left alone for this long.
+    /// The pause of the custom resource after a conflict.
     pub pause: Duration,
 }
 
@@ -28,17 +28,17 @@ impl Default for Limits {
     }
 }
 
-/// The recent writes of one CR. Lives only while there are any.
+/// The recent writes of one custom resource.
 #[derive(Debug, Default)]
 pub(super) struct Detector {
-    /// What else the writes may follow from: another value is another cause.
+    /// A digest of what else explains the writes.
     cause: u64,
     writes: HashMap<ObjectRef, VecDeque<Instant>>,
 }
 
 impl Detector {
-    /// Takes note of a run's writes; names a child that was written too often. `cause` stands for the
-    /// generation and what was read.
+    /// Counts a run's writes. Returns a child that was written too often. `cause` is a digest of the generation
+    /// and of what the run read.
     pub(super) fn record(
         &mut self,
         writes: &[ObjectRef],
@@ -71,7 +71,7 @@ impl Detector {
         Some(child)
     }
 
-    /// How many writes to a child are remembered.
+    /// Returns the number of recent writes to a child.
     pub(super) fn count(&self, child: &ObjectRef) -> usize {
         self.writes.get(child).map_or(0, VecDeque::len)
     }

@@ -1,8 +1,8 @@
-//! When to run: what happens in the cluster becomes entries of a queue, and these become runs.
+//! The controller: triggers become entries of a queue, and these become runs.
 //!
-//! Reading order: [`Controller`] (here), [`queue`] (which CR is next), `triggers` (what queues a CR),
-//! `seen` and `child_change` (what counts as a change), `index` (what is remembered of a CR and who
-//! hears of what), `worker` (one run and what follows), `period`, `loop_detector`, `reclaim`.
+//! Reading order: [`Controller`] (here), [`queue`] (order and timing of runs), `triggers` (from changes to the
+//! queue), `change_predicate` and `child_change` (changes that trigger), `index` (state and subscriptions of
+//! each custom resource), `worker` (one run), `period`, `loop_detector`, `conflicts`, `release_unserved`.
 //!
 //! # Guarantees
 //! - Level-triggered: every change that lasts is followed by a run that sees it.
@@ -52,33 +52,33 @@ use crate::telemetry::log;
 pub use loop_detector::Limits as LoopLimits;
 pub use queue::RunRate;
 
-/// How much at a time, and how often.
+/// Concurrency, periods and delays.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Runs of one kind at a time, where its watch does not say.
+    /// Concurrent runs of one kind whose watch has no bound.
     pub max_concurrent: usize,
-    /// Runs at a time in all.
+    /// Concurrent runs of all kinds.
     pub total: usize,
-    /// Time between runs though nothing changed, where neither CR nor watch says; zero is never.
+    /// Time between runs without a change, if neither the custom resource nor its watch has one; zero is never.
     pub period: Duration,
     /// Delays after failures.
     pub backoff: Backoff,
-    /// How often one CR runs at most.
+    /// The most runs of one custom resource.
     pub run_rate: RunRate,
-    /// When writes are a fight.
+    /// The bounds beyond which writes are a conflict.
     pub conflicts: LoopLimits,
 }
 
-/// Is told of runs.
+/// An observer of runs.
 pub trait RunObserver: Send + Sync {
-    /// A run has ended.
+    /// Called when a run has ended.
     fn ran(&self, reason: Reason, report: &Report);
 
-    /// A controller begins to serve.
+    /// Called when a controller begins to serve.
     fn serving(&self, _controller: &Controller) {}
 }
 
-/// Where a controller says how it is doing.
+/// The telemetry of a controller.
 #[derive(Clone, Default)]
 pub struct Telemetry {
     /// Counts and times.
@@ -87,7 +87,7 @@ pub struct Telemetry {
     pub readiness: Readiness,
     /// One beat per run.
     pub watchdog: Watchdog,
-    /// Told of every run.
+    /// Observes every run.
     pub observer: Option<Arc<dyn RunObserver>>,
 }
 
@@ -114,7 +114,7 @@ struct Shared {
 }
 
 impl Controller {
-    /// A controller that serves nothing yet.
+    /// Creates a controller that serves nothing yet.
     pub fn new(context: reconcile::Context, settings: Settings, telemetry: Telemetry) -> Self {
         let Telemetry {
             metrics,
@@ -185,7 +185,7 @@ impl Controller {
     }
 }
 
-/// How long cancelled runs have to end.
+/// The time that cancelled runs have to end.
 const CANCEL: Duration = Duration::from_secs(3);
 
 async fn join(runs: &mut JoinSet<()>) {

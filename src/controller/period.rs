@@ -1,4 +1,4 @@
-//! How often a CR is run though nothing changed (product C3).
+//! The period of runs without a change.
 
 use std::time::Duration;
 
@@ -8,14 +8,15 @@ use super::change_predicate::period_keys;
 use crate::model::{Object, duration};
 use crate::watches::Watch;
 
-/// An annotation that is no duration.
+/// An annotation whose value is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InvalidAnnotation {
     pub(super) key: &'static str,
     pub(super) value: String,
 }
 
-/// The period of a CR: its annotation, else its watch's, else the operator's; zero is never.
+/// Returns the period of a custom resource: that of its annotation, else of its watch, else of the operator;
+/// `None` for zero.
 pub(super) fn effective_period(
     cr: &Object,
     watch: &Watch,

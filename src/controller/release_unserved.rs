@@ -1,8 +1,8 @@
-//! After a start: custom resources that were ours lose our finalizers if they are served no more,
-//! because they left the selector, or their watch was removed, while no operator ran.
+//! Releases the finalizers of custom resources that this operator no longer serves: they left the selector, or
+//! their watch was removed, while no operator ran.
 //!
-//! Nobody waits for it, so that it comes after the first lists and goes one request at a time. Where no
-//! watch has a selector, only kinds that are not watched are looked at.
+//! Nothing waits for this, so it begins after the first lists and sends one request at a time. If no watch
+//! has a selector, it only looks at kinds that are not watched.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::watches::{Namespaces, Watch};
 use crate::{clock, cluster, reconcile};
 
 impl Shared {
-    /// Looks once, as often as it takes until the server answers.
+    /// Releases finalizers once, with retries until the server answers.
     pub(super) async fn release_unserved(self: Arc<Self>) {
         let Some(holder) = self.context.holder.clone() else {
             return;

@@ -1,4 +1,4 @@
-//! Which kinds are served: at start, and when the project changes.
+//! Starts and stops serving kinds: at start, and when the project changes.
 
 use std::sync::Arc;
 
@@ -114,7 +114,8 @@ impl Shared {
         }
     }
 
-    /// The selector or the namespaces are others: what they no longer select is let go.
+    /// Replaces the caches after a change of the selector or the namespaces, and releases the finalizers of
+    /// custom resources that they no longer select.
     async fn replace_caches(self: &Arc<Self>, old: &ServedKind, new: &Arc<ServedKind>) {
         let former = old.caches();
         self.start_caches(new).await;
@@ -149,7 +150,7 @@ impl Shared {
         }
     }
 
-    /// Takes our finalizers off a CR that is no longer ours, unless it is gone.
+    /// Releases the finalizers of a custom resource that is no longer served, unless it is deleted.
     pub(super) fn release_finalizers(self: &Arc<Self>, cr: ObjectRef, uid: Box<str>) {
         let shared = Arc::clone(self);
         let chore = async move {

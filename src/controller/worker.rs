@@ -13,7 +13,7 @@ use crate::reconcile::{self, Input, Mode, Report};
 use crate::telemetry::log;
 use crate::telemetry::metrics::ReconcileResult;
 
-/// How much longer than its timeout a run may take (status, events) before it counts as stuck.
+/// The time that a run may take beyond its timeout (status, Events) before it counts as stuck.
 const GRACE: Duration = Duration::from_mins(1);
 
 impl Shared {
@@ -119,8 +119,8 @@ impl Shared {
         self.next_step(served, &report)
     }
 
-    /// What changed while the run went on and came too early for its subscriptions, or came into the
-    /// cache by our own write.
+    /// Queues the custom resource again if something that the run read has changed meanwhile: too early for its
+    /// subscriptions, or by a write of this process.
     fn requeue_if_stale(&self, served: &ServedKind, key: &Key, report: &Report) {
         // A failing run must not cut its own backoff short by what it wrote.
         let own: &[ObjectRef] = match report.outcome {
@@ -162,7 +162,7 @@ impl Shared {
             period::effective_period(&report.cr, &served.watch, self.settings.period);
         if let Some(bad) = bad {
             let note = format!(
-                "{}: {:?} is no duration like 1m30s: ignored",
+                "{}: ignoring invalid duration {:?}: expected a Go duration such as 1m30s",
                 bad.key, bad.value
             );
             let note = Redactor::new(&report.cr).public(&note);

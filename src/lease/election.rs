@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use super::Config;
 use crate::clock::Instant;
 
-/// What one replica knows.
+/// The state of the election as one replica knows it.
 #[derive(Debug)]
 pub(super) struct Election {
     config: Config,
@@ -22,11 +22,11 @@ pub(super) struct Election {
 #[derive(Debug)]
 struct ObservedLease {
     spec: LeaseSpec,
-    /// When the spec was first seen.
+    /// The time at which the spec was first observed.
     at: Instant,
 }
 
-/// What to do with the lease.
+/// The next write to the lease.
 #[derive(Debug, PartialEq)]
 pub(super) enum ElectionStep {
     /// It does not exist: make it.
@@ -53,7 +53,7 @@ impl Election {
         }
     }
 
-    /// What to do, the lease being what was last observed, or absent.
+    /// Returns the next write to the lease that was last observed, or is absent.
     pub(super) fn step(&self, lease: Option<Lease>, now: Instant, wall: Timestamp) -> ElectionStep {
         let Some(mut lease) = lease else {
             return ElectionStep::Create(Box::new(self.fresh(wall)));
@@ -79,13 +79,13 @@ impl Election {
         Some(lease)
     }
 
-    /// Who holds the lease, as far as was seen.
+    /// Returns the holder of the lease that was last observed.
     pub(super) fn holder(&self) -> Option<&str> {
         let holder = self.observed.as_ref()?.spec.holder_identity.as_deref()?;
         Some(holder).filter(|holder| !holder.is_empty())
     }
 
-    /// Until when another replica holds the lease if it is not seen to renew it; `None` if it is
+    /// Returns the time until which another replica holds the lease unless it renews it; `None` if it is
     /// ours or free.
     pub(super) fn held_until(&self) -> Option<Instant> {
         self.holder()

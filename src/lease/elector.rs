@@ -1,4 +1,4 @@
-//! Holding the lease: asking, renewing, giving back.
+//! Acquires, renews and releases the lease.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::clock::{self, Clock, Instant};
 use crate::model::redact::PublicText;
 use crate::telemetry::log;
 
-/// By how much of the retry period candidates spread their tries, as client-go's.
+/// The share of the retry period by which candidates spread their attempts, as in client-go.
 const JITTER: f64 = 1.2;
 
 /// The leader could not renew its lease in time; whatever it does must stop.
@@ -30,7 +30,7 @@ enum Error {
     // Not wrapped: a JSON log line holds an error's own words, and not those of its sources.
     #[error(transparent)]
     Api(Box<kube::Error>),
-    #[error("no answer in time")]
+    #[error("timeout")]
     Timeout,
 }
 
@@ -42,13 +42,13 @@ pub struct Elector {
     election: Election,
     leadership: Leadership,
     clock: Clock,
-    /// When the last renewal that succeeded was sent; `None` for a candidate.
+    /// The time at which the last successful renewal was sent; `None` for a candidate.
     renewed: Option<Instant>,
-    /// Whether another replica was seen to hold what we held.
+    /// True if another replica holds the lease that this one held.
     deposed: bool,
     /// The lease as last answered, which a renewal builds on without reading it again.
     lease: Option<Lease>,
-    /// Who held the lease when that was last logged.
+    /// The holder of the lease in the last log line.
     known_holder: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl Elector {
         }
     }
 
-    /// What the rest of the process asks.
+    /// Returns the leadership, which the rest of the process asks.
     pub fn leadership(&self) -> Leadership {
         self.leadership.clone()
     }
@@ -117,7 +117,7 @@ impl Elector {
         held.map_or(spread, |held| held.min(spread))
     }
 
-    /// What is left of a term that began at `sent`.
+    /// Returns the remaining time of a term that began at `sent`.
     fn remaining(&self, sent: Instant) -> Duration {
         (sent + self.config.renew_deadline).saturating_duration_since(clock::now())
     }

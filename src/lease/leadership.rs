@@ -1,4 +1,4 @@
-//! Whether this process leads, and until when it may write.
+//! The leadership of this process, and the deadline of its writes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::clock::{self, Clock, Instant};
 
-/// What the elector tells the rest of the process. Clones share it.
+/// The leadership of this process. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Leadership(Arc<Inner>);
 
@@ -19,12 +19,12 @@ struct Inner {
     clock: Clock,
 }
 
-/// Until when to write.
+/// The term in which this process may write.
 #[derive(Clone, Copy, Debug)]
 enum Term {
     /// Another replica leads, or none.
     None,
-    /// Until both: the monotonic clock stands still while a virtual machine is suspended, the wall clock
+    /// Ends with the first of both: the monotonic clock stops while a virtual machine is suspended, the wall clock
     /// does not.
     Until { deadline: Instant, wall: Timestamp },
 }
@@ -53,7 +53,7 @@ impl Leadership {
         self.wait_for(false).await;
     }
 
-    /// Until when a write may be awaited; `None` when none may be sent.
+    /// Returns the deadline of a write; `None` if this process must not write.
     pub fn write_deadline(&self) -> Option<Instant> {
         match *self.0.term.lock() {
             Term::None => None,

@@ -37,11 +37,11 @@ pub struct Config {
     pub name: String,
     /// Name of this replica; no other has it.
     pub identity: String,
-    /// How long others wait after the last renewal that they saw.
+    /// The time that other replicas wait after the last renewal that they observed.
     pub lease_duration: Duration,
-    /// How long the leader tries to renew before it gives up.
+    /// The time that the leader tries to renew before it gives up.
     pub renew_deadline: Duration,
-    /// How long to wait between two tries.
+    /// The time between two attempts.
     pub retry_period: Duration,
 }
 

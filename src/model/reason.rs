@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What triggered a run, the script's `reason` (product R3). Ordered: the first of several wins.
+/// The reason of a run, the script's `reason`. Ordered: the first of several wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// The CR is being deleted.
@@ -53,7 +53,7 @@ impl Reason {
         }
     }
 
-    /// Returns whether this trigger cuts a backoff short (product C4).
+    /// Returns whether this trigger ends a backoff at once.
     pub fn cuts_backoff(self) -> bool {
         matches!(
             self,

@@ -41,7 +41,7 @@ use crate::telemetry::log;
 use crate::telemetry::readiness::PartState;
 use crate::watches::{Environment, Namespaces};
 
-/// Everything that an operator can be told from outside.
+/// Options of an operator.
 #[derive(Clone)]
 pub struct Options {
     /// watches.yaml.
@@ -52,40 +52,40 @@ pub struct Options {
     pub environment: Environment,
     /// Environment variables that the operator opens to roles.
     pub allow_env: Vec<String>,
-    /// Where the cluster is.
+    /// The location of the cluster.
     pub source: connect::Source,
     /// The wall clock.
     pub clock: Clock,
-    /// Told of every run.
+    /// Observes every run.
     pub observer: Option<Arc<dyn controller::RunObserver>>,
-    /// Where metrics are served.
+    /// The address of the metrics server; `None` for no server.
     pub metrics_address: Option<Address>,
-    /// Where health and readiness are served.
+    /// The address of the health server; `None` for no server.
     pub health_address: Option<Address>,
-    /// What this operator is called, and the lease that its replicas compete for if they do.
+    /// The name of the operator and of the lease that its replicas compete for.
     pub name: String,
-    /// How replicas compete.
+    /// Leader election; `None` for a single replica.
     pub election: Option<ElectionOptions>,
     /// Runs of one kind at a time, where neither file nor environment says.
     pub max_concurrent: usize,
     /// Time between runs though nothing changed; zero is never.
     pub period: Duration,
-    /// How often one CR runs at most.
+    /// The most runs of one CR.
     pub run_rate: RunRate,
-    /// How long a shutdown waits for runs.
+    /// The time that a shutdown waits for runs.
     pub drain: Duration,
-    /// What one run may use up.
+    /// The limits of one run.
     pub limits: Limits,
 }
 
-/// How replicas compete for a lease.
+/// Options of the leader election.
 #[derive(Clone, Debug)]
 pub struct ElectionOptions {
     /// The lease's namespace; that of the connection if not named.
     pub namespace: Option<String>,
 }
 
-/// Why an operator did not start, or ended other than by a signal.
+/// An error that prevented the start of an operator, or ended it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// watches.yaml or a role is wrong: all that is, warnings and notes included.
@@ -243,7 +243,7 @@ async fn connect(
     Ok(connection)
 }
 
-/// Where children and references are watched: an operator whose watches are all bound to namespaces may
+/// Returns the namespaces of children and references. An operator whose watches are all bound to namespaces may
 /// have no rights beyond them.
 fn namespaces(project: &Project) -> Option<std::collections::BTreeSet<Arc<str>>> {
     let mut all = std::collections::BTreeSet::new();
@@ -271,7 +271,7 @@ async fn bind(options: &Options, telemetry: &Telemetry) -> Result<Vec<Server>, E
     Ok(servers)
 }
 
-/// Who this operator is, over restarts and replicas. A lease, or a place in the cluster, belongs to one
+/// Returns the identity of this operator, over restarts and replicas. A lease, or a Pod, belongs to one
 /// operator; outside, projects that are tried side by side have their files.
 fn holder(options: &Options, connection: &Connection) -> OperatorId {
     let Options { name, election, .. } = options;

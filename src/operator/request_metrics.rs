@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::cluster::layer::RequestObserver;
 use crate::telemetry::Metrics;
 
-/// Tells the metrics of every answer.
+/// Counts every answer in the metrics.
 pub(super) struct RequestMetrics {
     metrics: Metrics,
     host: OnceLock<String>,

@@ -308,8 +308,9 @@ impl Run<'_> {
             });
         }
         for kind in std::mem::take(&mut self.report.effects.unwatched) {
-            let note =
-                format!("{kind} may be read but not watched: a change of it triggers no run");
+            let note = format!(
+                "cannot watch {kind}: changes will not trigger a run (missing list, watch)"
+            );
             if self.context.warned.is_first(&note) {
                 log::warn!(
                     "cannot watch: changes will not trigger a run",

@@ -743,7 +743,7 @@ async fn what_can_be_no_namespace_gets_into_no_path(case: Case) -> anyhow::Resul
         ] {
             let refused = refused.context("it was answered")?;
             assert_eq!(refused.kind, ErrorKind::Invalid, "{refused}");
-            assert!(refused.message.contains("is no namespace"), "{refused}");
+            assert!(refused.message.contains("invalid namespace"), "{refused}");
         }
     }
     // With the server's own path before it, the last one is longer than any that can be sent.

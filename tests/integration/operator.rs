@@ -315,7 +315,10 @@ async fn an_invalid_period_is_reported_and_ignored(case: Case) -> anyhow::Result
             .cluster
             .kubectl(["-n", &case.namespace, "get", "events"])
             .await?;
-        anyhow::ensure!(events.contains("\"soon\" is no duration"), "{events}");
+        anyhow::ensure!(
+            events.contains("ignoring invalid duration \"soon\""),
+            "{events}"
+        );
         Ok(())
     })
     .await

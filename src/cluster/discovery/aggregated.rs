@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::ApiKind;
 use crate::model::Gvk;
 
-/// What is asked for; an older server answers with what it has.
+/// The accepted media types. An older server answers with the last one.
 pub(super) const ACCEPT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
                                  application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,\
                                  application/json;q=0.5";

@@ -1,4 +1,4 @@
-//! What a request is about, read from its method and path as the API server reads it.
+//! Parses the verb and the resource of a request from its method and path, as the API server does.
 
 use std::borrow::Cow;
 

@@ -19,7 +19,7 @@ use crate::model::access::{Access, AccessScope};
 
 type Refuses = dyn Fn(&Access<'_>) -> Option<String> + Send + Sync;
 
-/// What a role may do.
+/// The permissions of a role.
 pub struct Fence(Box<Refuses>);
 
 impl Fence {
@@ -68,7 +68,7 @@ impl Fence {
 #[derive(Clone)]
 pub(in crate::cluster) struct FenceLayer {
     pub(in crate::cluster) fence: Arc<Fence>,
-    /// Tells collections of all namespaces from cluster-scoped ones.
+    /// Distinguishes collections of all namespaces from cluster-scoped ones.
     pub(in crate::cluster) discovery: Arc<Discovery>,
 }
 

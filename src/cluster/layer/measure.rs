@@ -1,4 +1,4 @@
-//! Tells an observer about every answer.
+//! A layer that passes every answer to an observer.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -13,7 +13,7 @@ use tower::{BoxError, Layer};
 use crate::clock;
 use crate::cluster::transport::{ResponseBody, Transport};
 
-/// Told of every answer.
+/// An observer of answers.
 pub trait RequestObserver: Send + Sync {
     /// A request was answered (or not: `code` is `None`). For a watch, when its headers came.
     fn answered(&self, method: &http::Method, code: Option<u16>, latency: Duration);
@@ -26,7 +26,7 @@ pub struct MeasureLayer {
 }
 
 impl MeasureLayer {
-    /// Tells this observer.
+    /// Creates the layer for an observer.
     pub fn new(observer: Arc<dyn RequestObserver>) -> Self {
         Self { observer }
     }

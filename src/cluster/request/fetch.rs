@@ -10,7 +10,7 @@ use crate::cluster::watch::{Content, list_call, parse_page};
 use crate::model::{Object, ObjectRef};
 
 impl Cluster {
-    /// The object as it is, or `None`.
+    /// Requests an object; `None` if it is absent.
     pub async fn get(&self, object: &ObjectRef) -> Result<Option<Arc<Object>>, Error> {
         let kind = self.require_kind(&object.gvk).await?;
         let target = target(&kind, "get", object, None);
@@ -22,12 +22,12 @@ impl Cluster {
         }
     }
 
-    /// The objects as they are, page by page.
+    /// Requests the selected objects, page by page.
     pub async fn list(&self, query: &ListQuery) -> Result<Vec<Arc<Object>>, Error> {
         self.list_as(query, Content::Full).await
     }
 
-    /// As [`Cluster::list`], but metadata only: the objects have nothing else.
+    /// Requests the metadata of the selected objects, page by page.
     pub async fn list_metadata(&self, query: &ListQuery) -> Result<Vec<Arc<Object>>, Error> {
         self.list_as(query, Content::Metadata).await
     }

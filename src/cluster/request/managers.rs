@@ -1,4 +1,4 @@
-//! Who writes an object, as its `managedFields` tell.
+//! The field managers of an object, as its `managedFields` list them.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::cluster::error::{Error, ErrorKind};
 use crate::model::owner::FIELD_MANAGER_PREFIX;
 use crate::model::{ObjectRef, json};
 
-/// What a server keeps of an object beside its content, whole and live.
+/// The metadata of a live object that the server manages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServerMetadata {
@@ -25,7 +25,7 @@ pub struct ServerMetadata {
 }
 
 impl Cluster {
-    /// What the server keeps of an object and caches do not; `None` for one that is absent.
+    /// Requests the metadata that the server manages and that caches do not keep; `None` for an absent object.
     pub async fn server_metadata(
         &self,
         object: &ObjectRef,

@@ -1,6 +1,6 @@
-//! Requests: each has a deadline, within which answers that pass are asked again.
+//! Requests. Each has a deadline, and retries transient failures until then.
 //!
-//! What was written is in the caches before the call returns (see [`super::watch`]).
+//! The caches have the answer to a write before the call returns (see [`super::watch`]).
 
 mod delete;
 mod fetch;
@@ -22,7 +22,7 @@ use crate::model::selector::LabelSelector;
 use crate::model::syntax::is_path_segment;
 use crate::model::{Gvk, Object, ObjectRef};
 
-/// What stays readable in a path; names like `system:node` are allowed in one.
+/// The characters that a path keeps as they are. Names such as `system:node` are valid in one.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -34,13 +34,13 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC
 pub struct Written {
     /// The object as it now is.
     pub object: Arc<Object>,
-    /// What became of it.
+    /// The effect of the write.
     pub effect: Effect,
-    /// What the server warned of, e.g. of fields that it dropped.
+    /// Warnings of the server, for example about fields that it dropped.
     pub warnings: Vec<String>,
 }
 
-/// What a write did.
+/// The effect of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The object is new.
@@ -51,7 +51,7 @@ pub enum Effect {
     Unchanged,
 }
 
-/// What came of a delete.
+/// The result of a delete.
 #[derive(Clone, Debug)]
 pub enum Deleted {
     /// It is gone.
@@ -62,23 +62,23 @@ pub enum Deleted {
     Absent,
 }
 
-/// How objects are selected.
+/// A selection of objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ListQuery {
-    /// Of what kind.
+    /// The kind.
     pub gvk: Gvk,
-    /// In one namespace, or in all.
+    /// The namespace; `None` for all.
     pub namespace: Option<Arc<str>>,
-    /// With these labels.
+    /// Labels that the objects must have.
     pub labels: LabelSelector,
-    /// With these fields.
+    /// Fields that the objects must have.
     pub fields: FieldSelector,
 }
 
 /// Options of a write.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions {
-    /// Who owns the fields written.
+    /// The field manager that owns the written fields.
     pub manager: String,
     /// Takes fields from other managers; only applies heed it.
     pub force: bool,
@@ -101,7 +101,7 @@ pub enum PatchKind {
     Strategic,
 }
 
-/// What happens to dependents of a deleted object.
+/// The propagation policy for the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Propagation {
     /// They are collected afterwards.
@@ -116,11 +116,11 @@ pub enum Propagation {
 /// Options of a delete.
 #[derive(Clone, Debug, Default)]
 pub struct DeleteOptions {
-    /// What happens to dependents.
+    /// The propagation policy.
     pub propagation: Propagation,
-    /// Only this very object.
+    /// The uid that the object must have.
     pub uid: Option<String>,
-    /// Only this very version of it.
+    /// The resourceVersion that the object must have.
     pub resource_version: Option<String>,
     /// Ends earlier than the default deadline.
     pub deadline: Option<Instant>,
@@ -261,7 +261,7 @@ impl TypeMeta<'_> {
 
 fn path(kind: &ApiKind, object: &ObjectRef, subresource: Option<&str>) -> Result<String, Error> {
     if kind.namespaced && object.namespace.is_none() {
-        let message = format!("{} lives in a namespace, and none is given", kind.gvk.kind);
+        let message = format!("{} requires a namespace", kind.gvk.kind);
         let target = target(kind, "address", object, subresource);
         return Err(Error::local(ErrorKind::Invalid, message, target));
     }
@@ -285,7 +285,7 @@ fn path(kind: &ApiKind, object: &ObjectRef, subresource: Option<&str>) -> Result
 mod tests {
     use super::*;
 
-    /// What comes of an answer to a request for the ConfigMap `a` of the namespace `b`.
+    /// Parses an answer to a request for the ConfigMap `a` of the namespace `b`.
     fn answered(text: &str) -> Result<Arc<Object>, String> {
         let target = Target {
             verb: "get",

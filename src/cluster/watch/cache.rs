@@ -33,13 +33,13 @@ type Key = (Arc<str>, Arc<str>);
 #[derive(Default)]
 pub(super) struct Cache {
     objects: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Entry>>,
-    /// By owner label.
+    /// The objects with an owner label, by its value.
     owners: HashMap<Box<str>, Vec<Key>>,
     writes: HashMap<Key, InFlightWrites>,
-    /// Whether a list has gone through.
+    /// True once a list is complete.
     complete: bool,
     epoch: u32,
-    /// In a list that goes back in time (a restored cluster) what is listed wins.
+    /// True during a list that goes back in time (a restored cluster): listed objects replace newer ones.
     restored: bool,
     /// The newest version that came in, by whichever way.
     newest: Box<str>,
@@ -194,7 +194,7 @@ impl Cache {
         Some(entry)
     }
 
-    /// Tells a change, or keeps it while a write of ours is in flight.
+    /// Returns a change, or defers it while a write of this process is in flight.
     fn filter_deferred(&mut self, change: ObjectChange, skipped: bool) -> Option<ObjectChange> {
         let object = change.new.as_ref().or(change.old.as_ref())?;
         if self.writes.is_empty() {

@@ -1,4 +1,4 @@
-//! Watches: each keeps a cache of what it selects and tells listeners of changes.
+//! Watches: each keeps a cache of the objects that it selects and notifies listeners of changes.
 //!
 //! # Guarantees
 //! - A listener hears of every change that lasts, deletions during a lost connection included.
@@ -31,22 +31,22 @@ use crate::clock::{self, Instant};
 use crate::model::selector::LabelSelector;
 use crate::model::{Gvk, Object};
 
-/// What is watched.
+/// The objects that a watch selects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WatchSpec {
-    /// Objects of this kind,
+    /// The kind.
     pub gvk: Gvk,
-    /// in this namespace, or in all,
+    /// The namespace; `None` for all.
     pub namespace: Option<Arc<str>>,
-    /// with these labels.
+    /// Labels that the objects must have.
     pub labels: LabelSelector,
-    /// How much of them is kept.
+    /// The part of each object that the cache keeps.
     pub content: Content,
-    /// What for.
+    /// The use of the watch.
     pub purpose: Purpose,
 }
 
-/// How much of an object a watch keeps.
+/// The part of an object that a watch keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Content {
     /// All of it.
@@ -55,7 +55,7 @@ pub enum Content {
     Metadata,
 }
 
-/// What a watch is for.
+/// The purpose of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// Custom resources to reconcile.
@@ -73,47 +73,47 @@ impl WatchSpec {
     }
 }
 
-/// How a watch is doing.
+/// The state of a watch.
 #[derive(Clone, Debug, Default)]
 pub enum WatchState {
-    /// Not synced yet.
+    /// The first list is not complete.
     #[default]
     Starting,
     /// The cache is complete and follows the server.
     Synced,
-    /// We may not list or watch.
+    /// The server forbids to list or watch.
     Forbidden(Error),
     /// The cluster does not serve the kind; the watch waits for it.
     KindAbsent,
-    /// It does not work, and is tried again.
+    /// The watch failed and retries.
     Failing {
-        /// Since when.
+        /// The time of the first failure in a row.
         since: Instant,
         /// The last failure.
         error: Error,
     },
 }
 
-/// A change that a watch saw.
+/// A change that a watch reports.
 #[derive(Clone, Debug)]
 pub struct ObjectChange {
-    /// The object before, `None` if it is new.
+    /// The object before; `None` if it is new.
     pub old: Option<Arc<Object>>,
-    /// The object now, `None` if it is gone.
+    /// The object now; `None` if it was deleted.
     pub new: Option<Arc<Object>>,
 }
 
-/// Hears of changes, from the watch's task: quick and without blocking.
+/// A listener of watches. Their tasks call it, so it must not block.
 pub trait Listener: Send + Sync {
-    /// An object came, changed or went; not by our own hand.
+    /// Called when an object was created, changed or deleted by another process.
     fn changed(&self, watch: &Watch, change: &ObjectChange);
-    /// The watch is doing better or worse.
+    /// Called when the state of a watch changed.
     fn state_changed(&self, watch: &Watch, state: &WatchState);
-    /// The watch was closed; nothing follows from it.
+    /// Called when a watch was closed, after all other calls for it.
     fn closed(&self, watch: &Watch);
 }
 
-/// Tells a watch from all others of the process, former ones of the same spec included.
+/// Identifies a watch among all of the process, former ones of the same spec included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WatchId(u64);
 
@@ -144,12 +144,12 @@ impl Watch {
         }
     }
 
-    /// Returns what tells the watch from all others.
+    /// Returns the watch's identity.
     pub fn id(&self) -> WatchId {
         self.id
     }
 
-    /// What is watched.
+    /// Returns the selection of the watch.
     pub fn spec(&self) -> &WatchSpec {
         &self.spec
     }
@@ -172,7 +172,7 @@ impl Watch {
                 () = self.stop.cancelled() => true,
             };
             if ended {
-                let words = "the watch has ended";
+                let words = "the watch was closed";
                 return Err(Error::local(
                     ErrorKind::Cancelled,
                     words,
@@ -187,45 +187,45 @@ impl Watch {
         self.store.lock().complete()
     }
 
-    /// The object, if the cache holds it.
+    /// Returns the object, if the cache has it.
     pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<Arc<Object>> {
         let store = self.store.lock();
         store.get(namespace.unwrap_or_default(), name).cloned()
     }
 
-    /// The objects with these labels, by namespace and name.
+    /// Returns the objects with these labels, by namespace and name.
     pub fn list(&self, namespace: Option<&str>, labels: &LabelSelector) -> Vec<Arc<Object>> {
         let store = self.store.lock();
         let fits = |object: &&Arc<Object>| labels.matches(|key| object.label(key));
         store.iter(namespace).filter(fits).cloned().collect()
     }
 
-    /// The objects with this owner label.
+    /// Returns the objects with this owner label.
     pub fn owned_by(&self, owner_uid: &str) -> Vec<Arc<Object>> {
         self.store.lock().owned_by(owner_uid).cloned().collect()
     }
 
-    /// How many objects the cache holds.
+    /// Returns the number of objects in the cache.
     pub fn len(&self) -> usize {
         self.store.lock().len()
     }
 
-    /// Returns whether the cache holds nothing.
+    /// Returns whether the cache has no objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How it is doing.
+    /// Returns the state of the watch.
     pub fn state(&self) -> WatchState {
         self.state.borrow().clone()
     }
 
-    /// How long ago its task last gave a sign of life; beyond [`Watch::silence_bound`] it is stuck.
+    /// Returns the time since the task was last active. Beyond [`Watch::silence_bound`] it is stuck.
     pub fn idle(&self) -> Duration {
         self.alive.lock().elapsed()
     }
 
-    /// The longest time that a healthy task gives no sign of life.
+    /// Returns the longest time between two signs of activity of a healthy task.
     pub fn silence_bound(&self) -> Duration {
         self.silence_bound
     }
@@ -234,7 +234,7 @@ impl Watch {
         self.store.lock().bytes()
     }
 
-    /// Counts the changes of the cache.
+    /// Returns the number of changes of the cache.
     pub(super) fn version(&self) -> u64 {
         self.store.lock().version()
     }
@@ -243,7 +243,7 @@ impl Watch {
         self.store.lock().record(namespace, name)
     }
 
-    /// Takes the record if there is an object to keep it beside.
+    /// Stores the record if the cache has the object.
     fn set_record(&self, namespace: &str, name: &str, record: &mut Option<Record>) {
         self.store.lock().set_record(namespace, name, record);
     }

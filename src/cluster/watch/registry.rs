@@ -1,4 +1,5 @@
-//! All watches of a cluster: started once per spec, found by kind, and written through to.
+//! The registry of all watches of a cluster: starts one per spec, finds them by kind, and passes writes
+//! through to their caches.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::cluster::discovery::Discovery;
 use crate::cluster::{Record, Settings, Transport};
 use crate::model::{Gvk, Object, ObjectRef};
 
-/// Who hears of changes.
+/// The listeners of all watches.
 #[derive(Default)]
 pub(super) struct Listeners(RwLock<Vec<Arc<dyn Listener>>>);
 
@@ -172,7 +173,7 @@ impl WatchRegistry {
         covering.into_iter().find_map(ask)
     }
 
-    /// How many watches of a kind serve reads.
+    /// Returns the watches of a kind that serve reads.
     pub(in crate::cluster) fn reference_watches(&self, gvk: &Gvk) -> Vec<Arc<Watch>> {
         let by_kind = self.by_kind.read();
         let watches = by_kind.get(gvk).into_iter().flatten();

@@ -82,7 +82,7 @@ impl Subscription {
     }
 }
 
-/// What the clones of a subscription share. When it is dropped, nothing subscribes to its scope any more.
+/// The state that the clones of a subscription share. Dropping it ends the subscription to its scope.
 struct Claim {
     scope: Scope,
     registry: Weak<WatchRegistry>,

@@ -1,4 +1,4 @@
-//! The life of one watch: find the kind, list, follow, and begin again where the thread is lost.
+//! The task of one watch: finds the kind, lists, follows the server, and lists again when it must.
 //!
 //! Each watch has its own task, span and backoff, so that one that fails does not hold up others.
 
@@ -17,13 +17,13 @@ use crate::cluster::discovery::Discovery;
 use crate::cluster::error::{Error, ErrorKind};
 use crate::cluster::{ApiKind, Settings, Transport};
 
-/// After failures: a server that comes back is found within ten seconds.
+/// The backoff after failures: the watch finds a server that recovers within ten seconds.
 const FAILING: Backoff = Backoff {
     initial: Duration::from_millis(300),
     max: Duration::from_secs(10),
     jitter: 0.3,
 };
-/// Where we may not watch: permissions are given by people.
+/// The backoff where watching is forbidden: people grant permissions.
 const FORBIDDEN: Backoff = Backoff {
     initial: Duration::from_secs(2),
     max: Duration::from_secs(15),
@@ -52,7 +52,7 @@ const MARGIN: Duration = Duration::from_secs(5);
 /// A watch that the server ends sooner than this without a word is a failure, not a rhythm.
 const TOO_SHORT: Duration = Duration::from_secs(1);
 
-/// What a watch needs to live.
+/// The task of a watch.
 pub(super) struct WatchTask {
     pub(super) watch: Arc<Watch>,
     pub(super) transport: Transport,
@@ -66,11 +66,11 @@ pub(super) fn silence_bound(settings: &Settings) -> Duration {
     settings.watch_timeout + MARGIN + Duration::from_mins(1) + settings.attempt_timeout
 }
 
-/// Why a stage of the watch ended.
+/// The end of a round of the watch.
 enum RoundEnd {
-    /// The server ended it in good order: go on from where we are.
+    /// The server ended the connection in good order: follow from the same version.
     Continue,
-    /// Go on after a while.
+    /// The round failed: continue after the backoff.
     Failed(Error),
 }
 
@@ -143,7 +143,7 @@ impl WatchTask {
         self.follow(&kind, follow, failures).await
     }
 
-    /// What follows from a failure: the state, and a rest.
+    /// Enters the state that follows from a failure, and waits for the backoff.
     async fn recover(&self, error: Error, failures: u32, version: &mut Option<Box<str>>) {
         let gvk = &self.watch.spec.gvk;
         let mut changes = self.discovery.changes();
@@ -268,7 +268,7 @@ impl WatchTask {
                     return RoundEnd::Continue;
                 }
                 Ok(None) => {
-                    let words = "the server ended the watch at once";
+                    let words = "the server ended the watch without an event";
                     return RoundEnd::Failed(Error::local(
                         ErrorKind::ServerError,
                         words,

@@ -1,4 +1,4 @@
-//! Lists and watch streams as the server sends them, parsed straight into cached objects.
+//! Parses lists and watch streams into cached objects.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::model::redact::PublicText;
 use crate::model::{Gvk, Object};
 use crate::telemetry::log;
 
-/// What stays readable in a query.
+/// The characters that a query keeps as they are.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'/');
-/// What is kept of the buffer between events.
+/// Capacity of the buffer between events, in bytes.
 const IDLE_BUFFER: usize = 4096;
 /// A page of 500 Pods is 3 MB: no visible peak, few requests.
 const PAGE_SIZE: usize = 500;
@@ -202,7 +202,7 @@ pub(super) fn watch_call(
     }
 }
 
-/// What a watch says.
+/// An event of a watch stream.
 pub(super) enum WatchEvent {
     Applied(Arc<Object>),
     Deleted(Arc<Object>),
@@ -210,7 +210,7 @@ pub(super) enum WatchEvent {
     Bookmark(Box<str>),
 }
 
-/// What tells versions of objects apart.
+/// The part of an event that identifies a version of an object.
 #[derive(Deserialize)]
 struct Identified<'a> {
     #[serde(borrow)]
@@ -244,9 +244,9 @@ pub(super) struct EventStream<'a> {
     target: Target,
     body: ResponseBody,
     buffer: Vec<u8>,
-    /// Where the next line begins.
+    /// The start of the next line.
     start: usize,
-    /// How far the buffer is searched for its end.
+    /// The end of the part that was searched for a line end.
     searched: usize,
     /// A connection that says nothing until then is dead: the server ends a watch before.
     until: Instant,
@@ -294,7 +294,7 @@ impl<'a> EventStream<'a> {
                 }
                 Ok(None) => return Ok(None),
                 Err(_) => {
-                    let words = "the watch was silent beyond its time";
+                    let words = "timeout: the watch sent nothing, not even its end";
                     return Err(Error::local(ErrorKind::Timeout, words, self.target.clone()));
                 }
             }
@@ -435,7 +435,7 @@ mod tests {
         Watch::new(id, spec, Duration::from_mins(1), CancellationToken::new())
     }
 
-    /// What is read, up to the end or an error.
+    /// Returns the events up to the end or an error.
     async fn read(text: &str, piece: usize, ends: bool) -> (Vec<String>, Result<(), ErrorKind>) {
         let until = clock::now() + Duration::from_secs(5);
         let body = body(text, piece, ends);

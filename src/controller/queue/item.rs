@@ -21,7 +21,7 @@ pub(super) struct Item {
     pub(super) carryover: Carryover,
 }
 
-/// What outlasts a phase.
+/// The state of a key that outlasts a phase.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Carryover {
     /// Failures in a row.
@@ -108,7 +108,7 @@ pub(super) enum Phase {
     },
 }
 
-/// What becomes of a key after a run.
+/// The schedule of a key after a run.
 #[derive(Clone, Copy)]
 pub(super) enum Schedule {
     /// Nothing: the key is dropped.

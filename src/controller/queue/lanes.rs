@@ -10,17 +10,17 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::Key;
 
-/// How often a lane yields to a better one before it has its turn: a tenth of the work at most.
+/// The number of times that a lane yields to a better one: it gets at least a tenth of the work.
 const MAX_SKIPS: u32 = 9;
 
-/// How soon a ready key is taken. Ordered: the first is the better one.
+/// The priority of a ready key. Ordered: the first is the best one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Lane {
     /// Before everything else.
     Urgent,
     /// In the order of arrival.
     Live,
-    /// When nothing else is ready, highest rank first.
+    /// After everything else, highest rank first.
     Backlog {
         /// The higher the newer the object.
         rank: u64,
@@ -64,7 +64,7 @@ pub(super) struct Lanes {
     urgent: VecDeque<(Ticket, Key)>,
     live: VecDeque<(Ticket, Key)>,
     backlog: BinaryHeap<Ranked>,
-    /// How often each of the lower lanes was passed over.
+    /// The number of times that each of the lower lanes was skipped in a row.
     skipped: [u32; 2],
 }
 

@@ -1,4 +1,4 @@
-//! Which CR is worked on next.
+//! The queue of custom resources to reconcile.
 //!
 //! # Guarantees
 //! - One run at a time per key; a trigger that comes in meanwhile makes one more run afterwards.
@@ -39,33 +39,33 @@ use crate::telemetry::metrics::{ControllerMetrics, ReconcileResult};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KindId(usize);
 
-/// What is queued: one CR.
+/// A queued custom resource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// Its kind.
+    /// The kind.
     pub kind: KindId,
-    /// Its namespace; `None` for a cluster-scoped one.
+    /// The namespace; `None` for a cluster-scoped object.
     pub namespace: Option<Arc<str>>,
-    /// Its name.
+    /// The name.
     pub name: Arc<str>,
 }
 
-/// One run to be made.
+/// A run to execute.
 #[derive(Debug)]
 pub struct Work {
-    /// For which CR.
+    /// The custom resource.
     pub key: Key,
-    /// Why.
+    /// The first of the triggers.
     pub reason: Reason,
-    /// How many runs of it failed in a row.
+    /// Failures in a row.
     pub failures: u32,
     /// True if the rate limit delayed it and the delay must be reported.
     pub rate_limited: bool,
-    /// Cancelled when the run is of no use any more.
+    /// Cancelled when the run is superseded.
     pub cancel: CancellationToken,
 }
 
-/// A change that makes the current run of a CR useless.
+/// A change that supersedes the current run of a custom resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interruption {
     /// The deletion of the CR. It cancels a run always.
@@ -76,14 +76,14 @@ pub enum Interruption {
     Content,
 }
 
-/// What follows a run.
+/// The continuation after a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Nothing before the next trigger.
     Done,
-    /// The same, of a run that counts as something else than a success.
+    /// Nothing before the next trigger, with another result than success in the metrics.
     DoneAs {
-        /// How the run counts.
+        /// The result of the run in the metrics.
         ending: ReconcileResult,
     },
     /// A further run after a while; triggers come first.
@@ -92,12 +92,12 @@ pub enum Next {
         delay: Duration,
         /// for this reason.
         reason: Reason,
-        /// How the run counts.
+        /// The result of the run in the metrics.
         ending: ReconcileResult,
     },
     /// The run failed: backoff, but not before this time.
     Retry {
-        /// The server's wish.
+        /// The delay that the server asked for.
         not_before: Duration,
     },
     /// The run failed, and is tried again after just this time.
@@ -132,7 +132,7 @@ struct Shared {
 }
 
 impl Queue {
-    /// With a bound on all runs at a time, and one on the runs of each key in a minute.
+    /// Creates a queue with a bound on all concurrent runs, and one on the runs of each key in a minute.
     pub fn new(limit: usize, backoff: Backoff, rate: RunRate) -> Self {
         Self(Arc::new(Shared {
             state: Mutex::new(Scheduler::new(limit, backoff, rate)),
@@ -182,7 +182,7 @@ impl Queue {
         self.0.state.lock().forget(key);
     }
 
-    /// The next run to make, once there is one and a slot for it. One caller at a time.
+    /// Waits for the next run and a slot for it. One caller at a time.
     pub async fn next(&self) -> Slot {
         loop {
             let due = {
@@ -199,7 +199,7 @@ impl Queue {
         }
     }
 
-    /// How many runs there are now.
+    /// Returns the number of current runs.
     pub fn running(&self) -> usize {
         self.0.state.lock().running()
     }
@@ -246,12 +246,12 @@ impl Slot {
         }
     }
 
-    /// What to do.
+    /// Returns the run to execute.
     pub fn work(&self) -> &Work {
         &self.work
     }
 
-    /// Says what follows and frees the slot.
+    /// Frees the slot; `then` is the continuation.
     pub fn finish(mut self, then: Next) {
         self.then = then;
     }

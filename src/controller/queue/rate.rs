@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::Key;
 use crate::clock::Instant;
 
-/// How often one CR runs at most, whatever triggers it.
+/// The most runs of one custom resource, whatever triggers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunRate {
     /// The runs of a minute.
@@ -46,7 +46,7 @@ pub(super) struct Buckets {
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     full_at: Instant,
-    /// When it was last reported to be empty.
+    /// The time of the last report that it is empty.
     reported: Option<Instant>,
 }
 

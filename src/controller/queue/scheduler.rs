@@ -24,7 +24,7 @@ pub(super) struct Scheduler {
     backoff: Backoff,
     buckets: Buckets,
     kinds: Vec<Kind>,
-    /// Which kind has the next turn.
+    /// The kind that has the next turn.
     turn: usize,
     items: HashMap<Key, Item>,
     timers: BTreeMap<(Instant, Ticket), Key>,
@@ -361,12 +361,12 @@ impl Scheduler {
         self.items.insert(key, item);
     }
 
-    /// When something becomes ready by itself.
+    /// Returns the time at which the next key becomes ready without a trigger.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.timers.first_key_value().map(|((due, _), _)| *due)
     }
 
-    /// How many runs there are.
+    /// Returns the number of current runs.
     pub(super) fn running(&self) -> usize {
         self.running
     }

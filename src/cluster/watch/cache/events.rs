@@ -26,7 +26,7 @@ impl Cache {
         self.filter_deferred(change?, false)
     }
 
-    /// What an event changes for who follows the watch; `state` is the object, `None` once it is gone.
+    /// Returns the change that listeners hear of; `state` is the object, `None` once it is deleted.
     fn event(
         &mut self,
         key: &Key,

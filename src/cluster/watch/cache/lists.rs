@@ -98,7 +98,7 @@ impl Cache {
         changes
     }
 
-    /// What the list did not name: gone, or written by us since.
+    /// Removes an object that the list did not name, unless this process wrote it since.
     fn remove_unlisted(&mut self, key: &Key, list_version: &str) -> Option<ObjectChange> {
         let restored = self.restored;
         let entry = self.entry_mut(&key.0, &key.1)?;

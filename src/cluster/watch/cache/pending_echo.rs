@@ -1,10 +1,10 @@
-//! How far the watch of an object lags behind our own writes to it.
+//! The writes of this process that a watch has not reported yet.
 
 use std::sync::Arc;
 
 use crate::model::Object;
 
-/// How the watch lags behind our own writes.
+/// The writes of this process to one object that the watch has not reported yet.
 #[derive(Default)]
 pub(super) struct PendingEcho {
     /// The object as the watch last showed it.

@@ -10,9 +10,9 @@ use crate::model::Object;
 pub(in crate::cluster) enum WriteResult {
     /// The object as it now is; `own` unless the write changed nothing.
     Object {
-        /// As the server told it.
+        /// The object in the server's answer.
         object: Arc<Object>,
-        /// Whether this version is of our making.
+        /// True if this process made this version.
         own: bool,
     },
     /// The object of this uid is gone.
