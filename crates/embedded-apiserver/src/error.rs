@@ -190,8 +190,8 @@ impl fmt::Display for FieldError {
 }
 
 impl ApiError {
-    /// A refusal without details.
-    pub fn new(code: u16, reason: Option<&'static str>, message: impl Into<String>) -> Self {
+    /// Returns an error without details.
+    fn new(code: u16, reason: Option<&'static str>, message: impl Into<String>) -> Self {
         Self {
             code,
             reason,
@@ -199,6 +199,92 @@ impl ApiError {
             details: None,
             continue_token: None,
         }
+    }
+
+    /// 415 `UnsupportedMediaType`
+    pub(crate) fn unsupported_media_type(message: impl Into<String>) -> Self {
+        Self::new(415, Some("UnsupportedMediaType"), message)
+    }
+
+    /// 406 `NotAcceptable`
+    pub(crate) fn not_acceptable(message: impl Into<String>) -> Self {
+        Self::new(406, Some("NotAcceptable"), message)
+    }
+
+    /// 408 `Timeout` of a body that does not arrive
+    pub(crate) fn request_timeout(message: impl Into<String>) -> Self {
+        Self::new(408, Some("Timeout"), message)
+    }
+
+    /// 413 `RequestEntityTooLarge`
+    pub(crate) fn too_large(message: impl Into<String>) -> Self {
+        Self::new(413, Some("RequestEntityTooLarge"), message)
+    }
+
+    /// 501 `NotImplemented`
+    pub(crate) fn not_implemented(message: impl Into<String>) -> Self {
+        Self::new(501, Some("NotImplemented"), message)
+    }
+
+    /// 403 `Forbidden`
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(403, Some("Forbidden"), message)
+    }
+
+    /// 500 without a reason
+    pub(crate) fn unclassified(message: impl Into<String>) -> Self {
+        Self::new(500, None, message)
+    }
+
+    /// 409 `Conflict` with any text
+    pub(crate) fn conflicting(message: impl Into<String>) -> Self {
+        Self::new(409, Some("Conflict"), message)
+    }
+
+    /// 500 `InternalError` with any text
+    pub(crate) fn internal_error(message: impl Into<String>) -> Self {
+        Self::new(500, Some("InternalError"), message)
+    }
+
+    /// 429 `TooManyRequests`
+    pub(crate) fn too_many_requests(message: impl Into<String>) -> Self {
+        Self::new(429, Some("TooManyRequests"), message)
+    }
+
+    /// 504 `Timeout` of a resourceVersion that is not reached
+    pub(crate) fn not_reached(message: impl Into<String>) -> Self {
+        Self::new(504, Some("Timeout"), message)
+    }
+
+    /// 410 `Expired`
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, Some("Expired"), message)
+    }
+
+    /// 405 `MethodNotAllowed`
+    pub(crate) fn method_not_allowed(message: impl Into<String>) -> Self {
+        Self::new(405, Some("MethodNotAllowed"), message)
+    }
+
+    /// 422 `Invalid` with any text
+    pub(crate) fn unprocessable(message: impl Into<String>) -> Self {
+        Self::new(422, Some("Invalid"), message)
+    }
+
+    /// 404 `NotFound` with any text
+    pub(crate) fn unknown(message: impl Into<String>) -> Self {
+        Self::new(404, Some("NotFound"), message)
+    }
+
+    /// 401 `Unauthorized`
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(401, Some("Unauthorized"), "Unauthorized")
+    }
+
+    /// 422 `Invalid` of a patch whose result is not an object of the kind. `shown` is the patch or its result.
+    pub(crate) fn invalid_patch(shown: String, detail: impl Into<String>) -> Self {
+        let error = FieldError::invalid("patch", shown, detail);
+        Self::invalid("", "", "", &[error])
     }
 
     /// 400 `BadRequest`

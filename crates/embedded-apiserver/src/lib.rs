@@ -24,6 +24,7 @@
 //! | `http` | requests and answers, over sockets and in process |
 
 mod access;
+mod aggregation;
 mod apply;
 mod bootstrap;
 mod builtin;
@@ -47,6 +48,7 @@ mod stack;
 mod state;
 mod store;
 mod table;
+mod user;
 
 #[cfg(test)]
 mod tests;
@@ -59,10 +61,10 @@ use tokio::net::TcpListener;
 
 pub use self::http::audit::Log as AuditLog;
 pub use self::http::{Anonymous, Body, Listening, Service, Trust};
-pub use self::registry::User;
 pub use self::state::Malformed as InvalidState;
+pub use self::user::User;
 
-use self::access::aggregation::Aggregator;
+use self::aggregation::Aggregator;
 use self::garbage::Collector;
 use self::http::{Authority, Users};
 use self::namespace::Namespaces;

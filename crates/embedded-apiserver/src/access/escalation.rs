@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Attributes, GROUP, Rules, rbac};
 use crate::builtin::path::{items, text};
 use crate::error::ApiError;
-use crate::registry::User;
+use crate::user::User;
 
 /// Refuses a role or binding that grants its writer more than they have.
 pub(crate) fn check(
@@ -77,7 +77,7 @@ fn refusal(user: &User, resource: &str, name: &str, missing: &[String]) -> ApiEr
         groups.join(" "),
         missing.join("\n"),
     );
-    ApiError::new(403, Some("Forbidden"), message).about(GROUP, resource, name)
+    ApiError::forbidden(message).about(GROUP, resource, name)
 }
 
 /// What a rule grants, apart from its verbs: group, resource, name, path.

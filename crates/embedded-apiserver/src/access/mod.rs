@@ -2,8 +2,6 @@
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/rbac/>
 
-pub(crate) mod aggregation;
-pub(crate) mod bootstrap;
 pub(crate) mod escalation;
 pub(crate) mod rbac;
 pub(crate) mod review;
@@ -16,8 +14,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::error::ApiError;
-use crate::registry::{Transaction, User};
 use crate::store::{Key, Store};
+use crate::user::User;
 
 /// The API group of roles.
 pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
@@ -65,16 +63,6 @@ impl Rules for Store {
     }
 }
 
-impl Rules for Transaction<'_> {
-    fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
-        Rules::get(&*self.store, resource, namespace, name)
-    }
-
-    fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
-        Rules::list(&*self.store, resource, namespace)
-    }
-}
-
 impl Attributes {
     /// `pods/log`, `pods`
     fn qualified_resource(&self) -> String {
@@ -118,7 +106,7 @@ pub(crate) fn forbidden(user: &User, attributes: &Attributes, reason: &str) -> A
     let who = &user.name;
     if let Some(path) = path {
         let message = format!("forbidden: User {who:?} cannot {verb} path {path:?}{why}");
-        let mut error = ApiError::new(403, Some("Forbidden"), message);
+        let mut error = ApiError::forbidden(message);
         error.details = Some(serde_json::Map::new());
         return error;
     }
@@ -142,5 +130,5 @@ pub(crate) fn forbidden(user: &User, attributes: &Attributes, reason: &str) -> A
         "{about} is forbidden: User {who:?} cannot {verb} resource {what:?} in API group {group:?} \
          {place}{why}"
     );
-    ApiError::new(403, Some("Forbidden"), message).about(group, resource, name)
+    ApiError::forbidden(message).about(group, resource, name)
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Attributes, Rules};
 use crate::builtin::path::{items, text};
-use crate::registry::User;
+use crate::user::User;
 
 const CLUSTER_ROLES: &str = "clusterroles.rbac.authorization.k8s.io";
 const CLUSTER_ROLE_BINDINGS: &str = "clusterrolebindings.rbac.authorization.k8s.io";

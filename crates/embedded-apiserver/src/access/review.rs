@@ -9,7 +9,7 @@ use super::{Attributes, Rules};
 use crate::builtin;
 use crate::builtin::path::{items, text};
 use crate::error::{ApiError, FieldError};
-use crate::registry::User;
+use crate::user::User;
 
 /// What an answer needs to know beside the question.
 pub(crate) struct Context<'a> {
@@ -57,7 +57,7 @@ pub(crate) fn answer(mut review: Value, context: &Context<'_>) -> Result<Value, 
         "TokenReview" => token(&review, context)?,
         _ => {
             let message = format!("{kind} is no review that is answered here");
-            return Err(ApiError::new(501, Some("NotImplemented"), message));
+            return Err(ApiError::not_implemented(message));
         }
     };
     review["status"] = status;

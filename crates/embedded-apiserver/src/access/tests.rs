@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::review::{self, Context};
 use super::{Attributes, Rules, authorize, escalation, rbac};
 use crate::error::ApiError;
-use crate::registry::User;
+use crate::user::User;
 
 /// Roles and bindings in a list.
 struct Fixed(Vec<Arc<Value>>);

@@ -62,7 +62,7 @@ impl Conflicts {
                 lines.join("\n")
             ),
         };
-        ApiError::new(409, Some("Conflict"), message).with_detail("causes", Value::Array(causes))
+        ApiError::conflicting(message).with_detail("causes", Value::Array(causes))
     }
 }
 

@@ -257,7 +257,7 @@ fn strip(object: &mut Value) {
 
 /// A refusal as the real server gives it for what it did not expect: 500, and no reason.
 fn failure(message: String) -> ApiError {
-    ApiError::new(500, None, message)
+    ApiError::unclassified(message)
 }
 
 /// What is wrong with a configuration before anything is merged.

@@ -16,8 +16,8 @@ use super::path::Target;
 use super::respond::{self, Body};
 use super::{Incoming, authorize};
 use crate::access::{Attributes, review};
-use crate::registry::User;
 use crate::schema::decode;
+use crate::user::User;
 
 /// Where the lines go.
 pub struct Log(Mutex<Box<dyn Write + Send>>);

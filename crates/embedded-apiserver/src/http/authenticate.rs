@@ -11,7 +11,8 @@ use jiff::Timestamp;
 use parking_lot::RwLock;
 
 use crate::error::ApiError;
-use crate::registry::{Issued, User};
+use crate::registry::Issued;
+use crate::user::User;
 
 /// What becomes of requests without credentials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -109,7 +110,7 @@ impl Users {
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
             .map(|(_, token)| token.trim());
         let known = token.and_then(|token| self.owner(token, is_valid));
-        known.ok_or_else(|| ApiError::new(401, Some("Unauthorized"), "Unauthorized"))
+        known.ok_or_else(|| ApiError::unauthorized())
     }
 
     fn nobody(&self) -> User {

@@ -8,7 +8,8 @@ use super::path::{Path, Target};
 use super::{Exchange, Incoming};
 use crate::access::{self, Attributes, Rules};
 use crate::error::ApiError;
-use crate::registry::{Call, User};
+use crate::registry::Call;
+use crate::user::User;
 
 /// Lets a request pass, or refuses it with 403.
 pub(super) fn check(cx: &Exchange<'_>, target: &Target) -> Result<(), ApiError> {

@@ -164,12 +164,12 @@ fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<Call>, ApiError> {
 /// 404 of a resource that a built-in group does not have.
 fn no_resource() -> ApiError {
     let message = "the server could not find the requested resource";
-    ApiError::new(404, Some("NotFound"), message).with_empty_details()
+    ApiError::unknown(message).with_empty_details()
 }
 
 pub(super) fn not_allowed() -> ApiError {
     let message = "the server does not allow this method on the requested resource";
-    ApiError::new(405, Some("MethodNotAllowed"), message).with_empty_details()
+    ApiError::method_not_allowed(message).with_empty_details()
 }
 
 /// 405 of a verb that a custom resource does not have.
@@ -177,12 +177,12 @@ fn not_supported(call: &Call, verb: &str) -> ApiError {
     let (group, plural) = (&*call.resource.group, &*call.resource.plural);
     let id = call.resource.id();
     let message = format!("{verb} is not supported on resources of kind \"{id}\"");
-    ApiError::new(405, Some("MethodNotAllowed"), message).about(group, plural, "")
+    ApiError::method_not_allowed(message).about(group, plural, "")
 }
 
 pub(super) fn not_implemented() -> ApiError {
     let message = "the server does not implement this operation";
-    ApiError::new(501, Some("NotImplemented"), message)
+    ApiError::not_implemented(message)
 }
 
 /// What only the agent of a node could answer.
@@ -207,7 +207,7 @@ fn of_containers(cx: &Exchange<'_>, call: &Call) -> ApiError {
     let (plural, part) = (&call.resource.plural, &call.subresource);
     found.err().unwrap_or_else(|| {
         let message = format!("{plural}/{part} is not served: there are no containers here");
-        ApiError::new(501, Some("NotImplemented"), message)
+        ApiError::not_implemented(message)
     })
 }
 

@@ -43,8 +43,9 @@ pub use trust::Trust;
 use authenticate::Sender;
 
 use super::error::ApiError;
-use super::registry::{self, Registry, User};
+use super::registry::{self, Registry};
 use super::stack;
+use super::user::User;
 
 /// The largest body that is read: <https://github.com/kubernetes/kubernetes/pull/73805>
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -216,14 +217,14 @@ where
         collected = Limited::new(body, BODY_LIMIT).collect() => collected,
         () = clock::sleep(BODY_TIME) => {
             let message = "Timeout: request did not complete within the allotted time";
-            return Err(ApiError::new(408, Some("Timeout"), message));
+            return Err(ApiError::request_timeout(message));
         }
     };
     match collected {
         Ok(body) => Ok(body.to_bytes()),
         Err(why) if why.is::<LengthLimitError>() => {
             let message = format!("Request entity too large: limit is {BODY_LIMIT}");
-            Err(ApiError::new(413, Some("RequestEntityTooLarge"), message))
+            Err(ApiError::too_large(message))
         }
         Err(why) => Err(ApiError::bad_request(why.to_string())),
     }

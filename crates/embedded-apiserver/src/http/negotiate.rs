@@ -127,7 +127,7 @@ impl Form {
         } else {
             format!("406: Not Acceptable\n\nAvailable representations: {FORMS}")
         };
-        Err(ApiError::new(406, Some("NotAcceptable"), message))
+        Err(ApiError::not_acceptable(message))
     }
 
     /// The media type of the answer.
@@ -210,7 +210,7 @@ pub(super) fn patch_type(headers: &HeaderMap, custom: bool) -> Result<PatchType,
         _ => {
             if !custom {
                 let message = "415: Unsupported Media Type";
-                let error = ApiError::new(415, Some("UnsupportedMediaType"), message);
+                let error = ApiError::unsupported_media_type(message);
                 return Err(error.with_empty_details());
             }
             Err(unsupported(
@@ -221,11 +221,7 @@ pub(super) fn patch_type(headers: &HeaderMap, custom: bool) -> Result<PatchType,
 }
 
 fn unsupported(accepted: &str) -> ApiError {
-    ApiError::new(
-        415,
-        Some("UnsupportedMediaType"),
-        format!(
-            "the body of the request was in an unknown format - accepted media types include: {accepted}"
-        ),
-    )
+    ApiError::unsupported_media_type(format!(
+        "the body of the request was in an unknown format - accepted media types include: {accepted}"
+    ))
 }

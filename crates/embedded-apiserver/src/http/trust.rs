@@ -25,7 +25,7 @@ use tokio_rustls::rustls::{
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::authenticate::Sender;
-use crate::registry::User;
+use crate::user::User;
 
 /// The authorities whose certificates are users.
 #[derive(Debug, Clone)]

@@ -27,7 +27,7 @@ pub(crate) fn json(live: &Value, patch: &Value) -> Result<Value, ApiError> {
             "Request entity too large: The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {}",
             operations.len()
         );
-        return Err(ApiError::new(413, Some("RequestEntityTooLarge"), message));
+        return Err(ApiError::too_large(message));
     }
     check_types(operations)?;
     let mut patched = live.clone();
@@ -189,11 +189,8 @@ fn counted(object: &Value, path: &str) -> String {
 
 /// What the real server says of any operation that cannot be done.
 pub(super) fn rejected() -> ApiError {
-    let mut error = ApiError::new(
-        422,
-        Some("Invalid"),
-        "the server rejected our request due to an error in our request",
-    );
+    let mut error =
+        ApiError::unprocessable("the server rejected our request due to an error in our request");
     error.details = json!({}).as_object().cloned();
     error
 }

@@ -39,7 +39,7 @@ pub(crate) fn strategic(schema: &Schema, live: &Value, patch: &Value) -> Result<
 
 /// A refusal of what nobody expected: 500, and no reason.
 fn failure(message: String) -> ApiError {
-    ApiError::new(500, None, message)
+    ApiError::unclassified(message)
 }
 
 fn no_merge_key(item: &Value, key: &str) -> ApiError {

@@ -37,7 +37,7 @@ pub(crate) fn decode(body: &[u8]) -> Result<Value, ApiError> {
     let Some(found) = found else {
         let message =
             format!("no protobuf of {api_version}, Kind={kind} is understood here: send JSON");
-        return Err(ApiError::new(415, Some("UnsupportedMediaType"), message));
+        return Err(ApiError::unsupported_media_type(message));
     };
     let mut object = message(found, raw, 0).map_err(malformed)?;
     object.insert("apiVersion".to_owned(), json!(api_version));

@@ -5,7 +5,8 @@
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::{Transaction, metadata};
+use super::metadata;
+use super::transaction::Transaction;
 use crate::access;
 use crate::error::ApiError;
 
@@ -68,7 +69,7 @@ pub(super) fn forbidden(call: &Call, name: &str, why: &str) -> ApiError {
     let (group, plural) = (&*call.resource.group, &*call.resource.plural);
     let id = call.resource.id();
     let message = format!("{id} {name:?} is forbidden: {why}");
-    ApiError::new(403, Some("Forbidden"), message).about(group, plural, name)
+    ApiError::forbidden(message).about(group, plural, name)
 }
 
 fn is_review(call: &Call) -> bool {

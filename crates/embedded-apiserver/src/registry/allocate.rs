@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::call::Call;
-use super::{Transaction, metadata};
+use super::metadata;
+use super::transaction::Transaction;
 use crate::builtin::service::{self, Taken};
 use crate::error::ApiError;
 

@@ -1,42 +1,12 @@
 //! What a request asks of the registry, and what it answers.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::resource::{Resource, Version};
-
-/// Who asks.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct User {
-    /// `system:admin`
-    pub name: String,
-    /// May be empty.
-    pub uid: String,
-    /// `system:masters`, `system:authenticated`, ...
-    pub groups: Vec<String>,
-    /// What else is known, such as which credential it was.
-    pub extra: BTreeMap<String, Vec<String>>,
-}
-
-impl User {
-    /// What [`User::extra`] calls the credential: <https://kep.k8s.io/4193>
-    pub const CREDENTIAL: &str = "authentication.kubernetes.io/credential-id";
-
-    /// One who may do everything.
-    pub fn admin() -> Self {
-        Self {
-            name: "system:admin".to_owned(),
-            groups: vec![
-                "system:masters".to_owned(),
-                "system:authenticated".to_owned(),
-            ],
-            ..Self::default()
-        }
-    }
-}
+use crate::user::User;
 
 /// Where a request points, and how it is to be done.
 #[derive(Debug, Clone)]
@@ -80,6 +50,30 @@ pub(crate) enum FieldValidation {
     Warn,
     /// Refused.
     Strict,
+}
+
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Media {
+    /// `application/json`
+    Json,
+    /// `application/yaml`
+    Yaml,
+    /// `application/vnd.kubernetes.protobuf`
+    Protobuf,
+}
+
+/// How a patch is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PatchType {
+    /// RFC 6902
+    Json,
+    /// RFC 7386
+    Merge,
+    /// Kubernetes' own, with merge keys.
+    Strategic,
+    /// Server-side apply (KEP-555).
+    Apply,
 }
 
 /// An object as an answer.

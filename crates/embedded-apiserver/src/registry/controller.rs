@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::Transaction;
+use super::transaction::Transaction;
 use crate::store::Event;
 
 /// Reacts to writes by writes of its own.

@@ -4,10 +4,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::call::{Answer, Call};
-use super::update::Track;
-use super::{
-    Transaction, admission, allocate, encode, identity, metadata, owners, pod_admission, rules,
-};
+use super::ownership::Ownership;
+use super::shape::ensure_metadata;
+use super::strategy::strategy_of;
+use super::transaction::Transaction;
+use super::{admission, encode, metadata, pipeline, pod_admission};
 use crate::error::ApiError;
 use crate::resource::Generation;
 use crate::store::Key;
@@ -21,57 +22,43 @@ pub(crate) fn create(
     call: &Call,
     object: Value,
 ) -> Result<Answer, ApiError> {
-    create_as(tx, call, object, rules::track)
+    create_owned(tx, call, object, Ownership::Changed)
 }
 
-/// The same with fields owned by whom `track` says.
-pub(super) fn create_as(
+/// Creates an object whose fields get their owners in this way.
+pub(super) fn create_owned(
     tx: &mut Transaction<'_>,
     call: &Call,
     mut object: Value,
-    track: Track,
+    ownership: Ownership,
 ) -> Result<Answer, ApiError> {
-    identity::shape(&mut object)?;
-    identity::namespace(call, &mut object)?;
+    pipeline::identify(call, &mut object)?;
     admission::create(tx, call, metadata::name(&object))?;
     // What is no revision is ignored.
     let version = metadata::text(&object, "resourceVersion").parse::<u64>();
     if version.is_ok_and(|version| version != 0) {
         let message = "resourceVersion should not be set on objects to be created";
-        return Err(ApiError::new(500, None, message));
+        return Err(ApiError::unclassified(message));
     }
     if !call.name.is_empty() && metadata::name(&object).is_empty() {
         metadata::of_mut(&mut object).insert("name".to_owned(), call.name.as_str().into());
     }
     let object = named(tx, call, object);
-    let mut object = track(call, None, object, &tx.now_rfc3339());
+    let mut object = pipeline::set_owners(tx, call, object, None, ownership);
     pod_admission::admit(tx, call, &mut object)?;
     let mut object = prepared(tx, call, object);
-    let verdict = rules::validate(call, &object, None);
-    if !verdict.errors.is_empty() {
-        let (group, kind) = (&*call.resource.group, &*call.resource.kind);
-        return Err(ApiError::invalid(
-            group,
-            kind,
-            metadata::name(&object),
-            &verdict.errors,
-        ));
-    }
-    admission::escalation(tx, call, &object, None)?;
-    owners::check(tx, call, &object, None)?;
-    allocate::addresses(tx, call, &mut object)?;
-    rules::kept(call, &mut object);
+    let warnings = pipeline::finish(tx, call, &mut object, None)?;
     let mut answer = insert(tx, call, object)?;
-    answer.warnings.extend(verdict.warnings);
+    answer.warnings.extend(warnings);
     Ok(answer)
 }
 
 /// An object that is not stored, with its fields owned by who sends it.
 pub(crate) fn owned(call: &Call, mut object: Value, now: Timestamp) -> Value {
-    if identity::shape(&mut object).is_err() {
+    if ensure_metadata(&mut object).is_err() {
         return object;
     }
-    rules::track(call, None, object, &metadata::rfc3339(now))
+    Ownership::Changed.set(call, None, object, &metadata::rfc3339(now))
 }
 
 /// A name of its own for an object that only says how it begins.
@@ -96,12 +83,9 @@ fn named(tx: &Transaction<'_>, call: &Call, mut object: Value) -> Value {
 
 fn prepared(tx: &Transaction<'_>, call: &Call, mut object: Value) -> Value {
     metadata::fill_system_fields(&mut object, tx.now());
-    rules::prepare_for_create(call, &mut object, &tx.now_rfc3339());
-    match call.resource.strategy.generation {
-        Generation::None if !call.resource.is_custom() => {}
-        _ => {
-            metadata::of_mut(&mut object).insert("generation".to_owned(), 1.into());
-        }
+    strategy_of(&call.resource).prepare_for_create(call, &mut object, &tx.now_rfc3339());
+    if call.resource.strategy.generation != Generation::None {
+        metadata::of_mut(&mut object).insert("generation".to_owned(), 1.into());
     }
     object
 }

@@ -2,24 +2,13 @@
 
 use serde_json::Value;
 
-use super::call::{Call, FieldValidation};
-use super::patch::PatchType;
-use super::{identity, metadata, rules, syntax};
-use crate::error::{ApiError, FieldError};
+use super::call::{Call, FieldValidation, Media, PatchType};
+use super::strategy::{body_strategy, schema};
+use super::{identity, metadata, syntax};
+use crate::error::ApiError;
 use crate::go;
 use crate::patch;
 use crate::schema::unstructured;
-
-/// How a body is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Media {
-    /// `application/json`
-    Json,
-    /// `application/yaml`
-    Yaml,
-    /// `application/vnd.kubernetes.protobuf`
-    Protobuf,
-}
 
 /// A decoded object and what is to be warned of.
 #[derive(Debug)]
@@ -36,7 +25,7 @@ pub(crate) fn decode(call: &Call, media: Media, bytes: &[u8]) -> Result<Decoded,
     let mut object = parsed.value;
     identity::declared(call, bytes, &mut object)?;
     let mut complaints = parsed.duplicates;
-    complaints.extend(rules::decode(call, &mut object)?);
+    complaints.extend(body_strategy(call).decode(call, &mut object)?);
     let mut warnings = judged(call, complaints, |list| {
         let (kind, version) = (&object["kind"], &call.version);
         let kind = kind.as_str().unwrap_or_default();
@@ -62,9 +51,9 @@ pub(super) fn patched(
     }
     let text = document_of(call, kind, document, object);
     let unknown = if kind == PatchType::Apply {
-        rules::decode_applied(call, object)
+        body_strategy(call).decode_applied(call, object)
     } else {
-        rules::decode(call, object)
+        body_strategy(call).decode(call, object)
     };
     let unknown = unknown.map_err(|why| match kind {
         PatchType::Strategic => unrestorable(call, object, document, &why),
@@ -80,7 +69,7 @@ pub(super) fn patched(
             PatchType::Strategic => go::plain(document),
             _ => text,
         };
-        no_patch(shown, format!("strict decoding error: {list}"))
+        ApiError::invalid_patch(shown, format!("strict decoding error: {list}"))
     })?;
     warnings.extend(owners);
     Ok(warnings)
@@ -102,21 +91,11 @@ fn undecodable(call: &Call, kind: PatchType, object: String, why: &ApiError) -> 
             said if said.starts_with("parsing ") || said.starts_with("quantities ") => "",
             _ => "error decoding from json: ",
         };
-        return ApiError::new(
-            500,
-            None,
-            format!(
-                "failed to convert new object (/{name}; {gvk}) to proper version: unable to convert unstructured object to {gvk}: {reader}{said}"
-            ),
-        );
+        return ApiError::unclassified(format!(
+            "failed to convert new object (/{name}; {gvk}) to proper version: unable to convert unstructured object to {gvk}: {reader}{said}"
+        ));
     }
-    no_patch(object, said)
-}
-
-/// A patch that cannot be: told with what it has made, of no object.
-pub(super) fn no_patch(shown: String, why: impl Into<String>) -> ApiError {
-    let error = FieldError::invalid("patch", shown, why);
-    ApiError::invalid("", "", "", &[error])
+    ApiError::invalid_patch(object, said)
 }
 
 /// What a patch has made, as the real server shows it: metadata that the patch has not touched is
@@ -134,7 +113,7 @@ pub(super) fn document_of(
         }),
         _ => document.get("metadata").is_some(),
     };
-    if identity::is_custom(call) || touched {
+    if body_strategy(call).requires_type() || touched {
         go::json(object)
     } else {
         go::object(object)
@@ -143,9 +122,9 @@ pub(super) fn document_of(
 
 /// What a strategic merge patch has made is no object of the kind: told with the patch.
 fn unrestorable(call: &Call, object: &Value, patch: &Value, why: &ApiError) -> ApiError {
-    let schema = rules::schema(call);
+    let schema = schema(call);
     let said = unstructured::error(&schema, object).unwrap_or_else(|| why.message.clone());
-    no_patch(go::plain(patch), said)
+    ApiError::invalid_patch(go::plain(patch), said)
 }
 
 /// A header has one line: each of YAML's errors becomes one.
@@ -167,5 +146,20 @@ fn judged(
         FieldValidation::Ignore => Ok(Vec::new()),
         FieldValidation::Warn => Ok(complaints.iter().flat_map(|one| lines(one)).collect()),
         FieldValidation::Strict => Err(refusal(&complaints.join(", "))),
+    }
+}
+
+/// Applies a patch to an object.
+pub(super) fn apply_patch(
+    call: &Call,
+    kind: PatchType,
+    live: &Value,
+    document: &Value,
+) -> Result<Value, ApiError> {
+    match kind {
+        PatchType::Json => patch::json(live, document),
+        PatchType::Strategic => patch::strategic(&schema(call), live, document),
+        // An apply merges by field owners, in `ownership`.
+        PatchType::Merge | PatchType::Apply => patch::merge(live, document),
     }
 }

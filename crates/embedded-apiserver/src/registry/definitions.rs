@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::rules::DEFINITIONS;
-use super::{Controller, Transaction, metadata};
+use super::controller::Controller;
+use super::metadata;
+use super::strategy::DEFINITIONS;
+use super::transaction::Transaction;
 use crate::crd::{self, conditions};
 use crate::resource::Resource;
 use crate::store::{Change, Event};

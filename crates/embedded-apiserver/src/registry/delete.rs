@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 
 use super::call::{Answer, Call};
 use super::list::{self, ListAnswer, ListOptions};
-use super::rules::DEFINITIONS;
+use super::strategy::DEFINITIONS;
+use super::transaction::Transaction;
 use super::update::{grow_generation, has_spec_finalizers};
-use super::{Transaction, admission, encode, metadata};
+use super::{admission, encode, metadata};
 use crate::crd::{self, conditions};
 use crate::error::ApiError;
 use crate::store::Key;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{conversion, metadata, rules};
-use crate::builtin;
+use super::strategy::strategy_of;
+use super::{conversion, metadata};
 use crate::resource::Resource;
 
 /// A stored object in a version of a resource.
@@ -43,12 +43,5 @@ pub(super) fn to_storage(resource: &Resource, mut object: Value) -> Value {
 /// Gives an object its version, and the form that it has there.
 fn relabel(resource: &Resource, version: &str, api_version: &str, object: &mut Value) {
     object["apiVersion"] = api_version.into();
-    if resource.is_custom() {
-        if let Some(version) = resource.versions.iter().find(|one| *one.name == *version) {
-            rules::refresh(version, object);
-        }
-    } else {
-        let (group, version) = crate::resource::split_api_version(api_version);
-        builtin::canonical(group, version, &resource.kind, object);
-    }
+    strategy_of(resource).convert(resource, version, object);
 }

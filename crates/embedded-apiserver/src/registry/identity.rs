@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::call::Call;
-use super::decode::no_patch;
 use super::metadata;
+use super::shape::type_meta;
+use super::strategy::{body_strategy, strategy_of};
 use crate::error::{ApiError, FieldError};
-use crate::go;
 use crate::resource::{api_version, split_api_version};
 use crate::schema::Schema;
 use crate::schema::decode::unrecognized;
@@ -27,15 +27,10 @@ pub(super) fn expected(call: &Call) -> (String, String) {
     (kind.to_owned(), api_version)
 }
 
-/// Returns whether the path's objects are of a custom kind: a Scale is none, whatever it scales.
-pub(super) fn is_custom(call: &Call) -> bool {
-    call.resource.is_custom() && call.subresource != "scale"
-}
-
 /// Checks kind and version of a body and fills them in for built-ins.
 pub(super) fn declared(call: &Call, body: &[u8], object: &mut Value) -> Result<(), ApiError> {
     let (want_kind, want_version) = expected(call);
-    if object.is_null() && !is_custom(call) {
+    if object.is_null() && !body_strategy(call).requires_type() {
         *object = Value::Object(Map::new());
     }
     let refuse = |why: &str| Err(unrecognized(&want_kind, body, why));
@@ -47,7 +42,7 @@ pub(super) fn declared(call: &Call, body: &[u8], object: &mut Value) -> Result<(
     if version.matches('/').count() > 1 {
         return refuse(&format!("unexpected GroupVersion string: {version}"));
     }
-    if is_custom(call) {
+    if body_strategy(call).requires_type() {
         if kind.is_empty() {
             let body = String::from_utf8_lossy(body);
             return refuse(&format!("Object 'Kind' is missing in '{body}'"));
@@ -111,11 +106,11 @@ fn builtin_kind(given: (&str, &str), want: (&str, &str)) -> Result<(), ApiError>
 /// `shown` is the object as a refusal shows it.
 pub(super) fn patched(call: &Call, object: &mut Value, shown: String) -> Result<(), ApiError> {
     let (want_kind, want_version) = expected(call);
-    if call.resource.is_custom() {
+    if strategy_of(&call.resource).requires_type() {
         let (kind, version) = (text(object, "kind"), text(object, "apiVersion"));
         if kind.is_empty() {
             let why = format!("Object 'Kind' is missing in '{shown}'");
-            return Err(no_patch(shown, why));
+            return Err(ApiError::invalid_patch(shown, why));
         }
         if version.is_empty() {
             let why = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
@@ -135,9 +130,9 @@ pub(super) fn patched(call: &Call, object: &mut Value, shown: String) -> Result<
     }
     let (kind, version) = (text(object, "kind"), text(object, "apiVersion"));
     if let Err(why) = builtin_kind((kind, version), (&want_kind, &want_version))
-        && !is_custom(call)
+        && !body_strategy(call).requires_type()
     {
-        return Err(no_patch(shown, why.message));
+        return Err(ApiError::invalid_patch(shown, why.message));
     }
     relabel(object, want_kind, want_version);
     Ok(())
@@ -153,52 +148,6 @@ fn relabel(object: &mut Value, kind: String, api_version: String) {
         map.insert("kind".to_owned(), kind.into());
         map.insert("apiVersion".to_owned(), api_version.into());
     }
-}
-
-/// Returns whether kind and version can be read at all.
-fn type_meta(object: &Value) -> Result<(), String> {
-    let parsing = "couldn't get version/kind; json parse error: json: cannot unmarshal";
-    let Value::Object(map) = object else {
-        if object.is_null() {
-            return Err("Object 'Kind' is missing in 'null'".to_owned());
-        }
-        let kind = go::json_kind(object);
-        return Err(format!(
-            "{parsing} {kind} into Go value of type {}",
-            go::TYPE_META
-        ));
-    };
-    for field in ["apiVersion", "kind"] {
-        let value = map.get(field).unwrap_or(&Value::Null);
-        if !value.is_string() && !value.is_null() {
-            let kind = go::json_kind(value);
-            return Err(format!(
-                "{parsing} {kind} into Go struct field .{field} of type string"
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// An object with metadata that is an object too: everything after relies on it.
-pub(super) fn shape(object: &mut Value) -> Result<(), ApiError> {
-    if let Err(why) = type_meta(object) {
-        return Err(ApiError::bad_request(why));
-    }
-    let Value::Object(map) = object else {
-        return Ok(());
-    };
-    let metadata = map.entry("metadata").or_insert(Value::Null);
-    if metadata.is_null() {
-        *metadata = Value::Object(Map::new());
-    }
-    if !metadata.is_object() {
-        return Err(ApiError::bad_request(format!(
-            "json: cannot unmarshal {} into Go value of type v1.ObjectMeta",
-            go::json_kind(metadata)
-        )));
-    }
-    Ok(())
 }
 
 /// The namespace of a body is the URL's.

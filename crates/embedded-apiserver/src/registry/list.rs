@@ -220,7 +220,7 @@ pub(crate) fn too_large(asked: u64, newest: u64) -> ApiError {
         "reason": "ResourceVersionTooLarge",
         "message": "Too large resource version",
     });
-    ApiError::new(504, Some("Timeout"), message)
+    ApiError::not_reached(message)
         .with_detail("causes", Value::Array(vec![cause]))
         .with_detail("retryAfterSeconds", 1.into())
 }
@@ -229,7 +229,7 @@ pub(crate) fn too_large(asked: u64, newest: u64) -> ApiError {
 fn expired(token: Option<&Token>, _newest: u64) -> ApiError {
     let Some(token) = token else {
         let message = "The resourceVersion for the provided list is too old.";
-        return ApiError::new(410, Some("Expired"), message);
+        return ApiError::expired(message);
     };
     let message = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
     let inconsistent = Token {
@@ -237,5 +237,5 @@ fn expired(token: Option<&Token>, _newest: u64) -> ApiError {
         rv: -1,
         start: token.start.clone(),
     };
-    ApiError::new(410, Some("Expired"), message).with_continue(inconsistent.text())
+    ApiError::expired(message).with_continue(inconsistent.text())
 }

@@ -7,6 +7,7 @@ mod admission;
 mod allocate;
 mod call;
 mod controller;
+mod controller_writes;
 mod conversion;
 mod create;
 mod decode;
@@ -17,192 +18,32 @@ mod identity;
 mod list;
 mod metadata;
 mod owners;
+mod ownership;
 mod patch;
+mod pipeline;
 mod pod_admission;
 mod pods;
-mod rules;
 pub(crate) mod scale;
+mod shape;
+mod store_lock;
+mod strategy;
 mod syntax;
 mod token;
 mod transaction;
 mod update;
 mod watch;
 
-use jiff::Timestamp;
-use parking_lot::Mutex;
-use tokio::sync::Notify;
-
-pub use call::User;
-pub(crate) use call::{Answer, Call, FieldValidation, WriteOptions};
+pub(crate) use call::{Answer, Call, FieldValidation, Media, PatchType, WriteOptions};
 pub(crate) use controller::Controller;
-pub(crate) use decode::{Media, decode};
+pub(crate) use decode::decode;
 pub(crate) use delete::{DeleteOptions, Preconditions, Propagation, delete, delete_collection};
 pub(crate) use list::{ListAnswer, ListOptions, Match, get, list, too_large};
-pub(crate) use patch::{PatchType, patch};
+pub(crate) use patch::patch;
 pub(crate) use pods::{bind, evict};
+pub(crate) use store_lock::Registry;
 pub(crate) use token::{Issued, issue};
 pub(crate) use transaction::Transaction;
 pub(crate) use watch::{Sent, Watch, WatchOptions};
 
-use self::definitions::Definitions;
-use super::resource::Catalogue;
-use super::stack;
-use super::store::Store;
-use clock::Clock;
-
 pub(crate) use create::{create, owned};
 pub(crate) use update::update;
-
-/// How many steps controllers may take after one commit: a Deployment of a thousand Pods takes half of
-/// them. Controllers that answer each other forever must not hold the lock for more than a moment; what
-/// is left over waits for the next commit.
-const STEPS: usize = 10_000;
-/// So many more for each object that is there: a namespace or a definition takes what it holds with
-/// it, in a few steps each.
-const STEPS_PER_OBJECT: usize = 10;
-
-/// The objects, the resources and the controllers behind one lock.
-pub struct Registry {
-    clock: Clock,
-    state: Mutex<State>,
-    /// Tells the driver of delayed steps that there may be an earlier one.
-    scheduled: Notify,
-}
-
-struct State {
-    store: Store,
-    catalogue: Catalogue,
-    controllers: Vec<Box<dyn Controller>>,
-}
-
-impl Registry {
-    /// Of nothing but built-in resources. A table remembers `history` events.
-    pub fn new(clock: Clock, history: usize, others: Vec<Box<dyn Controller>>) -> Self {
-        let mut controllers: Vec<Box<dyn Controller>> = vec![Box::new(Definitions::default())];
-        controllers.extend(others);
-        let mut store = Store::new(history);
-        let catalogue = Catalogue::builtin();
-        for resource in catalogue.all().filter(|one| one.is_stored()) {
-            store.open(resource.storage());
-        }
-        let state = State {
-            store,
-            catalogue,
-            controllers,
-        };
-        Self {
-            clock,
-            state: Mutex::new(state),
-            scheduled: Notify::new(),
-        }
-    }
-
-    /// Now.
-    pub fn now(&self) -> Timestamp {
-        self.clock.timestamp()
-    }
-
-    /// Reads under the lock.
-    pub fn read<T>(&self, look: impl FnOnce(&Store, &Catalogue) -> T) -> T {
-        let state = self.state.lock();
-        look(&state.store, &state.catalogue)
-    }
-
-    /// Writes under the lock, then runs the controllers until they have nothing left to do.
-    pub fn write<T>(&self, act: impl FnOnce(&mut Transaction<'_>) -> T) -> T {
-        let now = self.now();
-        let mut state = self.state.lock();
-        let before = state.next_due();
-        let answer = stack::with_room(|| {
-            let answer = act(&mut state.transaction(now));
-            state.drain(now);
-            answer
-        });
-        if state.next_due() != before {
-            self.scheduled.notify_one();
-        }
-        answer
-    }
-
-    /// What has happened so far cannot be watched.
-    pub fn forget_history(&self) {
-        self.state.lock().store.forget();
-    }
-
-    /// Runs whatever is due now.
-    pub fn settle(&self) {
-        self.write(|_| ());
-    }
-
-    /// When a controller wants to run next.
-    pub fn next_due(&self) -> Option<Timestamp> {
-        self.state.lock().next_due()
-    }
-
-    /// Waits until `next_due` may have changed.
-    pub async fn rescheduled(&self) {
-        self.scheduled.notified().await;
-    }
-}
-
-impl State {
-    fn transaction(&mut self, now: Timestamp) -> Transaction<'_> {
-        Transaction {
-            store: &mut self.store,
-            catalogue: &mut self.catalogue,
-            now,
-            manager: "kube-apiserver",
-        }
-    }
-
-    fn next_due(&self) -> Option<Timestamp> {
-        self.controllers
-            .iter()
-            .filter_map(|one| one.next_due())
-            .min()
-    }
-
-    fn drain(&mut self, now: Timestamp) {
-        for _ in 0..STEPS + STEPS_PER_OBJECT * self.store.len() {
-            if !self.step(now) {
-                return;
-            }
-        }
-        tracing::error!("controllers do not come to rest");
-    }
-
-    /// One event to all controllers, or one tick; false when there is nothing to do.
-    fn step(&mut self, now: Timestamp) -> bool {
-        let Self {
-            store,
-            catalogue,
-            controllers,
-        } = self;
-        let event = store.next_unseen();
-        let due = |one: &dyn Controller| one.next_due().is_some_and(|due| due <= now);
-        if event.is_none() && !controllers.iter().any(|one| due(&**one)) {
-            return false;
-        }
-        for controller in controllers.iter_mut() {
-            let is_due = event.is_none() && due(&**controller);
-            let mut tx = Transaction {
-                store: &mut *store,
-                catalogue: &mut *catalogue,
-                now,
-                manager: controller.manager(),
-            };
-            match &event {
-                Some(event) => controller.observe(&mut tx, event),
-                None if is_due => controller.tick(&mut tx),
-                None => {}
-            }
-        }
-        true
-    }
-}
-
-impl std::fmt::Debug for Registry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Registry")
-    }
-}

@@ -8,7 +8,8 @@
 use serde_json::Value;
 
 use super::call::Call;
-use super::{Transaction, admission, metadata};
+use super::transaction::Transaction;
+use super::{admission, metadata};
 use crate::access::{Attributes, rbac};
 use crate::error::ApiError;
 

@@ -4,24 +4,15 @@
 
 use serde_json::Value;
 
-use super::call::{Answer, Call};
+use super::call::{Answer, Call, PatchType};
+use super::ownership::{self, Ownership};
+use super::shape::ensure_metadata;
+use super::strategy::strategy_of;
+use super::transaction::Transaction;
 use super::update::{replace, unconditional};
-use super::{Transaction, admission, create, decode, encode, identity, metadata, rules, syntax};
+use super::{admission, create, decode, encode, identity, metadata, pipeline, syntax};
 use crate::error::ApiError;
 use crate::schema::decode::Decoded;
-
-/// How a patch is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PatchType {
-    /// RFC 6902
-    Json,
-    /// RFC 7386
-    Merge,
-    /// Kubernetes' own, with merge keys.
-    Strategic,
-    /// Server-side apply (KEP-555).
-    Apply,
-}
 
 /// Patches an object; an apply creates what is not there.
 pub(crate) fn patch(
@@ -39,7 +30,7 @@ pub(crate) fn patch(
     };
     let patch = syntax::patch(call, kind, body)?;
     let live = encode::presented(&call.resource, &call.version, &live);
-    let mut object = rules::patched(call, kind, &live, &patch.value)?;
+    let mut object = decode::apply_patch(call, kind, &live, &patch.value)?;
     let shown = decode::document_of(call, kind, &patch.value, &object);
     identity::patched(call, &mut object, shown)?;
     let warnings = decode::patched(call, kind, &mut object, &patch.value, patch.duplicates)?;
@@ -49,7 +40,7 @@ pub(crate) fn patch(
     if !conditional && !call.resource.strategy.unconditional_update {
         return Err(unconditional(call));
     }
-    let mut answer = replace(tx, call, &live, object, rules::track)?;
+    let mut answer = replace(tx, call, &live, object, Ownership::Changed)?;
     answer.warnings.extend(warnings);
     Ok(answer)
 }
@@ -57,7 +48,7 @@ pub(crate) fn patch(
 /// Server-side apply: <https://kubernetes.io/docs/reference/using-api/server-side-apply/>
 fn apply(tx: &mut Transaction<'_>, call: &Call, patch: Decoded) -> Result<Answer, ApiError> {
     let mut configuration = syntax::configuration(patch.value)?;
-    identity::shape(&mut configuration)?;
+    ensure_metadata(&mut configuration)?;
     if metadata::name(&configuration).is_empty() {
         metadata::of_mut(&mut configuration).insert("name".to_owned(), call.name.as_str().into());
     }
@@ -71,18 +62,16 @@ fn apply(tx: &mut Transaction<'_>, call: &Call, patch: Decoded) -> Result<Answer
     check_identity(call, live.as_deref(), &configuration)?;
     let live = live.map(|live| encode::presented(&call.resource, &call.version, &live));
     let now = tx.now_rfc3339();
-    let mut object = rules::applied(call, live.as_deref(), &configuration, &now)?;
-    identity::shape(&mut object)?;
-    identity::namespace(call, &mut object)?;
-    // A revision that is asked for where nothing is counts for built-in kinds only.
-    if live.is_none() && call.resource.is_custom() {
+    let mut object = ownership::applied(call, live.as_deref(), &configuration, &now)?;
+    pipeline::identify(call, &mut object)?;
+    if live.is_none() && strategy_of(&call.resource).ignores_revision_on_create() {
         metadata::of_mut(&mut object).remove("resourceVersion");
     }
     let kind = PatchType::Apply;
     let warnings = decode::patched(call, kind, &mut object, &configuration, patch.duplicates)?;
     let mut answer = match &live {
-        None => create::create_as(tx, call, object, rules::tracked),
-        Some(live) => replace(tx, call, live, object, rules::tracked),
+        None => create::create_owned(tx, call, object, Ownership::Applied),
+        Some(live) => replace(tx, call, live, object, Ownership::Applied),
     }?;
     answer.warnings.extend(warnings);
     Ok(answer)

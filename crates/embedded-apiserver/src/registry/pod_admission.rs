@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::admission::forbidden;
 use super::call::Call;
-use super::{Transaction, metadata};
+use super::metadata;
+use super::transaction::Transaction;
 use crate::builtin::path::text;
 use crate::error::ApiError;
 

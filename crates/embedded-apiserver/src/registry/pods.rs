@@ -4,8 +4,10 @@ use serde_json::{Value, json};
 
 use super::call::{Answer, Call};
 use super::delete::{self, DeleteOptions};
+use super::metadata;
+use super::ownership::Ownership;
+use super::transaction::Transaction;
 use super::update::replace;
-use super::{Transaction, metadata, rules};
 use crate::error::ApiError;
 use crate::select::LabelSelector;
 
@@ -32,7 +34,7 @@ pub(crate) fn bind(
     let mut object = (*live).clone();
     object["spec"]["nodeName"] = binding["target"]["name"].clone();
     set_scheduled(&mut object, &tx.now_rfc3339());
-    replace(tx, &call, &live, object, rules::track)?;
+    replace(tx, &call, &live, object, Ownership::Changed)?;
     Ok(Answer::with_code(201, success()))
 }
 
@@ -71,7 +73,7 @@ pub(crate) fn evict(
     let budget = covering.next();
     if covering.next().is_some() {
         let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-        return Err(ApiError::new(500, Some("InternalError"), message));
+        return Err(ApiError::internal_error(message));
     }
     if let Some(budget) = budget
         && budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0) <= 0
@@ -93,8 +95,7 @@ fn disrupted(budget: &Value) -> ApiError {
         "message": format!("The disruption budget {name} needs {needed} healthy pods and has {healthy} currently"),
     });
     let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-    ApiError::new(429, Some("TooManyRequests"), message)
-        .with_detail("causes", Value::Array(vec![cause]))
+    ApiError::too_many_requests(message).with_detail("causes", Value::Array(vec![cause]))
 }
 
 fn success() -> Value {

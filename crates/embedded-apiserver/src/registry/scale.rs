@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::call::{Answer, Call};
-use super::decode::no_patch;
-use super::patch::PatchType;
+use super::call::{Answer, Call, PatchType};
+use super::ownership::{self, Ownership};
+use super::strategy::custom;
+use super::transaction::Transaction;
 use super::update::replace;
-use super::{Transaction, encode, identity, list, metadata, rules, syntax};
+use super::{decode, encode, identity, list, metadata, syntax};
 use crate::error::{ApiError, FieldError};
 use crate::go;
 use crate::select::LabelSelector;
@@ -42,7 +43,7 @@ pub(crate) fn update(
             metadata::copy(field, scale, &mut object);
         }
     }
-    scaled(call, replace(tx, call, &live, object, rules::track_scale)?)
+    scaled(call, replace(tx, call, &live, object, Ownership::Scale)?)
 }
 
 fn scaled(call: &Call, answer: Answer) -> Result<Answer, ApiError> {
@@ -68,8 +69,8 @@ pub(crate) fn patch(
     let scale = shown(&live, &read(call, &live).unwrap_or_default());
     let patched = match kind {
         // A Scale has no lists: both merge patches are one.
-        PatchType::Json => rules::patched(call, kind, &scale, &document)?,
-        _ => rules::patched(call, PatchType::Merge, &scale, &document)?,
+        PatchType::Json => decode::apply_patch(call, kind, &scale, &document)?,
+        _ => decode::apply_patch(call, PatchType::Merge, &scale, &document)?,
     };
     let replicas = &patched["spec"]["replicas"];
     if !replicas.is_null() && !replicas.is_i64() {
@@ -80,7 +81,7 @@ pub(crate) fn patch(
         let why = format!(
             "json: cannot unmarshal {given} into Go struct field ScaleSpec.spec.replicas of type int32"
         );
-        return Err(no_patch(go::object(&patched), why));
+        return Err(ApiError::invalid_patch(go::object(&patched), why));
     }
     update(tx, call, &patched)
 }
@@ -98,12 +99,12 @@ fn apply(
     }
     let mut object = (**live).clone();
     set_replicas(call, &mut object, replicas);
-    let object = rules::applied_scale(call, live, object, &tx.now_rfc3339())?;
-    if call.resource.is_custom() {
+    let object = ownership::applied_scale(call, live, object, &tx.now_rfc3339())?;
+    if custom(call).is_some() {
         let message = "apply to the scale of a custom resource is not implemented";
-        return Err(ApiError::new(501, Some("NotImplemented"), message));
+        return Err(ApiError::not_implemented(message));
     }
-    scaled(call, replace(tx, call, live, object, rules::tracked)?)
+    scaled(call, replace(tx, call, live, object, Ownership::Applied)?)
 }
 
 fn live(tx: &Transaction<'_>, call: &Call) -> Result<Arc<Value>, ApiError> {
@@ -156,8 +157,8 @@ fn shown(object: &Value, replicas: &Replicas) -> Value {
 }
 
 fn read(call: &Call, object: &Value) -> Result<Replicas, ApiError> {
-    let custom = rules::custom(call).and_then(|custom| custom.version.scale());
-    let Some(paths) = custom else {
+    let paths = custom(call).and_then(|custom| custom.version.scale());
+    let Some(paths) = paths else {
         return Ok(Replicas {
             wanted: object["spec"]["replicas"].as_i64().unwrap_or(0),
             there: object["status"]["replicas"].as_i64().unwrap_or(0),
@@ -185,14 +186,14 @@ fn selector(object: &Value) -> String {
 }
 
 fn set_replicas(call: &Call, object: &mut Value, replicas: i64) {
-    match rules::custom(call).and_then(|custom| custom.version.scale()) {
+    match custom(call).and_then(|custom| custom.version.scale()) {
         Some(paths) => paths.set_spec_replicas(object, replicas),
         None => object["spec"]["replicas"] = replicas.into(),
     }
 }
 
 fn negative(call: &Call, replicas: i64) -> ApiError {
-    if let Some(paths) = rules::custom(call).and_then(|custom| custom.version.scale()) {
+    if let Some(paths) = custom(call).and_then(|custom| custom.version.scale()) {
         let text = "should be a non-negative integer";
         let error = FieldError::invalid(paths.spec.as_str(), replicas, text);
         let (group, kind) = (&*call.resource.group, &*call.resource.kind);

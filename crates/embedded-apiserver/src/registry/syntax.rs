@@ -2,10 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::call::{Call, FieldValidation};
-use super::decode::Media;
+use super::call::{Call, FieldValidation, Media, PatchType};
 use super::identity;
-use super::patch::PatchType;
 use crate::error::ApiError;
 use crate::go;
 use crate::protobuf;

@@ -7,10 +7,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::call::{Answer, Call, User};
-use super::{Transaction, metadata};
+use super::call::{Answer, Call};
+use super::metadata;
+use super::transaction::Transaction;
 use crate::error::{ApiError, FieldError};
 use crate::store::{Key, Store};
+use crate::user::User;
 
 /// How long a token is good for that does not say it, in seconds.
 const LIFETIME: i64 = 3600;

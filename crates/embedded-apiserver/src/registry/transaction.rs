@@ -5,10 +5,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::call::{Call, User, WriteOptions};
-use super::delete::{self, DeleteOptions, Propagation};
-use super::{create, metadata, update};
-use crate::error::ApiError;
+use super::call::Call;
+use super::metadata;
+use crate::access::Rules;
 use crate::resource::{Catalogue, Resource};
 use crate::store::{Key, Store};
 
@@ -66,64 +65,6 @@ impl Transaction<'_> {
         objects.map(|(_, object)| Arc::clone(object)).collect()
     }
 
-    /// Creates an object as a request of the system would.
-    pub fn create(
-        &mut self,
-        resource: &str,
-        namespace: &str,
-        object: Value,
-    ) -> Result<Arc<Value>, ApiError> {
-        let call = self.call(resource, namespace, "", "")?;
-        create::create(self, &call, object).map(|answer| answer.object)
-    }
-
-    /// Replaces an object or a subresource of it as a request of the system would.
-    pub fn update(
-        &mut self,
-        resource: &str,
-        subresource: &str,
-        mut object: Value,
-    ) -> Result<Arc<Value>, ApiError> {
-        let (namespace, name) = (metadata::namespace(&object), metadata::name(&object));
-        let call = self.call(resource, namespace, name, subresource)?;
-        // The lock is held: what the controller has read last is the newest.
-        if let Some(live) = self.live(&call) {
-            metadata::copy("resourceVersion", &live, &mut object);
-        }
-        update::update(self, &call, object).map(|answer| answer.object)
-    }
-
-    /// Deletes an object as a request of the system would.
-    pub fn delete(
-        &mut self,
-        resource: &str,
-        namespace: &str,
-        name: &str,
-        policy: Option<Propagation>,
-    ) -> Result<(), ApiError> {
-        let call = self.call(resource, namespace, name, "")?;
-        let options = DeleteOptions {
-            propagation: policy,
-            ..DeleteOptions::default()
-        };
-        delete::delete(self, &call, &options).map(drop)
-    }
-
-    /// Deletes an object without a grace period; finalizers are honoured.
-    pub fn delete_now(
-        &mut self,
-        resource: &str,
-        namespace: &str,
-        name: &str,
-    ) -> Result<(), ApiError> {
-        let call = self.call(resource, namespace, name, "")?;
-        let options = DeleteOptions {
-            grace_period: Some(0),
-            ..DeleteOptions::default()
-        };
-        delete::delete(self, &call, &options).map(drop)
-    }
-
     /// The resource that the store knows: Events of either group are those of the core.
     pub(super) fn owner(&self, resource: &Arc<Resource>) -> Arc<Resource> {
         let owner = self.catalogue.get(resource.storage());
@@ -134,32 +75,14 @@ impl Transaction<'_> {
     pub(super) fn live(&self, call: &Call) -> Option<Arc<Value>> {
         self.get(call.resource.storage(), &call.namespace, &call.name)
     }
+}
 
-    fn call(
-        &self,
-        resource: &str,
-        namespace: &str,
-        name: &str,
-        subresource: &str,
-    ) -> Result<Call, ApiError> {
-        let Some(resource) = self.resource(resource) else {
-            return Err(ApiError::new(
-                404,
-                Some("NotFound"),
-                format!("no resource {resource}"),
-            ));
-        };
-        Ok(Call {
-            version: resource.storage_version().name.clone(),
-            resource,
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            subresource: subresource.to_owned(),
-            user: User::admin(),
-            options: WriteOptions {
-                manager: self.manager.to_owned(),
-                ..WriteOptions::default()
-            },
-        })
+impl Rules for Transaction<'_> {
+    fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
+        Rules::get(&*self.store, resource, namespace, name)
+    }
+
+    fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+        Rules::list(&*self.store, resource, namespace)
     }
 }

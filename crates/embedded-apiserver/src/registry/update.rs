@@ -5,7 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::call::{Answer, Call};
-use super::{Transaction, admission, allocate, create, encode, identity, metadata, owners, rules};
+use super::ownership::{self, Ownership};
+use super::shape::ensure_metadata;
+use super::strategy::strategy_of;
+use super::transaction::Transaction;
+use super::{admission, create, encode, identity, metadata, pipeline};
 use crate::error::{ApiError, FieldError};
 use crate::resource::Generation;
 use crate::store::Key;
@@ -19,7 +23,7 @@ pub(crate) fn update(
     call: &Call,
     mut object: Value,
 ) -> Result<Answer, ApiError> {
-    identity::shape(&mut object)?;
+    ensure_metadata(&mut object)?;
     identity::name(call, &object)?;
     identity::namespace(call, &mut object)?;
     admission::update(tx, call)?;
@@ -36,7 +40,7 @@ pub(crate) fn update(
     }
     check_uid(call, &live, &object)?;
     let live = encode::presented(&call.resource, &call.version, &live);
-    replace(tx, call, &live, object, rules::track)
+    replace(tx, call, &live, object, Ownership::Changed)
 }
 
 /// 422 of an update without a `resourceVersion`.
@@ -47,44 +51,31 @@ pub(super) fn unconditional(call: &Call) -> ApiError {
     ApiError::invalid(group, plural, &call.name, &[error])
 }
 
-/// How the ownership of fields moves: of an update, or of an apply that knows it already.
-pub(super) type Track = fn(&Call, Option<&Value>, Value, &str) -> Value;
-
 /// Writes an object over the live one, both in the call's version.
 pub(super) fn replace(
     tx: &mut Transaction<'_>,
     call: &Call,
     live: &Arc<Value>,
     mut object: Value,
-    track: Track,
+    ownership: Ownership,
 ) -> Result<Answer, ApiError> {
     check_revision(call, live, &object)?;
     keep_system_fields(&mut object, live);
-    if call.resource.is_custom() && call.subresource == "status" {
-        // Metadata cannot be written here: nobody comes to own it.
+    let strategy = strategy_of(&call.resource);
+    if strategy.restores_before_ownership() && call.subresource == "status" {
         keep_other_parts(call, &mut object, live);
     }
-    let mut object = track(call, Some(live), object, &tx.now_rfc3339());
+    let mut object = pipeline::set_owners(tx, call, object, Some(live), ownership);
     keep_other_parts(call, &mut object, live);
-    rules::prepare_for_update(call, &mut object, live);
-    count_generation(call, &mut object, live);
-    let verdict = rules::validate(call, &object, Some(live));
-    if !verdict.errors.is_empty() {
-        return Err(invalid(call, &object, &verdict.errors));
+    if !matches!(&*call.subresource, "status" | "finalize") {
+        strategy.prepare_for_update(call, &mut object, live);
     }
-    admission::escalation(tx, call, &object, Some(live))?;
-    owners::check(tx, call, &object, Some(live))?;
-    allocate::addresses(tx, call, &mut object)?;
-    rules::kept(call, &mut object);
-    rules::settle_times(live, &mut object);
+    count_generation(call, &mut object, live);
+    let warnings = pipeline::finish(tx, call, &mut object, Some(live))?;
+    ownership::settle_times(live, &mut object);
     let mut answer = commit(tx, call, live, object);
-    answer.warnings.extend(verdict.warnings);
+    answer.warnings.extend(warnings);
     Ok(answer)
-}
-
-fn invalid(call: &Call, object: &Value, errors: &[FieldError]) -> ApiError {
-    let (group, kind) = (&*call.resource.group, &*call.resource.kind);
-    ApiError::invalid(group, kind, metadata::name(object), errors)
 }
 
 /// A replacement is of the object that is there.
@@ -102,13 +93,9 @@ fn check_uid(call: &Call, live: &Value, object: &Value) -> Result<(), ApiError> 
 
 /// Where the real server would keep the object in etcd: messages name it.
 fn storage_key(call: &Call) -> String {
-    let group = if call.resource.is_custom() {
-        format!("{}/", call.resource.group)
-    } else {
-        String::new()
-    };
+    let directory = strategy_of(&call.resource).storage_directory(&call.resource);
     let key = Key::new(&call.namespace, &call.name);
-    format!("/registry/{group}{}/{}", call.resource.plural, key.as_str())
+    format!("{directory}/{}", key.as_str())
 }
 
 /// An object that says which revision it is based on must be based on the newest.
@@ -119,7 +106,7 @@ fn check_revision(call: &Call, live: &Value, object: &Value) -> Result<(), ApiEr
     }
     let revision: u64 = version.parse().map_err(|_| {
         let message = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
-        ApiError::new(500, None, message)
+        ApiError::unclassified(message)
     })?;
     if revision != 0 && version != metadata::text(live, "resourceVersion") {
         return Err(call.conflict(&call.name, STALE));

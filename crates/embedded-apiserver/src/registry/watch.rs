@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::call::Call;
-use super::{Registry, encode};
+use super::encode;
+use super::store_lock::Registry;
 use crate::error::ApiError;
 use crate::select::Selection;
 use crate::stack;
@@ -167,7 +168,7 @@ impl Watch {
                     "too old resource version: {} ({})",
                     self.cursor, expired.oldest
                 );
-                let error = ApiError::new(410, Some("Expired"), message);
+                let error = ApiError::expired(message);
                 return vec![Sent::Failed(error)];
             }
         };

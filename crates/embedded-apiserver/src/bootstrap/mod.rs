@@ -1,9 +1,11 @@
 //! The objects that every cluster has from the start.
 
+mod roles;
+
 use serde_json::{Value, json};
 
+use super::builtin;
 use super::registry::Transaction;
-use super::{access, builtin};
 
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#initial-namespaces>
 const NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "default"];
@@ -25,7 +27,7 @@ const PRIORITIES: [(&str, i64, &str); 2] = [
 
 /// Creates what is not there yet.
 pub(super) fn create(tx: &mut Transaction<'_>) {
-    access::bootstrap::create(tx);
+    roles::create(tx);
     for name in NAMESPACES {
         let namespace = json!({
             "apiVersion": "v1",

@@ -1,0 +1,121 @@
+//! Field ownership: the managers of the fields that a write changes.
+
+use serde_json::Value;
+
+use super::call::{Call, WriteOptions};
+use super::metadata;
+use super::strategy::{custom, schema, schema_of, strategy_of};
+use crate::apply::{self, Manager};
+use crate::error::ApiError;
+use crate::schema::Schema;
+
+/// The way in which the fields of a write get their owners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ownership {
+    /// The manager of the request owns the fields that it changes.
+    Changed,
+    /// The manager owns the replicas, as the only field of a Scale.
+    Scale,
+    /// An apply has set the owners.
+    Applied,
+}
+
+impl Ownership {
+    /// Sets the owners of the fields of a new object or version.
+    pub(super) fn set(self, call: &Call, live: Option<&Value>, new: Value, now: &str) -> Value {
+        match self {
+            Self::Changed => track(call, live, new, now),
+            Self::Scale => track_scale(call, live, new, now),
+            Self::Applied => new,
+        }
+    }
+}
+
+/// Does something as the manager of a call.
+fn as_manager<T>(call: &Call, now: &str, act: impl FnOnce(&Schema, &Manager<'_>) -> T) -> T {
+    let WriteOptions { manager, .. } = &call.options;
+    let api_version = call.api_version();
+    let others: Vec<(String, Schema)> = call
+        .resource
+        .versions
+        .iter()
+        .filter(|version| version.served && version.name != call.version)
+        .map(|version| {
+            let name = call.resource.api_version(&version.name);
+            (name, schema_of(&call.resource, version))
+        })
+        .collect();
+    let others: Vec<(&str, Schema)> = others
+        .iter()
+        .map(|(name, schema)| (&**name, schema.clone()))
+        .collect();
+    let manager = Manager {
+        name: manager,
+        api_version: &api_version,
+        kind: &call.resource.kind,
+        subresource: &call.subresource,
+        now,
+        reset: strategy_of(&call.resource).reset_fields(call),
+        versions: &others,
+    };
+    act(&schema(call), &manager)
+}
+
+/// Moves the ownership of fields to whoever has written them.
+pub(super) fn track(call: &Call, live: Option<&Value>, new: Value, now: &str) -> Value {
+    as_manager(call, now, |schema, manager| {
+        apply::update(schema, live, new, manager)
+    })
+}
+
+/// The same of a write through `/scale`, which is of one field.
+pub(super) fn track_scale(call: &Call, live: Option<&Value>, new: Value, now: &str) -> Value {
+    let path = replicas_path(call);
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    as_manager(call, now, |_, manager| {
+        apply::scale::update(live.unwrap_or(&Value::Null), new, manager, &path)
+    })
+}
+
+/// Applies the replicas of `new` to the live object.
+pub(super) fn applied_scale(
+    call: &Call,
+    live: &Value,
+    new: Value,
+    now: &str,
+) -> Result<Value, ApiError> {
+    let path = replicas_path(call);
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    as_manager(call, now, |_, manager| {
+        apply::scale::apply(live, new, manager, &path, call.options.force)
+    })
+}
+
+/// Where an object keeps the replicas that it wants.
+fn replicas_path(call: &Call) -> Vec<String> {
+    let custom = custom(call).and_then(|custom| custom.version.scale());
+    let path = custom.map_or(".spec.replicas", |scale| &scale.spec);
+    let keys = path.split('.').filter(|key| !key.is_empty());
+    keys.map(str::to_owned).collect()
+}
+
+/// The live object, or nothing, with a configuration applied.
+pub(super) fn applied(
+    call: &Call,
+    live: Option<&Value>,
+    configuration: &Value,
+    now: &str,
+) -> Result<Value, ApiError> {
+    as_manager(call, now, |schema, manager| {
+        apply::apply(schema, live, configuration, manager, call.options.force)
+    })
+}
+
+/// Takes back new times of owners where nothing else has changed.
+pub(super) fn settle_times(live: &Value, object: &mut Value) {
+    apply::ignore_times(live, object);
+    // What has no owners says nothing of them.
+    if object["metadata"]["managedFields"].is_null() {
+        metadata::of_mut(object).remove("managedFields");
+    }
+}
