@@ -1,4 +1,4 @@
-//! What a request is refused with: Kubernetes' `Status`, and the field errors within.
+//! Errors of requests: the `Status` of Kubernetes and its field errors.
 //!
 //! Texts are the real server's: clients and people read them.
 
@@ -15,24 +15,24 @@ pub struct ApiError {
     pub code: u16,
     /// A machine-readable reason such as `NotFound`; none where the server gives none.
     pub reason: Option<&'static str>,
-    /// What a person reads.
+    /// The text for people.
     pub message: String,
     /// The `details` of the `Status`: name, group, kind (the plural), causes and so on.
     pub details: Option<Map<String, Value>>,
-    /// Where an expired list may go on: `metadata.continue`.
+    /// The token with which an expired list can continue: `metadata.continue`.
     pub continue_token: Option<String>,
 }
 
-/// One wrong field, as apimachinery's `field.Error`.
+/// An error of a field, as apimachinery's `field.Error`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldError {
-    /// What kind of error it is.
+    /// The kind of the error.
     pub kind: FieldErrorKind,
     /// Path as apimachinery writes it: `spec.ports[0].name`, `metadata.labels[a b]`.
     pub path: String,
     /// The offending value as it is shown in the message; none for those that show none.
     pub value: Option<Value>,
-    /// What was expected.
+    /// The expected value.
     pub detail: String,
 }
 
@@ -285,6 +285,22 @@ impl ApiError {
     pub(crate) fn invalid_patch(shown: String, detail: impl Into<String>) -> Self {
         let error = FieldError::invalid("patch", shown, detail);
         Self::invalid("", "", "", &[error])
+    }
+
+    /// 404 of a resource that a built-in group does not have.
+    pub(crate) fn no_resource() -> Self {
+        Self::unknown("the server could not find the requested resource").with_empty_details()
+    }
+
+    /// 405 of a built-in resource.
+    pub(crate) fn verb_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::method_not_allowed(message).with_empty_details()
+    }
+
+    /// 501 of an operation that this server does not implement.
+    pub(crate) fn operation_not_implemented() -> Self {
+        Self::not_implemented("the server does not implement this operation")
     }
 
     /// 400 `BadRequest`

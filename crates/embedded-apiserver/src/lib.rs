@@ -72,24 +72,24 @@ use self::registry::{Controller, Registry};
 use self::simulation::Simulation;
 pub use clock::Clock;
 
-/// How many events of each resource are remembered: a watch that has fallen further behind begins
-/// anew. The real server's watch cache holds between 100 and 102,400.
+/// The number of events of each resource that a watch can continue from. The watch cache of the real server
+/// has between 100 and 102,400.
 const HISTORY: usize = 4096;
 
 /// The version of Kubernetes whose behaviour this is.
 const VERSION: &str = "v1.36.3";
 
-/// What an [`ApiServer`] is made of.
+/// The options of an [`ApiServer`].
 pub struct Options {
     /// Its time.
     pub clock: Clock,
-    /// What becomes of requests without credentials.
+    /// The user of requests without credentials.
     pub anonymous: Anonymous,
-    /// How many events of each resource are remembered.
+    /// The number of events of each resource that a watch can continue from.
     pub history: usize,
     /// Holds, delays and fails what the simulation of workloads does.
     pub simulation: simulation::Control,
-    /// Told of each answered request.
+    /// The audit log.
     pub audit: Option<AuditLog>,
 }
 

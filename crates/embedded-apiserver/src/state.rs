@@ -36,13 +36,13 @@ struct Saved {
 /// A document that is no state of a server.
 #[derive(Debug, thiserror::Error)]
 pub enum Malformed {
-    /// It is something else.
+    /// The document has other fields.
     #[error("no saved state of an API server")]
     Document(#[from] serde_json::Error),
-    /// It is not JSON, or its objects are nested too deeply.
+    /// The text is not JSON, or an object is nested too deeply.
     #[error("no saved state of an API server: {0}")]
     Json(String),
-    /// It has objects of a resource that neither the server nor its own definitions know.
+    /// A resource that neither the server nor the definitions in the document serve.
     #[error("the server does not serve {resource}")]
     Resource {
         /// `plural.group`
@@ -129,7 +129,7 @@ fn defined(definitions: &[Saved], revision: u64) -> HashMap<String, Arc<Resource
         .collect()
 }
 
-/// Where an object belongs.
+/// An object with its resource and key.
 struct Placed(Arc<Resource>, Key, Value);
 
 fn place(

@@ -1,4 +1,4 @@
-//! Nobody grants by a role what they may not do themselves.
+//! Prevents privilege escalation: a user cannot grant permissions that the user does not have.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping>
 
@@ -80,10 +80,10 @@ fn refusal(user: &User, resource: &str, name: &str, missing: &[String]) -> ApiEr
     ApiError::forbidden(message).about(GROUP, resource, name)
 }
 
-/// What a rule grants, apart from its verbs: group, resource, name, path.
+/// The parts of a rule apart from its verbs: group, resource, name, path.
 type Part = (String, String, String, String);
 
-/// What is wanted and not owned, as the real server writes rules.
+/// Returns the wanted rules that the owned rules do not cover, as the real server writes rules.
 fn missing(wanted: &[Value], owned: &[Value]) -> Vec<String> {
     let mut parts: BTreeMap<Part, Vec<String>> = BTreeMap::new();
     for rule in wanted {

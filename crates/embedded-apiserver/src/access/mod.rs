@@ -1,4 +1,4 @@
-//! Who may do what: roles, reviews of access, and what protects roles from those who write them.
+//! Authorization with RBAC: decisions, access reviews, and the prevention of privilege escalation.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/rbac/>
 
@@ -20,7 +20,7 @@ use crate::user::User;
 /// The API group of roles.
 pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// What a request wants to do.
+/// The action that a request asks for, as an authorizer sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
     /// `get`, `list`, `create`…; for a path the method in small letters.
@@ -39,9 +39,9 @@ pub(crate) struct Attributes {
     pub path: Option<String>,
 }
 
-/// Where roles and bindings are.
+/// A source of roles and bindings.
 pub(crate) trait Rules {
-    /// One object; `resource` is an id such as `roles.rbac.authorization.k8s.io`.
+    /// Returns an object. `resource` is an id such as `roles.rbac.authorization.k8s.io`.
     fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>>;
 
     /// The objects of a namespace, or of all.

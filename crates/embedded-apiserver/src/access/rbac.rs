@@ -1,4 +1,4 @@
-//! Whether roles let somebody do something.
+//! Decides with RBAC rules if a user can perform an action.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/rbac/>
 
@@ -18,10 +18,9 @@ const ROLE_BINDINGS: &str = "rolebindings.rbac.authorization.k8s.io";
 /// The group that may do everything, whatever the roles.
 const MASTERS: &str = "system:masters";
 
-/// What came out, and why.
+/// A decision and its reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// Whether it may be done.
     pub allowed: bool,
     /// The binding that lets it, or what is wrong with a binding that might have; often empty.
     pub reason: String,

@@ -11,9 +11,9 @@ use crate::builtin::path::{items, text};
 use crate::error::{ApiError, FieldError};
 use crate::user::User;
 
-/// What an answer needs to know beside the question.
+/// The facts that the answer to a review depends on.
 pub(crate) struct Context<'a> {
-    /// Who asks.
+    /// The user that asks.
     pub user: &'a User,
     /// The namespace of the request; empty for cluster-scoped reviews.
     pub namespace: &'a str,
@@ -21,7 +21,7 @@ pub(crate) struct Context<'a> {
     pub now: &'a str,
     /// Roles and bindings.
     pub rules: &'a dyn Rules,
-    /// Whose a token is.
+    /// Returns the user of a token.
     pub tokens: &'a dyn Fn(&str) -> Option<User>,
 }
 

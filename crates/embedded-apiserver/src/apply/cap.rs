@@ -1,10 +1,10 @@
-//! At most ten managers that update: of more, the oldest become one.
+//! Limits the managers with the operation `Update` to ten, by merging the oldest.
 
 use super::managers::{Entry, Identity, Managers, seconds};
 
-/// As apimachinery's `DefaultMaxUpdateManagers`.
+/// The maximum number of managers that update, as apimachinery's `DefaultMaxUpdateManagers`.
 const MOST_UPDATERS: usize = 10;
-/// Whom the fields of those that were merged belong to.
+/// The manager that owns the fields of merged managers.
 const ANCIENT: &str = "ancient-changes";
 
 /// Merges the oldest entries of one version until no more than ten are left.

@@ -1,4 +1,4 @@
-//! What differs between two objects: structured-merge-diff's `Compare`.
+//! Compares two objects, as `Compare` of structured-merge-diff does.
 
 use std::collections::BTreeMap;
 
@@ -30,12 +30,12 @@ impl Comparison {
         walk.found
     }
 
-    /// What was written: added or changed.
+    /// Returns the fields that were added or changed.
     pub(super) fn touched(&self) -> Set {
         self.modified.union(&self.added)
     }
 
-    /// Forgets some paths and all below them.
+    /// Removes paths and all paths below them.
     pub(super) fn without(self, ignored: &Set) -> Self {
         Self {
             added: self.added.without(ignored),

@@ -1,4 +1,4 @@
-//! What an apply is refused with when others own what it would change.
+//! The conflict of an apply with the managers that own the fields it would change.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! One step of a path in a field set: a field, a list's item by key or by value, or a place.
+//! An element of a path in a field set: a field, or a list item by key, value or index.
 //!
 //! Order, text and wire form are structured-merge-diff's `fieldpath.PathElement`.
 

@@ -1,4 +1,4 @@
-//! Who owns what after a write: structured-merge-diff's `merge.Updater`.
+//! Updates field ownership after a write, as `merge.Updater` of structured-merge-diff does.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub(super) struct Engine<'a> {
     pub schema: &'a Schema,
     /// The types of the kind's other served versions. Values are the same in all of them.
     pub versions: &'a [(&'a str, Schema)],
-    /// What this write does not own.
+    /// The fields that this write does not own.
     pub ignored: &'a Set,
 }
 

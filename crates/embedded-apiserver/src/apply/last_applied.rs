@@ -9,7 +9,7 @@ use crate::schema::{Schema, decode};
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The one manager for whom this is done.
 pub(super) const MANAGER: &str = "kubectl";
-/// What all annotations of an object may take together.
+/// The maximum size of all annotations of an object.
 const MOST_BYTES: usize = 256 * 1024;
 
 fn annotation(object: &Value) -> Option<&str> {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::set::Set;
 use crate::go;
 
-/// One entry: what one manager owns.
+/// An entry of the managed fields: the fields of one manager.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub id: Identity,
@@ -16,11 +16,11 @@ pub(super) struct Entry {
     pub set: Set,
 }
 
-/// Who owns: two entries with the same identity are one.
+/// The identity of a manager. Entries with the same identity are merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     pub manager: String,
-    /// Whether it applies; else it updates.
+    /// True for the operation `Apply`, false for `Update`.
     pub applies: bool,
     /// The version, for those that update: each is an owner of its own.
     pub version: String,
@@ -64,7 +64,7 @@ impl Identity {
         key
     }
 
-    /// How a conflict names it.
+    /// Returns the name of the manager in a conflict.
     pub(super) fn title(&self) -> String {
         let mut title = go::quote(&self.manager);
         if !self.subresource.is_empty() {
@@ -88,7 +88,7 @@ fn operation(applies: bool) -> &'static str {
 pub(super) struct Managers(pub(super) Vec<Entry>);
 
 impl Managers {
-    /// Those of an object.
+    /// Parses the managed fields of an object.
     pub(super) fn of(object: &Value) -> Result<Self, String> {
         Self::parse(&object["metadata"]["managedFields"])
     }
@@ -120,7 +120,7 @@ impl Managers {
         Some(self.0.remove(place))
     }
 
-    /// Forgets those that own nothing.
+    /// Removes managers that own no fields.
     pub(super) fn drop_empty(&mut self) {
         self.0.retain(|entry| !entry.set.is_empty());
     }

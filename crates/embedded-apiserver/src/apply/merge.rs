@@ -82,7 +82,7 @@ fn merge_maps(
 /// The items of a list with their keys.
 struct Items<'a> {
     keyed: Vec<(Element, &'a Value)>,
-    /// What to merge for a key; null where an item is there twice.
+    /// The item to merge for each key, or null for a duplicate item.
     by_key: BTreeMap<Element, &'a Value>,
 }
 

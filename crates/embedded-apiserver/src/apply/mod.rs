@@ -35,7 +35,7 @@ use super::{
     schema::{Schema, canonical},
 };
 
-/// Who writes, and what.
+/// The manager of a write, and the path of the write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manager<'a> {
     /// The field manager; empty is `unknown`.
@@ -54,7 +54,7 @@ pub(crate) struct Manager<'a> {
     pub versions: &'a [(&'a str, Schema)],
 }
 
-/// What is never owned.
+/// Paths that no manager owns.
 const UNOWNED: [&[&str]; 12] = [
     &["apiVersion"],
     &["kind"],
@@ -70,7 +70,7 @@ const UNOWNED: [&[&str]; 12] = [
     &["metadata", "resourceVersion"],
 ];
 
-/// Who owns what was there before the first apply.
+/// The manager of the fields that an object had before its first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// Applies a configuration to the live object, or to nothing.
@@ -260,7 +260,7 @@ fn failure(message: String) -> ApiError {
     ApiError::unclassified(message)
 }
 
-/// What is wrong with a configuration before anything is merged.
+/// Checks an applied configuration before the merge.
 fn check(schema: &Schema, applied: &Value, manager: &Manager<'_>) -> Result<(), ApiError> {
     let text = |name: &str| applied[name].as_str().unwrap_or_default();
     let kind = title(text("apiVersion"), text("kind"));

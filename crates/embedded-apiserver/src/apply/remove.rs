@@ -26,7 +26,7 @@ pub(super) fn remove(place: Option<Type<'_>>, value: &Value, gone: &Set) -> Valu
     }
 }
 
-/// What is left of a child: nothing, all of it, or a part.
+/// Returns the remaining part of a child, if any.
 fn child(node: Option<&Node>, place: Option<Type<'_>>, value: &Value) -> Option<Value> {
     match node {
         Some(node) if node.member => None,

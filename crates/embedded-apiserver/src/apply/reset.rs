@@ -26,7 +26,7 @@ const STATUS_ALONE: [&str; 11] = [
     "VolumeAttachment",
 ];
 
-/// Of a built-in kind that has a status, by subresource.
+/// Returns the reset fields of a built-in kind with a status, by subresource.
 pub(crate) fn builtin(kind: &str, subresource: &str) -> Fields {
     match (kind, subresource) {
         ("CertificateSigningRequest", "") => &[&["spec"], &["status"]],
@@ -45,7 +45,7 @@ pub(crate) fn builtin(kind: &str, subresource: &str) -> Fields {
     }
 }
 
-/// Of a custom resource.
+/// Returns the reset fields of a custom resource.
 pub(crate) fn custom(has_status: bool, subresource: &str) -> Fields {
     match subresource {
         "" if has_status => STATUS,

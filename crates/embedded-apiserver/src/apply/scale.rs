@@ -13,7 +13,8 @@ use super::{
 };
 use crate::error::ApiError;
 
-/// Who owns the replicas after an update through `/scale`; `path` is where the object has them.
+/// Sets the owner of the replicas after an update through `/scale`. `path` is the path of the replicas in
+/// the object. `manager.api_version` is that of the object, and `manager.subresource` is `scale`.
 ///
 /// `manager.api_version` is the object's, and its `subresource` is `scale`.
 pub(crate) fn update(live: &Value, mut new: Value, manager: &Manager<'_>, path: &[&str]) -> Value {
@@ -34,7 +35,7 @@ pub(crate) fn update(live: &Value, mut new: Value, manager: &Manager<'_>, path: 
     new
 }
 
-/// Who owns the replicas after an apply to `/scale`; refuses conflicts unless `force`.
+/// Sets the owner of the replicas after an apply to `/scale`. Returns a conflict unless `force` is set.
 pub(crate) fn apply(
     live: &Value,
     mut new: Value,

@@ -13,10 +13,10 @@ pub(super) struct Set {
     nodes: Vec<(Element, Node)>,
 }
 
-/// What is known of one path.
+/// A node of a field set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Node {
-    /// Whether the path itself is in the set.
+    /// True if the path of the node is itself in the set.
     pub member: bool,
     /// The paths below it.
     pub below: Set,

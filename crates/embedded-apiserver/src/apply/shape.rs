@@ -1,4 +1,4 @@
-//! Which of the things that a type may be a value is, and the keys of lists' items.
+//! Selects the alternative of a type that a value has, and the keys of list items.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::schema::{
     node::{List, Map, Relation, Scalar},
 };
 
-/// What a type is for a value.
+/// The alternative of a type that a value has.
 #[derive(Clone, Copy)]
 pub(super) enum Shape<'a> {
     Map(&'a Map),

@@ -1,4 +1,4 @@
-//! Whether an applied configuration fits its type: structured-merge-diff's checks and texts.
+//! Validates an applied configuration against its type, with the checks and texts of structured-merge-diff.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// What is wrong, in one text.
+/// Returns all errors as one text.
 pub(super) fn validate(
     place: Type<'_>,
     value: &Value,

@@ -1,4 +1,4 @@
-//! What a trip through the server's Go types makes of a built-in object.
+//! Converts built-in objects to the form that the Go types of the real server give them.
 //!
 //! Unknown fields, nulls and empty optional fields go; structs that Go always writes appear
 //! (`resources: {}`); quantities and times are written the one way. A value of the wrong type is
@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use super::quantity;
 use crate::fields::{self, Field, Omit, Shape, Type};
 
-/// What is done to a struct before its fields are looked at: its type's name, and the struct.
+/// A function that changes a struct before its fields. Its arguments are the name of the type and the
+/// struct.
 pub(super) type Visit<'a> = &'a dyn Fn(&str, &mut Map<String, Value>);
 
 /// Rewrites an object of a built-in kind as the server would answer it.
@@ -18,7 +19,7 @@ pub(crate) fn canonical(group: &str, version: &str, kind: &str, object: &mut Val
     walk(group, version, kind, object, &|_, _| {});
 }
 
-/// As [`canonical`], with something done to each struct on the way, parents first.
+/// Converts an object as [`canonical`] does, and calls a function on each struct, parents first.
 pub(super) fn walk(group: &str, version: &str, kind: &str, object: &mut Value, visit: Visit) {
     let api_version = api_version(group, version);
     let Some(found) = fields::types().of_kind(&api_version, kind) else {

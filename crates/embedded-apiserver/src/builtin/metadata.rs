@@ -12,19 +12,19 @@ use crate::go;
 /// All annotations of an object together.
 const ANNOTATION_BYTES: usize = 256 * 1024;
 
-/// What the names of a kind's objects must look like.
+/// The rule for the names of a kind's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameRule {
     /// An RFC 1123 subdomain.
     Subdomain,
     /// An RFC 1123 label.
     Label,
-    /// Whatever may stand between two slashes of a path.
+    /// Any text that can be a segment of a path.
     Path,
 }
 
 impl NameRule {
-    /// Why a name, or with `prefix` a `generateName`, is none.
+    /// Returns the reasons that a name, or with `prefix` a `generateName`, is invalid.
     fn reasons(self, name: &str, prefix: bool) -> Vec<String> {
         // What ends in a dash is good as the beginning of a name.
         let masked = match name.strip_suffix('-') {
@@ -108,7 +108,7 @@ fn validate_name(metadata: &Value, namespaced: bool, rule: NameRule) -> Vec<Fiel
     errors
 }
 
-/// What an update may not change.
+/// The fields of the metadata that an update cannot change.
 const IMMUTABLE: [&str; 6] = [
     "name",
     "namespace",
@@ -151,7 +151,7 @@ pub(crate) fn immutable(path: impl Into<String>, value: Value) -> FieldError {
     FieldError::invalid(path, value, "field is immutable")
 }
 
-/// One error for each reason.
+/// Returns an error for each reason.
 pub(crate) fn invalid_each<'a>(
     path: &'a str,
     value: &'a str,

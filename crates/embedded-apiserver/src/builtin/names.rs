@@ -1,4 +1,4 @@
-//! What names, labels, keys and ports must look like, in the words of apimachinery.
+//! Checks names, labels, keys and ports, with the texts of apimachinery.
 //!
 //! Each check gives the reasons against a value; none is a good sign.
 
@@ -17,7 +17,7 @@ pub(crate) fn too_long(most: usize) -> String {
     format!("must be no more than {most} characters")
 }
 
-/// The same, as the younger of apimachinery's checks say it: those of labels.
+/// Returns the error for a long label, whose text differs from that of older checks.
 fn too_many_bytes(most: usize) -> String {
     format!("must be no more than {most} bytes")
 }
@@ -72,7 +72,7 @@ pub(crate) fn label_1035(value: &str) -> Vec<String> {
     reasons
 }
 
-/// What a path may have between slashes; a prefix may still be `.` or `..`.
+/// Checks a segment of a path. A prefix can be `.` or `..`.
 pub(crate) fn path_segment(value: &str, prefix: bool) -> Vec<String> {
     if !prefix && matches!(value, "." | "..") {
         return vec![format!("may not be '{value}'")];

@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// Billionths in one.
 const NANO: i128 = 1_000_000_000;
 
-/// How an amount is written.
+/// The format of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     /// `m`, none, `k`, `M` …
@@ -27,7 +27,7 @@ pub(crate) struct Quantity {
 }
 
 impl Quantity {
-    /// In billionths.
+    /// Returns the amount in billionths.
     pub(crate) fn nano(self) -> i128 {
         self.nano
     }
@@ -64,7 +64,7 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     text.parse().ok().map(Quantity::canonical)
 }
 
-/// The same, of an amount that is kept in thousandths: what is finer is rounded up.
+/// Returns the canonical text of a quantity that is stored in thousandths, rounded up.
 pub(crate) fn canonical_milli(text: &str) -> Option<String> {
     let mut amount: Quantity = text.parse().ok()?;
     let milli = NANO / 1000;
@@ -114,7 +114,7 @@ fn suffix(power: i32) -> &'static str {
     found.map_or("", |(suffix, _)| suffix)
 }
 
-/// Why a text is no quantity.
+/// A text that is not a quantity.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
@@ -140,7 +140,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// What a suffix multiplies by: a factor and a power of ten.
+/// Parses a suffix to a factor and a power of ten.
 fn scale(suffix: &str) -> Result<(i128, i32, Format), Malformed> {
     if let Some((_, power)) = DECIMAL.iter().find(|(name, _)| *name == suffix) {
         return Ok((1, *power, Format::Decimal));

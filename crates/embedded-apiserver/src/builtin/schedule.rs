@@ -7,7 +7,7 @@ use jiff::{Timestamp, ToSpan as _, Zoned};
 
 use crate::go;
 
-/// When a CronJob runs.
+/// The schedule of a CronJob.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     minutes: u64,
@@ -15,13 +15,13 @@ pub(crate) struct Schedule {
     days: u64,
     months: u64,
     weekdays: u64,
-    /// Where both the day of the month and of the week are given, either will do.
+    /// True if a day of the month or a day of the week is sufficient, because the schedule restricts both.
     either_day: bool,
     /// `@every 5m`: a fixed distance instead.
     every: Option<std::time::Duration>,
 }
 
-/// One field: its bounds, and the names that stand for numbers.
+/// The bounds of a field, and the names of its numbers.
 struct Bounds {
     least: u32,
     most: u32,

@@ -30,7 +30,7 @@ fn is_in_range(address: &str) -> bool {
     })
 }
 
-/// What other Services have.
+/// The addresses and ports of other Services.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     addresses: BTreeSet<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// What these Services have; the one that is written is not among them.
+    /// Collects the addresses and ports of Services.
     pub(crate) fn of<'a>(services: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut taken = Self::default();
         for service in services {

@@ -1,4 +1,4 @@
-//! What the server warns of in objects that it accepts.
+//! Warnings about objects that the server accepts.
 //!
 //! <https://kubernetes.io/blog/2020/09/03/warnings/>
 

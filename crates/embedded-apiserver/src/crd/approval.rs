@@ -8,7 +8,7 @@ use crate::error::FieldError;
 
 const ANNOTATION: &str = "api-approved.kubernetes.io";
 
-/// What the annotation says.
+/// The meaning of the approval annotation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Approval {
     Missing,

@@ -9,7 +9,7 @@ use super::jsonpath::JsonPath;
 use super::structural::{list, text};
 use crate::go;
 
-/// What a column of a table is called, whatever is in it: a `TableColumnDefinition`.
+/// The heading of a column: a `TableColumnDefinition`.
 #[derive(Debug, Clone)]
 pub struct Heading {
     /// `Ready`
@@ -18,14 +18,14 @@ pub struct Heading {
     pub kind: String,
     /// A hint for clients, often empty; `name` for the column that identifies the row.
     pub format: String,
-    /// What the column shows.
+    /// The meaning of the column's cells.
     pub description: String,
     /// Columns above 0 show in wide output only.
     pub priority: i64,
 }
 
 impl Heading {
-    /// As a `TableColumnDefinition`.
+    /// Returns the `TableColumnDefinition`.
     pub fn definition(&self) -> Value {
         json!({
             "name": self.name,
@@ -40,7 +40,7 @@ impl Heading {
 /// A column beside that of the name.
 #[derive(Debug, Clone)]
 pub struct Column {
-    /// What stands above it.
+    /// The heading of the column.
     pub heading: Heading,
     path: JsonPath,
 }
@@ -82,7 +82,7 @@ impl Column {
         Some(Self { heading, path })
     }
 
-    /// What the column shows of an object; null where there is nothing of its type.
+    /// Returns the cell for an object, or null if the object has no value of the column's type.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the server cuts floats off so"
@@ -113,7 +113,7 @@ impl Column {
     }
 }
 
-/// How long ago, as kubectl writes it: the two largest units where the larger is small.
+/// Formats an age as kubectl does: two units if the larger one is small.
 pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     let seconds = now.as_second() - then.as_second();
     let (minutes, hours) = (seconds / 60, seconds / 3600);

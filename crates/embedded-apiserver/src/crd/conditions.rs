@@ -13,7 +13,7 @@ pub(super) struct Condition<'a> {
     pub(super) message: &'a str,
 }
 
-/// How far the deletion of a definition's resources has got.
+/// The progress of the deletion of a definition's resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deletion {
     /// Just asked for.

@@ -1,4 +1,4 @@
-//! Which old value a new one is compared with on an update.
+//! Selects the old value that a new value is compared with in an update.
 //!
 //! Keys of objects correlate; items of a list do where keys tell them apart (KEP-4008).
 
@@ -19,7 +19,7 @@ impl<'a> Correlation<'a> {
         Self { new, old, schema }
     }
 
-    /// What is below a key; none where the key is new or unknown.
+    /// Returns the value of a key, if the old state has one.
     pub(super) fn key(self, key: &str) -> Option<Self> {
         Some(Self {
             new: self.new.as_object()?.get(key)?,

@@ -2,12 +2,12 @@
 
 use crate::builtin::names;
 
-/// What is wrong with a DNS-1035 label.
+/// Returns the error of a DNS-1035 label.
 pub(super) fn label_1035(text: &str) -> Option<String> {
     joined(&names::label_1035(text))
 }
 
-/// What is wrong with a DNS-1123 subdomain.
+/// Returns the error of a DNS-1123 subdomain.
 pub(super) fn subdomain(text: &str) -> Option<String> {
     joined(&names::subdomain(text))
 }

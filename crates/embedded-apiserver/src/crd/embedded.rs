@@ -32,7 +32,7 @@ pub(super) fn decode_value(
     visit(value, schema, path, is_resource, &mut Vec::new())
 }
 
-/// What is wrong with a value that may itself be an embedded resource, and with those within it.
+/// Returns the errors of a value that can be an embedded resource, and of the values in it.
 pub(super) fn value_errors(
     value: &Value,
     schema: &Structural,
@@ -104,7 +104,7 @@ fn decode_one(
         .map_err(|why| FieldError::invalid(path.as_str(), given, why))
 }
 
-/// What is wrong with the embedded resources of an object.
+/// Returns the errors of the embedded resources of an object.
 pub(super) fn errors(value: &Value, schema: &Structural) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if is_within(schema) {

@@ -14,15 +14,15 @@ use regex::Regex;
 /// A format that is checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Format {
-    /// Of a string: the check.
+    /// A format of strings, with its check.
     Text(fn(&str) -> bool),
-    /// Of an integer.
+    /// A format of integers.
     Int32,
-    /// Of an integer.
+    /// A format of integers.
     Int64,
-    /// Of a number.
+    /// A format of numbers.
     Float,
-    /// Of a number.
+    /// A format of numbers.
     Double,
 }
 
@@ -98,7 +98,7 @@ expressions! {
     LOOSE_DURATION = r"(\d+)\s*([A-Za-zµ]+)";
 }
 
-/// What Go's `url.ParseRequestURI` takes: an absolute URI or an absolute path.
+/// Returns true if Go's `url.ParseRequestURI` accepts a text: an absolute URI or an absolute path.
 fn is_uri(text: &str) -> bool {
     if text.is_empty() || text.contains(|it: char| it.is_ascii_control() || it == ' ') {
         return false;
@@ -245,7 +245,7 @@ fn is_date_time(text: &str) -> bool {
             .is_some_and(|parts| &parts[1] <= "23" && &parts[2] <= "59" && &parts[3] <= "59")
 }
 
-/// As Go's `time.ParseDuration`, or looser: `3 days`, `22 ns`.
+/// Returns true for a duration of Go's `time.ParseDuration`, or a text such as `3 days` or `22 ns`.
 fn is_duration(text: &str) -> bool {
     const UNITS: [&[&str]; 8] = [
         &["ns", "nano"],

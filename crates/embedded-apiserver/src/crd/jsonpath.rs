@@ -94,7 +94,7 @@ impl JsonPath {
     }
 }
 
-/// Where the bracket closes that was opened before `text`.
+/// Returns the position of the bracket that closes the one before `text`.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0, None);
     for (at, it) in text.char_indices() {

@@ -88,7 +88,7 @@ fn in_keyed(items: &[Value], schema: &Structural, path: &str, errors: &mut Vec<F
     }
 }
 
-/// Where values are seen for the second time; a third is not told.
+/// Returns the positions of second occurrences. Further occurrences of a value are not reported.
 fn repeated(values: &[Value]) -> Vec<usize> {
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(values.len());
     let second = |(index, value): (usize, &Value)| {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::go;
 
-/// What a field holds; the texts are Go's types, as errors name them.
+/// The type of a field. The texts are the Go types that errors name.
 enum Shape {
     Text(&'static str),
     Whole,

@@ -1,4 +1,4 @@
-//! Which of the names that a definition asks for it gets: no two of a group have the same.
+//! Accepts the names of a definition, if no other definition of the group has them.
 //!
 //! Names that do not conflict are accepted though others do; short names and the singular must be
 //! unique among the plurals, singulars and short names of the group, kinds among kinds.
@@ -11,7 +11,7 @@ use super::approval;
 use super::conditions::{self, Condition};
 use super::structural::{list, text};
 
-/// What the group's other definitions have been given.
+/// The names that other definitions of the group have.
 #[derive(Default)]
 struct Taken {
     resources: HashSet<String>,
@@ -53,7 +53,7 @@ pub(crate) fn accept(crd: &Value, others: &[&Value], now: &str) -> Option<Value>
     (status != *old).then_some(status)
 }
 
-/// Once established, a definition stays so though later names conflict.
+/// Sets the condition `Established`, which stays if later names conflict.
 fn establish(status: &mut Value, now: &str) {
     let is = |kind| conditions::find(status, kind).is_some_and(|it| it["status"] == "True");
     if is("Established") {

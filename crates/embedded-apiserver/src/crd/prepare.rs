@@ -1,4 +1,4 @@
-//! What the server fills in when a definition is written.
+//! Completes a definition that is written.
 
 use serde_json::{Map, Value, json};
 

@@ -131,7 +131,7 @@ impl Pruner {
     }
 }
 
-/// What a schema says of a key.
+/// The schema of a key.
 enum Known<'a> {
     No,
     /// Allowed, but nothing is known of what is below it.

@@ -63,12 +63,12 @@ impl Scale {
         *at = replicas.into();
     }
 
-    /// What is wrong with the wanted replicas.
+    /// Returns the error of the wanted replicas.
     pub(super) fn spec_errors(&self, object: &Value) -> Option<FieldError> {
         replicas_error(&self.spec, self.spec_replicas(object))
     }
 
-    /// What is wrong with the replicas and the selector in the status.
+    /// Returns the errors of the replicas and the selector in the status.
     pub(super) fn status_errors(&self, object: &Value) -> Vec<FieldError> {
         let replicas = replicas_error(&self.status, self.status_replicas(object));
         let selector = match (&self.selector, self.selector(object)) {

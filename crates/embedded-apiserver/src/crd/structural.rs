@@ -37,7 +37,6 @@ pub(super) struct Structural {
 /// `additionalProperties`
 #[derive(Debug, Default)]
 pub(super) enum Additional {
-    /// Not given.
     #[default]
     Unset,
     /// A boolean.
@@ -58,7 +57,7 @@ pub(super) enum ListType {
     Map,
 }
 
-/// What values are checked for, beside their type.
+/// The checks of a value beside its type.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     /// The format as it is written, where it is one that the server knows for the type.

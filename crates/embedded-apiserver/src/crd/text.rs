@@ -23,7 +23,7 @@ pub(super) fn quoted_list<'a>(texts: impl IntoIterator<Item = &'a str>) -> Strin
     quoted.join(", ")
 }
 
-/// Integral floats become integers, as Go writes them.
+/// Converts floats without a fraction to integers, as Go writes them.
 pub(crate) fn canonical_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {

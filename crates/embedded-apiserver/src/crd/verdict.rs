@@ -1,4 +1,4 @@
-//! What validating a custom resource came to.
+//! The outcome of a validation.
 
 use serde_json::Value;
 
@@ -12,9 +12,9 @@ const STANDARD: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 /// The errors, for which a write is refused, and the warnings that go with the answer.
 #[derive(Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// Why the object is invalid; none where it is valid.
+    /// The reasons that the object is invalid. Empty for a valid object.
     pub errors: Vec<FieldError>,
-    /// What is tolerated, such as a failing rule on a value that did not change.
+    /// Tolerated failures, such as a failing rule on a value that did not change.
     pub warnings: Vec<String>,
 }
 

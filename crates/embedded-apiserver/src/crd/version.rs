@@ -1,4 +1,4 @@
-//! One version of a custom resource, compiled once: everything that depends on its schema.
+//! A version of a custom resource, compiled from its schema.
 
 use serde_json::Value;
 

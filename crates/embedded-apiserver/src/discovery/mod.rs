@@ -1,4 +1,4 @@
-//! What is served, for clients that ask: the documents below `/api` and `/apis`.
+//! The discovery documents below `/api` and `/apis`.
 //!
 //! <https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api>
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::crd::compare_versions;
 use super::resource::Catalogue;
 
-/// One group and the names of its versions, the preferred one first.
+/// A group and the names of its versions, the preferred version first.
 struct Group {
     name: String,
     versions: Vec<String>,

@@ -18,27 +18,27 @@ pub(crate) struct Types {
     types: Vec<Type>,
 }
 
-/// One Go struct.
+/// A Go struct.
 pub(crate) struct Type {
     /// Package and name: `core/v1.Container`.
     pub(crate) name: &'static str,
-    /// In the order of the Go struct.
+    /// The fields in the order of the Go struct.
     pub(crate) fields: Vec<Field>,
 }
 
-/// One field of a [`Type`].
+/// A field of a [`Type`].
 pub(crate) struct Field {
     /// Number in the protobuf message; 0 if it has none.
     pub(crate) number: u64,
     /// Name in JSON; empty for a struct whose fields are inlined.
     pub(crate) name: &'static str,
-    /// What it holds.
+    /// The type of the value.
     pub(crate) shape: Shape,
-    /// When it is left out.
+    /// The condition under which Go omits the field.
     pub(crate) omit: Omit,
 }
 
-/// What a field holds.
+/// The type of a field's value.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Shape {
     /// A string, or a type made of one.
@@ -49,7 +49,7 @@ pub(crate) enum Shape {
     Int,
     /// A 64-bit float.
     Float,
-    /// Bytes, base64 in JSON.
+    /// Bytes, which are base64 in JSON.
     Bytes,
     /// `metav1.Time`
     Time,
@@ -75,7 +75,7 @@ pub(crate) enum Shape {
     Map(Box<Self>),
 }
 
-/// When Go's JSON leaves a field out.
+/// The condition under which Go's JSON encoder omits a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Omit {
     /// Never.

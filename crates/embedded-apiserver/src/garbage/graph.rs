@@ -1,4 +1,4 @@
-//! Who depends on whom, by uid.
+//! The graph of owners and dependents, by uid.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Graph {
         self.nodes.insert(uid.to_owned(), node);
     }
 
-    /// Forgets an object; its owners' uids.
+    /// Removes an object. Returns the uids of its owners.
     pub(super) fn remove(&mut self, uid: &str) -> Vec<String> {
         let owners = self.nodes.remove(uid).map(|node| node.owners);
         let owners = owners.unwrap_or_default();

@@ -62,7 +62,7 @@ impl Collector {
         }
     }
 
-    /// Does with an object what its owners and its dependents ask for.
+    /// Deletes or updates an object as its owners and its dependents require.
     fn attempt(&mut self, tx: &mut Transaction<'_>, uid: &str, node: &Node, live: &Value) {
         let deleting = is_terminating(live);
         let foreground = deleting && has_finalizer(live, FOREGROUND);

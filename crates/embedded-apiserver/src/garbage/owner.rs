@@ -1,4 +1,4 @@
-//! What has become of the owners that an object names.
+//! Looks up the owners of an object.
 
 use serde_json::Value;
 
@@ -6,19 +6,19 @@ use super::{FOREGROUND, has_finalizer, is_terminating};
 use crate::builtin::path::text;
 use crate::registry::Transaction;
 
-/// What has become of an owner.
+/// The state of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It is there.
+    /// The owner exists.
     Solid,
-    /// It is not there, or another has its name.
+    /// The owner does not exist, or another object has its name.
     Absent,
-    /// It is being deleted and waits for its dependents.
+    /// The owner is terminating and waits for its dependents.
     Waiting,
 }
 
-/// Of each owner; none if that cannot be told: a kind that nobody serves, or a namespaced owner of a
-/// cluster-scoped object. Such objects are left alone.
+/// Returns the state of each owner, or nothing if a state is unknown: for a kind that the server does not
+/// serve, or a namespaced owner of a cluster-scoped object. The collector does not touch such objects.
 pub(super) fn standings(
     tx: &Transaction<'_>,
     namespace: &str,

@@ -52,7 +52,7 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// What Go's JSON decoder calls a value.
+/// Returns the name of a value's type in errors of Go's JSON decoder.
 pub(super) fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -19,7 +19,7 @@ use crate::access::{Attributes, review};
 use crate::schema::decode;
 use crate::user::User;
 
-/// Where the lines go.
+/// A writer of audit events.
 pub struct Log(Mutex<Box<dyn Write + Send>>);
 
 /// A request that was answered.
@@ -27,7 +27,7 @@ pub(super) struct Answered<'a> {
     pub(super) incoming: &'a Incoming,
     /// Path and query.
     pub(super) uri: &'a Uri,
-    /// Who sent it, if they are somebody: not whom they act as.
+    /// The authenticated user, not the impersonated one. Absent if the authentication failed.
     pub(super) user: Option<&'a User>,
     pub(super) response: &'a Response<Body>,
     pub(super) received: Timestamp,
@@ -85,7 +85,7 @@ impl Answered<'_> {
     }
 }
 
-/// What a request was about; fields that say nothing are left out.
+/// Returns the `objectRef` of a request without empty fields.
 fn object(attributes: &Attributes, incoming: &Incoming, version: &str) -> Value {
     let made = (incoming.method == Method::POST && attributes.name.is_empty())
         .then(|| decode::json(&incoming.body).ok())

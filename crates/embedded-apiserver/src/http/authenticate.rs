@@ -1,4 +1,4 @@
-//! Who sends a request: by token, by certificate, or nobody in particular.
+//! Authenticates requests by token or certificate.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/authentication/>
 
@@ -14,25 +14,25 @@ use crate::error::ApiError;
 use crate::registry::Issued;
 use crate::user::User;
 
-/// What becomes of requests without credentials.
+/// The user of requests without credentials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Anonymous {
-    /// They are `system:anonymous`'s.
+    /// The user `system:anonymous`.
     #[default]
     Unauthenticated,
-    /// They are the administrator's: for a server that only its user can reach.
+    /// An administrator, for a server that only its user can reach.
     Administrator,
 }
 
-/// What a connection says of who sends the requests that come over it.
+/// The identity that a connection gives to its requests.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Sender {
-    /// Nothing.
+    /// The connection has no identity.
     #[default]
     Unknown,
-    /// It is somebody: by a certificate, or because nobody else has it.
+    /// The user of a trusted certificate, or the only user of the service.
     User(Arc<User>),
-    /// It is somebody who cannot prove it: their certificate is not to be trusted.
+    /// A certificate that is not trusted.
     Distrusted,
 }
 
@@ -88,8 +88,7 @@ impl Users {
         }
     }
 
-    /// Who sends a request with these headers over a connection. A token that is known makes up for a
-    /// certificate that is not trusted, and for nothing else.
+    /// Returns the user of a request. A valid token replaces a certificate that is not trusted.
     pub(super) fn authenticated(
         &self,
         sender: &Sender,

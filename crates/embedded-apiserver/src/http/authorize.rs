@@ -1,4 +1,4 @@
-//! Whether the sender of a request may do what it asks: before anything else is looked at.
+//! Authorizes requests before any other check.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/authorization/>
 
@@ -19,7 +19,7 @@ pub(super) fn check(cx: &Exchange<'_>, target: &Target) -> Result<(), ApiError> 
         .read(|store, _| access::authorize(user, &attributes, store))
 }
 
-/// What a request asks for.
+/// Returns the action that a request asks for.
 pub(super) fn attributes(incoming: &Incoming, target: &Target) -> Attributes {
     match target {
         Target::Resource(path) => of_resource(incoming, path),

@@ -16,10 +16,9 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 
-use super::serve::Tls;
 use super::trust::Trust;
 
-/// Under which names a server on loopback is asked for.
+/// The names in the certificate of a server on loopback.
 const NAMES: [&str; 5] = [
     "localhost",
     "kubernetes",
@@ -27,6 +26,13 @@ const NAMES: [&str; 5] = [
     "127.0.0.1",
     "::1",
 ];
+
+/// The TLS of a listener: the acceptor, and the authorities of client certificates.
+#[derive(Clone)]
+pub(crate) struct Tls {
+    pub(super) acceptor: TlsAcceptor,
+    pub(super) trust: Option<Trust>,
+}
 
 /// Who signs the server's certificates: known to Pods and to clients by its own.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);

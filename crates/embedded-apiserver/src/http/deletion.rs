@@ -11,12 +11,12 @@ use crate::protobuf;
 use crate::registry::{DeleteOptions, Media, Preconditions, Propagation};
 use crate::schema::decode;
 
-/// What a deletion asks for, and whether it is a dry run.
+/// Returns the options of a deletion, and true for a dry run.
 pub(super) fn options(incoming: &Incoming) -> Result<(DeleteOptions, bool), ApiError> {
     of_body(incoming, &body(incoming)?)
 }
 
-/// The same, of options that are part of another body.
+/// Returns the options of a deletion that are part of another body.
 pub(super) fn of_body(
     incoming: &Incoming,
     body: &Value,
@@ -77,10 +77,11 @@ pub(super) fn of_body(
     Ok((options, !dry_run.is_empty()))
 }
 
-/// Whether a value is of the type of a field.
+/// A test of the type of a field.
 type IsOfType = fn(&Value) -> bool;
 
-/// What is not of the type of its field is refused, not ignored: a deletion is not to be undone.
+/// Returns an error for a field of a wrong type. A deletion cannot be undone, so the server does not ignore
+/// the field.
 fn check_types(body: &Value) -> Result<(), ApiError> {
     let kind = body["kind"].as_str().unwrap_or("DeleteOptions");
     if kind != "DeleteOptions" {

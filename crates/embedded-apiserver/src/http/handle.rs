@@ -1,21 +1,19 @@
-//! From a request to its answer: what is asked, of which resource, in which form.
+//! Routes a request to its handler.
 
 use std::sync::Arc;
 
 use http::{Method, Response};
 
 use super::negotiate::{self, Form};
+use super::outcome::{Handled, answered, not_supported, require};
 use super::path::{Path, Target};
 use super::respond::{self, Body};
 use super::show::Show;
 use super::{Exchange, authorize, health, openapi, stream, verbs};
 use crate::discovery;
 use crate::error::ApiError;
-use crate::registry::{self, Answer, Call, Watch, WriteOptions, scale};
+use crate::registry::{self, Call, Watch, WriteOptions, scale};
 use crate::select::Selection;
-
-/// An answer and the texts of its warnings.
-pub(super) type Handled = (Response<Body>, Vec<String>);
 
 /// Answers a request.
 pub(super) fn handle(cx: &Exchange<'_>) -> Handled {
@@ -37,7 +35,7 @@ fn no_page() -> Response<Body> {
 
 fn other(cx: &Exchange<'_>, path: &str) -> Response<Body> {
     if path == "version" && cx.incoming.method != Method::GET {
-        return respond::error(&not_allowed(), None);
+        return respond::error(&ApiError::verb_not_allowed(), None);
     }
     if let Some(answer) = health::answer(path, cx.incoming.query.first("verbose").is_some()) {
         return answer;
@@ -55,7 +53,7 @@ fn other(cx: &Exchange<'_>, path: &str) -> Response<Body> {
 fn discovered(cx: &Exchange<'_>, document: &super::path::Discovery) -> Response<Body> {
     use super::path::Discovery;
     if !matches!(cx.incoming.method, Method::GET | Method::HEAD) {
-        return respond::error(&not_allowed(), None);
+        return respond::error(&ApiError::verb_not_allowed(), None);
     }
     let aggregated = negotiate::wants_aggregated(&negotiate::accept(&cx.incoming.headers));
     cx.registry.read(|_, catalogue| match document {
@@ -78,7 +76,7 @@ fn discovered(cx: &Exchange<'_>, document: &super::path::Discovery) -> Response<
             match discovery::resources(catalogue, group, version) {
                 Some(list) => respond::json(200, &list),
                 None if builtin.map(|one| &one.name).any(|name| name == group) => {
-                    respond::error(&no_resource(), None)
+                    respond::error(&ApiError::no_resource(), None)
                 }
                 None => no_page(),
             }
@@ -102,7 +100,7 @@ fn resource(cx: &Exchange<'_>, path: &Path) -> Handled {
     };
     let deprecation = call.served().deprecation.clone();
     cx.warnings.borrow_mut().extend(deprecation);
-    let (response, more) = verb(cx, path, &call, form)
+    let (response, more) = verb(cx, path, call, form)
         .unwrap_or_else(|error| (respond::error(&error, Some(form)), Vec::new()));
     let mut warnings = cx.warnings.take();
     warnings.extend(more);
@@ -121,7 +119,7 @@ fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<Call>, ApiError> {
     });
     let (Some(resource), _) = found else {
         return if found.1 {
-            Err(no_resource())
+            Err(ApiError::no_resource())
         } else {
             Ok(None)
         };
@@ -132,14 +130,14 @@ fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<Call>, ApiError> {
         return if resource.is_custom() {
             Ok(None)
         } else {
-            Err(no_resource())
+            Err(ApiError::no_resource())
         };
     }
     if !resource.namespaced && !path.namespace.is_empty() {
         return if resource.is_custom() {
             Ok(None)
         } else {
-            Err(no_resource())
+            Err(ApiError::no_resource())
         };
     }
     let call = Call {
@@ -155,37 +153,13 @@ fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<Call>, ApiError> {
         return Err(if call.resource.is_custom() {
             call.not_found(&call.name)
         } else {
-            no_resource()
+            ApiError::no_resource()
         });
     }
     Ok(Some(call))
 }
 
-/// 404 of a resource that a built-in group does not have.
-fn no_resource() -> ApiError {
-    let message = "the server could not find the requested resource";
-    ApiError::unknown(message).with_empty_details()
-}
-
-pub(super) fn not_allowed() -> ApiError {
-    let message = "the server does not allow this method on the requested resource";
-    ApiError::method_not_allowed(message).with_empty_details()
-}
-
-/// 405 of a verb that a custom resource does not have.
-fn not_supported(call: &Call, verb: &str) -> ApiError {
-    let (group, plural) = (&*call.resource.group, &*call.resource.plural);
-    let id = call.resource.id();
-    let message = format!("{verb} is not supported on resources of kind \"{id}\"");
-    ApiError::method_not_allowed(message).about(group, plural, "")
-}
-
-pub(super) fn not_implemented() -> ApiError {
-    let message = "the server does not implement this operation";
-    ApiError::not_implemented(message)
-}
-
-/// What only the agent of a node could answer.
+/// Subresources that need the agent of a node.
 const OF_CONTAINERS: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
 
 /// 501 of what would reach into a container, 404 where there is not even a Pod.
@@ -211,42 +185,43 @@ fn of_containers(cx: &Exchange<'_>, call: &Call) -> ApiError {
     })
 }
 
-fn verb(cx: &Exchange<'_>, path: &Path, call: &Call, form: Form) -> Result<Handled, ApiError> {
+fn verb(cx: &Exchange<'_>, path: &Path, call: Call, form: Form) -> Result<Handled, ApiError> {
     if OF_CONTAINERS.contains(&&*call.subresource) && !call.resource.is_custom() {
-        return Err(of_containers(cx, call));
+        return Err(of_containers(cx, &call));
     }
     let collection = call.name.is_empty();
     let watch = path.watch || cx.incoming.query.flag("watch") == Some(true);
     match cx.incoming.method {
         Method::GET | Method::HEAD if (collection && watch) || path.watch => {
-            require(call, "watch")?;
+            require(&call, "watch")?;
             begin_watch(cx, call, form)
         }
         Method::GET | Method::HEAD if collection => {
-            require(call, "list")?;
-            let options = cx.incoming.query.list(call)?;
+            require(&call, "list")?;
+            let options = cx.incoming.query.list(&call)?;
             let list = cx
                 .registry
-                .read(|store, _| registry::list(store, call, &options))?;
-            let show = Show::new(form, call, cx.registry.now());
+                .read(|store, _| registry::list(store, &call, &options))?;
+            let show = Show::new(form, &call, cx.registry.now());
             Ok((respond::object(200, form, &show.list(&list)), Vec::new()))
         }
         Method::GET | Method::HEAD => {
-            require(call, "get")?;
+            require(&call, "get")?;
             require_revision(cx)?;
             let answer = cx.registry.read(|store, _| match &*call.subresource {
-                "scale" => scale::get(store, call),
-                "" | "status" => registry::get(store, call),
-                _ => registry::get(store, call).and_then(|_| Err(not_implemented())),
+                "scale" => scale::get(store, &call),
+                "" | "status" => registry::get(store, &call),
+                _ => registry::get(store, &call)
+                    .and_then(|_| Err(ApiError::operation_not_implemented())),
             })?;
-            Ok(answered(cx, call, form, answer))
+            Ok(answered(cx, &call, form, answer))
         }
         Method::POST => verbs::create(cx, call, form),
         Method::PUT => verbs::update(cx, call, form),
         Method::PATCH => verbs::patch(cx, call, form),
         Method::DELETE => verbs::delete(cx, call, form),
-        _ if call.resource.is_custom() => Err(not_supported(call, "")),
-        _ => Err(not_allowed()),
+        _ if call.resource.is_custom() => Err(not_supported(&call, "")),
+        _ => Err(ApiError::verb_not_allowed()),
     }
 }
 
@@ -264,34 +239,12 @@ fn require_revision(cx: &Exchange<'_>) -> Result<(), ApiError> {
     }
 }
 
-/// Returns whether the resource, or the subresource that is meant, knows the verb.
-pub(super) fn require(call: &Call, verb: &str) -> Result<(), ApiError> {
-    let version = call.served();
-    let verbs = match version.subresource(&call.subresource) {
-        Some(subresource) => &subresource.verbs,
-        None => &version.verbs,
-    };
-    if verbs.iter().any(|one| one == verb) {
-        Ok(())
-    } else if call.resource.is_custom() {
-        Err(not_supported(call, verb))
-    } else {
-        Err(not_allowed())
-    }
-}
-
-pub(super) fn answered(cx: &Exchange<'_>, call: &Call, form: Form, answer: Answer) -> Handled {
-    let show = Show::new(form, call, cx.registry.now());
-    let response = respond::object(answer.code, form, &show.object(&answer.object));
-    (response, answer.warnings)
-}
-
-fn begin_watch(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
-    let mut options = cx.incoming.query.watch(call)?;
+fn begin_watch(cx: &Exchange<'_>, call: Call, form: Form) -> Result<Handled, ApiError> {
+    let mut options = cx.incoming.query.watch(&call)?;
     if !call.name.is_empty() {
         options.selection = Selection::of_name(&call.name);
     }
-    let show = Show::new(form, call, cx.registry.now());
-    let watch = Watch::open(cx.registry, call.clone(), options);
+    let show = Show::new(form, &call, cx.registry.now());
+    let watch = Watch::open(cx.registry, call, options);
     Ok((stream::response(watch, show), Vec::new()))
 }

@@ -1,4 +1,4 @@
-//! Whether the server lives, and which it is.
+//! The health endpoints and the version.
 
 use http::Response;
 use serde_json::json;

@@ -9,6 +9,7 @@ mod handle;
 mod health;
 mod negotiate;
 mod openapi;
+mod outcome;
 mod path;
 mod query;
 mod respond;
@@ -59,7 +60,7 @@ pub struct Service {
     registry: Arc<Registry>,
     users: Arc<Users>,
     audit: Option<Arc<audit::Log>>,
-    /// What the connection says of who sends the requests.
+    /// The identity of the connection.
     sender: Sender,
 }
 
@@ -78,12 +79,12 @@ struct Exchange<'a> {
     registry: &'a Arc<Registry>,
     users: &'a Users,
     incoming: &'a Incoming,
-    /// Told whether the request succeeds or not.
+    /// Warnings, which the response contains even if the request fails.
     warnings: RefCell<Vec<String>>,
 }
 
 impl Service {
-    /// Of the objects and the users; requests are told to a log.
+    /// Returns the service for a registry and its users. `audit` gets the audit events.
     pub fn new(registry: Arc<Registry>, users: Arc<Users>, audit: Option<Arc<audit::Log>>) -> Self {
         Self {
             registry,
@@ -93,13 +94,13 @@ impl Service {
         }
     }
 
-    /// The same for requests that are all of one user, whatever they say.
+    /// Returns the service for requests of one user. It ignores their credentials.
     #[must_use]
     pub fn for_user(&self, user: User) -> Self {
         self.over(Sender::User(Arc::new(user)))
     }
 
-    /// The same for requests over a connection.
+    /// Returns the service for requests over a connection.
     fn over(&self, sender: Sender) -> Self {
         Self {
             sender,
@@ -107,7 +108,7 @@ impl Service {
         }
     }
 
-    /// Who sends a request.
+    /// Returns the user that sends a request.
     fn authenticated(&self, headers: &http::HeaderMap) -> Result<User, ApiError> {
         let registry = &self.registry;
         let is_valid = |issued: &registry::Issued| {
@@ -198,7 +199,7 @@ impl Service {
 }
 
 /// Answers 500 where the server panics, as the real server does: other requests go on.
-fn contained(handle: impl FnOnce() -> handle::Handled) -> handle::Handled {
+fn contained(handle: impl FnOnce() -> outcome::Handled) -> outcome::Handled {
     catch_unwind(AssertUnwindSafe(handle)).unwrap_or_else(|_| {
         tracing::error!("a request caused a panic");
         let why = "This request caused apiserver to panic. Look in the logs for details.";

@@ -1,4 +1,4 @@
-//! In which form an answer is wanted, and in which one a body comes.
+//! Negotiates the media types of bodies and responses.
 //!
 //! <https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources>
 
@@ -10,10 +10,10 @@ use crate::error::ApiError;
 use crate::go;
 use crate::registry::{Media, PatchType};
 
-/// What the real server reads and writes: of protobuf, this one reads the built-in kinds.
+/// The media types of the real server. This server reads protobuf for built-in kinds.
 const FORMS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
-/// How an answer is written.
+/// The format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Form {
     pub(super) yaml: bool,
@@ -21,7 +21,7 @@ pub(super) struct Form {
     pub(super) shape: Shape,
 }
 
-/// What is shown of an object.
+/// The representation of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// All.
@@ -40,7 +40,7 @@ pub(super) enum Include {
     Object,
 }
 
-/// One entry of an Accept header.
+/// An entry of an Accept header.
 struct Range<'a> {
     media: &'a str,
     parameters: Vec<(&'a str, &'a str)>,
@@ -60,7 +60,7 @@ impl<'a> Range<'a> {
         found.map(|(_, value)| *value)
     }
 
-    /// As it is wanted, from 0 to 1.
+    /// Returns the weight of the media type, from 0 to 1.
     fn weight(&self) -> f64 {
         let weight = self.parameter("q").and_then(|q| q.parse().ok());
         weight.unwrap_or(1.0)
@@ -140,7 +140,7 @@ impl Form {
     }
 }
 
-/// What a range wants to be shown; none if we have nothing of the kind.
+/// Returns the representation that an entry asks for, if the server supports it.
 fn shape(range: &Range<'_>, query: &Query) -> Result<Option<Shape>, ApiError> {
     let meta = range.parameter("g") == Some("meta.k8s.io");
     let version = matches!(range.parameter("v"), Some("v1" | "v1beta1"));
@@ -190,7 +190,7 @@ fn content_type(headers: &HeaderMap) -> &str {
     head.unwrap_or_default().trim()
 }
 
-/// How the body of a create or an update is written.
+/// Returns the media type of the body of a create or an update.
 pub(super) fn body_media(headers: &HeaderMap, custom: bool) -> Result<Media, ApiError> {
     match content_type(headers) {
         "" | "application/json" => Ok(Media::Json),
@@ -200,7 +200,7 @@ pub(super) fn body_media(headers: &HeaderMap, custom: bool) -> Result<Media, Api
     }
 }
 
-/// How a patch is written.
+/// Returns the type of a patch.
 pub(super) fn patch_type(headers: &HeaderMap, custom: bool) -> Result<PatchType, ApiError> {
     match content_type(headers) {
         "application/json-patch+json" => Ok(PatchType::Json),

@@ -1,4 +1,4 @@
-//! What the path of a request points at.
+//! Parses the paths of requests.
 
 use percent_encoding::percent_decode_str;
 
@@ -31,13 +31,13 @@ pub(super) enum Discovery {
 pub(super) struct Path {
     pub(super) group: String,
     pub(super) version: String,
-    /// Whether it has the deprecated prefix `watch/`.
+    /// True if the path has the deprecated prefix `watch/`.
     pub(super) watch: bool,
     pub(super) namespace: String,
     pub(super) plural: String,
     pub(super) name: String,
     pub(super) subresource: String,
-    /// What follows the subresource: the path of a proxy.
+    /// The path after the subresource, for example of a proxy.
     pub(super) rest: String,
 }
 

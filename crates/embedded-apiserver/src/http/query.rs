@@ -254,7 +254,7 @@ fn check_manager(name: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Who writes: what the query says, else the user agent up to the first slash.
+/// Returns the field manager: that of the query, or the user agent up to the first slash.
 fn manager(given: &str, agent: &str) -> String {
     if !given.is_empty() {
         return given.to_owned();

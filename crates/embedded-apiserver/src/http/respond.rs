@@ -15,10 +15,10 @@ use crate::error::ApiError;
 /// The body of every answer; it cannot fail.
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// By which the audit log names a request.
+/// The header with the id of the request in the audit log.
 pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
-/// Bytes of a media type.
+/// Returns a response with a body of a media type.
 pub(super) fn bytes(code: u16, content_type: &str, body: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(Full::new(body.into()).boxed_unsync());
     *response.status_mut() =
@@ -39,7 +39,7 @@ pub(super) fn text(code: u16, text: impl Into<String>) -> Response<Body> {
     response
 }
 
-/// The same without a word on sniffing.
+/// Returns a response with a text, without the `nosniff` header.
 pub(super) fn plain(code: u16, text: impl Into<String>) -> Response<Body> {
     bytes(code, "text/plain; charset=utf-8", text.into())
 }

@@ -9,10 +9,9 @@ use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
-use tokio_rustls::TlsAcceptor;
 
 use super::Service;
-use super::certificates::Authority;
+use super::certificates::{Authority, Tls};
 use super::trust::Trust;
 
 /// The most connections at a time; further ones wait to be accepted. A process may have 1,024 files open
@@ -29,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// A server on a socket, for as long as this value lives.
 #[derive(Debug)]
 pub struct Listening {
-    /// Where it listens.
+    /// The local address.
     pub address: SocketAddr,
     /// The certificate, in PEM, of the authority behind its own; none where there is no TLS.
     pub authority: Option<String>,
@@ -40,13 +39,6 @@ impl Drop for Listening {
     fn drop(&mut self) {
         self.accepting.abort();
     }
-}
-
-/// What TLS needs: the acceptor, and whom a client's certificate stands for.
-#[derive(Clone)]
-pub(crate) struct Tls {
-    pub(super) acceptor: TlsAcceptor,
-    pub(super) trust: Option<Trust>,
 }
 
 /// Serves connections of a listener until the value is dropped.
@@ -91,7 +83,8 @@ pub(crate) fn serve(
     })
 }
 
-/// The same with TLS, with a certificate by an authority; users may have certificates by others.
+/// Serves connections with TLS, with a certificate of an authority. Clients can have certificates of other
+/// authorities.
 pub(crate) fn serve_tls(
     service: &Service,
     listener: TcpListener,

@@ -1,4 +1,4 @@
-//! What an answer shows of objects: all, their metadata, or rows of a table.
+//! Represents objects in responses: as a whole, as metadata, or as rows of a table.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::crd::Heading;
 use crate::registry::{Call, ListAnswer};
 use crate::table::Table;
 
-/// How the objects of one call are shown.
+/// The representation of the objects of one request.
 pub(super) struct Show {
     pub(super) form: Form,
     pub(super) call: Call,
     pub(super) now: Timestamp,
-    /// Of a watch: the columns are told once.
+    /// True if a watch has sent the columns, which it sends once.
     pub(super) told_columns: bool,
 }
 
@@ -30,7 +30,7 @@ impl Show {
         }
     }
 
-    /// One object of an answer.
+    /// Returns the representation of an object.
     pub(super) fn object<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
         // A Status is never shown as anything else.
         if object["kind"] == "Status" {

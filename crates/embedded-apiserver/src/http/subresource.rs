@@ -1,8 +1,7 @@
-//! What is created and not stored: bindings, evictions, tokens, reviews.
+//! Handles creates that store no object: bindings, evictions, tokens, reviews.
 
 use serde_json::Value;
 
-use super::handle::not_implemented;
 use super::{Exchange, deletion};
 use crate::access::review;
 use crate::error::ApiError;
@@ -32,7 +31,7 @@ pub(super) fn create(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<An
             cx.users.issue(&token, issued, cx.registry.now());
             Ok(answer)
         }
-        ("serviceaccounts" | "pods", _) => Err(not_implemented()),
+        ("serviceaccounts" | "pods", _) => Err(ApiError::operation_not_implemented()),
         _ => reviewed(cx, call, object),
     }
 }
@@ -40,7 +39,7 @@ pub(super) fn create(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<An
 /// Answers a question about access.
 fn reviewed(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<Answer, ApiError> {
     if !review::is_review(&call.resource.kind) {
-        return Err(not_implemented());
+        return Err(ApiError::operation_not_implemented());
     }
     let object = registry::owned(call, object, cx.registry.now());
     let now = cx.registry.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();

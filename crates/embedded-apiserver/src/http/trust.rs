@@ -1,4 +1,4 @@
-//! Whom a client's certificate stands for: its common name is the user, its organisations the groups.
+//! Client certificates: the common name is the user, and the organizations are the groups.
 //!
 //! Any certificate is taken by the handshake, which has its owner prove that they hold its key. One
 //! that no trusted authority has signed, or whose time is over, ends no connection: its requests are
@@ -32,7 +32,7 @@ use crate::user::User;
 pub struct Trust(Arc<dyn ClientCertVerifier>);
 
 impl Trust {
-    /// In the authorities of a PEM file, as `--client-ca-file` of the real server names them.
+    /// Trusts the authorities of a PEM file, like `--client-ca-file` of the real server.
     pub fn in_authorities(pem: &[u8]) -> io::Result<Self> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(pem) {
@@ -47,12 +47,12 @@ impl Trust {
         Ok(Self(verifier.build().map_err(io::Error::other)?))
     }
 
-    /// What a handshake asks of a client.
+    /// Returns the verifier of a handshake.
     pub(super) fn asking(&self) -> Arc<dyn ClientCertVerifier> {
         Arc::new(Asking(Arc::clone(&self.0)))
     }
 
-    /// Who has come with a certificate, its intermediate ones behind it.
+    /// Returns the identity of a certificate, which intermediate certificates follow.
     pub(super) fn sender(&self, certificates: &[CertificateDer<'_>], now: Timestamp) -> Sender {
         let Some((certificate, intermediates)) = certificates.split_first() else {
             return Sender::Unknown;
@@ -89,7 +89,7 @@ fn user(der: &[u8], certificate: &X509Certificate<'_>) -> Option<User> {
     })
 }
 
-/// Asks for a certificate and takes any whose owner has its key.
+/// A verifier that requests a certificate and accepts any certificate whose key the client has.
 #[derive(Debug)]
 struct Asking(Arc<dyn ClientCertVerifier>);
 

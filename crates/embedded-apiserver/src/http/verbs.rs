@@ -1,35 +1,33 @@
 //! The verbs that write: create, update, patch, delete.
 
-use super::handle::{Handled, answered, not_allowed, not_implemented, require};
 use super::negotiate::{self, Form};
+use super::outcome::{Handled, answered, require};
 use super::show::Show;
 use super::{Exchange, authorize, deletion, respond, subresource};
 use crate::error::{ApiError, FieldError};
-use crate::registry::{self, Call, PatchType, scale};
+use crate::registry::{self, Call, PatchType, WriteOptions, scale};
 
-/// What deletes a Job and does not say what becomes of its Pods is told so.
+/// The warning about deletions of Jobs without a propagation policy.
 const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
-fn with_options(cx: &Exchange<'_>, call: &Call, kind: &str) -> Result<Call, ApiError> {
+/// Returns the options of a write, whose field manager can be the user agent.
+fn write_options(cx: &Exchange<'_>, kind: &str) -> Result<WriteOptions, ApiError> {
     let agent = cx.incoming.headers.get(http::header::USER_AGENT);
     let agent = agent
         .and_then(|agent| agent.to_str().ok())
         .unwrap_or_default();
-    Ok(Call {
-        options: cx.incoming.query.write(kind, agent)?,
-        ..call.clone()
-    })
+    cx.incoming.query.write(kind, agent)
 }
 
-pub(super) fn create(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
+pub(super) fn create(cx: &Exchange<'_>, mut call: Call, form: Form) -> Result<Handled, ApiError> {
     if !call.name.is_empty() && call.subresource.is_empty() {
-        return Err(not_allowed());
+        return Err(ApiError::verb_not_allowed());
     }
     if call.resource.namespaced && call.namespace.is_empty() {
-        return Err(not_allowed());
+        return Err(ApiError::verb_not_allowed());
     }
-    require(call, "create")?;
-    let call = with_options(cx, call, "CreateOptions")?;
+    require(&call, "create")?;
+    call.options = write_options(cx, "CreateOptions")?;
     let media = negotiate::body_media(&cx.incoming.headers, call.resource.is_custom())?;
     let decoded = registry::decode(&call, media, &cx.incoming.body)?;
     cx.warnings.borrow_mut().extend(decoded.warnings);
@@ -47,15 +45,15 @@ pub(super) fn create(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handl
 fn require_name(call: &Call) -> Result<(), ApiError> {
     match &*call.name {
         "" if call.resource.is_custom() => Err(ApiError::bad_request("name must be provided")),
-        "" => Err(not_allowed()),
+        "" => Err(ApiError::verb_not_allowed()),
         _ => Ok(()),
     }
 }
 
-pub(super) fn update(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
-    require_name(call)?;
-    require(call, "update")?;
-    let call = with_options(cx, call, "UpdateOptions")?;
+pub(super) fn update(cx: &Exchange<'_>, mut call: Call, form: Form) -> Result<Handled, ApiError> {
+    require_name(&call)?;
+    require(&call, "update")?;
+    call.options = write_options(cx, "UpdateOptions")?;
     if call.resource.strategy.create_on_update {
         authorize::creation(cx, &call)?;
     }
@@ -65,16 +63,16 @@ pub(super) fn update(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handl
     let answer = cx.registry.write(|tx| match &*call.subresource {
         "scale" => scale::update(tx, &call, &decoded.object),
         "" | "status" | "finalize" | "approval" => registry::update(tx, &call, decoded.object),
-        _ => Err(not_implemented()),
+        _ => Err(ApiError::operation_not_implemented()),
     })?;
     Ok(answered(cx, &call, form, answer))
 }
 
-pub(super) fn patch(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
-    require_name(call)?;
-    require(call, "patch")?;
+pub(super) fn patch(cx: &Exchange<'_>, mut call: Call, form: Form) -> Result<Handled, ApiError> {
+    require_name(&call)?;
+    require(&call, "patch")?;
     let kind = negotiate::patch_type(&cx.incoming.headers, call.resource.is_custom())?;
-    let call = with_options(cx, call, "PatchOptions")?;
+    call.options = write_options(cx, "PatchOptions")?;
     if kind == PatchType::Apply && cx.incoming.query.get("fieldManager").is_empty() {
         let text = "is required for apply patch";
         let error = FieldError::required("fieldManager", text);
@@ -102,19 +100,18 @@ pub(super) fn patch(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handle
     let answer = cx.registry.write(|tx| match &*call.subresource {
         "scale" => scale::patch(tx, &call, kind, body),
         "" | "status" | "approval" => registry::patch(tx, &call, kind, body),
-        _ => Err(not_implemented()),
+        _ => Err(ApiError::operation_not_implemented()),
     })?;
     Ok(answered(cx, &call, form, answer))
 }
 
-pub(super) fn delete(cx: &Exchange<'_>, call: &Call, form: Form) -> Result<Handled, ApiError> {
+pub(super) fn delete(cx: &Exchange<'_>, mut call: Call, form: Form) -> Result<Handled, ApiError> {
     let (options, dry_run) = deletion::options(cx.incoming)?;
-    let mut call = call.clone();
     call.options.dry_run = dry_run;
     if call.name.is_empty() {
         require(&call, "deletecollection")?;
         if call.resource.namespaced && call.namespace.is_empty() {
-            return Err(not_allowed());
+            return Err(ApiError::verb_not_allowed());
         }
         let which = cx.incoming.query.list(&call)?;
         let deleted = cx

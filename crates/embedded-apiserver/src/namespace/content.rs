@@ -1,4 +1,4 @@
-//! What is left in a namespace that ends, and what is said of it.
+//! The remaining content of a terminating namespace, and the conditions that report it.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::builtin::path::{items, text};
 use crate::registry::{Propagation, Transaction};
 
-/// What is left.
+/// The remaining objects.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     /// `configmaps.` → how many
@@ -36,7 +36,7 @@ pub(super) fn delete(tx: &mut Transaction<'_>, namespace: &str) {
 }
 
 impl Content {
-    /// Of a namespace.
+    /// Lists the remaining objects of a namespace.
     pub(super) fn of(tx: &Transaction<'_>, namespace: &str) -> Self {
         let mut content = Self::default();
         for resource in tx.resources() {

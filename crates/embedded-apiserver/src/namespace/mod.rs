@@ -14,7 +14,7 @@ use crate::builtin::path::text;
 use crate::registry::{Controller, Transaction};
 use crate::store::{Change, Event};
 
-/// What the ConfigMap with the cluster's certificate says of itself.
+/// The description in the ConfigMap with the cluster's certificate.
 const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when \
                            using internal endpoints such as the internal service IP or \
                            kubernetes.default.svc. No other usage is guaranteed across \
@@ -30,7 +30,8 @@ pub(crate) struct Namespaces {
 }
 
 impl Namespaces {
-    /// With the certificate by which clients in the cluster know the server.
+    /// Returns the controller. `root_ca` is the certificate with which clients in the cluster verify the
+    /// server.
     pub(crate) fn new(root_ca: impl Into<String>) -> Self {
         Self {
             root_ca: root_ca.into(),

@@ -20,17 +20,16 @@ pub(crate) struct Custom<'a> {
     pub list_kind: &'a str,
     /// `widgets`
     pub plural: &'a str,
-    /// Whether its objects are in namespaces.
     pub namespaced: bool,
     /// Its `openAPIV3Schema`.
     pub schema: Option<&'a Value>,
-    /// Whether `/status` is served.
+    /// True if `/status` is served.
     pub status: bool,
-    /// Whether `/scale` is served.
+    /// True if `/scale` is served.
     pub scale: bool,
 }
 
-/// What the operations of a custom resource are made from.
+/// The names in the operations of a custom resource.
 struct Template {
     document: &'static str,
     path: &'static str,
@@ -275,7 +274,7 @@ fn with_object_fields(schema: &mut Value, api_version: &str, kind: &str) {
         json!({"description": METADATA, "allOf": [{"$ref": format!("{META}ObjectMeta")}]});
 }
 
-/// What publishing adds below the top: the types of int-or-string, the fields of embedded resources.
+/// Adds the types of int-or-string and the fields of embedded resources below the root.
 fn published(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else {
         return;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::schema::decode::{MAX_DEPTH, depth};
 use crate::{error::ApiError, go};
 
-/// As the real server's `maxJSONPatchOperations`.
+/// The maximum number of operations, as `maxJSONPatchOperations` of the real server.
 const MOST_OPERATIONS: usize = 10_000;
 /// The bytes that `copy` may add, as the real server's `JSONPatchMaxCopyBytes`: each can double what is
 /// there.
@@ -38,7 +38,7 @@ pub(crate) fn json(live: &Value, patch: &Value) -> Result<Value, ApiError> {
     Ok(patched)
 }
 
-/// That each operation is an object with texts where texts belong.
+/// Checks that each operation is an object with texts.
 fn check_types(operations: &[Value]) -> Result<(), ApiError> {
     let refuse = |found: &Value, into: &str, wanted: &str| {
         let kind = go::json_kind(found);
@@ -76,7 +76,7 @@ pub(crate) fn unknown_fields(patch: &Value) -> Vec<String> {
     unknown
 }
 
-/// One operation; none where it cannot be done.
+/// Applies an operation. Returns nothing if it cannot be applied.
 fn apply(object: &mut Value, operation: &Value, budget: &mut usize) -> Option<()> {
     let text = |name: &str| operation.get(name).and_then(Value::as_str);
     let value = || operation.get("value").cloned().unwrap_or_default();
@@ -187,7 +187,7 @@ fn counted(object: &Value, path: &str) -> String {
     counted
 }
 
-/// What the real server says of any operation that cannot be done.
+/// Returns the error of the real server for an operation that cannot be applied.
 pub(super) fn rejected() -> ApiError {
     let mut error =
         ApiError::unprocessable("the server rejected our request due to an error in our request");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// By what items of a list are told apart: their merge key, or themselves.
+/// The identity of a list's items: their merge key, or the items themselves.
 #[derive(Clone, Copy)]
 pub(super) struct Key<'a>(pub(super) Option<&'a str>);
 

@@ -274,7 +274,7 @@ fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<()
     Ok(())
 }
 
-/// That all items are maps that have the key.
+/// Checks that all items are maps that contain the key.
 fn keyed(items: &[Value], key: &str) -> Result<(), ApiError> {
     match items.iter().find(|item| item.get(key).is_none()) {
         Some(item) if item.is_object() => Err(no_merge_key(item, key)),
@@ -330,7 +330,7 @@ fn merge_lists(
     Ok(ordered(merged, &patch, &live, Key(Some(key))))
 }
 
-/// Does what the items with a directive say; gives what is left of the live list and of the patch.
+/// Applies the items with a directive. Returns the other items of the live list and of the patch.
 fn with_directives(
     mut live: Vec<Value>,
     patch: Vec<Value>,

@@ -19,7 +19,7 @@ use super::fields::{self, Field, Shape, Type};
 use crate::schema::decode::{self, MAX_DEPTH};
 use wire::{Malformed, Record, records};
 
-/// What a body begins with.
+/// The first bytes of a body.
 const MAGIC: &[u8] = b"k8s\0";
 
 /// Decodes a body into the object that its JSON would be.
@@ -119,7 +119,7 @@ fn read(
     Ok(())
 }
 
-/// One item, or several numbers in one record.
+/// Reads an item, or several numbers in one record.
 fn repeated(shape: &Shape, record: Record, depth: usize) -> Result<Vec<Value>, Malformed> {
     match (shape, record) {
         (Shape::Int, Record::Bytes(packed)) => wire::varints(packed)

@@ -2,11 +2,11 @@
 //!
 //! <https://protobuf.dev/programming-guides/encoding/>
 
-/// Why bytes are no message.
+/// Bytes that are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// What a record holds.
+/// The value of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Record<'a> {
     /// A varint.

@@ -1,4 +1,4 @@
-//! What may be written where: namespaces that exist and live.
+//! Admits writes only in namespaces that exist and are not terminating.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#namespacelifecycle>
 
@@ -37,7 +37,7 @@ pub(super) fn update(tx: &Transaction<'_>, call: &Call) -> Result<(), ApiError> 
     Ok(())
 }
 
-/// Nobody grants by a role or a binding what they may not do themselves.
+/// Checks that a role or binding grants only permissions that its writer has.
 pub(super) fn escalation(
     tx: &Transaction<'_>,
     call: &Call,

@@ -1,4 +1,4 @@
-//! What the server gives out: the addresses and ports of Services.
+//! Allocates the addresses and ports of Services.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What a request asks of the registry, and what it answers.
+//! The requests and responses of the registry.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::error::ApiError;
 use crate::resource::{Resource, Version};
 use crate::user::User;
 
-/// Where a request points, and how it is to be done.
+/// The target, the user and the options of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     /// The resource.
@@ -21,22 +21,21 @@ pub(crate) struct Call {
     pub name: String,
     /// Empty for the object itself.
     pub subresource: String,
-    /// Who asks.
+    /// The user that sends the request.
     pub user: User,
-    /// How to write.
+    /// The options of a write.
     pub options: WriteOptions,
 }
 
 /// The options that writes have in common.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct WriteOptions {
-    /// Whether everything is done but the write.
     pub dry_run: bool,
     /// The field manager: the query's, or the head of the user agent.
     pub manager: String,
-    /// What to do with unknown and duplicate fields.
+    /// The handling of unknown and duplicate fields.
     pub validation: FieldValidation,
-    /// Whether an apply takes fields from other managers.
+    /// True if an apply takes fields from other managers.
     pub force: bool,
 }
 
@@ -52,7 +51,7 @@ pub(crate) enum FieldValidation {
     Strict,
 }
 
-/// How a body is written.
+/// The media type of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Media {
     /// `application/json`
@@ -63,7 +62,7 @@ pub(crate) enum Media {
     Protobuf,
 }
 
-/// How a patch is written.
+/// The type of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatchType {
     /// RFC 6902
@@ -104,7 +103,7 @@ impl Answer {
 }
 
 impl Call {
-    /// What the resource says of the version.
+    /// Returns the version of the resource that the request uses.
     pub(crate) fn served(&self) -> &Version {
         let version = self.resource.served(&self.version);
         version.unwrap_or_else(|| self.resource.storage_version())

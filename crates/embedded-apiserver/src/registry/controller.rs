@@ -1,4 +1,4 @@
-//! What runs after each commit, inside the lock: the part of a controller manager.
+//! Controllers run after each commit, inside the lock.
 
 use jiff::Timestamp;
 
@@ -25,7 +25,7 @@ pub trait Controller: Send {
     /// A write of any resource.
     fn observe(&mut self, tx: &mut Transaction<'_>, event: &Event);
 
-    /// From when on it wants to be ticked.
+    /// Returns the time of the next tick.
     fn next_due(&self) -> Option<Timestamp> {
         None
     }

@@ -1,4 +1,4 @@
-//! Between the versions of a kind, where they differ in more than their name.
+//! Converts objects between versions whose fields differ.
 //!
 //! Events are one kind in two groups, autoscalers one in two versions.
 
@@ -17,7 +17,7 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
     ("count", "deprecatedCount"),
 ];
 
-/// Where version 1 of an autoscaler keeps what it has no fields for.
+/// The annotations of version 1 of an autoscaler for values that it has no fields for.
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 

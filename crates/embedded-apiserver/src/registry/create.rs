@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::resource::Generation;
 use crate::store::Key;
 
-/// How often a generated name is made anew before its clash is the client's.
+/// The maximum number of attempts to generate a name that no object has.
 const GENERATED_NAME_ATTEMPTS: usize = 8;
 
 /// Creates an object that has been decoded.

@@ -1,4 +1,4 @@
-//! From the bytes of a request to an object: syntax, identity, unknown fields.
+//! Decodes the body of a request to an object: syntax, identity, unknown fields.
 
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ pub(super) fn patched(
     Ok(warnings)
 }
 
-/// What a patch has made is no object of the kind.
+/// Returns the error for a result of a patch that is not an object of the kind.
 fn undecodable(call: &Call, kind: PatchType, object: String, why: &ApiError) -> ApiError {
     let said = why
         .message
@@ -98,8 +98,8 @@ fn undecodable(call: &Call, kind: PatchType, object: String, why: &ApiError) -> 
     ApiError::invalid_patch(object, said)
 }
 
-/// What a patch has made, as the real server shows it: metadata that the patch has not touched is
-/// written by Go's struct, all else by maps.
+/// Returns the result of a patch as the real server shows it: metadata that the patch did not change in the
+/// order of Go's struct, and the rest in the order of maps.
 pub(super) fn document_of(
     call: &Call,
     kind: PatchType,
@@ -120,7 +120,8 @@ pub(super) fn document_of(
     }
 }
 
-/// What a strategic merge patch has made is no object of the kind: told with the patch.
+/// Returns the error for a result of a strategic merge patch that is not an object of the kind. It shows
+/// the patch.
 fn unrestorable(call: &Call, object: &Value, patch: &Value, why: &ApiError) -> ApiError {
     let schema = schema(call);
     let said = unstructured::error(&schema, object).unwrap_or_else(|| why.message.clone());
@@ -135,7 +136,7 @@ fn lines(complaint: &str) -> Vec<String> {
     }
 }
 
-/// What becomes of unknown and duplicate fields by the request's `fieldValidation`.
+/// Handles unknown and duplicate fields as the `fieldValidation` of the request requires.
 fn judged(
     call: &Call,
     complaints: Vec<String>,

@@ -47,7 +47,7 @@ impl Controller for Definitions {
 }
 
 impl Definitions {
-    /// Does the next step in the life of a definition.
+    /// Takes the next step of a definition's life cycle.
     fn advance(&mut self, tx: &mut Transaction<'_>, name: &str, definition: &Arc<Value>) {
         if accept(tx, definition) {
             // Its own event goes on from here.

@@ -20,14 +20,14 @@ use crate::store::Key;
 /// Pods that do not say how long they take.
 const DEFAULT_GRACE: i64 = 30;
 
-/// What a deletion asks for.
+/// The options of a deletion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct DeleteOptions {
     /// `gracePeriodSeconds`
     pub grace_period: Option<i64>,
     /// `propagationPolicy`
     pub propagation: Option<Propagation>,
-    /// What the object must be.
+    /// The preconditions of the deletion.
     pub preconditions: Preconditions,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Preconditions {
     pub resource_version: Option<String>,
 }
 
-/// What becomes of the dependents.
+/// The handling of dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
     /// Deleted after the owner.

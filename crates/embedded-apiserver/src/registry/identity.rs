@@ -1,4 +1,4 @@
-//! Whether an object of a request is what the URL says: its kind, version, namespace and name.
+//! Checks that the kind, version, namespace and name of an object match the URL.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::resource::{api_version, split_api_version};
 use crate::schema::Schema;
 use crate::schema::decode::unrecognized;
 
-/// What the path's objects are: those of `pods/binding` are Bindings.
+/// Returns the kind and apiVersion of the objects of a path. Those of `pods/binding` are Bindings.
 pub(super) fn expected(call: &Call) -> (String, String) {
     let version = call.served();
     let subresource = version.subresource(&call.subresource);
@@ -68,7 +68,7 @@ fn custom_version(given: &str, want: &str) -> Result<(), ApiError> {
     )))
 }
 
-/// What Go's decoder says of an object of another kind.
+/// Returns the error of Go's decoder for an object of another kind.
 fn builtin_kind(given: (&str, &str), want: (&str, &str)) -> Result<(), ApiError> {
     let or = |given, want| if str::is_empty(given) { want } else { given };
     let (kind, api_version) = (or(given.0, want.0), or(given.1, want.1));

@@ -16,14 +16,14 @@ use crate::go;
 use crate::select::Selection;
 use crate::store::{Key, Store};
 
-/// What a list asks for.
+/// The options of a list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListOptions {
-    /// Which objects.
+    /// The selected objects.
     pub selection: Selection,
-    /// At most so many; 0 is all.
+    /// The maximum number of objects. 0 means no limit.
     pub limit: usize,
-    /// Where the page before ended.
+    /// The token of the previous page.
     pub continue_token: String,
     /// `resourceVersion`; 0 is "any".
     pub revision: Option<u64>,
@@ -34,9 +34,9 @@ pub(crate) struct ListOptions {
 /// `resourceVersionMatch`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Match {
-    /// That state and no other.
+    /// Exactly this state.
     Exact,
-    /// That state or a later one.
+    /// This state or a later one.
     NotOlderThan,
 }
 
@@ -45,11 +45,11 @@ pub(crate) enum Match {
 pub(crate) struct ListAnswer {
     /// The revision of the state.
     pub revision: u64,
-    /// In the version of the call.
+    /// The objects in the version of the request.
     pub items: Vec<Arc<Value>>,
-    /// For the page that follows.
+    /// The token of the next page.
     pub continue_token: String,
-    /// How many objects follow, where that is known.
+    /// The number of objects on later pages, if it is known.
     pub remaining: Option<usize>,
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn list(
     Ok(page(call, options, revision, items))
 }
 
-/// One object, as it is now.
+/// Returns the current version of an object.
 pub(crate) fn get(store: &Store, call: &Call) -> Result<Answer, ApiError> {
     let key = Key::new(&call.namespace, &call.name);
     let table = store.table(call.resource.storage());

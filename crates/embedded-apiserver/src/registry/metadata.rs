@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-/// Of `generateName`: at most this much of it is kept before the suffix.
+/// The maximum length of the prefix that a generated name keeps.
 const GENERATED_BASE: usize = 58;
 
 /// Letters of generated suffixes: no vowels and nothing that is misread.
@@ -132,7 +132,7 @@ pub(super) fn generated_name(base: &str) -> String {
     name
 }
 
-/// As `metav1.Time` writes it.
+/// Formats a time as `metav1.Time` does.
 pub(super) fn rfc3339(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

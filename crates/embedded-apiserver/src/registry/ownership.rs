@@ -31,7 +31,7 @@ impl Ownership {
     }
 }
 
-/// Does something as the manager of a call.
+/// Calls a function with the manager of a request.
 fn as_manager<T>(call: &Call, now: &str, act: impl FnOnce(&Schema, &Manager<'_>) -> T) -> T {
     let WriteOptions { manager, .. } = &call.options;
     let api_version = call.api_version();
@@ -68,7 +68,7 @@ pub(super) fn track(call: &Call, live: Option<&Value>, new: Value, now: &str) ->
     })
 }
 
-/// The same of a write through `/scale`, which is of one field.
+/// Sets the owner of the replicas, which are the only field of a Scale.
 pub(super) fn track_scale(call: &Call, live: Option<&Value>, new: Value, now: &str) -> Value {
     let path = replicas_path(call);
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -91,7 +91,7 @@ pub(super) fn applied_scale(
     })
 }
 
-/// Where an object keeps the replicas that it wants.
+/// Returns the path of the wanted replicas.
 fn replicas_path(call: &Call) -> Vec<String> {
     let custom = custom(call).and_then(|custom| custom.version.scale());
     let path = custom.map_or(".spec.replicas", |scale| &scale.spec);

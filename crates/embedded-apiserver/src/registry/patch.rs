@@ -77,7 +77,7 @@ fn apply(tx: &mut Transaction<'_>, call: &Call, patch: Decoded) -> Result<Answer
     Ok(answer)
 }
 
-/// That an apply means the object that is there, if it says which it means.
+/// Checks the uid and the resourceVersion that an applied configuration contains.
 fn check_identity(
     call: &Call,
     live: Option<&Value>,

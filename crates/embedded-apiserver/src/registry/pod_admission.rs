@@ -1,4 +1,4 @@
-//! What a Pod is admitted with: a ServiceAccount and a `PriorityClass` that are there.
+//! Admits Pods whose ServiceAccount and `PriorityClass` exist.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#priority>
 

@@ -1,4 +1,4 @@
-//! What is asked of a Pod beside reading and writing it: to be bound to a node, to be evicted.
+//! Binds Pods to nodes, and evicts them.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use super::update::replace;
 use crate::error::ApiError;
 use crate::select::LabelSelector;
 
-/// Assigns a Pod to the node that a Binding names.
+/// Binds a Pod to the node that a Binding names.
 pub(crate) fn bind(
     tx: &mut Transaction<'_>,
     call: &Call,

@@ -112,7 +112,7 @@ fn live(tx: &Transaction<'_>, call: &Call) -> Result<Arc<Value>, ApiError> {
     Ok(encode::presented(&call.resource, &call.version, &stored))
 }
 
-/// What is read of an object.
+/// The replicas and the selector of an object.
 #[derive(Default)]
 struct Replicas {
     wanted: i64,

@@ -12,12 +12,12 @@ use crate::resource::Catalogue;
 use crate::stack;
 use crate::store::Store;
 
-/// How many steps controllers may take after one commit: a Deployment of a thousand Pods takes half of
-/// them. Controllers that answer each other forever must not hold the lock for more than a moment; what
-/// is left over waits for the next commit.
+/// The maximum number of steps that controllers take after a commit. A Deployment of a thousand Pods takes
+/// half of them. Controllers that react to each other forever must not keep the lock. The remaining steps
+/// wait for the next commit.
 const STEPS: usize = 10_000;
-/// So many more for each object that is there: a namespace or a definition takes what it holds with
-/// it, in a few steps each.
+/// The additional steps for each stored object. The deletion of a namespace or definition takes a few steps
+/// for each object in it.
 const STEPS_PER_OBJECT: usize = 10;
 
 /// The objects, the resources and the controllers behind one lock.
@@ -35,7 +35,7 @@ struct Contents {
 }
 
 impl Registry {
-    /// Of nothing but built-in resources. A table remembers `history` events.
+    /// Returns a registry with the built-in resources. Each table keeps `history` events.
     pub fn new(clock: Clock, history: usize, others: Vec<Box<dyn Controller>>) -> Self {
         let mut controllers: Vec<Box<dyn Controller>> = vec![Box::new(Definitions::default())];
         controllers.extend(others);
@@ -83,7 +83,7 @@ impl Registry {
         answer
     }
 
-    /// What has happened so far cannot be watched.
+    /// Removes the past events, so that no watch can start before now.
     pub fn forget_history(&self) {
         self.state.lock().store.forget();
     }
@@ -93,7 +93,7 @@ impl Registry {
         self.write(|_| ());
     }
 
-    /// When a controller wants to run next.
+    /// Returns the earliest time at which a controller must run.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.state.lock().next_due()
     }
@@ -130,7 +130,8 @@ impl Contents {
         tracing::error!("controllers do not come to rest");
     }
 
-    /// One event to all controllers, or one tick; false when there is nothing to do.
+    /// Passes one event to all controllers, or runs those that are due. Returns false if there is nothing
+    /// to do.
     fn step(&mut self, now: Timestamp) -> bool {
         let Self {
             store,

@@ -1,4 +1,4 @@
-//! From bytes to values: JSON, YAML, protobuf.
+//! Parses bodies: JSON, YAML, protobuf.
 
 use serde_json::{Map, Value};
 
@@ -48,7 +48,7 @@ pub(super) fn patch(call: &Call, kind: PatchType, bytes: &[u8]) -> Result<Decode
     }
 }
 
-/// What an apply applies: nothing is an empty object, anything else is none.
+/// Returns the configuration of an apply: an object, or an empty object for null.
 pub(super) fn configuration(value: Value) -> Result<Value, ApiError> {
     match value {
         Value::Null => Ok(Value::Object(Map::new())),

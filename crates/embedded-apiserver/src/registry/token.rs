@@ -1,4 +1,4 @@
-//! Tokens of ServiceAccounts, on request.
+//! Issues tokens of ServiceAccounts.
 //!
 //! <https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-request-v1/>
 
@@ -14,14 +14,14 @@ use crate::error::{ApiError, FieldError};
 use crate::store::{Key, Store};
 use crate::user::User;
 
-/// How long a token is good for that does not say it, in seconds.
+/// The default lifetime of a token, in seconds.
 const LIFETIME: i64 = 3600;
 
 /// The issuer and the audience of tokens.
 const ISSUER: &str = "https://kubernetes.default.svc";
 
-/// How long a token outlives its end, and that of what it is bound to: clocks differ. As the real server's
-/// `jwt.DefaultLeeway`.
+/// The time that a token remains valid after it expires or its bound object ends, because clocks differ.
+/// `jwt.DefaultLeeway` of the real server.
 const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 
 /// A token that was issued for a `ServiceAccount`: who it stands for, and for how long.

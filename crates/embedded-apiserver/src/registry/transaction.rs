@@ -1,4 +1,4 @@
-//! What requests and controllers read and write in: everything, under the lock.
+//! Access to the objects and resources under the lock.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Transaction<'_> {
         self.now
     }
 
-    /// The same as `metav1.Time` writes it.
+    /// Returns the time of [`Self::now`] as `metav1.Time` formats it.
     pub fn now_rfc3339(&self) -> String {
         metadata::rfc3339(self.now)
     }
@@ -50,7 +50,7 @@ impl Transaction<'_> {
         self.catalogue.all().filter(own).map(Arc::clone).collect()
     }
 
-    /// One object.
+    /// Returns an object.
     pub fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let table = self.store.table(resource)?;
         table.get(&Key::new(namespace, name)).map(Arc::clone)

@@ -91,7 +91,7 @@ fn check_uid(call: &Call, live: &Value, object: &Value) -> Result<(), ApiError> 
     Err(call.conflict(&call.name, &why))
 }
 
-/// Where the real server would keep the object in etcd: messages name it.
+/// Returns the key of the object in the etcd of the real server, which messages contain.
 fn storage_key(call: &Call) -> String {
     let directory = strategy_of(&call.resource).storage_directory(&call.resource);
     let key = Key::new(&call.namespace, &call.name);
@@ -114,7 +114,7 @@ fn check_revision(call: &Call, live: &Value, object: &Value) -> Result<(), ApiEr
     Ok(())
 }
 
-/// What no update changes.
+/// Restores the fields that no update changes.
 fn keep_system_fields(object: &mut Value, live: &Value) {
     for field in [
         "creationTimestamp",
@@ -186,7 +186,7 @@ fn count_generation(call: &Call, object: &mut Value, live: &Value) {
     }
 }
 
-/// One more, from 1 where there was none.
+/// Increments the generation, which starts at 1.
 pub(super) fn grow_generation(object: &mut Value) {
     let generation = object["metadata"]["generation"].as_i64().unwrap_or(0);
     metadata::of_mut(object).insert("generation".to_owned(), (generation + 1).into());

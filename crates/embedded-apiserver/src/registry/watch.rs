@@ -16,32 +16,32 @@ use crate::stack;
 use crate::store::{Change, Event, Subscription, Table};
 use clock::Instant;
 
-/// How often a bookmark is sent; the real server does it about once a minute.
+/// The time between bookmarks. The real server sends one about each minute.
 const BOOKMARK_PERIOD: Duration = Duration::from_mins(1);
 
-/// What a watch asks for.
+/// The options of a watch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WatchOptions {
-    /// Which objects.
+    /// The selected objects.
     pub selection: Selection,
-    /// After which revision; none or 0 begins with all objects.
+    /// The resourceVersion to start after. Without one, or with 0, the watch starts with all objects.
     pub revision: Option<u64>,
-    /// Whether bookmarks are wanted.
+    /// True if the client accepts bookmarks.
     pub bookmarks: bool,
     /// `sendInitialEvents`
     pub initial_events: Option<bool>,
-    /// How long it lives.
+    /// The maximum duration of the watch.
     pub timeout: Duration,
 }
 
-/// What a watch sends.
+/// An event that a watch sends.
 #[derive(Debug, Clone)]
 pub(crate) enum Sent {
     /// An object that has changed, in the version of the call.
     Object(Change, Arc<Value>),
     /// All is told up to this revision; whether these were the initial events.
     Bookmark(u64, bool),
-    /// It cannot go on.
+    /// The error that ends the watch.
     Failed(ApiError),
 }
 
@@ -51,10 +51,10 @@ pub(crate) struct Watch {
     registry: Arc<Registry>,
     call: Call,
     options: WatchOptions,
-    /// Everything up to this revision is sent.
+    /// The resourceVersion up to which all events are sent.
     cursor: u64,
     subscription: Option<Subscription>,
-    /// What is to be sent before any event.
+    /// The events to send before the events of writes.
     first: Vec<Sent>,
     ends: Instant,
     bookmark: Instant,
@@ -78,7 +78,7 @@ impl Watch {
         watch
     }
 
-    /// What is to be sent next; none when it is over.
+    /// Waits for the next events. Returns nothing at the end of the watch.
     pub(crate) async fn next(&mut self) -> Option<Vec<Sent>> {
         if !self.first.is_empty() {
             return Some(std::mem::take(&mut self.first));
@@ -178,7 +178,7 @@ impl Watch {
         events.iter().filter_map(|event| self.seen(event)).collect()
     }
 
-    /// What an event is to this watch: an object may enter or leave what it selects.
+    /// Converts a write to the event of this watch: the selection can start or stop matching the object.
     fn seen(&self, event: &Event) -> Option<Sent> {
         let Call {
             resource,

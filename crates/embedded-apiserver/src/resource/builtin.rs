@@ -12,7 +12,7 @@ const TABLE: &str = include_str!("builtin.json");
 #[derive(Deserialize)]
 pub(super) struct Group {
     pub(super) name: String,
-    /// Where discovery lists it: higher is earlier.
+    /// The position in discovery. Groups with a higher priority come first.
     pub(super) priority: i64,
     versions: Vec<GroupedVersion>,
 }

@@ -12,7 +12,7 @@ pub struct Catalogue {
     resources: HashMap<Arc<str>, Arc<Resource>>,
     /// Built-in groups with their versions, both in the order of discovery.
     groups: Vec<BuiltinGroup>,
-    /// In the order of discovery within their group and version.
+    /// The ids in the order of discovery within their group and version.
     order: Vec<Arc<str>>,
     custom: BTreeMap<Arc<str>, Arc<Resource>>,
 }

@@ -11,7 +11,7 @@ use super::{GroupVersion, Resource, Strategy, Subresource, Version};
 use crate::crd;
 use crate::schema::Schema;
 
-/// What every custom resource can do, in the order in which discovery lists it.
+/// The verbs of custom resources, in the order of discovery.
 const VERBS: [&str; 8] = [
     "delete",
     "deletecollection",
@@ -23,10 +23,10 @@ const VERBS: [&str; 8] = [
     "watch",
 ];
 
-/// What its subresources can do.
+/// The verbs of subresources of custom resources.
 const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
 
-/// What is known of a version of a custom resource.
+/// The compiled definition of a version of a custom resource.
 #[derive(Debug)]
 pub struct Custom {
     /// Pruning, defaults, validation, columns.

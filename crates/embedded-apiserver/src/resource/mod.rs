@@ -1,4 +1,4 @@
-//! What the server serves: resources, their versions, verbs and strategies.
+//! The resources that the server serves: versions, verbs and strategies.
 //!
 //! Built-in resources are data, taken from a real server's discovery (`recipe.py`); custom ones come
 //! and go with their definitions.
@@ -14,7 +14,7 @@ pub(crate) use catalogue::Catalogue;
 pub(crate) use custom::Custom;
 pub(crate) use strategy::{Generation, Strategy};
 
-/// One resource, in all versions that it is served in.
+/// A resource in all its versions.
 #[derive(Debug, Clone)]
 pub struct Resource {
     id: Arc<str>,
@@ -28,13 +28,12 @@ pub struct Resource {
     pub kind: Box<str>,
     /// `DeploymentList`
     pub list_kind: Box<str>,
-    /// Whether its objects live in namespaces.
     pub namespaced: bool,
-    /// What kubectl takes for the plural: `deploy`.
+    /// The short names in kubectl, such as `deploy`.
     pub short_names: Vec<String>,
     /// Groups of resources such as `all`.
     pub categories: Vec<String>,
-    /// How it differs from others.
+    /// The rules for writes.
     pub strategy: Strategy,
     /// The versions, the preferred one first.
     pub versions: Vec<Version>,
@@ -49,11 +48,11 @@ pub struct Resource {
 pub struct Version {
     /// `v1`
     pub name: Box<str>,
-    /// Whether requests may name it.
+    /// True if requests can use the version.
     pub served: bool,
-    /// Whether objects are kept in it.
+    /// True if objects are stored in this version.
     pub storage: bool,
-    /// What can be done with it.
+    /// The verbs that the version supports.
     pub verbs: Vec<String>,
     /// Its subresources.
     pub subresources: Vec<Subresource>,
@@ -63,7 +62,7 @@ pub struct Version {
     pub response: Option<GroupVersion>,
     /// The warning that requests in this version get.
     pub deprecation: Option<String>,
-    /// What is known of a custom version only.
+    /// The compiled definition of a custom version.
     pub custom: Option<Arc<Custom>>,
 }
 
@@ -76,7 +75,7 @@ pub struct Subresource {
     pub kind: Box<str>,
     /// The group and version of the kind where it is not the resource's own.
     pub response: Option<GroupVersion>,
-    /// What can be done with it.
+    /// The verbs that the subresource supports.
     pub verbs: Vec<String>,
 }
 
@@ -137,7 +136,7 @@ impl Resource {
 }
 
 impl Version {
-    /// One of its subresources.
+    /// Returns a subresource by its name.
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|one| &*one.name == name)
     }

@@ -1,34 +1,34 @@
-//! How resources differ in what a write does: the create and update strategies of the real server.
+//! The rules for writes that are data, from the create and update strategies of the real server.
 
 use super::Version;
 
-/// How writes of a resource differ from those of others.
+/// The rules for writes of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "facts that do not depend on each other"
 )]
 pub struct Strategy {
-    /// Whether a PUT creates what is not there.
+    /// True if a PUT creates an object that does not exist.
     pub create_on_update: bool,
-    /// Whether a PUT may come without a `resourceVersion`.
+    /// True if a PUT can have no `resourceVersion`.
     pub unconditional_update: bool,
-    /// What makes `metadata.generation` grow.
+    /// The changes that increment `metadata.generation`.
     pub generation: Generation,
-    /// Whether the main path leaves `status` alone.
+    /// True if a write to the object cannot change its `status`.
     pub status: bool,
-    /// Whether a deletion without a propagation policy keeps the dependents.
+    /// True if a deletion without a propagation policy orphans the dependents.
     pub orphan_by_default: bool,
-    /// Whether a deletion waits for a grace period.
+    /// True if a deletion has a grace period.
     pub graceful: bool,
-    /// Whether a deletion that is over at once answers with the object instead of a Status.
+    /// True if the response to a deletion is the object, not a Status.
     pub returns_deleted: bool,
 }
 
-/// What makes the generation of a resource's objects grow.
+/// The changes that increment the generation of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generation {
-    /// Nothing that is counted here.
+    /// No change increments it here. The preparation of the kind can.
     None,
     /// A change of `spec`.
     Spec,
@@ -52,7 +52,7 @@ const CREATE_ON_UPDATE: &[&str] = &[
     "runtimeclasses.node.k8s.io",
 ];
 
-/// Those that refuse a PUT without a `resourceVersion`.
+/// The resources that require a `resourceVersion` in a PUT.
 const CONDITIONAL: &[&str] = &[
     "customresourcedefinitions.apiextensions.k8s.io",
     "apiservices.apiregistration.k8s.io",
@@ -76,7 +76,7 @@ const CONDITIONAL: &[&str] = &[
 ];
 
 impl Strategy {
-    /// Of a built-in resource.
+    /// Returns the rules of a built-in resource.
     pub(super) fn of(id: &str, version: &Version) -> Self {
         Self {
             create_on_update: CREATE_ON_UPDATE.contains(&id),
@@ -89,7 +89,7 @@ impl Strategy {
         }
     }
 
-    /// Of a custom resource.
+    /// Returns the rules of a custom resource.
     pub fn custom(status: bool) -> Self {
         Self {
             create_on_update: false,

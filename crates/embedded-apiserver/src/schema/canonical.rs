@@ -1,4 +1,4 @@
-//! What a trip through the server's Go types makes of a built-in object.
+//! Converts an object to the form that the Go types of the real server give it.
 //!
 //! Unknown fields and nulls go, as do optional fields that are empty; required ones that are missing
 //! come with the zero of their type. Quantities and times keep their text.
@@ -17,7 +17,7 @@ pub(crate) fn canonical(schema: &Schema, object: &mut Value) {
     }
 }
 
-/// What the server takes for an empty object of a kind.
+/// Returns the empty object of a kind.
 pub(crate) fn empty(schema: &Schema, api_version: &str, kind: &str) -> Value {
     let mut object = json!({"apiVersion": api_version, "kind": kind});
     canonical(schema, &mut object);

@@ -61,7 +61,7 @@ fn object_depth(object: &Value) -> usize {
     1 + fields.iter().map(depth_of).max().unwrap_or_default()
 }
 
-/// What a body says, and which keys it has twice, as strict decoding tells them.
+/// The value of a body, and the duplicate keys that strict decoding reports.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Decoded {
     /// The value; of duplicate keys the last counts.
@@ -155,7 +155,7 @@ fn document(text: &str) -> Result<Decoded, String> {
 
 /// The refusal of a body that cannot be read: 400.
 pub(crate) fn unrecognized(kind: &str, body: &[u8], why: &str) -> ApiError {
-    /// As the real server's `summarizeData`.
+    /// The maximum number of bytes that an error shows, as in `summarizeData` of the real server.
     const MOST_SHOWN: usize = 30;
     let shown = &body[..body.len().min(MOST_SHOWN)];
     let mut summary = match body.first() {

@@ -40,7 +40,7 @@ struct Walk {
     first: Option<String>,
 }
 
-/// What a type's own reader says ends the reading; anything else is only noted.
+/// The result of a type's own reader. An error ends the reading, while other mismatches are collected.
 type Read = Result<(), String>;
 
 impl Walk {
@@ -233,7 +233,8 @@ fn quantity(value: &Value) -> Read {
     }
 }
 
-/// Where a time leaves Go's layout. An empty error is a value of another type.
+/// Returns the error at the first difference from Go's layout. An empty error means a value of another
+/// type.
 fn time(value: &Value, layout: &str) -> Read {
     let Some(text) = value.as_str() else {
         return Err(String::new());

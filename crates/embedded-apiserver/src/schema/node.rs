@@ -1,4 +1,4 @@
-//! What a type is made of: the nodes of a schema, in the terms of structured-merge-diff.
+//! The nodes of a schema, in the terms of structured-merge-diff.
 //!
 //! A node may be several things at once (a scalar, a list and a map): the value decides. Nodes live in
 //! an arena and name each other by number, because types are recursive.
@@ -11,11 +11,11 @@ pub(crate) type Id = usize;
 /// A type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
-    /// What it is as a scalar.
+    /// The scalar alternative.
     pub scalar: Option<Scalar>,
-    /// What it is as a list.
+    /// The list alternative.
     pub list: Option<List>,
-    /// What it is as a map or a struct.
+    /// The map or struct alternative.
     pub map: Option<Map>,
     /// The Go type of a built-in struct, as Go's errors print it: `v1.PodSpec`.
     pub go: Option<Box<str>>,
@@ -39,18 +39,18 @@ pub(crate) enum Scalar {
 pub(crate) struct List {
     /// The type of its items.
     pub items: Id,
-    /// How its items belong together.
+    /// The relation of the items.
     pub relation: Relation,
 }
 
-/// How the items of a list belong together (`x-kubernetes-list-type`).
+/// The relation of the items of a list (`x-kubernetes-list-type`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
     /// The list is one value.
     Atomic,
     /// Each item is its own key.
     Set,
-    /// These fields of an item are its key.
+    /// A map with these fields of the items as the key.
     Keys(Vec<Box<str>>),
 }
 
@@ -61,9 +61,9 @@ pub(crate) struct Map {
     pub fields: Vec<(Box<str>, Field)>,
     /// The type of all others; none where others are not allowed.
     pub rest: Option<Id>,
-    /// Whether it is one value (`x-kubernetes-map-type: atomic`).
+    /// True if the map is one value (`x-kubernetes-map-type: atomic`).
     pub atomic: bool,
-    /// Whether others are kept as they are (`x-kubernetes-preserve-unknown-fields`).
+    /// True if unknown fields are kept (`x-kubernetes-preserve-unknown-fields`).
     pub free: bool,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Map {
 pub(crate) struct Field {
     /// Its type.
     pub node: Id,
-    /// What the key of a list's item has where the item leaves it out.
+    /// The default of a key that an item does not contain.
     pub default: Option<Value>,
     /// `x-kubernetes-patch-strategy`, less `retainKeys`, which only makers of patches ask for.
     pub strategy: Strategy,
@@ -82,7 +82,7 @@ pub(crate) struct Field {
     pub go: Option<Box<str>>,
     /// The Go struct that it is embedded with, which Go's errors name too.
     pub embedded: Option<Box<str>>,
-    /// When Go writes it.
+    /// The condition under which Go writes the field.
     pub write: Write,
 }
 
@@ -95,15 +95,15 @@ pub(crate) struct Strategy {
     pub replace: bool,
 }
 
-/// When Go writes a field of a built-in type.
+/// The condition under which Go writes a field of a built-in type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Write {
-    /// If it is not null: custom resources, and pointers.
+    /// The value is not null. Pointers and fields of custom resources.
     #[default]
     Set,
-    /// If it is neither zero nor empty.
+    /// The value is neither zero nor empty.
     NotEmpty,
-    /// If anything in it is written.
+    /// The value contains a field that is written.
     NotZero,
     /// Always.
     Always,

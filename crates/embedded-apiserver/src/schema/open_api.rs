@@ -1,4 +1,4 @@
-//! From OpenAPI v3 to nodes, as kube-openapi's `schemaconv` does it for structured-merge-diff.
+//! Converts OpenAPI v3 schemas to nodes, as `schemaconv` of kube-openapi does.
 
 use std::collections::HashMap;
 

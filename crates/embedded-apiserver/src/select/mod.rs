@@ -1,8 +1,9 @@
-//! What a list, a watch or a deletion of a collection selects.
+//! The selection of a list, a watch or a deletion of a collection.
 
 mod fields;
 mod label_selector;
 mod labels;
+mod manifest_selector;
 mod terms;
 
 use serde_json::Value;
@@ -22,7 +23,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// From the texts of a query; field labels that the resource does not have are refused.
+    /// Parses the selectors of a query. Returns an error for field labels that the resource does not have.
     pub(crate) fn parse(
         resource: &Resource,
         version: &Version,
@@ -37,7 +38,7 @@ impl Selection {
         Ok(Self { labels, fields })
     }
 
-    /// Of one object of a resource.
+    /// Returns the selection of one object.
     pub(crate) fn of_name(name: &str) -> Self {
         Self {
             fields: vec![Term {

@@ -2,7 +2,7 @@
 //!
 //! <https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/>
 
-/// What one field must be, or must not be.
+/// A required or forbidden value of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Term {
     pub(super) path: String,
@@ -34,7 +34,7 @@ pub(super) fn parse(selector: &str) -> Result<Vec<Term>, String> {
         .collect()
 }
 
-/// At commas that no backslash stands before.
+/// Splits a text at commas that no backslash precedes.
 fn split(selector: &str) -> Vec<&str> {
     let mut escaped = false;
     selector

@@ -11,7 +11,8 @@ use crate::builtin::path::text;
 use crate::registry::Transaction;
 use crate::select::LabelSelector;
 
-/// What is to be held, delayed or failed: all that fits everything given.
+/// Selects the objects to hold, delay or fail. All criteria must match the object, or an object that
+/// controls it: a target that matches a Deployment matches its Pods.
 ///
 /// A Pod fits, too, where what controls it does: holding a Deployment holds its Pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,16 +27,16 @@ pub struct Target {
     labels: LabelSelector,
 }
 
-/// How Pods go wrong.
+/// A failure of Pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// They run, but their probes never succeed.
+    /// The Pods run, but their probes never succeed.
     NeverReady,
     /// Their containers end as soon as they are started.
     CrashLoopBackOff,
     /// Their images are not found.
     ImagePullBackOff,
-    /// They end with an exit code of 1: a Job fails.
+    /// The Pods exit with code 1, so a Job fails.
     Exit,
 }
 
@@ -46,12 +47,12 @@ enum Effect {
     Fail(Failure),
 }
 
-/// What a Pod or claim may do.
+/// The planned behavior of a Pod or claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fate {
     /// Stays as it is.
     pub(super) held: bool,
-    /// After its creation.
+    /// The delay after the creation.
     pub(super) delay: Duration,
     /// Goes wrong.
     pub(super) failure: Option<Failure>,
@@ -120,7 +121,7 @@ impl Control {
         std::mem::take(&mut self.0.lock().changed)
     }
 
-    /// What is said of a Pod or a claim.
+    /// Returns the planned behavior of a Pod or a claim.
     pub(super) fn fate(&self, tx: &Transaction<'_>, object: &Value) -> Fate {
         let mut fate = Fate::default();
         let state = self.0.lock();
@@ -159,7 +160,7 @@ fn chain(tx: &Transaction<'_>, object: &Value) -> Vec<(String, String)> {
 }
 
 impl Target {
-    /// One object by its kind, namespace and name.
+    /// Selects one object by its kind, namespace and name.
     pub fn object(kind: &str, namespace: &str, name: &str) -> Self {
         Self {
             kind: Some(kind.to_owned()),

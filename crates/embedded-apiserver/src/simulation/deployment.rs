@@ -5,18 +5,16 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
+use super::owned_sets::{HASH, REVISION, SETS, Sets, revision};
 use super::world::{
-    controlled, create, delete, is_terminating, name, namespace, number, owner_reference, put,
-    update, write_status,
+    create, delete, is_terminating, name, namespace, number, owner_reference, put, update,
+    write_status,
 };
 use super::{Simulation, condition, hash, rollout};
 use crate::builtin::path::{at, text};
 use crate::registry::Transaction;
 
 pub(super) const RESOURCE: &str = "deployments.apps";
-pub(super) const SETS: &str = "replicasets.apps";
-const REVISION: &str = "deployment.kubernetes.io/revision";
-const HASH: &str = "pod-template-hash";
 
 /// Annotations of a Deployment that its ReplicaSets do not get.
 const NOT_COPIED: [&str; 5] = [
@@ -27,54 +25,12 @@ const NOT_COPIED: [&str; 5] = [
     "deployment.kubernetes.io/max-replicas",
 ];
 
-/// A Deployment's ReplicaSets.
-pub(super) struct Sets {
-    /// Of the template that it has now.
-    pub(super) new: Option<Arc<Value>>,
-    /// Of earlier ones.
-    pub(super) old: Vec<Arc<Value>>,
-}
-
-impl Sets {
-    fn of(tx: &Transaction<'_>, deployment: &Value) -> Self {
-        let mut sets = controlled(tx, SETS, deployment);
-        // The oldest first: of two with one template, it is the one that counts.
-        sets.sort_by_key(|set| revision(set));
-        let template = &deployment["spec"]["template"];
-        let place = sets.iter().position(|set| is_of_template(set, template));
-        let new = place.map(|place| sets.remove(place));
-        Self { new, old: sets }
-    }
-
-    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Value>> {
-        self.old.iter().chain(&self.new)
-    }
-
-    /// A number of all sets together.
-    pub(super) fn sum(&self, path: &[&str]) -> i64 {
-        self.all().map(|set| number(set, path)).sum()
-    }
-}
-
-fn revision(set: &Value) -> i64 {
-    let text = text(set, &["metadata", "annotations", REVISION]);
-    text.parse().unwrap_or_default()
-}
-
-fn is_of_template(set: &Value, template: &Value) -> bool {
-    let mut own = set["spec"]["template"].clone();
-    if let Some(labels) = own["metadata"]["labels"].as_object_mut() {
-        labels.remove(HASH);
-    }
-    own == *template
-}
-
 pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, deployment: &Value) {
     if is_terminating(deployment) {
         return;
     }
     let paused = deployment["spec"]["paused"] == json!(true);
-    let mut sets = Sets::of(tx, deployment);
+    let mut sets = Sets::list(tx, deployment);
     let mut made = false;
     if !paused {
         made = sets.new.is_none();
@@ -84,7 +40,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, deployment: &
     let Some(live) = tx.get(RESOURCE, namespace(deployment), name(deployment)) else {
         return;
     };
-    let sets = Sets::of(tx, &live);
+    let sets = Sets::list(tx, &live);
     report(sim, tx, &live, &sets, made);
     clean(tx, &live, &sets);
 }
@@ -249,7 +205,7 @@ fn report(
     write_status(tx, RESOURCE, deployment, status);
 }
 
-/// What is to be said of the rollout, if that is new.
+/// Returns the condition of the rollout if it changes.
 fn progress(
     sim: &mut Simulation,
     now: Timestamp,

@@ -81,7 +81,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, job: &Value) 
     write_status(tx, RESOURCE, job, status);
 }
 
-/// How a Job ends.
+/// The end of a Job.
 struct Verdict {
     good: bool,
     reason: &'static str,

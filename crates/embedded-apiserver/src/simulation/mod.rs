@@ -16,6 +16,7 @@ mod endpoints;
 mod hash;
 mod job;
 mod node;
+mod owned_sets;
 mod pod;
 mod replica_set;
 mod revision;
@@ -50,13 +51,13 @@ struct Key {
 #[derive(Debug, Default)]
 pub struct Simulation {
     control: Control,
-    /// What is to be looked at when its time comes.
+    /// The objects to sync at a time.
     due: BTreeSet<(Timestamp, Key)>,
     /// Addresses of Pods given so far.
     addresses: u32,
 }
 
-/// What the simulation looks after.
+/// The resources that the simulation controls.
 const RESOURCES: [&str; 10] = [
     "cronjobs.batch",
     "daemonsets.apps",
@@ -70,10 +71,10 @@ const RESOURCES: [&str; 10] = [
     "statefulsets.apps",
 ];
 
-/// What must be there before a Pod that names it is admitted.
+/// The resources that the admission of Pods depends on.
 const ADMITTING: [&str; 2] = ["priorityclasses.scheduling.k8s.io", "serviceaccounts"];
 
-/// What creates Pods.
+/// The resources that create Pods.
 const CREATING: [&str; 4] = [
     "daemonsets.apps",
     "jobs.batch",
@@ -181,7 +182,7 @@ fn key_of(resource: &'static str, object: &Value) -> Key {
     }
 }
 
-/// What a write concerns: the object, its controller, and what selects it.
+/// Returns the objects that a write affects: the object, its controller, and objects that select it.
 fn concerned(tx: &Transaction<'_>, resource: &'static str, event: &Event) -> Vec<Key> {
     let object = &*event.object;
     let mut keys = vec![key_of(resource, object)];

@@ -45,7 +45,7 @@ pub(super) fn ensure(tx: &mut Transaction<'_>) {
     }
 }
 
-/// What a node's agent says of a node that is well.
+/// Completes the status that the agent of a healthy node reports.
 fn status(mut status: Value, now: &str) -> Value {
     let amounts = json!({"cpu": "100k", "memory": "100Ti", "pods": "100k"});
     status["nodeInfo"]["kubeletVersion"] = json!(VERSION);

@@ -27,7 +27,7 @@ pub(super) fn is_ready(pod: &Value) -> bool {
     condition::is_true(&pod["status"], "Ready")
 }
 
-/// When a Pod is available, that is ready for so many seconds; none while it is not ready.
+/// Returns the time at which a Pod has been ready for a number of seconds, if it is ready.
 pub(super) fn available_at(pod: &Value, seconds: i64) -> Option<Timestamp> {
     let ready = condition::find(&pod["status"], "Ready")?;
     let since: Timestamp = text(ready, &["lastTransitionTime"]).parse().ok()?;
@@ -74,7 +74,7 @@ fn schedule(tx: &mut Transaction<'_>, pod: &Value) {
     write_status(tx, "pods", pod, status);
 }
 
-/// Why no node takes a Pod.
+/// Returns the reason that no node accepts a Pod.
 fn obstacle(tx: &Transaction<'_>, pod: &Value) -> Option<String> {
     let Some(node) = tx.get("nodes", "", node::NAME) else {
         return Some("no nodes available to schedule pods".to_owned());
@@ -103,7 +103,7 @@ fn obstacle(tx: &Transaction<'_>, pod: &Value) -> Option<String> {
     })
 }
 
-/// What a scheduler's binding does. It is no update: nobody else may name a Pod's node.
+/// Binds a Pod to the node, as a scheduler does. An update cannot set the node.
 fn bind(tx: &mut Transaction<'_>, pod: &Value) {
     let now = tx.now_rfc3339();
     let mut bound = pod.clone();

@@ -22,7 +22,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Of Pods; has the owner looked at again when more of them become available.
+    /// Counts Pods, and queues the owner for the time at which more of them become available.
     pub(super) fn of(
         sim: &mut Simulation,
         tx: &Transaction<'_>,

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::deployment::{SETS, Sets};
+use super::owned_sets::{SETS, Sets};
 use super::world::{number, update};
 use crate::builtin::path::text;
 use crate::registry::Transaction;
 
-/// How many Pods may be missing, and how many there may be too many.
+/// Returns the maximum numbers of unavailable and of additional Pods.
 pub(super) fn bounds(deployment: &Value) -> (i64, i64) {
     let strategy = &deployment["spec"]["strategy"];
     if text(strategy, &["type"]) != "RollingUpdate" {
@@ -47,7 +47,7 @@ fn most(deployment: &Value) -> i64 {
     number(deployment, &["spec", "replicas"]) + surge
 }
 
-/// What a ReplicaSet says of its Deployment's size.
+/// Returns the annotations of a ReplicaSet with the size of its Deployment.
 pub(super) fn size_annotations(deployment: &Value) -> Map<String, Value> {
     let wanted = number(deployment, &["spec", "replicas"]);
     let mut annotations = Map::new();

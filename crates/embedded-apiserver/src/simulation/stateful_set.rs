@@ -55,7 +55,7 @@ fn is_settled(tx: &Transaction<'_>, set: &Value, pod: &Value) -> bool {
     !is_terminating(pod) && is_ready(pod) && available
 }
 
-/// Does the next thing that is due: of an ordered set one Pod at a time.
+/// Takes the next step. An ordered set creates or deletes one Pod at a time.
 fn step(tx: &mut Transaction<'_>, set: &Value, revisions: &Revisions) {
     let ordered = text(set, &["spec", "podManagementPolicy"]) != "Parallel";
     let first = number(set, &["spec", "ordinals", "start"]);

@@ -1,4 +1,4 @@
-//! What a node's agent says of Pods.
+//! The status of Pods, as the agent of a node reports it.
 
 use serde_json::{Value, json};
 

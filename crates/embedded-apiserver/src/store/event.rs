@@ -1,4 +1,4 @@
-//! What has happened to an object.
+//! Events of writes.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 use super::Key;
 use crate::resource::Resource;
 
-/// One committed write.
+/// A committed write.
 #[derive(Debug)]
 pub struct Event {
     /// The store's revision after it.
     pub revision: u64,
-    /// What it did.
+    /// The kind of the change.
     pub change: Change,
     /// The resource that was written.
     pub resource: Arc<Resource>,
-    /// Which object.
+    /// The key of the object.
     pub key: Key,
     /// The object after it; of a deletion its last state.
     pub object: Arc<Value>,
@@ -24,19 +24,19 @@ pub struct Event {
     pub previous: Option<Arc<Value>>,
 }
 
-/// What a write did to an object.
+/// The kind of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It was not there before.
+    /// The write created the object.
     Added,
-    /// It was there before.
+    /// The write updated the object.
     Modified,
-    /// It is there no more.
+    /// The write deleted the object.
     Deleted,
 }
 
 impl Change {
-    /// As a watch writes it.
+    /// Returns the type of the watch event.
     pub fn text(self) -> &'static str {
         match self {
             Self::Added => "ADDED",

@@ -1,4 +1,4 @@
-//! Where an object is within its resource.
+//! The key of an object within its resource.
 
 use std::borrow::Borrow;
 
@@ -7,7 +7,7 @@ use std::borrow::Borrow;
 pub struct Key(Box<str>);
 
 impl Key {
-    /// Of an object; the namespace is empty for cluster-scoped ones.
+    /// Returns the key of an object. The namespace of a cluster-scoped object is empty.
     pub fn new(namespace: &str, name: &str) -> Self {
         if namespace.is_empty() {
             Self(name.into())

@@ -26,7 +26,7 @@ use super::resource::Resource;
 #[derive(Debug)]
 pub struct Store {
     revision: u64,
-    /// How many events a table remembers.
+    /// The number of events that each table keeps.
     history: usize,
     tables: HashMap<Arc<str>, Table>,
     /// Events that no controller has seen.
@@ -54,7 +54,7 @@ impl Store {
         self.revision = self.revision.max(revision);
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.tables.values().map(Table::len).sum()
     }
@@ -77,7 +77,7 @@ impl Store {
             .or_insert_with(|| Table::new(history, revision));
     }
 
-    /// Forgets everything but the present: what comes before a server serves is nobody's to watch.
+    /// Removes the past events, so that no watch can start before now.
     pub fn forget(&mut self) {
         for table in self.tables.values_mut() {
             table.forget(self.revision);
@@ -91,7 +91,7 @@ impl Store {
         }
     }
 
-    /// Forgets a resource and ends its watches.
+    /// Removes a resource and ends its watches.
     pub fn close(&mut self, storage: &str) {
         self.tables.remove(storage);
     }

@@ -53,12 +53,12 @@ impl Table {
         }
     }
 
-    /// One object.
+    /// Returns an object.
     pub fn get(&self, key: &Key) -> Option<&Arc<Value>> {
         self.objects.get(key)
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.objects.len()
     }

@@ -1,4 +1,4 @@
-//! How long ago something was, as `kubectl get` shows it: `5s`, `3m20s`, `2d4h`.
+//! Formats ages as `kubectl get` does: `5s`, `3m20s`, `2d4h`.
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What the columns of tables are called.
+//! The headings of table columns.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

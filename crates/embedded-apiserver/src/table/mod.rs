@@ -29,7 +29,7 @@ pub(crate) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Of a version of a resource.
+    /// Returns the table of a version of a resource.
     pub(crate) fn of(resource: &'a Resource, version: &'a Version) -> Self {
         let columns = match &version.custom {
             Some(custom) => Cow::Owned(columns::custom(&custom.version)),
@@ -95,7 +95,7 @@ fn list<'a>(object: &'a Value, path: &[&str]) -> &'a [Value] {
         .unwrap_or_default()
 }
 
-/// How many members a map has.
+/// Returns the number of entries of a map.
 fn size(map: &Value) -> usize {
     map.as_object().map_or(0, serde_json::Map::len)
 }

@@ -72,7 +72,7 @@ fn ports(service: &Value) -> String {
     or(&text, "<none>").to_owned()
 }
 
-/// At most three, and how many more.
+/// Returns at most three values, and the number of the others.
 fn shortened(all: &[String]) -> String {
     const SHOWN: usize = 3;
     let mut text = all[..all.len().min(SHOWN)].join(",");

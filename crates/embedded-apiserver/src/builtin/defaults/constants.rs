@@ -18,7 +18,7 @@ pub(super) enum Constant {
 use Constant::{Bool, Number, Struct, Text};
 
 impl Constant {
-    /// As it stands in an object.
+    /// Returns the value as JSON.
     pub(super) fn json(self) -> Value {
         match self {
             Text(text) => json!(text),

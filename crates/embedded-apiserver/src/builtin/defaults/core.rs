@@ -17,7 +17,7 @@ pub(super) fn namespace(map: &mut Map<String, Value>) {
     }
 }
 
-/// What a node has can be allocated.
+/// Sets the allocatable resources of a node to its capacity.
 pub(super) fn node_status(map: &mut Map<String, Value>) {
     if let Some(capacity) = map.get("capacity").cloned() {
         absent(map, "allocatable", || capacity);

@@ -1,4 +1,4 @@
-//! What the strategies of built-in kinds do before a write is validated.
+//! Prepares built-in objects for validation, as the strategies of the real server do.
 //!
 //! The status is not the user's to set, generations are counted, and some kinds are given what
 //! their controllers rely on. Also does what the default admission plugins do and that needs

@@ -1,4 +1,4 @@
-//! What a new Pod is given: its first status, its ServiceAccount's token, tolerations, priority.
+//! Completes a new Pod: the first status, the token of the ServiceAccount, tolerations, and the priority.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/>
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::quantity::Quantity;
 
-/// Where containers find their ServiceAccount's token.
+/// The directory in which containers find the token of their ServiceAccount.
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 pub(super) fn prepare(object: &mut Value) {

@@ -1,4 +1,5 @@
-//! What an update of a Service need not say again, and what it drops because the type has changed.
+//! Fields of a Service that an update keeps without repeating them, and fields that a change of the type
+//! removes.
 //!
 //! Addresses and ports are allocated once: whoever sends what they created the Service with keeps them.
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::path::{items, text};
 
-/// What goes with some types only: a field, and whether a `ServiceSpec` may have it.
+/// A field that only some types have, and the test for those types.
 type Dependent = (&'static str, fn(&Value) -> bool);
 
 const DEPENDENT: [Dependent; 7] = [
@@ -81,7 +82,7 @@ fn keep_ports(spec: &mut Value, old: &Value) {
     }
 }
 
-/// What the new type has no use for goes, where the client has not touched it.
+/// Removes fields that the new type does not have, if the client did not change them.
 fn drop_dependent(spec: &mut Value, old: &Value) {
     let untouched = |spec: &Value, field: &str| spec[field] == old[field];
     let same_addresses = untouched(spec, "clusterIP") && untouched(spec, "clusterIPs");

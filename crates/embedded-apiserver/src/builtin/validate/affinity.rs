@@ -1,4 +1,4 @@
-//! Where Pods may and would rather run: affinities to nodes and to other Pods.
+//! Validates affinities of Pods to nodes and to other Pods.
 //!
 //! <https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#affinity-and-anti-affinity>
 
@@ -13,7 +13,7 @@ use crate::error::FieldError;
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/// What a term asks for, and where.
+/// A check of the term of an affinity.
 type Check = fn(&mut Errors, &Value, &str);
 
 pub(super) fn validate(errors: &mut Errors, affinity: &Value, path: &str) {
@@ -53,7 +53,7 @@ fn validate_nodes(errors: &mut Errors, affinity: &Value, path: &str) {
     weighted(errors, affinity, path, "preference", validate_node_term);
 }
 
-/// What is preferred has a weight each.
+/// Validates the preferred terms, which have weights.
 fn weighted(errors: &mut Errors, affinity: &Value, path: &str, term: &str, check: Check) {
     for (at, one) in items(&affinity[PREFERRED]).iter().enumerate() {
         let path = format!("{path}.{PREFERRED}[{at}]");

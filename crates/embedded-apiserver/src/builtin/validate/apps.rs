@@ -113,7 +113,7 @@ pub(super) fn validate_replica_set(object: &Value, old: Option<&Value>) -> Error
     errors
 }
 
-/// What of a StatefulSet's spec may change.
+/// The fields of a StatefulSet's spec that can change.
 const CHANGEABLE: [&str; 7] = [
     "replicas",
     "ordinals",

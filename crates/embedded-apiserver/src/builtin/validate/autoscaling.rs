@@ -7,7 +7,7 @@ use super::super::path::{items, text};
 use super::check::{self, Errors};
 use crate::error::FieldError;
 
-/// What a metric of each type says more about.
+/// The field that a metric of each type requires.
 const METRICS: [(&str, &str); 5] = [
     ("ContainerResource", "containerResource"),
     ("External", "external"),

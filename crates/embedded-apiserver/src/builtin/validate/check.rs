@@ -7,7 +7,7 @@ use super::super::names;
 use super::super::path::{at, items, text};
 use crate::error::{FieldError, FieldErrorKind};
 
-/// What was found so far.
+/// The errors of a validation.
 pub(super) type Errors = Vec<FieldError>;
 
 /// `a.b`, or `b` where nothing is before it.

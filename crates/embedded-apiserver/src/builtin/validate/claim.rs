@@ -15,7 +15,7 @@ const MODES: [&str; 4] = [
     "ReadWriteOncePod",
 ];
 
-/// What a PersistentVolume's spec has beside the volume itself.
+/// The fields of a PersistentVolume's spec that are not sources.
 const NOT_SOURCES: [&str; 9] = [
     "accessModes",
     "capacity",

@@ -66,7 +66,7 @@ pub(super) fn validate_config_map(object: &Value, old: Option<&Value>) -> Errors
     errors
 }
 
-/// Once `immutable`, the data stays, and so does `immutable`.
+/// Checks that an immutable object keeps its data and stays immutable.
 fn immutable(errors: &mut Errors, object: &Value, old: &Value, data: &[&str]) {
     if old["immutable"] != json!(true) {
         return;
@@ -98,7 +98,7 @@ pub(super) fn validate_secret(object: &Value, old: Option<&Value>) -> Errors {
     errors
 }
 
-/// What a Secret of a type must hold.
+/// Checks the keys that a Secret of a type requires.
 fn validate_type(errors: &mut Errors, object: &Value) {
     let data = &object["data"];
     let missing = |key: &str| data.get(key).is_none();
@@ -151,7 +151,7 @@ fn validate_json(errors: &mut Errors, data: &Value, key: &str) {
     }
 }
 
-/// What Go's reader says of a text that is no JSON from its beginning.
+/// Returns the error of Go's reader for a text that is not JSON.
 fn wrong_json(text: &[u8]) -> String {
     let text = text.trim_ascii_start();
     let first = text.first().map_or(' ', |byte| char::from(*byte));

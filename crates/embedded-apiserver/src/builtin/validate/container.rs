@@ -176,7 +176,7 @@ fn validate_env(errors: &mut Errors, env: &Value, path: &str) {
     validate_references(errors, sources, &path);
 }
 
-/// What the value of a variable is taken from.
+/// Validates the source of an environment variable's value.
 fn validate_references(errors: &mut Errors, sources: &Map<String, Value>, path: &str) {
     for source in ["configMapKeyRef", "secretKeyRef"] {
         if let Some(reference) = sources.get(source) {

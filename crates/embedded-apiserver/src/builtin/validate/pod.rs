@@ -211,7 +211,7 @@ fn validate_spread(errors: &mut Errors, spread: &Value, path: &str) {
     );
 }
 
-/// Of a Pod that is there, only images, deadlines and tolerations change.
+/// Checks that an update of a Pod changes only images, deadlines and tolerations.
 fn validate_update(spec: &Value, old: &Value) -> Errors {
     for list in ["containers", "initContainers"] {
         if items(&spec[list]).len() != items(&old[list]).len() {
@@ -255,7 +255,8 @@ fn validate_update(spec: &Value, old: &Value) -> Errors {
     errors
 }
 
-/// What of a `PodSpec` stays, gates and the node's choice apart.
+/// Returns the part of a `PodSpec` that an update cannot change, without scheduling gates and the node
+/// selector.
 fn fixed(spec: &Value) -> Value {
     let mut fixed = spec.clone();
     for list in ["containers", "initContainers"] {

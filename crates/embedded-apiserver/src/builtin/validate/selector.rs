@@ -19,16 +19,16 @@ pub(super) fn validate(selector: &Value, path: &str) -> Errors {
     errors
 }
 
-/// What a requirement can say of values.
+/// The operators that a requirement can have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operators {
     /// `In`, `NotIn`, `Exists`, `DoesNotExist`
     OfLabels,
-    /// Those, and `Gt` and `Lt`.
+    /// The operators of labels, and `Gt` and `Lt`.
     OfNodes,
 }
 
-/// One of the `matchExpressions`.
+/// Validates an entry of `matchExpressions`.
 pub(super) fn requirement(errors: &mut Errors, one: &Value, path: &str, operators: Operators) {
     let values = items(&one["values"]);
     match text(one, &["operator"]) {

@@ -1,8 +1,8 @@
-//! How versions are converted. A webhook is accepted as it is described, but not called.
+//! Checks the conversion of a definition. The server accepts a webhook and does not call it.
 
 use serde_json::Value;
 
-use super::spec::one_of;
+use super::enumeration::check_enum;
 use crate::crd::dns;
 use crate::crd::structural::list;
 use crate::error::FieldError;
@@ -14,7 +14,7 @@ pub(super) fn check(conversion: &Value, errors: &mut Vec<FieldError>) {
         return;
     }
     let strategy = format!("{PATH}.strategy");
-    one_of(
+    check_enum(
         &conversion["strategy"],
         &strategy,
         &["None", "Webhook"],

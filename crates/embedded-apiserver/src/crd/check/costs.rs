@@ -1,15 +1,15 @@
-//! What the rules of a schema may cost: each of them, and all together.
+//! Limits the estimated costs of the rules of a schema.
 
 use crate::error::FieldError;
 
-/// What one expression may cost.
+/// The maximum cost of an expression.
 const EACH: u64 = 10_000_000;
-/// What all of a version's schema may cost.
+/// The maximum cost of all expressions in the schema of a version.
 const ALL: u64 = 100_000_000;
-/// How many of the dearest are named.
+/// The maximum number of expensive expressions that an error names.
 const NAMED: usize = 4;
 
-/// What was estimated.
+/// The estimated costs of expressions.
 #[derive(Default)]
 pub(super) struct Costs {
     total: u64,
@@ -18,7 +18,7 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    /// Notes what a rule or a message costs; too much is an error.
+    /// Adds the cost of a rule or message, and an error if it is too high.
     pub(super) fn note(
         &mut self,
         what: &str,
@@ -41,7 +41,7 @@ impl Costs {
         self.dearest.extend(other.dearest);
     }
 
-    /// What is wrong with all of them together.
+    /// Returns the errors of the total cost.
     pub(super) fn total(mut self, path: &str) -> Vec<FieldError> {
         if self.total <= ALL {
             return Vec::new();

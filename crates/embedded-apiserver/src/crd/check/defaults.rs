@@ -8,7 +8,7 @@ use crate::crd::verdict::Verdict;
 use crate::crd::{embedded, prune, value};
 use crate::error::FieldError;
 
-/// What is wrong with the defaults in a schema.
+/// Returns the errors of the defaults in a schema.
 pub(super) fn errors(schema: &Structural, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     node(schema, true, path, &mut errors);

@@ -1,4 +1,4 @@
-//! How lists and maps are merged: `x-kubernetes-list-type`, `x-kubernetes-list-map-keys` and
+//! Checks the merge strategy of lists and maps: `x-kubernetes-list-type`, `x-kubernetes-list-map-keys` and
 //! `x-kubernetes-map-type`.
 //!
 //! <https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy>

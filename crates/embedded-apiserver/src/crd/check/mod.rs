@@ -1,4 +1,4 @@
-//! Is a definition valid, and if not, in which words is it refused.
+//! Validates custom resource definitions.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/>
 //! The server checks an internal form in which what all versions have in common stands above them,
@@ -7,11 +7,13 @@
 mod conversion;
 mod costs;
 mod defaults;
+mod enumeration;
 mod internal;
 mod merging;
 mod root;
 mod rule;
 mod schema;
+mod scope;
 mod spec;
 mod structure;
 mod version;
@@ -23,8 +25,8 @@ use super::{approval, conditions, dns};
 use crate::error::FieldError;
 use crate::go;
 
-/// What is wrong with a definition, its metadata apart; its name is checked. With an old state,
-/// what cannot be changed is checked too.
+/// Returns the errors of a definition without its metadata, except its name. With an old version, also
+/// checks fields that cannot change.
 pub(crate) fn validate(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let spec = &crd["spec"];
@@ -56,7 +58,7 @@ pub(crate) fn validate(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the status of a definition: the names in it.
+/// Returns the errors of the names in the status of a definition.
 pub(crate) fn validate_status(crd: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     spec::names(
@@ -67,8 +69,8 @@ pub(crate) fn validate_status(crd: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Formats of a definition that the server does not know and so does not check; with an old state
-/// only new ones.
+/// Returns warnings about formats that the server does not know. With an old version, only about new
+/// formats.
 pub(crate) fn warnings(crd: &Value, old: Option<&Value>) -> Vec<String> {
     let before = old.map(unknown_formats).unwrap_or_default();
     let mut found = unknown_formats(crd);

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::schema::{Scope, node};
+use super::schema::node;
+use super::scope::Scope;
 use super::{defaults, structure};
 use crate::crd::structural::{Structural, flag, text};
 use crate::error::FieldError;
@@ -36,8 +37,8 @@ pub(super) fn check(schema: &Value, path: &str, with_status: bool, errors: &mut 
     errors.extend(found.costs.total(path));
 }
 
-/// With a status subresource the status is checked by its own property only: nothing at the root
-/// may speak of it.
+/// Returns an error if the root of a schema with a status subresource restricts the status. Only the status
+/// property can.
 fn root_error(schema: &Value, path: &str) -> Option<FieldError> {
     const ALLOWED: [(&str, &str); 22] = [
         ("description", "Description"),

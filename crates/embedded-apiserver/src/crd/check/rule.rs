@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::internal;
-use super::schema::{Errors, Scope};
+use super::scope::{Errors, Scope};
 use crate::crd::rules::{self, Bounds, Over, Wanted};
 use crate::crd::structural::{Structural, flag, list, text};
 use crate::error::FieldError;
@@ -18,7 +18,7 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// What is wrong with the texts beside the expressions.
+/// Checks the texts beside the expressions.
 pub(super) fn texts(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     for (index, rule) in list(schema, KEY).enumerate() {
         let path = format!("{path}.{KEY}[{index}]");
@@ -95,7 +95,7 @@ fn in_rule(path: String, rule: &Value, why: &str) -> FieldError {
     internal::invalid(path, &internal::rule(rule), why)
 }
 
-/// What is wrong with the expressions of a schema at a place.
+/// Checks the expressions of a schema.
 pub(super) fn check(
     schema: &Value,
     is_resource: bool,

@@ -1,56 +1,13 @@
-//! One schema and those below it: what may stand in them.
+//! Validates a schema and the schemas below it.
 
 use serde_json::Value;
 
-use super::costs::Costs;
+use super::scope::{Errors, Scope};
 use super::{merging, rule};
 use crate::crd::structural::{flag, list, object, text};
 use crate::error::FieldError;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
-
-/// Where in a schema a node stands, in so far as that changes what it may say.
-#[derive(Clone, Copy)]
-pub(super) struct Scope<'a> {
-    pub(super) is_root: bool,
-    pub(super) in_metadata: bool,
-    /// Why no default may stand here.
-    pub(super) no_defaults: Option<&'a str>,
-    /// The path of the list or map whose items cannot be matched with those of the old state.
-    pub(super) uncorrelated: Option<&'a str>,
-    /// Whether rules are compiled: not below junctors, and not where the schema is wrong anyway.
-    pub(super) with_rules: bool,
-    /// How many values may stand here at the most; none without a bound.
-    pub(super) times: Option<u64>,
-}
-
-impl Scope<'_> {
-    /// The root of a schema.
-    pub(super) fn root(with_rules: bool) -> Self {
-        Self {
-            is_root: true,
-            in_metadata: false,
-            no_defaults: None,
-            uncorrelated: None,
-            with_rules,
-            times: Some(1),
-        }
-    }
-
-    /// How many values may stand in those of a schema that has this bound.
-    fn times_of(self, schema: &Value, bound: &str) -> Option<u64> {
-        let most = schema[bound].as_i64()?;
-        Some(self.times?.saturating_mul(u64::try_from(most).unwrap_or(0)))
-    }
-}
-
-/// What was found; rules are compiled only where the schema itself is right.
-#[derive(Default)]
-pub(super) struct Errors {
-    pub(super) schema: Vec<FieldError>,
-    pub(super) rules: Vec<FieldError>,
-    pub(super) costs: Costs,
-}
 
 /// Checks a schema and those below it.
 pub(super) fn node(schema: &Value, path: &str, scope: Scope<'_>) -> Errors {
@@ -82,14 +39,6 @@ pub(super) fn node(schema: &Value, path: &str, scope: Scope<'_>) -> Errors {
         rule::check(schema, is_resource, path, scope, &mut errors);
     }
     errors
-}
-
-impl Errors {
-    fn append(&mut self, other: Self) {
-        self.schema.extend(other.schema);
-        self.rules.extend(other.rules);
-        self.costs.append(other.costs);
-    }
 }
 
 fn unsupported(schema: &Value, path: &str, scope: Scope<'_>, errors: &mut Vec<FieldError>) {

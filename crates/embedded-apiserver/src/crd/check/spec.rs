@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::enumeration::check_enum;
 use super::version::{self, Place};
 use super::{conversion, internal, label, root};
 use crate::crd::dns;
@@ -10,7 +11,7 @@ use crate::error::FieldError;
 
 pub(super) fn check(spec: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
     group(spec, errors);
-    one_of(
+    check_enum(
         &spec["scope"],
         "spec.scope",
         &["Cluster", "Namespaced"],
@@ -52,7 +53,7 @@ pub(super) fn check(spec: &Value, old: Option<&Value>, errors: &mut Vec<FieldErr
     conversion::check(&spec["conversion"], errors);
 }
 
-/// Which parts are the same in all versions: they are checked once, as the definition's own.
+/// The parts that are the same in all versions. They are checked once, as parts of the definition.
 struct Common<'a> {
     versions: &'a [&'a Value],
 }
@@ -146,14 +147,6 @@ fn group(spec: &Value, errors: &mut Vec<FieldError>) {
 }
 
 /// A string that must be one of several.
-pub(super) fn one_of(value: &Value, path: &str, accepted: &[&str], errors: &mut Vec<FieldError>) {
-    match value.as_str().unwrap_or_default() {
-        "" => errors.push(FieldError::required(path, "")),
-        text if accepted.contains(&text) => {}
-        text => errors.push(FieldError::not_supported(path, text, accepted)),
-    }
-}
-
 fn storage(spec: &Value, versions: &[&Value], errors: &mut Vec<FieldError>) {
     let shown = internal::versions(&spec["versions"]);
     let path = || "spec.versions".to_owned();

@@ -1,4 +1,4 @@
-//! Is a schema structural: does it say of every field what type it has, outside of junctors.
+//! Checks that a schema is structural: that it contains the type of each field outside of junctors.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>
 
@@ -15,7 +15,7 @@ enum Level {
     Field,
 }
 
-/// Why a schema is not structural, sorted.
+/// Returns the reasons that a schema is not structural, sorted.
 pub(super) fn errors(schema: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     node(schema, Level::Root, path, &mut errors);
@@ -228,7 +228,7 @@ fn values(
     }
 }
 
-/// What a schema below a junctor must leave to the structure.
+/// The fields of a schema that are forbidden below a junctor.
 const FORBIDDEN: [(&str, &str); 12] = [
     ("type", "must be empty to be structural"),
     ("default", "must be undefined to be structural"),
@@ -305,7 +305,7 @@ fn nested(schema: &Value, skip_any_of: bool, path: &str, errors: &mut Vec<FieldE
     }
 }
 
-/// What junctors speak of must be in the structure too.
+/// Checks that the structure contains each field that a junctor contains.
 fn junctors_are_known(
     values: &Value,
     schema: &Value,

@@ -9,13 +9,13 @@ use crate::error::{FieldError, FieldErrorKind};
 /// The most fields that lists can be filtered by.
 const SELECTABLE_LIMIT: usize = 8;
 
-/// Where the parts of a version stand.
+/// The path of the parts of a version.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) path: &'a str,
-    /// Whether the schema stands there too.
+    /// True if the schema has this path, too.
     pub(super) has_schema: bool,
-    /// Whether it is the definition's own place.
+    /// True if the path is that of the definition.
     pub(super) is_common: bool,
 }
 

@@ -1,4 +1,4 @@
-//! How large the values of a schema can be in one request: what the costs of rules are estimated from.
+//! Estimates the maximum size of the values of a schema in a request. The costs of rules follow from it.
 //!
 //! As `SchemaDeclType` of the real server has it. The sizes are those of the JSON in a request of the
 //! greatest length, in bytes or items.
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use super::values::escape;
 use crate::crd::structural::{Additional, Structural};
 
-/// Bytes of the largest request.
+/// The maximum size of a request, in bytes.
 const REQUEST: u64 = 3 << 20;
-/// Bytes of the shortest JSON of a string, a duration, a date, a time.
+/// The length of the shortest JSON of a string, in bytes.
 const STRING: u64 = 2;
 const DURATION: u64 = 3;
 const DATE: u64 = 12;
 const TIME: u64 = 21;
-/// Bytes of the longest of those that are no free text.
+/// The length of the longest duration, in bytes.
 const LONGEST_DURATION: u64 = 32;
 const LONGEST_TIME: u64 = 32;
 
@@ -39,13 +39,13 @@ pub(super) enum Kind {
     Dyn,
 }
 
-/// What is known of the values at a place.
+/// The bounds of the values at a node.
 #[derive(Debug)]
 pub(in crate::crd) struct Bounds {
     pub(super) kind: Kind,
     /// Characters, items or entries at the most; 0 of what has none.
     pub(super) most: u64,
-    /// Bytes of the shortest JSON.
+    /// The length of the shortest JSON, in bytes.
     least: u64,
     pub(super) element: Option<Box<Self>>,
     pub(super) fields: BTreeMap<String, Self>,
@@ -93,7 +93,7 @@ impl Bounds {
         }
     }
 
-    /// How often what matches can stand in a request at the most.
+    /// Returns the maximum number of such values in a request.
     pub(in crate::crd) fn repeated(&self) -> u64 {
         REQUEST / (self.least + 1)
     }

@@ -1,4 +1,4 @@
-//! Does an expression name what is there: variables, and fields that the schema has.
+//! Checks that the variables and fields of an expression exist in its schema.
 //!
 //! Of cel-go's type check only what finds the usual slips: unknown names and fields, fields of
 //! scalars, scalars of different types that are compared, and a result that is no boolean.
@@ -61,24 +61,24 @@ const RESULTS: [(&str, &str); 18] = [
     ("upperAscii", "string"),
 ];
 
-/// What an expression must come to.
+/// The type that an expression must have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::crd) enum Wanted {
-    /// As a rule.
+    /// The type of a rule.
     Bool,
-    /// As a message.
+    /// The type of a message.
     String,
 }
 
-/// What is known of a value.
+/// The known type of a value.
 #[derive(Clone, Copy)]
 enum Kind<'a> {
-    /// Nothing.
+    /// An unknown type.
     Dyn,
     Scalar(&'static str),
     /// A value by a schema; of a resource apiVersion, kind and names are known too.
     Node(&'a Structural, bool),
-    /// Of which rules see the names only.
+    /// Metadata, of which rules see only the names.
     Metadata,
 }
 
@@ -294,7 +294,7 @@ impl<'a> Checker<'a> {
         Ok(Kind::Dyn)
     }
 
-    /// Where a name stands in the source, and not as a part of another.
+    /// Returns the position of a name in the source, if it is not a part of another name.
     fn word(&self, name: &str) -> Option<usize> {
         let is_part = |it: char| it.is_alphanumeric() || it == '_';
         let starts_bare = !name.starts_with('.');

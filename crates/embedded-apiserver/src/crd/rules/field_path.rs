@@ -2,7 +2,7 @@
 
 use crate::crd::structural::{Additional, Structural};
 
-/// What a path leads to: the path in the server's form, and the schema there.
+/// The target of a field path: the path in the server's form, and its schema.
 pub(in crate::crd) struct Found<'a> {
     pub(in crate::crd) path: String,
     pub(in crate::crd) schema: &'a Structural,

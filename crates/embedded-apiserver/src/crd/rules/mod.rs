@@ -29,16 +29,16 @@ use field_path::normalized;
 pub(super) use field_path::{Found, find as find_field};
 use program::Program;
 
-/// What is found out of an expression that compiles.
+/// The facts about an expression that compiles.
 #[derive(Clone, Copy)]
 pub(super) struct Checked {
-    /// Whether it speaks of the state before.
+    /// True if the expression refers to the old value.
     pub(super) uses_old: bool,
-    /// What it costs at the most.
+    /// The maximum cost.
     pub(super) cost: u64,
 }
 
-/// What an expression is over, and what it must come to.
+/// The schema of an expression, and the type that the expression must have.
 #[derive(Clone, Copy)]
 pub(super) struct Over<'a> {
     pub(super) schema: &'a Structural,
@@ -88,7 +88,7 @@ struct Rule {
     old_is_optional: bool,
 }
 
-/// What is tolerated on an update: failures where nothing changed.
+/// The failures that an update tolerates because the value did not change.
 #[derive(Clone, Copy, Default)]
 struct Ratchet<'a> {
     current: Option<Correlation<'a>>,
@@ -153,7 +153,7 @@ impl Rules {
     }
 }
 
-/// Where a node is run.
+/// The context of a node's rules.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     schema: &'a Structural,

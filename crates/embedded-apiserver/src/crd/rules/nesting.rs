@@ -1,4 +1,4 @@
-//! How deep the tree of an expression becomes, by its text.
+//! Limits the depth of an expression's tree before it is parsed.
 //!
 //! The parser bounds nested expressions and takes chains of any length (`1 + 1 + …`, `a.b.c…`), each link
 //! of which is a level of the tree. The parser, the checker and the interpreter descend it by recursion,

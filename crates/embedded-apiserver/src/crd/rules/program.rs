@@ -1,4 +1,4 @@
-//! One expression, compiled, and what its failures are called.
+//! A compiled expression and the texts of its failures.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

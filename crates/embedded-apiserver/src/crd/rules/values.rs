@@ -1,4 +1,4 @@
-//! What rules see of an object: values typed by its schema, with names that expressions can say.
+//! Converts an object to CEL values, with types by its schema and names that expressions can contain.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-path-for-validation-rules>
 

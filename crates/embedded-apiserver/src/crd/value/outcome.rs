@@ -1,4 +1,4 @@
-//! What checking a value found.
+//! The outcome of checking a value.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub(super) struct Outcome {
     pub(super) matches: usize,
 }
 
-/// One failed check.
+/// A check that failed.
 #[derive(Debug)]
 pub(super) struct Failure {
     /// None for the junctors' own failures, which stand at no field.
@@ -135,7 +135,7 @@ impl Failure {
         Self::new(path, FieldErrorKind::Invalid, Some(key.into()), detail)
     }
 
-    /// What a junctor says of its value; it names the path in its text only.
+    /// Returns the failure of a junctor, whose text contains the path.
     pub(super) fn composite(path: &Path<'_>, why: &str) -> Self {
         Self::loose(format!("{} {why}", go::quote(&path.to_string())))
     }

@@ -1,4 +1,4 @@
-//! What functions cost, and what they come to.
+//! Estimates the cost and the result of functions.
 
 use kube_cel::cel::common::ast::{CallExpr, Expr, LiteralValue, operators};
 
@@ -7,7 +7,7 @@ use super::seen::{
 };
 use crate::crd::rules::bounds::Kind;
 
-/// Of a character of a regular expression, for each character that it is held against.
+/// The cost of a character of a regular expression, for each character of the text.
 const PATTERN: f64 = 0.25;
 
 /// A sum, or two texts or lists one behind the other.
@@ -35,13 +35,13 @@ pub(super) fn joined<'a>(one: &Seen<'a>, other: &Seen<'a>) -> (u64, Seen<'a>) {
     (own, if is_long { made.sized(size) } else { made })
 }
 
-/// What a regular expression costs that is held against a text.
+/// Returns the cost of a match of a regular expression with a text.
 fn matched(text: &Seen<'_>, pattern: &Seen<'_>) -> u64 {
     let text = by_factor(text.size().most.saturating_add(1), CHARACTER);
     text.saturating_mul(by_factor(pattern.size().most, PATTERN))
 }
 
-/// What a function costs beside its target and arguments, and what it comes to.
+/// Returns the cost of a function without its target and arguments, and its result.
 pub(super) fn function<'a>(
     call: &CallExpr,
     target: Option<&Seen<'a>>,
@@ -163,7 +163,7 @@ fn read<'a>(name: &str, arguments: &[Seen<'a>]) -> Option<(u64, Seen<'a>)> {
     })
 }
 
-/// What a function comes to of which no more is known.
+/// Returns the type of the result of a function.
 fn kind_of(name: &str) -> Kind {
     match name {
         "size"
@@ -246,7 +246,7 @@ fn searched<'a>(name: &str, target: &Seen<'a>) -> (u64, Seen<'a>) {
     (own, Seen::result(0, of))
 }
 
-/// Of an address that is given as a text.
+/// Returns the cost of an address that is a text.
 fn parsed(address: &Seen<'_>) -> u64 {
     if address.of.kind == Kind::Opaque {
         0
@@ -255,7 +255,7 @@ fn parsed(address: &Seen<'_>) -> u64 {
     }
 }
 
-/// How long a text can become in which parts are replaced.
+/// Returns the maximum size of a text in which parts are replaced.
 fn replaced(text: Size, from: Size, to: Size) -> Size {
     let parts = |length: u64, part: u64, changes: bool| match part {
         0 => (length.saturating_add(1), length),

@@ -1,4 +1,4 @@
-//! What a rule may cost at the most, by what its schema allows: too dear ones are refused.
+//! Estimates the maximum cost of a rule from its schema. The server refuses rules that cost too much.
 //!
 //! As cel-go's `checker.Cost` with the functions of Kubernetes estimates it, of which only the upper end
 //! counts: the same units (an access is 1, a character 0.1), the same rules, and the same oddities, such as
@@ -147,7 +147,7 @@ impl<'a> Estimate<'a> {
         Seen::placed(1, of, Place::At(self.root))
     }
 
-    /// Where a step leads from a place; what begins nowhere is looked up at the root.
+    /// Returns the value below a value. A path without a start is resolved at the root.
     fn below(
         &self,
         place: Place<'a>,
@@ -281,7 +281,7 @@ impl<'a> Estimate<'a> {
         })
     }
 
-    /// By index, and what may be absent.
+    /// Returns the result of an index, or of an optional selection.
     fn access(&self, call: &CallExpr, arguments: &[Seen<'a>]) -> Option<Seen<'a>> {
         let cost = sum(arguments).saturating_add(1);
         let [within, _] = arguments else {
@@ -313,7 +313,7 @@ impl<'a> Estimate<'a> {
     }
 }
 
-/// What it costs to compare two values, or to look for one in the other.
+/// Returns the cost of comparing two values, or of searching one in the other.
 fn comparison(name: &str, one: &Seen<'_>, other: &Seen<'_>) -> Option<u64> {
     Some(match name {
         operators::EQUALS | operators::NOT_EQUALS => {
@@ -359,7 +359,6 @@ mod tests {
         most(&parser.parse(rule).unwrap(), &bounds, false)
     }
 
-    /// What kube-apiserver 1.36.3 says of these rules, to the digits that it shows.
     #[test]
     fn a_rule_costs_what_the_real_server_says() {
         let known = [

@@ -1,8 +1,8 @@
-//! What an estimate knows of a value: its type, its place in the object, its size.
+//! The estimate of a value: its type, its position in the object, its size.
 
 use crate::crd::rules::bounds::{Bounds, Kind};
 
-/// Of a character that is looked at.
+/// The cost of reading a character.
 pub(super) const CHARACTER: f64 = 0.1;
 
 /// A size between two numbers.
@@ -58,23 +58,23 @@ pub(super) fn by_factor(units: u64, factor: f64) -> u64 {
     (units as f64 * factor).ceil() as u64
 }
 
-/// Where in the object a value stands, in so far as its size is read there.
+/// The position of a value in the object, if it determines the size.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place<'a> {
-    /// It is a result.
+    /// A result, which has no position.
     None,
     /// There, but nothing is known of it.
     Unknown,
     At(&'a Bounds),
 }
 
-/// What is known of the values of an expression.
+/// The known type of the values of an expression.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Type<'a> {
     pub(super) kind: Kind,
-    /// What they hold, or of an optional what it may be; none where only the kind is known.
+    /// The bounds of the values in it, if the schema contains them.
     pub(super) bounds: Option<&'a Bounds>,
-    /// Of a list that a rule has made: its items; of an optional: what it may be.
+    /// The type of the items of a list that a rule makes, or of an optional's value.
     pub(super) items: Kind,
     pub(super) item_bounds: Option<&'a Bounds>,
 }
@@ -105,7 +105,7 @@ impl<'a> Type<'a> {
         }
     }
 
-    /// Of the items of a list or the values of a map.
+    /// Returns the type of the items of a list or the values of a map.
     pub(super) fn element(self) -> Self {
         match self.bounds.and_then(|bounds| bounds.element.as_deref()) {
             Some(element) => Self::at(element),
@@ -113,7 +113,7 @@ impl<'a> Type<'a> {
         }
     }
 
-    /// What a list or an optional holds that a rule has made.
+    /// Returns the type of the values in a list or an optional that a rule makes.
     pub(super) fn held(self) -> Self {
         match self.item_bounds {
             Some(bounds) => Self::at(bounds),
@@ -138,14 +138,14 @@ impl<'a> Type<'a> {
     }
 }
 
-/// What an expression comes to.
+/// The estimate of an expression's value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a> {
     pub(super) cost: u64,
     pub(super) of: Type<'a>,
     pub(super) place: Place<'a>,
     pub(super) size: Option<Size>,
-    /// Of the items of a list, or the values of a map, that the rule has made.
+    /// The size of the items of a list, or of the values of a map, that the rule makes.
     pub(super) entry: Option<Size>,
 }
 
@@ -190,7 +190,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// What an optional may be, or what is no optional.
+/// Returns the type of an optional's value, or of a value that is not an optional.
 pub(super) fn present<'a>(value: &Seen<'a>) -> Type<'a> {
     if value.of.kind == Kind::Optional {
         value.of.held()

@@ -1,0 +1,44 @@
+//! The checks and responses that all verbs share.
+
+use http::Response;
+
+use super::Exchange;
+use super::negotiate::Form;
+use super::respond::{self, Body};
+use super::show::Show;
+use crate::error::ApiError;
+use crate::registry::{Answer, Call};
+
+/// A response and the texts of its warnings.
+pub(super) type Handled = (Response<Body>, Vec<String>);
+
+/// Returns the 405 of a verb that a custom resource does not have.
+pub(super) fn not_supported(call: &Call, verb: &str) -> ApiError {
+    let (group, plural) = (&*call.resource.group, &*call.resource.plural);
+    let id = call.resource.id();
+    let message = format!("{verb} is not supported on resources of kind \"{id}\"");
+    ApiError::method_not_allowed(message).about(group, plural, "")
+}
+
+/// Checks that the resource, or the subresource of the request, supports a verb.
+pub(super) fn require(call: &Call, verb: &str) -> Result<(), ApiError> {
+    let version = call.served();
+    let verbs = match version.subresource(&call.subresource) {
+        Some(subresource) => &subresource.verbs,
+        None => &version.verbs,
+    };
+    if verbs.iter().any(|one| one == verb) {
+        Ok(())
+    } else if call.resource.is_custom() {
+        Err(not_supported(call, verb))
+    } else {
+        Err(ApiError::verb_not_allowed())
+    }
+}
+
+/// Returns the response with an object.
+pub(super) fn answered(cx: &Exchange<'_>, call: &Call, form: Form, answer: Answer) -> Handled {
+    let show = Show::new(form, call, cx.registry.now());
+    let response = respond::object(answer.code, form, &show.object(&answer.object));
+    (response, answer.warnings)
+}
