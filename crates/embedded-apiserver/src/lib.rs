@@ -41,11 +41,11 @@ mod patch;
 mod protobuf;
 mod registry;
 mod resource;
+mod saved_state;
 mod schema;
 mod select;
 pub mod simulation;
 mod stack;
-mod state;
 mod store;
 mod table;
 mod user;
@@ -61,7 +61,7 @@ use tokio::net::TcpListener;
 
 pub use self::http::audit::Log as AuditLog;
 pub use self::http::{Anonymous, Body, Listening, Service, Trust};
-pub use self::state::Malformed as InvalidState;
+pub use self::saved_state::InvalidState;
 pub use self::user::User;
 
 use self::aggregation::Aggregator;
@@ -198,12 +198,12 @@ impl ApiServer {
 
     /// Returns all objects, and the revision, as a JSON document.
     pub fn save(&self) -> String {
-        state::save(&self.registry)
+        saved_state::save(&self.registry)
     }
 
     /// Loads the objects of a document that [`Self::save`] returned. They replace objects of the same names.
     pub fn load(&self, saved: &str) -> Result<(), InvalidState> {
-        state::load(&self.registry, saved)
+        saved_state::load(&self.registry, saved)
     }
 
     /// A bearer token is a user's from now on.

@@ -13,7 +13,7 @@ use crate::user::User;
 struct Fixed(Vec<Arc<Value>>);
 
 impl Fixed {
-    fn of(objects: &Value) -> Self {
+    fn from_objects(objects: &Value) -> Self {
         Self(
             objects
                 .as_array()
@@ -44,7 +44,7 @@ impl Rules for Fixed {
 }
 
 fn rules() -> Fixed {
-    Fixed::of(&json!([
+    Fixed::from_objects(&json!([
         {
             "kind": "Role",
             "metadata": {"name": "r", "namespace": "acc"},

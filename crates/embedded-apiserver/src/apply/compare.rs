@@ -24,8 +24,8 @@ pub(super) struct Comparison {
 
 impl Comparison {
     /// Compares two objects of one type.
-    pub(super) fn of(place: Type<'_>, old: &Value, new: &Value) -> Self {
-        let mut walk = Walk::default();
+    pub(super) fn compare(place: Type<'_>, old: &Value, new: &Value) -> Self {
+        let mut walk = Comparer::default();
         walk.compare(Some(place), Some(old), Some(new));
         walk.found
     }
@@ -46,14 +46,14 @@ impl Comparison {
 }
 
 #[derive(Default)]
-struct Walk {
+struct Comparer {
     path: Vec<Element>,
     found: Comparison,
 }
 
-impl Walk {
+impl Comparer {
     fn compare(&mut self, place: Option<Type<'_>>, old: Option<&Value>, new: Option<&Value>) {
-        let shape = |value| place.and_then(|place| Shape::of(place, value));
+        let shape = |value| place.and_then(|place| Shape::select(place, value));
         let first = match (shape(old), shape(new)) {
             (Some(one), Some(other)) if old.is_some() && new.is_some() && !one.is_like(other) => {
                 self.as_shape(place, Some(one), old, new);

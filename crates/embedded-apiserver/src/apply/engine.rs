@@ -48,7 +48,7 @@ impl Engine<'_> {
 
     fn compared(&self, version: &str, old: &Value, new: &Value) -> Comparison {
         let schema = self.schema_of(version).unwrap_or(self.schema);
-        let comparison = Comparison::of(schema.root(), old, new);
+        let comparison = Comparison::compare(schema.root(), old, new);
         if version == self.api_version {
             return comparison.without(self.ignored);
         }

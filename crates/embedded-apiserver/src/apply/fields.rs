@@ -27,7 +27,7 @@ fn node(place: Option<Type<'_>>, value: &Value) -> Node {
     let Some(place) = place else {
         return leaf;
     };
-    match Shape::of(place, Some(value)) {
+    match Shape::select(place, Some(value)) {
         None | Some(Shape::Scalar(_)) => leaf,
         Some(Shape::Map(map)) if map.atomic => leaf,
         Some(Shape::List(list)) if list.relation == Relation::Atomic => leaf,

@@ -27,7 +27,7 @@ pub(super) fn taken_over(schema: &Schema, live: &Value, api_version: &str) -> Op
     {
         return None;
     }
-    let changed = Comparison::of(root, &last, live);
+    let changed = Comparison::compare(root, &last, live);
     let applied = fields(root, &last);
     Some(
         applied

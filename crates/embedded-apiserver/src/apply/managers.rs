@@ -89,7 +89,7 @@ pub(super) struct Managers(pub(super) Vec<Entry>);
 
 impl Managers {
     /// Parses the managed fields of an object.
-    pub(super) fn of(object: &Value) -> Result<Self, String> {
+    pub(super) fn from_object(object: &Value) -> Result<Self, String> {
         Self::parse(&object["metadata"]["managedFields"])
     }
 

@@ -27,7 +27,7 @@ pub(super) fn merge(
         return leaf();
     };
     // Without a configuration the live value is taken as it is, less what merging drops.
-    let shape = Shape::of(place, config.or(live));
+    let shape = Shape::select(place, config.or(live));
     match shape {
         None | Some(Shape::Scalar(_)) => leaf(),
         Some(Shape::Map(map)) => {
@@ -87,7 +87,7 @@ struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    fn of(place: Type<'_>, list: &List, value: Option<&'a Value>) -> Self {
+    fn new(place: Type<'_>, list: &List, value: Option<&'a Value>) -> Self {
         let items = value.and_then(Value::as_array).map(Vec::as_slice);
         let keyed: Vec<(Element, &'a Value)> = items
             .unwrap_or_default()
@@ -115,7 +115,10 @@ fn merge_lists(
     live: Option<&Value>,
     config: Option<&Value>,
 ) -> Option<Value> {
-    let (left, right) = (Items::of(place, list, live), Items::of(place, list, config));
+    let (left, right) = (
+        Items::new(place, list, live),
+        Items::new(place, list, config),
+    );
     let item = |live: Option<&Value>, config: Option<&Value>| {
         merge(Some(place.at(list.items)), live, config)
     };

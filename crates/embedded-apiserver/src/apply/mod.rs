@@ -87,7 +87,7 @@ pub(crate) fn apply(
     check(schema, applied, manager)?;
     let empty = || canonical::empty(schema, manager.api_version, manager.kind);
     let mut object = live.cloned().unwrap_or_else(empty);
-    let mut managers = Managers::of(&object)
+    let mut managers = Managers::from_object(&object)
         .map_err(|why| failure(format!("failed to decode managed fields: {why}")))?;
     strip(&mut object);
     let ignored = Set::of_fields(manager.reset);
@@ -158,7 +158,7 @@ pub(crate) fn update(
 
 /// Takes back new times where a write changed nothing else, so that it is no write at all.
 pub(crate) fn ignore_times(live: &Value, new: &mut Value) {
-    let entries = |object: &Value| Managers::of(object).unwrap_or_default();
+    let entries = |object: &Value| Managers::from_object(object).unwrap_or_default();
     let (old, now) = (entries(live), entries(new));
     let same_but_time = |(old, new): (&Entry, &Entry)| {
         old.id == new.id && old.api_version == new.api_version && old.set == new.set
@@ -179,7 +179,7 @@ pub(crate) fn ignore_times(live: &Value, new: &mut Value) {
 /// The entries that a write starts from: those that it brings, else those of the live object.
 fn given(live: Option<&Value>, new: &Value, manager: &Manager<'_>) -> Managers {
     let stored = || {
-        live.and_then(|live| Managers::of(live).ok())
+        live.and_then(|live| Managers::from_object(live).ok())
             .unwrap_or_default()
     };
     if !manager.subresource.is_empty() {
@@ -188,7 +188,7 @@ fn given(live: Option<&Value>, new: &Value, manager: &Manager<'_>) -> Managers {
     if asks_for_reset(new) {
         return Managers::default();
     }
-    match Managers::of(new) {
+    match Managers::from_object(new) {
         Ok(brought) if !brought.0.is_empty() => brought,
         _ => stored(),
     }

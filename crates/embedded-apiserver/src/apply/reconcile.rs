@@ -13,7 +13,7 @@ use crate::schema::{
 
 /// The set as the type has it now.
 pub(super) fn reconcile(place: Type<'_>, set: Set) -> Set {
-    let mut walk = Walk::default();
+    let mut walk = Reconciler::default();
     walk.below(place, &set);
     if walk.became_atomic.is_empty() {
         return set;
@@ -22,12 +22,12 @@ pub(super) fn reconcile(place: Type<'_>, set: Set) -> Set {
 }
 
 #[derive(Default)]
-struct Walk {
+struct Reconciler {
     path: Vec<Element>,
     became_atomic: Set,
 }
 
-impl Walk {
+impl Reconciler {
     fn below(&mut self, place: Type<'_>, set: &Set) {
         for (element, node) in set.iter() {
             let child = match element {

@@ -14,7 +14,7 @@ use crate::schema::{
 
 /// The value without the paths of a set; null where nothing is left.
 pub(super) fn remove(place: Option<Type<'_>>, value: &Value, gone: &Set) -> Value {
-    let shape = place.and_then(|place| Some((place, Shape::of(place, Some(value))?)));
+    let shape = place.and_then(|place| Some((place, Shape::select(place, Some(value))?)));
     match shape {
         Some((place, Shape::Map(map))) if !map.atomic => from_map(place, map, value, gone),
         Some((place, Shape::List(list))) if list.relation != Relation::Atomic => {

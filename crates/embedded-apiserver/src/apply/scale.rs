@@ -18,7 +18,7 @@ use crate::error::ApiError;
 ///
 /// `manager.api_version` is the object's, and its `subresource` is `scale`.
 pub(crate) fn update(live: &Value, mut new: Value, manager: &Manager<'_>, path: &[&str]) -> Value {
-    let mut managers = Managers::of(live).unwrap_or_default();
+    let mut managers = Managers::from_object(live).unwrap_or_default();
     strip(&mut new);
     let (before, after) = (at(live, path), at(&new, path));
     if before != after && !managers.0.is_empty() {
@@ -43,7 +43,7 @@ pub(crate) fn apply(
     path: &[&str],
     force: bool,
 ) -> Result<Value, ApiError> {
-    let mut managers = Managers::of(live).unwrap_or_default();
+    let mut managers = Managers::from_object(live).unwrap_or_default();
     strip(&mut new);
     let replicas = Set::of_fields(&[path]);
     let me = Identity::new(manager.name, true, manager.api_version, "scale");

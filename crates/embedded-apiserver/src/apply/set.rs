@@ -48,12 +48,14 @@ impl Set {
     }
 
     pub(super) fn get(&self, element: &Element) -> Option<&Node> {
-        self.place(element).ok().map(|place| &self.nodes[place].1)
+        self.position(element)
+            .ok()
+            .map(|place| &self.nodes[place].1)
     }
 
     /// The node of an element, made where it is missing.
     pub(super) fn entry(&mut self, element: Element) -> &mut Node {
-        let place = match self.place(&element) {
+        let place = match self.position(&element) {
             Ok(place) => place,
             Err(place) => {
                 self.nodes.insert(place, (element, Node::default()));
@@ -84,7 +86,7 @@ impl Set {
         }
     }
 
-    fn place(&self, element: &Element) -> Result<usize, usize> {
+    fn position(&self, element: &Element) -> Result<usize, usize> {
         // Most sets are built in order: the end is looked at first.
         match self.nodes.last().map(|(last, _)| last.cmp(element)) {
             None => Err(0),
@@ -128,7 +130,7 @@ impl Set {
     /// Takes out the other set's paths, and what is below them too where `all` is asked for.
     fn cut(&mut self, other: &Self, all: bool) {
         for (element, gone) in &other.nodes {
-            let Ok(place) = self.place(element) else {
+            let Ok(place) = self.position(element) else {
                 continue;
             };
             let node = &mut self.nodes[place].1;

@@ -22,7 +22,7 @@ impl<'a> Shape<'a> {
     /// The shape by the value where the type has one for it, else the first that the type has.
     ///
     /// None for a place that no schema describes: it is one value.
-    pub(super) fn of(place: Type<'a>, value: Option<&Value>) -> Option<Self> {
+    pub(super) fn select(place: Type<'a>, value: Option<&Value>) -> Option<Self> {
         let node = place.node();
         let fitting = match value {
             Some(Value::Bool(_) | Value::Number(_) | Value::String(_)) => {

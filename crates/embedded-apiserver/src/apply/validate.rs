@@ -22,7 +22,7 @@ pub(super) fn validate(
     value: &Value,
     duplicates_allowed: bool,
 ) -> Result<(), String> {
-    let mut walk = Walk {
+    let mut walk = Validator {
         path: String::new(),
         errors: Vec::new(),
         duplicates_allowed,
@@ -35,20 +35,20 @@ pub(super) fn validate(
     }
 }
 
-struct Walk {
+struct Validator {
     path: String,
     errors: Vec<String>,
     duplicates_allowed: bool,
 }
 
-impl Walk {
+impl Validator {
     fn error(&mut self, text: &str) {
         let separator = if self.path.is_empty() { "" } else { ": " };
         self.errors.push(format!("{}{separator}{text}", self.path));
     }
 
     fn value(&mut self, place: Option<Type<'_>>, value: &Value) {
-        let Some((place, shape)) = place.and_then(|at| Some((at, Shape::of(at, Some(value))?)))
+        let Some((place, shape)) = place.and_then(|at| Some((at, Shape::select(at, Some(value))?)))
         else {
             return self.error("schema error: invalid atom: inlined");
         };

@@ -32,14 +32,14 @@ fn is_in_range(address: &str) -> bool {
 
 /// The addresses and ports of other Services.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct AllocatedAddresses {
     addresses: BTreeSet<String>,
     ports: BTreeSet<i64>,
 }
 
-impl Taken {
+impl AllocatedAddresses {
     /// Collects the addresses and ports of Services.
-    pub(crate) fn of<'a>(services: impl IntoIterator<Item = &'a Value>) -> Self {
+    pub(crate) fn collect<'a>(services: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut taken = Self::default();
         for service in services {
             let spec = &service["spec"];
@@ -68,7 +68,7 @@ impl Taken {
 }
 
 /// Gives a Service its addresses, families and node ports; after defaults and checks.
-pub(crate) fn allocate(object: &mut Value, taken: &mut Taken) -> Result<(), ApiError> {
+pub(crate) fn allocate(object: &mut Value, taken: &mut AllocatedAddresses) -> Result<(), ApiError> {
     let kind = text(object, &["spec", "type"]).to_owned();
     let name = text(object, &["metadata", "name"]).to_owned();
     let invalid = |error: FieldError| ApiError::invalid("", "Service", &name, &[error]);
@@ -101,7 +101,7 @@ pub(crate) fn allocate(object: &mut Value, taken: &mut Taken) -> Result<(), ApiE
     Ok(())
 }
 
-fn allocate_address(object: &mut Value, taken: &Taken) -> Result<(), FieldError> {
+fn allocate_address(object: &mut Value, taken: &AllocatedAddresses) -> Result<(), FieldError> {
     let spec = &mut object["spec"];
     let asked = match text(spec, &["clusterIP"]) {
         "" => items(&spec["clusterIPs"])
@@ -157,7 +157,7 @@ fn allocate_address(object: &mut Value, taken: &Taken) -> Result<(), FieldError>
     Ok(())
 }
 
-fn allocate_ports(object: &mut Value, taken: &mut Taken) -> Result<(), FieldError> {
+fn allocate_ports(object: &mut Value, taken: &mut AllocatedAddresses) -> Result<(), FieldError> {
     let Some(Value::Array(ports)) = object["spec"].get_mut("ports") else {
         return Ok(());
     };

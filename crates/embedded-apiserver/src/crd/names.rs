@@ -13,7 +13,7 @@ use super::structural::{list, text};
 
 /// The names that other definitions of the group have.
 #[derive(Default)]
-struct Taken {
+struct AcceptedNames {
     resources: HashSet<String>,
     kinds: HashSet<String>,
 }
@@ -26,7 +26,7 @@ pub(crate) fn accept(crd: &Value, others: &[&Value], now: &str) -> Option<Value>
     let accepted = &old["acceptedNames"];
     let requested = crd.pointer("/spec/names")?;
     if requested != accepted {
-        let taken = Taken::of(others, &crd["spec"]["group"]);
+        let taken = AcceptedNames::collect(others, &crd["spec"]["group"]);
         let conflict = name(requested, accepted, &taken, &mut status["acceptedNames"]);
         let (value, reason, message) = match &conflict {
             None => ("True", "NoConflicts", "no conflicts found"),
@@ -81,7 +81,7 @@ fn establish(status: &mut Value, now: &str) {
 fn name(
     requested: &Value,
     accepted: &Value,
-    taken: &Taken,
+    taken: &AcceptedNames,
     new: &mut Value,
 ) -> Option<(&'static str, String)> {
     let mut conflict = None;
@@ -121,7 +121,7 @@ fn one(
 fn short_names(
     requested: &Value,
     accepted: &Value,
-    taken: &Taken,
+    taken: &AcceptedNames,
     new: &mut Value,
 ) -> Option<(&'static str, String)> {
     let ours: Vec<&Value> = list(accepted, "shortNames").collect();
@@ -154,8 +154,8 @@ fn in_use(name: &str) -> String {
     format!("{name:?} is already in use")
 }
 
-impl Taken {
-    fn of(others: &[&Value], group: &Value) -> Self {
+impl AcceptedNames {
+    fn collect(others: &[&Value], group: &Value) -> Self {
         let mut taken = Self::default();
         for other in others
             .iter()

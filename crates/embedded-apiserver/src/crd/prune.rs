@@ -52,7 +52,7 @@ impl Pruner {
                 if resource && OF_EVERY_RESOURCE.contains(&key.as_str()) {
                     return true;
                 }
-                let inner = match schema.map_or(Known::No, |schema| Known::of(schema, key)) {
+                let inner = match schema.map_or(Known::No, |schema| Known::find(schema, key)) {
                     Known::No => {
                         self.drop(key);
                         return false;
@@ -81,7 +81,7 @@ impl Pruner {
                     if resource && OF_EVERY_RESOURCE.contains(&key.as_str()) {
                         continue;
                     }
-                    let inner = match Known::of(schema, key) {
+                    let inner = match Known::find(schema, key) {
                         Known::No => continue,
                         Known::Bare => None,
                         Known::By(schema) => Some(schema),
@@ -140,7 +140,7 @@ enum Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    fn of(schema: &'a Structural, key: &str) -> Self {
+    fn find(schema: &'a Structural, key: &str) -> Self {
         match (schema.properties.get(key), &schema.additional) {
             (Some(property), _) => Self::By(property),
             (None, Additional::Schema(schema)) => Self::By(schema),

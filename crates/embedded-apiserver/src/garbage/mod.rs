@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use self::graph::{Graph, Node};
-use self::owner::Standing;
+use self::owner::OwnerState;
 use crate::builtin::path::{items, text};
 use crate::registry::{Controller, Propagation, Transaction};
 use crate::store::{Change, Event};
@@ -78,17 +78,17 @@ impl Collector {
         if deleting || owners.is_empty() {
             return;
         }
-        let Some(standings) = owner::standings(tx, &node.namespace, owners) else {
+        let Some(standings) = owner::owner_states(tx, &node.namespace, owners) else {
             return;
         };
         let count = |standing| standings.iter().filter(|one| **one == standing).count();
-        let (solid, waiting) = (count(Standing::Solid), count(Standing::Waiting));
+        let (solid, waiting) = (count(OwnerState::Present), count(OwnerState::Waiting));
         if solid == standings.len() {
             return;
         }
         if solid > 0 {
             let kept = owners.iter().zip(&standings);
-            let kept = kept.filter(|(_, standing)| **standing == Standing::Solid);
+            let kept = kept.filter(|(_, standing)| **standing == OwnerState::Present);
             let kept: Vec<Value> = kept.map(|(owner, _)| owner.clone()).collect();
             set_owners(tx, &node.resource, live, kept);
             return;

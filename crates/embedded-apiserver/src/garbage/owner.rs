@@ -8,9 +8,9 @@ use crate::registry::Transaction;
 
 /// The state of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum OwnerState {
     /// The owner exists.
-    Solid,
+    Present,
     /// The owner does not exist, or another object has its name.
     Absent,
     /// The owner is terminating and waits for its dependents.
@@ -19,18 +19,18 @@ pub(super) enum Standing {
 
 /// Returns the state of each owner, or nothing if a state is unknown: for a kind that the server does not
 /// serve, or a namespaced owner of a cluster-scoped object. The collector does not touch such objects.
-pub(super) fn standings(
+pub(super) fn owner_states(
     tx: &Transaction<'_>,
     namespace: &str,
     owners: &[Value],
-) -> Option<Vec<Standing>> {
+) -> Option<Vec<OwnerState>> {
     owners
         .iter()
         .map(|owner| standing(tx, namespace, owner))
         .collect()
 }
 
-fn standing(tx: &Transaction<'_>, namespace: &str, owner: &Value) -> Option<Standing> {
+fn standing(tx: &Transaction<'_>, namespace: &str, owner: &Value) -> Option<OwnerState> {
     let api_version = text(owner, &["apiVersion"]);
     let resource = tx.resource_of_kind(api_version, text(owner, &["kind"]))?;
     if resource.namespaced && namespace.is_empty() {
@@ -40,10 +40,10 @@ fn standing(tx: &Transaction<'_>, namespace: &str, owner: &Value) -> Option<Stan
     let found = tx.get(resource.storage(), namespace, text(owner, &["name"]));
     let same = |live: &Value| text(live, &["metadata", "uid"]) == text(owner, &["uid"]);
     let Some(live) = found.filter(|live| same(live)) else {
-        return Some(Standing::Absent);
+        return Some(OwnerState::Absent);
     };
     if is_terminating(&live) && has_finalizer(&live, FOREGROUND) {
-        return Some(Standing::Waiting);
+        return Some(OwnerState::Waiting);
     }
-    Some(Standing::Solid)
+    Some(OwnerState::Present)
 }

@@ -23,7 +23,7 @@ use crate::user::User;
 pub struct Log(Mutex<Box<dyn Write + Send>>);
 
 /// A request that was answered.
-pub(super) struct Answered<'a> {
+pub(super) struct AuditedResponse<'a> {
     pub(super) incoming: &'a Incoming,
     /// Path and query.
     pub(super) uri: &'a Uri,
@@ -41,7 +41,7 @@ impl Log {
     }
 
     /// Writes the line of a request, before its sender has the answer.
-    pub(super) fn answered(&self, answered: &Answered<'_>) {
+    pub(super) fn log(&self, answered: &AuditedResponse<'_>) {
         let line = format!("{}\n", answered.event());
         if let Err(error) = self.0.lock().write_all(line.as_bytes()) {
             let error: &dyn std::error::Error = &error;
@@ -50,7 +50,7 @@ impl Log {
     }
 }
 
-impl Answered<'_> {
+impl AuditedResponse<'_> {
     fn event(&self) -> Value {
         let incoming = self.incoming;
         let target = Target::parse(&incoming.path);

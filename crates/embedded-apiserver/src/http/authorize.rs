@@ -8,7 +8,7 @@ use super::path::{Path, Target};
 use super::{Exchange, Incoming};
 use crate::access::{self, Attributes, Rules};
 use crate::error::ApiError;
-use crate::registry::Call;
+use crate::registry::ResourceRequest;
 use crate::user::User;
 
 /// Lets a request pass, or refuses it with 403.
@@ -32,7 +32,7 @@ pub(super) fn attributes(incoming: &Incoming, target: &Target) -> Attributes {
 }
 
 /// A write that makes what is not there needs the right to create, too.
-pub(super) fn creation(cx: &Exchange<'_>, call: &Call) -> Result<(), ApiError> {
+pub(super) fn creation(cx: &Exchange<'_>, call: &ResourceRequest) -> Result<(), ApiError> {
     let attributes = Attributes {
         verb: "create".to_owned(),
         group: call.resource.group.to_string(),

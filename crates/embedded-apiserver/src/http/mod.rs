@@ -5,16 +5,16 @@ mod authenticate;
 mod authorize;
 mod certificates;
 mod deletion;
-mod handle;
 mod health;
 mod negotiate;
 mod openapi;
 mod outcome;
 mod path;
 mod query;
+mod representation;
 mod respond;
+mod route;
 mod serve;
-mod show;
 mod stream;
 mod subresource;
 mod trust;
@@ -146,7 +146,7 @@ impl Service {
     fn handle(&self, incoming: &Incoming, completed: Result<(), ApiError>) -> Response<Body> {
         let (mut response, warnings) = match completed {
             Ok(()) => contained(|| {
-                handle::handle(&Exchange {
+                route::handle(&Exchange {
                     registry: &self.registry,
                     users: &self.users,
                     incoming,
@@ -180,7 +180,7 @@ impl Service {
         let mut response = stack::with_room(|| {
             let response = self.handle(&incoming, completed);
             if let Some(log) = &self.audit {
-                log.answered(&audit::Answered {
+                log.log(&audit::AuditedResponse {
                     incoming: &incoming,
                     uri: &parts.uri,
                     user: user.as_ref(),

@@ -92,7 +92,11 @@ pub(super) fn wants_aggregated(accept: &str) -> bool {
 
 impl Form {
     /// The form that the headers and the query ask for. A list may be shown as a table.
-    pub(super) fn of(headers: &HeaderMap, query: &Query, custom: bool) -> Result<Self, ApiError> {
+    pub(super) fn negotiate(
+        headers: &HeaderMap,
+        query: &Query,
+        custom: bool,
+    ) -> Result<Self, ApiError> {
         let accept = accept(headers);
         let plain = Self {
             yaml: false,

@@ -27,7 +27,7 @@ pub(super) fn answer(cx: &Exchange<'_>, path: &str) -> Option<Response<Body>> {
 fn v2(cx: &Exchange<'_>) -> Response<Body> {
     let accept = negotiate::accept(&cx.incoming.headers);
     if accept.contains("proto") {
-        return respond::bytes(200, "application/octet-stream", openapi::V2);
+        return respond::response(200, "application/octet-stream", openapi::V2);
     }
     respond::json(200, &openapi::v2())
 }
@@ -38,14 +38,14 @@ fn document(cx: &Exchange<'_>, path: &str) -> Option<Response<Body>> {
         let custom = custom(catalogue);
         let hash = openapi::hash(path, &custom)?;
         if !asked.is_empty() && asked != hash {
-            let mut moved = respond::bytes(301, "text/html; charset=utf-8", "");
+            let mut moved = respond::response(301, "text/html; charset=utf-8", "");
             let location = format!("/openapi/v3/{path}?hash={hash}");
             let location = HeaderValue::from_str(&location).ok()?;
             moved.headers_mut().insert(LOCATION, location);
             return Some(moved);
         }
         let text = openapi::document(path, &custom)?;
-        let mut response = respond::bytes(200, "application/json", text.to_string());
+        let mut response = respond::response(200, "application/json", text.to_string());
         let tag = HeaderValue::from_str(&format!("\"{hash}\"")).ok()?;
         response.headers_mut().insert(ETAG, tag);
         Some(response)

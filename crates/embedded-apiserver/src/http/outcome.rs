@@ -4,16 +4,16 @@ use http::Response;
 
 use super::Exchange;
 use super::negotiate::Form;
+use super::representation::Representation;
 use super::respond::{self, Body};
-use super::show::Show;
 use crate::error::ApiError;
-use crate::registry::{Answer, Call};
+use crate::registry::{ObjectResponse, ResourceRequest};
 
 /// A response and the texts of its warnings.
 pub(super) type Handled = (Response<Body>, Vec<String>);
 
 /// Returns the 405 of a verb that a custom resource does not have.
-pub(super) fn not_supported(call: &Call, verb: &str) -> ApiError {
+pub(super) fn not_supported(call: &ResourceRequest, verb: &str) -> ApiError {
     let (group, plural) = (&*call.resource.group, &*call.resource.plural);
     let id = call.resource.id();
     let message = format!("{verb} is not supported on resources of kind \"{id}\"");
@@ -21,7 +21,7 @@ pub(super) fn not_supported(call: &Call, verb: &str) -> ApiError {
 }
 
 /// Checks that the resource, or the subresource of the request, supports a verb.
-pub(super) fn require(call: &Call, verb: &str) -> Result<(), ApiError> {
+pub(super) fn require(call: &ResourceRequest, verb: &str) -> Result<(), ApiError> {
     let version = call.served();
     let verbs = match version.subresource(&call.subresource) {
         Some(subresource) => &subresource.verbs,
@@ -37,8 +37,13 @@ pub(super) fn require(call: &Call, verb: &str) -> Result<(), ApiError> {
 }
 
 /// Returns the response with an object.
-pub(super) fn answered(cx: &Exchange<'_>, call: &Call, form: Form, answer: Answer) -> Handled {
-    let show = Show::new(form, call, cx.registry.now());
+pub(super) fn answered(
+    cx: &Exchange<'_>,
+    call: &ResourceRequest,
+    form: Form,
+    answer: ObjectResponse,
+) -> Handled {
+    let show = Representation::new(form, call, cx.registry.now());
     let response = respond::object(answer.code, form, &show.object(&answer.object));
     (response, answer.warnings)
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use url::form_urlencoded;
 
 use crate::error::{ApiError, FieldError, FieldErrorKind};
-use crate::registry::{Call, FieldValidation, ListOptions, Match, WatchOptions, WriteOptions};
+use crate::registry::{
+    FieldValidation, ListOptions, Match, ResourceRequest, WatchOptions, WriteOptions,
+};
 use crate::select::Selection;
 
 /// The real server gives each watch without a timeout a random one of at least this.
@@ -62,13 +64,13 @@ impl Query {
         }
     }
 
-    fn selection(&self, call: &Call) -> Result<Selection, ApiError> {
+    fn selection(&self, call: &ResourceRequest) -> Result<Selection, ApiError> {
         let (labels, fields) = (self.get("labelSelector"), self.get("fieldSelector"));
         Selection::parse(&call.resource, call.served(), labels, fields)
     }
 
     /// The options of a list.
-    pub(super) fn list(&self, call: &Call) -> Result<ListOptions, ApiError> {
+    pub(super) fn list(&self, call: &ResourceRequest) -> Result<ListOptions, ApiError> {
         let errors = self.list_errors();
         if !errors.is_empty() {
             return Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &errors));
@@ -122,7 +124,7 @@ impl Query {
     }
 
     /// The options of a watch.
-    pub(super) fn watch(&self, call: &Call) -> Result<WatchOptions, ApiError> {
+    pub(super) fn watch(&self, call: &ResourceRequest) -> Result<WatchOptions, ApiError> {
         let errors = self.watch_errors();
         if !errors.is_empty() {
             return Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &errors));

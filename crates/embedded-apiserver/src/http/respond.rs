@@ -19,7 +19,7 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// Returns a response with a body of a media type.
-pub(super) fn bytes(code: u16, content_type: &str, body: impl Into<Bytes>) -> Response<Body> {
+pub(super) fn response(code: u16, content_type: &str, body: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(Full::new(body.into()).boxed_unsync());
     *response.status_mut() =
         StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -41,17 +41,17 @@ pub(super) fn text(code: u16, text: impl Into<String>) -> Response<Body> {
 
 /// Returns a response with a text, without the `nosniff` header.
 pub(super) fn plain(code: u16, text: impl Into<String>) -> Response<Body> {
-    bytes(code, "text/plain; charset=utf-8", text.into())
+    response(code, "text/plain; charset=utf-8", text.into())
 }
 
 /// A JSON document as discovery and health have it: not negotiated.
 pub(super) fn json(code: u16, value: &Value) -> Response<Body> {
-    bytes(code, "application/json", value.to_string())
+    response(code, "application/json", value.to_string())
 }
 
 /// An object in the form that was asked for.
 pub(super) fn object(code: u16, form: Form, value: &Value) -> Response<Body> {
-    bytes(code, form.content_type(), written(form, value))
+    response(code, form.content_type(), written(form, value))
 }
 
 /// A refusal of who may not, which says of itself that it is no page.
@@ -132,9 +132,9 @@ pub(super) fn tagged(
     );
     let known = headers.get(IF_NONE_MATCH).and_then(|tag| tag.to_str().ok());
     let mut response = if known == Some(&*tag) {
-        bytes(304, content_type, Bytes::new())
+        response(304, content_type, Bytes::new())
     } else {
-        bytes(200, content_type, text)
+        response(200, content_type, text)
     };
     let headers = response.headers_mut();
     if let Ok(tag) = HeaderValue::from_str(&tag) {

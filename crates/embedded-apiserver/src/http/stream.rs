@@ -10,13 +10,13 @@ use http_body_util::{BodyExt as _, StreamBody};
 use serde_json::{Value, json};
 
 use super::negotiate::Form;
+use super::representation::Representation;
 use super::respond::{self, Body};
-use super::show::Show;
-use crate::registry::{Sent, Watch};
+use crate::registry::{Watch, WatchEvent};
 use crate::stack;
 
 /// Answers with what a watch sends until it is over.
-pub(super) fn response(watch: Watch, show: Show) -> Response<Body> {
+pub(super) fn response(watch: Watch, show: Representation) -> Response<Body> {
     let content_type = if show.form.yaml {
         "application/yaml;stream=watch"
     } else {
@@ -33,17 +33,19 @@ pub(super) fn response(watch: Watch, show: Show) -> Response<Body> {
         let frame: Result<Frame<Bytes>, Infallible> = Ok(Frame::data(lines.into()));
         Some((frame, (watch, show)))
     });
-    let mut response = respond::bytes(200, content_type, Bytes::new());
+    let mut response = respond::response(200, content_type, Bytes::new());
     *response.body_mut() = StreamBody::new(stream).boxed_unsync();
     response
 }
 
-fn write(lines: &mut Vec<u8>, show: &mut Show, sent: Sent) {
+fn write(lines: &mut Vec<u8>, show: &mut Representation, sent: WatchEvent) {
     let form = show.form;
     let (kind, object) = match sent {
-        Sent::Object(change, object) => (change.text(), show.event(&object)),
-        Sent::Bookmark(revision, initial_end) => ("BOOKMARK", show.bookmark(revision, initial_end)),
-        Sent::Failed(error) => ("ERROR", error.status()),
+        WatchEvent::Object(change, object) => (change.text(), show.event(&object)),
+        WatchEvent::Bookmark(revision, initial_end) => {
+            ("BOOKMARK", show.bookmark(revision, initial_end))
+        }
+        WatchEvent::Failed(error) => ("ERROR", error.status()),
     };
     // The type goes first: a reader may decide by it before it has read the object.
     if form.yaml {

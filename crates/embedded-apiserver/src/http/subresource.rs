@@ -5,10 +5,14 @@ use serde_json::Value;
 use super::{Exchange, deletion};
 use crate::access::review;
 use crate::error::ApiError;
-use crate::registry::{self, Answer, Call};
+use crate::registry::{self, ObjectResponse, ResourceRequest};
 
 /// Answers a POST of a decoded object to a path that stores nothing.
-pub(super) fn create(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<Answer, ApiError> {
+pub(super) fn create(
+    cx: &Exchange<'_>,
+    call: &ResourceRequest,
+    object: Value,
+) -> Result<ObjectResponse, ApiError> {
     match (&**call.resource.id(), &*call.subresource) {
         ("pods", "binding") | ("bindings", "") => {
             cx.registry.write(|tx| registry::bind(tx, call, &object))
@@ -37,7 +41,11 @@ pub(super) fn create(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<An
 }
 
 /// Answers a question about access.
-fn reviewed(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<Answer, ApiError> {
+fn reviewed(
+    cx: &Exchange<'_>,
+    call: &ResourceRequest,
+    object: Value,
+) -> Result<ObjectResponse, ApiError> {
     if !review::is_review(&call.resource.kind) {
         return Err(ApiError::operation_not_implemented());
     }
@@ -57,5 +65,5 @@ fn reviewed(cx: &Exchange<'_>, call: &Call, object: Value) -> Result<Answer, Api
         };
         review::answer(object, &context)
     })?;
-    Ok(Answer::with_code(201, answer))
+    Ok(ObjectResponse::with_code(201, answer))
 }

@@ -2,10 +2,10 @@
 
 use super::negotiate::{self, Form};
 use super::outcome::{Handled, answered, require};
-use super::show::Show;
+use super::representation::Representation;
 use super::{Exchange, authorize, deletion, respond, subresource};
 use crate::error::{ApiError, FieldError};
-use crate::registry::{self, Call, PatchType, WriteOptions, scale};
+use crate::registry::{self, PatchType, ResourceRequest, WriteOptions, scale};
 
 /// The warning about deletions of Jobs without a propagation policy.
 const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
@@ -19,7 +19,11 @@ fn write_options(cx: &Exchange<'_>, kind: &str) -> Result<WriteOptions, ApiError
     cx.incoming.query.write(kind, agent)
 }
 
-pub(super) fn create(cx: &Exchange<'_>, mut call: Call, form: Form) -> Result<Handled, ApiError> {
+pub(super) fn create(
+    cx: &Exchange<'_>,
+    mut call: ResourceRequest,
+    form: Form,
+) -> Result<Handled, ApiError> {
     if !call.name.is_empty() && call.subresource.is_empty() {
         return Err(ApiError::verb_not_allowed());
     }
@@ -42,7 +46,7 @@ pub(super) fn create(cx: &Exchange<'_>, mut call: Call, form: Form) -> Result<Ha
 }
 
 /// A collection is neither replaced nor patched.
-fn require_name(call: &Call) -> Result<(), ApiError> {
+fn require_name(call: &ResourceRequest) -> Result<(), ApiError> {
     match &*call.name {
         "" if call.resource.is_custom() => Err(ApiError::bad_request("name must be provided")),
         "" => Err(ApiError::verb_not_allowed()),
@@ -50,7 +54,11 @@ fn require_name(call: &Call) -> Result<(), ApiError> {
     }
 }
 
-pub(super) fn update(cx: &Exchange<'_>, mut call: Call, form: Form) -> Result<Handled, ApiError> {
+pub(super) fn update(
+    cx: &Exchange<'_>,
+    mut call: ResourceRequest,
+    form: Form,
+) -> Result<Handled, ApiError> {
     require_name(&call)?;
     require(&call, "update")?;
     call.options = write_options(cx, "UpdateOptions")?;
@@ -68,7 +76,11 @@ pub(super) fn update(cx: &Exchange<'_>, mut call: Call, form: Form) -> Result<Ha
     Ok(answered(cx, &call, form, answer))
 }
 
-pub(super) fn patch(cx: &Exchange<'_>, mut call: Call, form: Form) -> Result<Handled, ApiError> {
+pub(super) fn patch(
+    cx: &Exchange<'_>,
+    mut call: ResourceRequest,
+    form: Form,
+) -> Result<Handled, ApiError> {
     require_name(&call)?;
     require(&call, "patch")?;
     let kind = negotiate::patch_type(&cx.incoming.headers, call.resource.is_custom())?;
@@ -105,7 +117,11 @@ pub(super) fn patch(cx: &Exchange<'_>, mut call: Call, form: Form) -> Result<Han
     Ok(answered(cx, &call, form, answer))
 }
 
-pub(super) fn delete(cx: &Exchange<'_>, mut call: Call, form: Form) -> Result<Handled, ApiError> {
+pub(super) fn delete(
+    cx: &Exchange<'_>,
+    mut call: ResourceRequest,
+    form: Form,
+) -> Result<Handled, ApiError> {
     let (options, dry_run) = deletion::options(cx.incoming)?;
     call.options.dry_run = dry_run;
     if call.name.is_empty() {
@@ -117,7 +133,7 @@ pub(super) fn delete(cx: &Exchange<'_>, mut call: Call, form: Form) -> Result<Ha
         let deleted = cx
             .registry
             .write(|tx| registry::delete_collection(tx, &call, &which, &options))?;
-        let show = Show::new(form, &call, cx.registry.now());
+        let show = Representation::new(form, &call, cx.registry.now());
         return Ok((respond::object(200, form, &show.list(&deleted)), Vec::new()));
     }
     require(&call, "delete")?;

@@ -37,7 +37,7 @@ pub(super) fn delete(tx: &mut Transaction<'_>, namespace: &str) {
 
 impl Content {
     /// Lists the remaining objects of a namespace.
-    pub(super) fn of(tx: &Transaction<'_>, namespace: &str) -> Self {
+    pub(super) fn list(tx: &Transaction<'_>, namespace: &str) -> Self {
         let mut content = Self::default();
         for resource in tx.resources() {
             if !resource.namespaced {

@@ -82,7 +82,7 @@ impl Namespaces {
             return;
         }
         content::delete(tx, name);
-        let left = Content::of(tx, name);
+        let left = Content::list(tx, name);
         let mut object = (*namespace).clone();
         let now = tx.now_rfc3339();
         left.report(&mut object["status"], &now);

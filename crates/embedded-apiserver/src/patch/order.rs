@@ -7,16 +7,16 @@ use serde_json::Value;
 pub(super) struct Key<'a>(pub(super) Option<&'a str>);
 
 impl Key<'_> {
-    pub(super) fn of(self, item: &Value) -> &Value {
+    pub(super) fn key_of(self, item: &Value) -> &Value {
         match self.0 {
             Some(key) => &item[key],
             None => item,
         }
     }
 
-    pub(super) fn place(self, items: &[Value], item: &Value) -> Option<usize> {
-        let wanted = self.of(item);
-        items.iter().position(|known| self.of(known) == wanted)
+    pub(super) fn position(self, items: &[Value], item: &Value) -> Option<usize> {
+        let wanted = self.key_of(item);
+        items.iter().position(|known| self.key_of(known) == wanted)
     }
 }
 
@@ -29,7 +29,7 @@ pub(super) fn ordered(
 ) -> Vec<Value> {
     let (mut patched, mut others): (Vec<Value>, Vec<Value>) = merged
         .into_iter()
-        .partition(|item| key.place(patch, item).is_some());
+        .partition(|item| key.position(patch, item).is_some());
     sort(&mut patched, patch, key);
     sort(&mut others, live, key);
     interleave(others, patched, live, key)
@@ -38,7 +38,7 @@ pub(super) fn ordered(
 /// Go's stable sort of short lists, by a comparison that is no order: unknown items go first.
 fn sort(items: &mut [Value], order: &[Value], key: Key<'_>) {
     let is_less =
-        |one: &Value, other: &Value| match (key.place(order, one), key.place(order, other)) {
+        |one: &Value, other: &Value| match (key.position(order, one), key.position(order, other)) {
             (Some(one), Some(other)) => one < other,
             _ => true,
         };
@@ -57,7 +57,7 @@ fn interleave(left: Vec<Value>, right: Vec<Value>, live: &[Value], key: Key<'_>)
     let mut left = left.into_iter().peekable();
     for item in right {
         while let Some(other) = left.peek() {
-            match (key.place(live, other), key.place(live, &item)) {
+            match (key.position(live, other), key.position(live, &item)) {
                 (Some(one), Some(two)) if one < two => all.extend(left.next()),
                 _ => break,
             }

@@ -262,8 +262,8 @@ fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<()
         {
             return Err(no_merge_key(item, key));
         }
-        let wanted = Key(key).of(item);
-        if !rest.any(|other| Key(key).of(other) == wanted) {
+        let wanted = Key(key).key_of(item);
+        if !rest.any(|other| Key(key).key_of(other) == wanted) {
             return Err(failure(format!(
                 "The order in patch list:\n{}\n doesn't match {ORDER_OF} list:\n{}\n",
                 go::plain(&patch.into()),
@@ -378,7 +378,7 @@ fn merge_items(
         if item.get(key).is_none() {
             return Err(no_merge_key(item, key));
         }
-        match Key(Some(key)).place(&live, item) {
+        match Key(Some(key)).position(&live, item) {
             Some(index) => {
                 if let (Value::Object(ours), Value::Object(theirs)) = (live[index].take(), item) {
                     live[index] = Value::Object(merge_maps(place, ours, theirs.clone())?);

@@ -4,8 +4,8 @@
 
 use serde_json::{Value, json};
 
-use super::call::Call;
 use super::metadata;
+use super::request::ResourceRequest;
 use super::transaction::Transaction;
 use crate::access;
 use crate::error::ApiError;
@@ -14,7 +14,11 @@ use crate::error::ApiError;
 const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
 
 /// An object is created only in a namespace that exists and is not on its way out.
-pub(super) fn create(tx: &Transaction<'_>, call: &Call, name: &str) -> Result<(), ApiError> {
+pub(super) fn create(
+    tx: &Transaction<'_>,
+    call: &ResourceRequest,
+    name: &str,
+) -> Result<(), ApiError> {
     if !call.resource.namespaced {
         return Ok(());
     }
@@ -29,7 +33,7 @@ pub(super) fn create(tx: &Transaction<'_>, call: &Call, name: &str) -> Result<()
 }
 
 /// A write to what exists needs the namespace, too.
-pub(super) fn update(tx: &Transaction<'_>, call: &Call) -> Result<(), ApiError> {
+pub(super) fn update(tx: &Transaction<'_>, call: &ResourceRequest) -> Result<(), ApiError> {
     let namespace = &call.namespace;
     if call.resource.namespaced && tx.get("namespaces", "", namespace).is_none() {
         return Err(ApiError::not_found("", "namespaces", namespace));
@@ -40,7 +44,7 @@ pub(super) fn update(tx: &Transaction<'_>, call: &Call) -> Result<(), ApiError> 
 /// Checks that a role or binding grants only permissions that its writer has.
 pub(super) fn escalation(
     tx: &Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     object: &Value,
     live: Option<&Value>,
 ) -> Result<(), ApiError> {
@@ -53,7 +57,7 @@ pub(super) fn escalation(
 }
 
 /// Some namespaces cannot be deleted.
-pub(super) fn delete(call: &Call) -> Result<(), ApiError> {
+pub(super) fn delete(call: &ResourceRequest) -> Result<(), ApiError> {
     if &**call.resource.id() != "namespaces" || !IMMORTAL.contains(&&*call.name) {
         return Ok(());
     }
@@ -65,18 +69,18 @@ pub(super) fn delete(call: &Call) -> Result<(), ApiError> {
 }
 
 /// 403 with the name of the object and a reason.
-pub(super) fn forbidden(call: &Call, name: &str, why: &str) -> ApiError {
+pub(super) fn forbidden(call: &ResourceRequest, name: &str, why: &str) -> ApiError {
     let (group, plural) = (&*call.resource.group, &*call.resource.plural);
     let id = call.resource.id();
     let message = format!("{id} {name:?} is forbidden: {why}");
     ApiError::forbidden(message).about(group, plural, name)
 }
 
-fn is_review(call: &Call) -> bool {
+fn is_review(call: &ResourceRequest) -> bool {
     call.resource.plural.ends_with("reviews")
 }
 
-fn terminating(call: &Call, namespace: &str, name: &str) -> ApiError {
+fn terminating(call: &ResourceRequest, namespace: &str, name: &str) -> ApiError {
     let why = format!(
         "unable to create new content in namespace {namespace} because it is being terminated"
     );

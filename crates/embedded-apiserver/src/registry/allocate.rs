@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use super::call::Call;
 use super::metadata;
+use super::request::ResourceRequest;
 use super::transaction::Transaction;
-use crate::builtin::service::{self, Taken};
+use crate::builtin::service::{self, AllocatedAddresses};
 use crate::error::ApiError;
 
 /// Gives a Service what it does not have yet.
 pub(super) fn addresses(
     tx: &Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     object: &mut Value,
 ) -> Result<(), ApiError> {
     if &**call.resource.id() != "services" || !call.subresource.is_empty() {
@@ -22,6 +22,6 @@ pub(super) fn addresses(
         metadata::name(one) != metadata::name(object)
             || metadata::namespace(one) != metadata::namespace(object)
     };
-    let mut taken = Taken::of(services.iter().map(|one| &**one).filter(is_other));
+    let mut taken = AllocatedAddresses::collect(services.iter().map(|one| &**one).filter(is_other));
     service::allocate(object, &mut taken)
 }

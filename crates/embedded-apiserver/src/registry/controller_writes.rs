@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::call::{Call, WriteOptions};
 use super::delete::{self, DeleteOptions, Propagation};
+use super::request::{ResourceRequest, WriteOptions};
 use super::transaction::Transaction;
 use super::{create, metadata, update};
 use crate::error::ApiError;
@@ -76,11 +76,11 @@ impl Transaction<'_> {
         namespace: &str,
         name: &str,
         subresource: &str,
-    ) -> Result<Call, ApiError> {
+    ) -> Result<ResourceRequest, ApiError> {
         let Some(resource) = self.resource(resource) else {
             return Err(ApiError::unknown(format!("no resource {resource}")));
         };
-        Ok(Call {
+        Ok(ResourceRequest {
             version: resource.storage_version().name.clone(),
             resource,
             namespace: namespace.to_owned(),

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::call::{Answer, Call};
 use super::ownership::Ownership;
+use super::request::{ObjectResponse, ResourceRequest};
 use super::shape::ensure_metadata;
 use super::strategy::strategy_of;
 use super::transaction::Transaction;
@@ -19,19 +19,19 @@ const GENERATED_NAME_ATTEMPTS: usize = 8;
 /// Creates an object that has been decoded.
 pub(crate) fn create(
     tx: &mut Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     object: Value,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     create_owned(tx, call, object, Ownership::Changed)
 }
 
 /// Creates an object whose fields get their owners in this way.
 pub(super) fn create_owned(
     tx: &mut Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     mut object: Value,
     ownership: Ownership,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     pipeline::identify(call, &mut object)?;
     admission::create(tx, call, metadata::name(&object))?;
     // What is no revision is ignored.
@@ -54,7 +54,7 @@ pub(super) fn create_owned(
 }
 
 /// An object that is not stored, with its fields owned by who sends it.
-pub(crate) fn owned(call: &Call, mut object: Value, now: Timestamp) -> Value {
+pub(crate) fn owned(call: &ResourceRequest, mut object: Value, now: Timestamp) -> Value {
     if ensure_metadata(&mut object).is_err() {
         return object;
     }
@@ -62,7 +62,7 @@ pub(crate) fn owned(call: &Call, mut object: Value, now: Timestamp) -> Value {
 }
 
 /// A name of its own for an object that only says how it begins.
-fn named(tx: &Transaction<'_>, call: &Call, mut object: Value) -> Value {
+fn named(tx: &Transaction<'_>, call: &ResourceRequest, mut object: Value) -> Value {
     let base = metadata::text(&object, "generateName").to_owned();
     if base.is_empty() || !metadata::name(&object).is_empty() {
         return object;
@@ -81,7 +81,7 @@ fn named(tx: &Transaction<'_>, call: &Call, mut object: Value) -> Value {
     object
 }
 
-fn prepared(tx: &Transaction<'_>, call: &Call, mut object: Value) -> Value {
+fn prepared(tx: &Transaction<'_>, call: &ResourceRequest, mut object: Value) -> Value {
     metadata::fill_system_fields(&mut object, tx.now());
     strategy_of(&call.resource).prepare_for_create(call, &mut object, &tx.now_rfc3339());
     if call.resource.strategy.generation != Generation::None {
@@ -90,7 +90,11 @@ fn prepared(tx: &Transaction<'_>, call: &Call, mut object: Value) -> Value {
     object
 }
 
-fn insert(tx: &mut Transaction<'_>, call: &Call, object: Value) -> Result<Answer, ApiError> {
+fn insert(
+    tx: &mut Transaction<'_>,
+    call: &ResourceRequest,
+    object: Value,
+) -> Result<ObjectResponse, ApiError> {
     let (group, plural) = (&*call.resource.group, &*call.resource.plural);
     let name = metadata::name(&object).to_owned();
     let key = Key::new(&call.namespace, &name);
@@ -106,12 +110,12 @@ fn insert(tx: &mut Transaction<'_>, call: &Call, object: Value) -> Result<Answer
         return Err(error);
     }
     if call.options.dry_run {
-        return Ok(Answer::with_code(201, object));
+        return Ok(ObjectResponse::with_code(201, object));
     }
     let owner = tx.owner(&call.resource);
     let stored = tx
         .store
         .put(&owner, key, encode::to_storage(&call.resource, object));
     let object = encode::presented(&call.resource, &call.version, &stored);
-    Ok(Answer::with_code(201, object))
+    Ok(ObjectResponse::with_code(201, object))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::call::{Call, FieldValidation, Media, PatchType};
+use super::request::{FieldValidation, Media, PatchType, ResourceRequest};
 use super::strategy::{body_strategy, schema};
 use super::{identity, metadata, syntax};
 use crate::error::ApiError;
@@ -20,7 +20,11 @@ pub(crate) struct Decoded {
 }
 
 /// Decodes the body of a create or an update.
-pub(crate) fn decode(call: &Call, media: Media, bytes: &[u8]) -> Result<Decoded, ApiError> {
+pub(crate) fn decode(
+    call: &ResourceRequest,
+    media: Media,
+    bytes: &[u8],
+) -> Result<Decoded, ApiError> {
     let parsed = syntax::parse(call, media, bytes)?;
     let mut object = parsed.value;
     identity::declared(call, bytes, &mut object)?;
@@ -39,7 +43,7 @@ pub(crate) fn decode(call: &Call, media: Media, bytes: &[u8]) -> Result<Decoded,
 
 /// Decodes what a patch has made of an object; gives the warnings.
 pub(super) fn patched(
-    call: &Call,
+    call: &ResourceRequest,
     kind: PatchType,
     object: &mut Value,
     document: &Value,
@@ -76,7 +80,12 @@ pub(super) fn patched(
 }
 
 /// Returns the error for a result of a patch that is not an object of the kind.
-fn undecodable(call: &Call, kind: PatchType, object: String, why: &ApiError) -> ApiError {
+fn undecodable(
+    call: &ResourceRequest,
+    kind: PatchType,
+    object: String,
+    why: &ApiError,
+) -> ApiError {
     let said = why
         .message
         .split_once(": ")
@@ -101,7 +110,7 @@ fn undecodable(call: &Call, kind: PatchType, object: String, why: &ApiError) -> 
 /// Returns the result of a patch as the real server shows it: metadata that the patch did not change in the
 /// order of Go's struct, and the rest in the order of maps.
 pub(super) fn document_of(
-    call: &Call,
+    call: &ResourceRequest,
     kind: PatchType,
     document: &Value,
     object: &Value,
@@ -122,7 +131,7 @@ pub(super) fn document_of(
 
 /// Returns the error for a result of a strategic merge patch that is not an object of the kind. It shows
 /// the patch.
-fn unrestorable(call: &Call, object: &Value, patch: &Value, why: &ApiError) -> ApiError {
+fn unrestorable(call: &ResourceRequest, object: &Value, patch: &Value, why: &ApiError) -> ApiError {
     let schema = schema(call);
     let said = unstructured::error(&schema, object).unwrap_or_else(|| why.message.clone());
     ApiError::invalid_patch(go::plain(patch), said)
@@ -138,7 +147,7 @@ fn lines(complaint: &str) -> Vec<String> {
 
 /// Handles unknown and duplicate fields as the `fieldValidation` of the request requires.
 fn judged(
-    call: &Call,
+    call: &ResourceRequest,
     complaints: Vec<String>,
     refusal: impl FnOnce(&str) -> ApiError,
 ) -> Result<Vec<String>, ApiError> {
@@ -152,7 +161,7 @@ fn judged(
 
 /// Applies a patch to an object.
 pub(super) fn apply_patch(
-    call: &Call,
+    call: &ResourceRequest,
     kind: PatchType,
     live: &Value,
     document: &Value,

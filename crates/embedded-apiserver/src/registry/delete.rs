@@ -7,8 +7,8 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::call::{Answer, Call};
-use super::list::{self, ListAnswer, ListOptions};
+use super::list::{self, ListOptions, ListResponse};
+use super::request::{ObjectResponse, ResourceRequest};
 use super::strategy::DEFINITIONS;
 use super::transaction::Transaction;
 use super::update::{grow_generation, has_spec_finalizers};
@@ -54,9 +54,9 @@ pub enum Propagation {
 /// Deletes one object.
 pub(crate) fn delete(
     tx: &mut Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     options: &DeleteOptions,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     admission::delete(call)?;
     let Some(live) = tx.live(call) else {
         return Err(call.not_found(&call.name));
@@ -71,7 +71,7 @@ pub(crate) fn delete(
         } else {
             tx.store.put(&owner, key, marked)
         };
-        return Ok(Answer::ok(encode::presented(
+        return Ok(ObjectResponse::ok(encode::presented(
             &call.resource,
             &call.version,
             &object,
@@ -89,21 +89,21 @@ pub(crate) fn delete(
     }
     if call.resource.strategy.returns_deleted {
         let object = encode::presented(&call.resource, &call.version, &shown);
-        return Ok(Answer::ok(object));
+        return Ok(ObjectResponse::ok(object));
     }
-    Ok(Answer::ok(success(call, &live)))
+    Ok(ObjectResponse::ok(success(call, &live)))
 }
 
 /// Deletes what a list would show; answers with its last state.
 pub(crate) fn delete_collection(
     tx: &mut Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     which: &ListOptions,
     options: &DeleteOptions,
-) -> Result<ListAnswer, ApiError> {
+) -> Result<ListResponse, ApiError> {
     let mut listed = list::list(tx.store, call, which)?;
     for object in &mut listed.items {
-        let one = Call {
+        let one = ResourceRequest {
             namespace: metadata::namespace(object).to_owned(),
             name: metadata::name(object).to_owned(),
             ..call.clone()
@@ -118,7 +118,11 @@ pub(crate) fn delete_collection(
     Ok(listed)
 }
 
-fn check(call: &Call, live: &Value, preconditions: &Preconditions) -> Result<(), ApiError> {
+fn check(
+    call: &ResourceRequest,
+    live: &Value,
+    preconditions: &Preconditions,
+) -> Result<(), ApiError> {
     let uid = metadata::text(live, "uid");
     let version = metadata::text(live, "resourceVersion");
     let differs = |wanted: &Option<String>, is: &str| wanted.as_deref().is_some_and(|w| w != is);
@@ -148,7 +152,12 @@ fn check(call: &Call, live: &Value, preconditions: &Preconditions) -> Result<(),
 }
 
 /// The object as a deletion leaves it, if it stays.
-fn marked(tx: &Transaction<'_>, call: &Call, live: &Value, options: &DeleteOptions) -> Value {
+fn marked(
+    tx: &Transaction<'_>,
+    call: &ResourceRequest,
+    live: &Value,
+    options: &DeleteOptions,
+) -> Value {
     let mut object = live.clone();
     let finalizers = finalizers_of(call, live, options);
     if finalizers != metadata::finalizers(live) {
@@ -211,7 +220,7 @@ fn set_finalizers(object: &mut Value, finalizers: &[&str]) {
 }
 
 /// Seconds until the object may go; 0 for all but Pods that run.
-fn grace_period(call: &Call, live: &Value, options: &DeleteOptions) -> i64 {
+fn grace_period(call: &ResourceRequest, live: &Value, options: &DeleteOptions) -> i64 {
     let phase = live["status"]["phase"].as_str().unwrap_or_default();
     let runs = live["spec"]["nodeName"]
         .as_str()
@@ -227,7 +236,11 @@ fn grace_period(call: &Call, live: &Value, options: &DeleteOptions) -> i64 {
 }
 
 /// The finalizers by which the garbage collector is asked to do what the policy says.
-fn finalizers_of<'a>(call: &Call, live: &'a Value, options: &DeleteOptions) -> Vec<&'a str> {
+fn finalizers_of<'a>(
+    call: &ResourceRequest,
+    live: &'a Value,
+    options: &DeleteOptions,
+) -> Vec<&'a str> {
     let mut finalizers = metadata::finalizers(live);
     let had = |name: &str| metadata::finalizers(live).contains(&name);
     let policy = match options.propagation {
@@ -246,13 +259,13 @@ fn finalizers_of<'a>(call: &Call, live: &'a Value, options: &DeleteOptions) -> V
     finalizers
 }
 
-fn stays(call: &Call, marked: &Value) -> bool {
+fn stays(call: &ResourceRequest, marked: &Value) -> bool {
     let waits = marked["metadata"]["deletionGracePeriodSeconds"].as_i64() > Some(0);
     let namespace = &**call.resource.id() == "namespaces" && has_spec_finalizers(marked);
     waits || namespace || !metadata::finalizers(marked).is_empty()
 }
 
-fn success(call: &Call, live: &Value) -> Value {
+fn success(call: &ResourceRequest, live: &Value) -> Value {
     let mut details = json!({
         "name": call.name,
         "kind": &*call.resource.plural,

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::call::Call;
 use super::metadata;
+use super::request::ResourceRequest;
 use super::shape::type_meta;
 use super::strategy::{body_strategy, strategy_of};
 use crate::error::{ApiError, FieldError};
@@ -12,7 +12,7 @@ use crate::schema::Schema;
 use crate::schema::decode::unrecognized;
 
 /// Returns the kind and apiVersion of the objects of a path. Those of `pods/binding` are Bindings.
-pub(super) fn expected(call: &Call) -> (String, String) {
+pub(super) fn expected(call: &ResourceRequest) -> (String, String) {
     let version = call.served();
     let subresource = version.subresource(&call.subresource);
     let kind = subresource.map_or(&*call.resource.kind, |one| &one.kind);
@@ -28,7 +28,11 @@ pub(super) fn expected(call: &Call) -> (String, String) {
 }
 
 /// Checks kind and version of a body and fills them in for built-ins.
-pub(super) fn declared(call: &Call, body: &[u8], object: &mut Value) -> Result<(), ApiError> {
+pub(super) fn declared(
+    call: &ResourceRequest,
+    body: &[u8],
+    object: &mut Value,
+) -> Result<(), ApiError> {
     let (want_kind, want_version) = expected(call);
     if object.is_null() && !body_strategy(call).requires_type() {
         *object = Value::Object(Map::new());
@@ -104,7 +108,11 @@ fn builtin_kind(given: (&str, &str), want: (&str, &str)) -> Result<(), ApiError>
 
 /// Checks kind and version of what a patch has made; they are not to be patched.
 /// `shown` is the object as a refusal shows it.
-pub(super) fn patched(call: &Call, object: &mut Value, shown: String) -> Result<(), ApiError> {
+pub(super) fn patched(
+    call: &ResourceRequest,
+    object: &mut Value,
+    shown: String,
+) -> Result<(), ApiError> {
     let (want_kind, want_version) = expected(call);
     if strategy_of(&call.resource).requires_type() {
         let (kind, version) = (text(object, "kind"), text(object, "apiVersion"));
@@ -138,7 +146,7 @@ pub(super) fn patched(call: &Call, object: &mut Value, shown: String) -> Result<
     Ok(())
 }
 
-fn invalid(call: &Call, object: &Value, error: FieldError) -> ApiError {
+fn invalid(call: &ResourceRequest, object: &Value, error: FieldError) -> ApiError {
     let (group, kind) = (&*call.resource.group, text(object, "kind"));
     ApiError::invalid(group, kind, metadata::name(object), &[error])
 }
@@ -151,7 +159,7 @@ fn relabel(object: &mut Value, kind: String, api_version: String) {
 }
 
 /// The namespace of a body is the URL's.
-pub(super) fn namespace(call: &Call, object: &mut Value) -> Result<(), ApiError> {
+pub(super) fn namespace(call: &ResourceRequest, object: &mut Value) -> Result<(), ApiError> {
     let given = metadata::namespace(object);
     if !call.resource.namespaced {
         metadata::of_mut(object).remove("namespace");
@@ -167,7 +175,7 @@ pub(super) fn namespace(call: &Call, object: &mut Value) -> Result<(), ApiError>
 }
 
 /// The name of a replacement is the URL's.
-pub(super) fn name(call: &Call, object: &Value) -> Result<(), ApiError> {
+pub(super) fn name(call: &ResourceRequest, object: &Value) -> Result<(), ApiError> {
     let (given, want) = (metadata::name(object), &call.name);
     if given.is_empty() {
         return Err(ApiError::bad_request(format!(

@@ -9,8 +9,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::call::{Answer, Call};
 use super::encode;
+use super::request::{ObjectResponse, ResourceRequest};
 use crate::error::ApiError;
 use crate::go;
 use crate::select::Selection;
@@ -42,7 +42,7 @@ pub(crate) enum Match {
 
 /// A list, or a page of one.
 #[derive(Debug)]
-pub(crate) struct ListAnswer {
+pub(crate) struct ListResponse {
     /// The revision of the state.
     pub revision: u64,
     /// The objects in the version of the request.
@@ -70,9 +70,9 @@ const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 /// Lists the objects of the call's namespace, or of all.
 pub(crate) fn list(
     store: &Store,
-    call: &Call,
+    call: &ResourceRequest,
     options: &ListOptions,
-) -> Result<ListAnswer, ApiError> {
+) -> Result<ListResponse, ApiError> {
     let token = Token::parse(&options.continue_token)?;
     let revision = revision_of(store, options, token.as_ref())?;
     let newest = store.revision();
@@ -104,13 +104,13 @@ pub(crate) fn list(
 }
 
 /// Returns the current version of an object.
-pub(crate) fn get(store: &Store, call: &Call) -> Result<Answer, ApiError> {
+pub(crate) fn get(store: &Store, call: &ResourceRequest) -> Result<ObjectResponse, ApiError> {
     let key = Key::new(&call.namespace, &call.name);
     let table = store.table(call.resource.storage());
     let stored = table
         .and_then(|table| table.get(&key))
         .ok_or_else(|| call.not_found(&call.name))?;
-    Ok(Answer::ok(encode::presented(
+    Ok(ObjectResponse::ok(encode::presented(
         &call.resource,
         &call.version,
         stored,
@@ -139,11 +139,11 @@ fn revision_of(
 }
 
 fn page(
-    call: &Call,
+    call: &ResourceRequest,
     options: &ListOptions,
     revision: u64,
     mut items: Vec<(Key, Arc<Value>)>,
-) -> ListAnswer {
+) -> ListResponse {
     let all = items.len();
     let mut continue_token = String::new();
     let mut remaining = None;
@@ -159,7 +159,7 @@ fn page(
         .iter()
         .map(|(_, stored)| encode::presented(&call.resource, &call.version, stored))
         .collect();
-    ListAnswer {
+    ListResponse {
         revision,
         items,
         continue_token,

@@ -5,7 +5,6 @@
 
 mod admission;
 mod allocate;
-mod call;
 mod controller;
 mod controller_writes;
 mod conversion;
@@ -23,6 +22,7 @@ mod patch;
 mod pipeline;
 mod pod_admission;
 mod pods;
+mod request;
 pub(crate) mod scale;
 mod shape;
 mod store_lock;
@@ -33,17 +33,19 @@ mod transaction;
 mod update;
 mod watch;
 
-pub(crate) use call::{Answer, Call, FieldValidation, Media, PatchType, WriteOptions};
 pub(crate) use controller::Controller;
 pub(crate) use decode::decode;
 pub(crate) use delete::{DeleteOptions, Preconditions, Propagation, delete, delete_collection};
-pub(crate) use list::{ListAnswer, ListOptions, Match, get, list, too_large};
+pub(crate) use list::{ListOptions, ListResponse, Match, get, list, too_large};
 pub(crate) use patch::patch;
 pub(crate) use pods::{bind, evict};
+pub(crate) use request::{
+    FieldValidation, Media, ObjectResponse, PatchType, ResourceRequest, WriteOptions,
+};
 pub(crate) use store_lock::Registry;
 pub(crate) use token::{Issued, issue};
 pub(crate) use transaction::Transaction;
-pub(crate) use watch::{Sent, Watch, WatchOptions};
+pub(crate) use watch::{Watch, WatchEvent, WatchOptions};
 
 pub(crate) use create::{create, owned};
 pub(crate) use update::update;

@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use super::call::Call;
+use super::request::ResourceRequest;
 use super::transaction::Transaction;
 use super::{admission, metadata};
 use crate::access::{Attributes, rbac};
@@ -16,7 +16,7 @@ use crate::error::ApiError;
 /// Refuses references whose writer may not set them.
 pub(super) fn check(
     tx: &Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     object: &Value,
     live: Option<&Value>,
 ) -> Result<(), ApiError> {
@@ -85,7 +85,7 @@ fn finalizers(group: &str, resource: &str, namespace: &str, name: &str) -> Attri
 }
 
 /// The right to delete what the call is about.
-fn deletion(call: &Call) -> Attributes {
+fn deletion(call: &ResourceRequest) -> Attributes {
     Attributes {
         verb: "delete".to_owned(),
         group: call.resource.group.to_string(),
@@ -97,6 +97,6 @@ fn deletion(call: &Call) -> Attributes {
     }
 }
 
-fn may(tx: &Transaction<'_>, call: &Call, attributes: &Attributes) -> bool {
+fn may(tx: &Transaction<'_>, call: &ResourceRequest, attributes: &Attributes) -> bool {
     rbac::is_allowed(&call.user, attributes, tx)
 }

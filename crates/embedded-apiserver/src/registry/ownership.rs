@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::call::{Call, WriteOptions};
 use super::metadata;
+use super::request::{ResourceRequest, WriteOptions};
 use super::strategy::{custom, schema, schema_of, strategy_of};
 use crate::apply::{self, Manager};
 use crate::error::ApiError;
@@ -22,7 +22,13 @@ pub(super) enum Ownership {
 
 impl Ownership {
     /// Sets the owners of the fields of a new object or version.
-    pub(super) fn set(self, call: &Call, live: Option<&Value>, new: Value, now: &str) -> Value {
+    pub(super) fn set(
+        self,
+        call: &ResourceRequest,
+        live: Option<&Value>,
+        new: Value,
+        now: &str,
+    ) -> Value {
         match self {
             Self::Changed => track(call, live, new, now),
             Self::Scale => track_scale(call, live, new, now),
@@ -32,7 +38,11 @@ impl Ownership {
 }
 
 /// Calls a function with the manager of a request.
-fn as_manager<T>(call: &Call, now: &str, act: impl FnOnce(&Schema, &Manager<'_>) -> T) -> T {
+fn as_manager<T>(
+    call: &ResourceRequest,
+    now: &str,
+    act: impl FnOnce(&Schema, &Manager<'_>) -> T,
+) -> T {
     let WriteOptions { manager, .. } = &call.options;
     let api_version = call.api_version();
     let others: Vec<(String, Schema)> = call
@@ -62,14 +72,19 @@ fn as_manager<T>(call: &Call, now: &str, act: impl FnOnce(&Schema, &Manager<'_>)
 }
 
 /// Moves the ownership of fields to whoever has written them.
-pub(super) fn track(call: &Call, live: Option<&Value>, new: Value, now: &str) -> Value {
+pub(super) fn track(call: &ResourceRequest, live: Option<&Value>, new: Value, now: &str) -> Value {
     as_manager(call, now, |schema, manager| {
         apply::update(schema, live, new, manager)
     })
 }
 
 /// Sets the owner of the replicas, which are the only field of a Scale.
-pub(super) fn track_scale(call: &Call, live: Option<&Value>, new: Value, now: &str) -> Value {
+pub(super) fn track_scale(
+    call: &ResourceRequest,
+    live: Option<&Value>,
+    new: Value,
+    now: &str,
+) -> Value {
     let path = replicas_path(call);
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     as_manager(call, now, |_, manager| {
@@ -79,7 +94,7 @@ pub(super) fn track_scale(call: &Call, live: Option<&Value>, new: Value, now: &s
 
 /// Applies the replicas of `new` to the live object.
 pub(super) fn applied_scale(
-    call: &Call,
+    call: &ResourceRequest,
     live: &Value,
     new: Value,
     now: &str,
@@ -92,7 +107,7 @@ pub(super) fn applied_scale(
 }
 
 /// Returns the path of the wanted replicas.
-fn replicas_path(call: &Call) -> Vec<String> {
+fn replicas_path(call: &ResourceRequest) -> Vec<String> {
     let custom = custom(call).and_then(|custom| custom.version.scale());
     let path = custom.map_or(".spec.replicas", |scale| &scale.spec);
     let keys = path.split('.').filter(|key| !key.is_empty());
@@ -101,7 +116,7 @@ fn replicas_path(call: &Call) -> Vec<String> {
 
 /// The live object, or nothing, with a configuration applied.
 pub(super) fn applied(
-    call: &Call,
+    call: &ResourceRequest,
     live: Option<&Value>,
     configuration: &Value,
     now: &str,

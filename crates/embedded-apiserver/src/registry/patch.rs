@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
-use super::call::{Answer, Call, PatchType};
 use super::ownership::{self, Ownership};
+use super::request::{ObjectResponse, PatchType, ResourceRequest};
 use super::shape::ensure_metadata;
 use super::strategy::strategy_of;
 use super::transaction::Transaction;
@@ -17,10 +17,10 @@ use crate::schema::decode::Decoded;
 /// Patches an object; an apply creates what is not there.
 pub(crate) fn patch(
     tx: &mut Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     kind: PatchType,
     body: &[u8],
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     if kind == PatchType::Apply {
         return apply(tx, call, syntax::patch(call, kind, body)?);
     }
@@ -46,7 +46,11 @@ pub(crate) fn patch(
 }
 
 /// Server-side apply: <https://kubernetes.io/docs/reference/using-api/server-side-apply/>
-fn apply(tx: &mut Transaction<'_>, call: &Call, patch: Decoded) -> Result<Answer, ApiError> {
+fn apply(
+    tx: &mut Transaction<'_>,
+    call: &ResourceRequest,
+    patch: Decoded,
+) -> Result<ObjectResponse, ApiError> {
     let mut configuration = syntax::configuration(patch.value)?;
     ensure_metadata(&mut configuration)?;
     if metadata::name(&configuration).is_empty() {
@@ -79,7 +83,7 @@ fn apply(tx: &mut Transaction<'_>, call: &Call, patch: Decoded) -> Result<Answer
 
 /// Checks the uid and the resourceVersion that an applied configuration contains.
 fn check_identity(
-    call: &Call,
+    call: &ResourceRequest,
     live: Option<&Value>,
     configuration: &Value,
 ) -> Result<(), ApiError> {

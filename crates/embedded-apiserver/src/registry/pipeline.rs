@@ -6,8 +6,8 @@
 
 use serde_json::Value;
 
-use super::call::Call;
 use super::ownership::Ownership;
+use super::request::ResourceRequest;
 use super::shape::ensure_metadata;
 use super::strategy::strategy_of;
 use super::transaction::Transaction;
@@ -15,7 +15,7 @@ use super::{admission, allocate, identity, metadata, owners};
 use crate::error::ApiError;
 
 /// Checks that an object of a request has metadata and the namespace of the URL.
-pub(super) fn identify(call: &Call, object: &mut Value) -> Result<(), ApiError> {
+pub(super) fn identify(call: &ResourceRequest, object: &mut Value) -> Result<(), ApiError> {
     ensure_metadata(object)?;
     identity::namespace(call, object)
 }
@@ -23,7 +23,7 @@ pub(super) fn identify(call: &Call, object: &mut Value) -> Result<(), ApiError> 
 /// Sets the owners of the fields of an object.
 pub(super) fn set_owners(
     tx: &Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     object: Value,
     live: Option<&Value>,
     ownership: Ownership,
@@ -34,7 +34,7 @@ pub(super) fn set_owners(
 /// Validates a prepared object, and gives it the form in which it is stored. Returns the warnings.
 pub(super) fn finish(
     tx: &Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     object: &mut Value,
     live: Option<&Value>,
 ) -> Result<Vec<String>, ApiError> {

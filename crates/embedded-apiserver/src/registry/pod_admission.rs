@@ -5,14 +5,18 @@
 use serde_json::{Value, json};
 
 use super::admission::forbidden;
-use super::call::Call;
 use super::metadata;
+use super::request::ResourceRequest;
 use super::transaction::Transaction;
 use crate::builtin::path::text;
 use crate::error::ApiError;
 
 /// Looks up what a new Pod names, and fills in what follows from it.
-pub(super) fn admit(tx: &Transaction<'_>, call: &Call, pod: &mut Value) -> Result<(), ApiError> {
+pub(super) fn admit(
+    tx: &Transaction<'_>,
+    call: &ResourceRequest,
+    pod: &mut Value,
+) -> Result<(), ApiError> {
     if &**call.resource.id() != "pods" || !call.subresource.is_empty() {
         return Ok(());
     }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::call::{Answer, Call};
 use super::delete::{self, DeleteOptions};
 use super::metadata;
 use super::ownership::Ownership;
+use super::request::{ObjectResponse, ResourceRequest};
 use super::transaction::Transaction;
 use super::update::replace;
 use crate::error::ApiError;
@@ -14,9 +14,9 @@ use crate::select::LabelSelector;
 /// Binds a Pod to the node that a Binding names.
 pub(crate) fn bind(
     tx: &mut Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     binding: &Value,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let mut call = call.clone();
     if call.name.is_empty() {
         metadata::name(binding).clone_into(&mut call.name);
@@ -35,7 +35,7 @@ pub(crate) fn bind(
     object["spec"]["nodeName"] = binding["target"]["name"].clone();
     set_scheduled(&mut object, &tx.now_rfc3339());
     replace(tx, &call, &live, object, Ownership::Changed)?;
-    Ok(Answer::with_code(201, success()))
+    Ok(ObjectResponse::with_code(201, success()))
 }
 
 fn set_scheduled(pod: &mut Value, now: &str) {
@@ -60,9 +60,9 @@ fn set_scheduled(pod: &mut Value, now: &str) {
 /// <https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/>
 pub(crate) fn evict(
     tx: &mut Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     options: &DeleteOptions,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let pod = tx.live(call).ok_or_else(|| call.not_found(&call.name))?;
     let budgets = tx.list("poddisruptionbudgets.policy", Some(&call.namespace));
     let labels = &pod["metadata"]["labels"];
@@ -83,7 +83,7 @@ pub(crate) fn evict(
     let mut deleted = call.clone();
     deleted.subresource.clear();
     delete::delete(tx, &deleted, options)?;
-    Ok(Answer::with_code(201, success()))
+    Ok(ObjectResponse::with_code(201, success()))
 }
 
 fn disrupted(budget: &Value) -> ApiError {

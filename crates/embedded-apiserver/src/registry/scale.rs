@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::call::{Answer, Call, PatchType};
 use super::ownership::{self, Ownership};
+use super::request::{ObjectResponse, PatchType, ResourceRequest};
 use super::strategy::custom;
 use super::transaction::Transaction;
 use super::update::replace;
@@ -18,16 +18,16 @@ use crate::select::LabelSelector;
 use crate::store::Store;
 
 /// The scale of an object.
-pub(crate) fn get(store: &Store, call: &Call) -> Result<Answer, ApiError> {
+pub(crate) fn get(store: &Store, call: &ResourceRequest) -> Result<ObjectResponse, ApiError> {
     scaled(call, list::get(store, call)?)
 }
 
 /// Writes the wanted replicas of a decoded Scale.
 pub(crate) fn update(
     tx: &mut Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     scale: &Value,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     if !metadata::name(scale).is_empty() {
         identity::name(call, scale)?;
     }
@@ -46,8 +46,8 @@ pub(crate) fn update(
     scaled(call, replace(tx, call, &live, object, Ownership::Scale)?)
 }
 
-fn scaled(call: &Call, answer: Answer) -> Result<Answer, ApiError> {
-    Ok(Answer {
+fn scaled(call: &ResourceRequest, answer: ObjectResponse) -> Result<ObjectResponse, ApiError> {
+    Ok(ObjectResponse {
         object: Arc::new(scale_of(call, &answer.object)?),
         ..answer
     })
@@ -56,10 +56,10 @@ fn scaled(call: &Call, answer: Answer) -> Result<Answer, ApiError> {
 /// Patches the Scale of an object.
 pub(crate) fn patch(
     tx: &mut Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     kind: PatchType,
     body: &[u8],
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let document = syntax::patch(call, kind, body)?.value;
     let live = live(tx, call)?;
     if kind == PatchType::Apply {
@@ -89,10 +89,10 @@ pub(crate) fn patch(
 /// Server-side apply of a Scale.
 fn apply(
     tx: &mut Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     live: &Arc<Value>,
     configuration: &Value,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let replicas = configuration["spec"]["replicas"].as_i64().unwrap_or(0);
     if replicas < 0 {
         return Err(negative(call, replicas));
@@ -107,7 +107,7 @@ fn apply(
     scaled(call, replace(tx, call, live, object, Ownership::Applied)?)
 }
 
-fn live(tx: &Transaction<'_>, call: &Call) -> Result<Arc<Value>, ApiError> {
+fn live(tx: &Transaction<'_>, call: &ResourceRequest) -> Result<Arc<Value>, ApiError> {
     let stored = tx.live(call).ok_or_else(|| call.not_found(&call.name))?;
     Ok(encode::presented(&call.resource, &call.version, &stored))
 }
@@ -120,7 +120,7 @@ struct Replicas {
     selector: String,
 }
 
-fn scale_of(call: &Call, object: &Value) -> Result<Value, ApiError> {
+fn scale_of(call: &ResourceRequest, object: &Value) -> Result<Value, ApiError> {
     Ok(shown(object, &read(call, object)?))
 }
 
@@ -156,7 +156,7 @@ fn shown(object: &Value, replicas: &Replicas) -> Value {
     scale
 }
 
-fn read(call: &Call, object: &Value) -> Result<Replicas, ApiError> {
+fn read(call: &ResourceRequest, object: &Value) -> Result<Replicas, ApiError> {
     let paths = custom(call).and_then(|custom| custom.version.scale());
     let Some(paths) = paths else {
         return Ok(Replicas {
@@ -185,14 +185,14 @@ fn selector(object: &Value) -> String {
     selector.map(|one| one.to_string()).unwrap_or_default()
 }
 
-fn set_replicas(call: &Call, object: &mut Value, replicas: i64) {
+fn set_replicas(call: &ResourceRequest, object: &mut Value, replicas: i64) {
     match custom(call).and_then(|custom| custom.version.scale()) {
         Some(paths) => paths.set_spec_replicas(object, replicas),
         None => object["spec"]["replicas"] = replicas.into(),
     }
 }
 
-fn negative(call: &Call, replicas: i64) -> ApiError {
+fn negative(call: &ResourceRequest, replicas: i64) -> ApiError {
     if let Some(paths) = custom(call).and_then(|custom| custom.version.scale()) {
         let text = "should be a non-negative integer";
         let error = FieldError::invalid(paths.spec.as_str(), replicas, text);

@@ -2,15 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use super::call::{Call, FieldValidation, Media, PatchType};
 use super::identity;
+use super::request::{FieldValidation, Media, PatchType, ResourceRequest};
 use crate::error::ApiError;
 use crate::go;
 use crate::protobuf;
 use crate::schema::decode::{self, Decoded};
 
 /// The value that the body of a create or an update says, and what it says twice.
-pub(super) fn parse(call: &Call, media: Media, bytes: &[u8]) -> Result<Decoded, ApiError> {
+pub(super) fn parse(
+    call: &ResourceRequest,
+    media: Media,
+    bytes: &[u8],
+) -> Result<Decoded, ApiError> {
     let read = match media {
         Media::Json => decode::json(bytes),
         Media::Yaml => decode::yaml(bytes),
@@ -31,7 +35,11 @@ pub(super) fn parse(call: &Call, media: Media, bytes: &[u8]) -> Result<Decoded, 
 }
 
 /// The document of a patch, and what it says twice.
-pub(super) fn patch(call: &Call, kind: PatchType, bytes: &[u8]) -> Result<Decoded, ApiError> {
+pub(super) fn patch(
+    call: &ResourceRequest,
+    kind: PatchType,
+    bytes: &[u8],
+) -> Result<Decoded, ApiError> {
     if kind != PatchType::Apply {
         return decode::json(bytes)
             .map_err(|why| ApiError::bad_request(format!("error decoding patch: {why}")));

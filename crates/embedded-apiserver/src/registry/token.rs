@@ -7,8 +7,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::call::{Answer, Call};
 use super::metadata;
+use super::request::{ObjectResponse, ResourceRequest};
 use super::transaction::Transaction;
 use crate::error::{ApiError, FieldError};
 use crate::store::{Key, Store};
@@ -69,9 +69,9 @@ impl Bound {
 /// Answers a decoded `TokenRequest`; the token is good from then on.
 pub(crate) fn issue(
     tx: &Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     mut request: Value,
-) -> Result<(Answer, String, Issued), ApiError> {
+) -> Result<(ObjectResponse, String, Issued), ApiError> {
     let account = tx.live(call).ok_or_else(|| call.not_found(&call.name))?;
     let lifetime = request["spec"]["expirationSeconds"]
         .as_i64()
@@ -111,7 +111,7 @@ pub(crate) fn issue(
         expires,
         bound,
     };
-    Ok((Answer::with_code(201, request), token, issued))
+    Ok((ObjectResponse::with_code(201, request), token, issued))
 }
 
 fn member<'a>(reference: &'a Value, field: &str) -> &'a str {
@@ -121,7 +121,7 @@ fn member<'a>(reference: &'a Value, field: &str) -> &'a str {
 /// The user that a token stands for, the objects that it ends with, and what it says of them.
 fn binding(
     tx: &Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     uid: &str,
     reference: &Value,
     id: &str,
@@ -154,7 +154,11 @@ fn binding(
 }
 
 /// The object that a token is to end with.
-fn referenced(tx: &Transaction<'_>, call: &Call, reference: &Value) -> Result<Bound, ApiError> {
+fn referenced(
+    tx: &Transaction<'_>,
+    call: &ResourceRequest,
+    reference: &Value,
+) -> Result<Bound, ApiError> {
     let [version, kind, name, uid] =
         ["apiVersion", "kind", "name", "uid"].map(|field| member(reference, field));
     let (group, version) = version.split_once('/').unwrap_or(("", version));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::call::Call;
 use super::metadata;
+use super::request::ResourceRequest;
 use crate::access::Rules;
 use crate::resource::{Catalogue, Resource};
 use crate::store::{Key, Store};
@@ -72,7 +72,7 @@ impl Transaction<'_> {
     }
 
     /// The live object of a call, as it is stored.
-    pub(super) fn live(&self, call: &Call) -> Option<Arc<Value>> {
+    pub(super) fn live(&self, call: &ResourceRequest) -> Option<Arc<Value>> {
         self.get(call.resource.storage(), &call.namespace, &call.name)
     }
 }

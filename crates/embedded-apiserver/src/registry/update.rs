@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::call::{Answer, Call};
 use super::ownership::{self, Ownership};
+use super::request::{ObjectResponse, ResourceRequest};
 use super::shape::ensure_metadata;
 use super::strategy::strategy_of;
 use super::transaction::Transaction;
@@ -20,9 +20,9 @@ const STALE: &str =
 /// Replaces what is at the call's path by an object that has been decoded.
 pub(crate) fn update(
     tx: &mut Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     mut object: Value,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     ensure_metadata(&mut object)?;
     identity::name(call, &object)?;
     identity::namespace(call, &mut object)?;
@@ -44,7 +44,7 @@ pub(crate) fn update(
 }
 
 /// 422 of an update without a `resourceVersion`.
-pub(super) fn unconditional(call: &Call) -> ApiError {
+pub(super) fn unconditional(call: &ResourceRequest) -> ApiError {
     let text = "must be specified for an update";
     let error = FieldError::invalid("metadata.resourceVersion", Value::from(0), text);
     let (group, plural) = (&*call.resource.group, &*call.resource.plural);
@@ -54,11 +54,11 @@ pub(super) fn unconditional(call: &Call) -> ApiError {
 /// Writes an object over the live one, both in the call's version.
 pub(super) fn replace(
     tx: &mut Transaction<'_>,
-    call: &Call,
+    call: &ResourceRequest,
     live: &Arc<Value>,
     mut object: Value,
     ownership: Ownership,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     check_revision(call, live, &object)?;
     keep_system_fields(&mut object, live);
     let strategy = strategy_of(&call.resource);
@@ -79,7 +79,7 @@ pub(super) fn replace(
 }
 
 /// A replacement is of the object that is there.
-fn check_uid(call: &Call, live: &Value, object: &Value) -> Result<(), ApiError> {
+fn check_uid(call: &ResourceRequest, live: &Value, object: &Value) -> Result<(), ApiError> {
     let (uid, live_uid) = (metadata::text(object, "uid"), metadata::text(live, "uid"));
     if uid.is_empty() || uid == live_uid {
         return Ok(());
@@ -92,14 +92,14 @@ fn check_uid(call: &Call, live: &Value, object: &Value) -> Result<(), ApiError> 
 }
 
 /// Returns the key of the object in the etcd of the real server, which messages contain.
-fn storage_key(call: &Call) -> String {
+fn storage_key(call: &ResourceRequest) -> String {
     let directory = strategy_of(&call.resource).storage_directory(&call.resource);
     let key = Key::new(&call.namespace, &call.name);
     format!("{directory}/{}", key.as_str())
 }
 
 /// An object that says which revision it is based on must be based on the newest.
-fn check_revision(call: &Call, live: &Value, object: &Value) -> Result<(), ApiError> {
+fn check_revision(call: &ResourceRequest, live: &Value, object: &Value) -> Result<(), ApiError> {
     let version = metadata::text(object, "resourceVersion");
     if version.is_empty() {
         return Ok(());
@@ -132,7 +132,7 @@ fn keep_system_fields(object: &mut Value, live: &Value) {
 }
 
 /// A write to the object leaves the status alone, a write to the status everything else.
-fn keep_other_parts(call: &Call, object: &mut Value, live: &Value) {
+fn keep_other_parts(call: &ResourceRequest, object: &mut Value, live: &Value) {
     match &*call.subresource {
         "" if call.resource.strategy.status => copy(object, live, "status"),
         "status" | "approval" => {
@@ -173,7 +173,7 @@ fn set(object: &mut Value, field: &str, value: Option<Value>) {
     }
 }
 
-fn count_generation(call: &Call, object: &mut Value, live: &Value) {
+fn count_generation(call: &ResourceRequest, object: &mut Value, live: &Value) {
     let changed = match call.resource.strategy.generation {
         Generation::None => return,
         _ if call.subresource == "status" => return,
@@ -204,13 +204,18 @@ fn differs(object: &Value, live: &Value, but: &[&str]) -> bool {
 }
 
 /// Stores what differs; removes what has lost its last finalizer.
-fn commit(tx: &mut Transaction<'_>, call: &Call, live: &Arc<Value>, object: Value) -> Answer {
+fn commit(
+    tx: &mut Transaction<'_>,
+    call: &ResourceRequest,
+    live: &Arc<Value>,
+    object: Value,
+) -> ObjectResponse {
     let key = Key::new(&call.namespace, &call.name);
     if object == **live {
-        return Answer::ok(Arc::clone(live));
+        return ObjectResponse::ok(Arc::clone(live));
     }
     if call.options.dry_run {
-        return Answer::ok(object);
+        return ObjectResponse::ok(object);
     }
     let owner = tx.owner(&call.resource);
     if is_over(call, &object) {
@@ -218,16 +223,16 @@ fn commit(tx: &mut Transaction<'_>, call: &Call, live: &Arc<Value>, object: Valu
         if let Some(last) = tx.live(call) {
             tx.store.remove(&owner, &key, (*last).clone());
         }
-        return Answer::ok(object);
+        return ObjectResponse::ok(object);
     }
     let stored = tx
         .store
         .put(&owner, key, encode::to_storage(&call.resource, object));
-    Answer::ok(encode::presented(&call.resource, &call.version, &stored))
+    ObjectResponse::ok(encode::presented(&call.resource, &call.version, &stored))
 }
 
 /// Returns whether nothing keeps a terminating object any more.
-fn is_over(call: &Call, object: &Value) -> bool {
+fn is_over(call: &ResourceRequest, object: &Value) -> bool {
     metadata::is_terminating(object)
         && metadata::finalizers(object).is_empty()
         && object["metadata"]["deletionGracePeriodSeconds"]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::call::Call;
 use super::encode;
+use super::request::ResourceRequest;
 use super::store_lock::Registry;
 use crate::error::ApiError;
 use crate::select::Selection;
@@ -36,7 +36,7 @@ pub(crate) struct WatchOptions {
 
 /// An event that a watch sends.
 #[derive(Debug, Clone)]
-pub(crate) enum Sent {
+pub(crate) enum WatchEvent {
     /// An object that has changed, in the version of the call.
     Object(Change, Arc<Value>),
     /// All is told up to this revision; whether these were the initial events.
@@ -49,20 +49,24 @@ pub(crate) enum Sent {
 #[derive(Debug)]
 pub(crate) struct Watch {
     registry: Arc<Registry>,
-    call: Call,
+    call: ResourceRequest,
     options: WatchOptions,
     /// The resourceVersion up to which all events are sent.
     cursor: u64,
     subscription: Option<Subscription>,
     /// The events to send before the events of writes.
-    first: Vec<Sent>,
+    first: Vec<WatchEvent>,
     ends: Instant,
     bookmark: Instant,
 }
 
 impl Watch {
     /// Begins to watch the resource of a call.
-    pub(crate) fn open(registry: &Arc<Registry>, call: Call, options: WatchOptions) -> Self {
+    pub(crate) fn open(
+        registry: &Arc<Registry>,
+        call: ResourceRequest,
+        options: WatchOptions,
+    ) -> Self {
         let begun = clock::now();
         let mut watch = Self {
             registry: Arc::clone(registry),
@@ -79,13 +83,13 @@ impl Watch {
     }
 
     /// Waits for the next events. Returns nothing at the end of the watch.
-    pub(crate) async fn next(&mut self) -> Option<Vec<Sent>> {
+    pub(crate) async fn next(&mut self) -> Option<Vec<WatchEvent>> {
         if !self.first.is_empty() {
             return Some(std::mem::take(&mut self.first));
         }
         loop {
             self.subscription.as_ref()?;
-            let news = stack::with_room(|| self.news());
+            let news = stack::with_room(|| self.new_events());
             if !news.is_empty() {
                 return Some(news);
             }
@@ -103,7 +107,7 @@ impl Watch {
                     }
                     self.bookmark += BOOKMARK_PERIOD;
                     if self.options.bookmarks {
-                        return Some(vec![Sent::Bookmark(self.reached(), false)]);
+                        return Some(vec![WatchEvent::Bookmark(self.reached(), false)]);
                     }
                 }
             }
@@ -123,7 +127,7 @@ impl Watch {
                 self.first = self.initial(table);
                 self.cursor = store.revision();
                 if self.options.initial_events == Some(true) && self.options.bookmarks {
-                    self.first.push(Sent::Bookmark(self.cursor, true));
+                    self.first.push(WatchEvent::Bookmark(self.cursor, true));
                 }
             } else if from_any {
                 self.cursor = store.revision();
@@ -131,8 +135,8 @@ impl Watch {
         });
     }
 
-    fn initial(&self, table: &Table) -> Vec<Sent> {
-        let Call {
+    fn initial(&self, table: &Table) -> Vec<WatchEvent> {
+        let ResourceRequest {
             resource,
             version,
             namespace,
@@ -143,13 +147,13 @@ impl Watch {
             .list(Some(&**namespace).filter(|one| !one.is_empty()))
             .filter(|(key, object)| selection.matches(resource, key, object))
             .map(|(_, stored)| {
-                Sent::Object(Change::Added, encode::presented(resource, version, stored))
+                WatchEvent::Object(Change::Added, encode::presented(resource, version, stored))
             })
             .collect()
     }
 
     /// The events since the cursor that concern this watch.
-    fn news(&mut self) -> Vec<Sent> {
+    fn new_events(&mut self) -> Vec<WatchEvent> {
         let registry = Arc::clone(&self.registry);
         let storage = self.call.resource.storage();
         let read = registry.read(|store, _| {
@@ -169,18 +173,21 @@ impl Watch {
                     self.cursor, expired.oldest
                 );
                 let error = ApiError::expired(message);
-                return vec![Sent::Failed(error)];
+                return vec![WatchEvent::Failed(error)];
             }
         };
         if let Some(last) = events.last() {
             self.cursor = last.revision;
         }
-        events.iter().filter_map(|event| self.seen(event)).collect()
+        events
+            .iter()
+            .filter_map(|event| self.to_watch_event(event))
+            .collect()
     }
 
     /// Converts a write to the event of this watch: the selection can start or stop matching the object.
-    fn seen(&self, event: &Event) -> Option<Sent> {
-        let Call {
+    fn to_watch_event(&self, event: &Event) -> Option<WatchEvent> {
+        let ResourceRequest {
             resource,
             version,
             namespace,
@@ -196,16 +203,16 @@ impl Watch {
         let shown = |stored: &Arc<Value>| encode::presented(resource, version, stored);
         match (was, is) {
             (false, false) => None,
-            (false, true) => Some(Sent::Object(Change::Added, shown(&event.object))),
-            (true, true) => Some(Sent::Object(Change::Modified, shown(&event.object))),
+            (false, true) => Some(WatchEvent::Object(Change::Added, shown(&event.object))),
+            (true, true) => Some(WatchEvent::Object(Change::Modified, shown(&event.object))),
             (true, false) if event.change == Change::Deleted => {
-                Some(Sent::Object(Change::Deleted, shown(&event.object)))
+                Some(WatchEvent::Object(Change::Deleted, shown(&event.object)))
             }
             // It lives on, elsewhere: told with its old content under the new revision.
             (true, false) => {
                 let mut left = (**event.previous.as_ref()?).clone();
                 left["metadata"]["resourceVersion"] = event.revision.to_string().into();
-                Some(Sent::Object(Change::Deleted, shown(&Arc::new(left))))
+                Some(WatchEvent::Object(Change::Deleted, shown(&Arc::new(left))))
             }
         }
     }

@@ -86,7 +86,7 @@ impl Entry {
     fn resource(&self, group: &str, version: Version) -> Resource {
         let id: Arc<str> = id_of(group, &self.name).into();
         Resource {
-            strategy: Strategy::of(&id, &version),
+            strategy: Strategy::builtin(&id, &version),
             storage: (&*id == "events.events.k8s.io").then(|| "events".into()),
             id,
             group: group.into(),

@@ -77,7 +77,7 @@ const CONDITIONAL: &[&str] = &[
 
 impl Strategy {
     /// Returns the rules of a built-in resource.
-    pub(super) fn of(id: &str, version: &Version) -> Self {
+    pub(super) fn builtin(id: &str, version: &Version) -> Self {
         Self {
             create_on_update: CREATE_ON_UPDATE.contains(&id),
             unconditional_update: !CONDITIONAL.contains(&id),

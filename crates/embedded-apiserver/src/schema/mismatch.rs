@@ -25,7 +25,7 @@ pub(crate) fn check(
 
 /// Go's text for the first wrong value.
 pub(crate) fn error(schema: &Schema, object: &Value) -> Option<String> {
-    let mut walk = Walk::default();
+    let mut walk = TypeChecker::default();
     if let Err(fatal) = walk.value(schema.root(), "", object) {
         return Some(fatal);
     }
@@ -33,7 +33,7 @@ pub(crate) fn error(schema: &Schema, object: &Value) -> Option<String> {
 }
 
 #[derive(Default)]
-struct Walk {
+struct TypeChecker {
     /// The struct that the walk is in, and the names of the fields above.
     owner: String,
     path: Vec<Box<str>>,
@@ -43,7 +43,7 @@ struct Walk {
 /// The result of a type's own reader. An error ends the reading, while other mismatches are collected.
 type Read = Result<(), String>;
 
-impl Walk {
+impl TypeChecker {
     fn mismatch(&mut self, found: &str, go: &str) {
         if self.first.is_none() {
             let path = self.path.join(".");

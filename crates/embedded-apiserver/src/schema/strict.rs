@@ -6,18 +6,18 @@ use super::{Schema, Type};
 
 /// `unknown field "spec.bogus"`, in the order of the paths.
 pub(crate) fn unknown_fields(schema: &Schema, object: &Value) -> Vec<String> {
-    let mut walk = Walk::default();
+    let mut walk = UnknownFields::default();
     walk.below(schema.root(), object);
     walk.unknown
 }
 
 #[derive(Default)]
-struct Walk {
+struct UnknownFields {
     path: String,
     unknown: Vec<String>,
 }
 
-impl Walk {
+impl UnknownFields {
     fn below(&mut self, place: Type<'_>, value: &Value) {
         let node = place.node();
         let length = self.path.len();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Simulation;
-use super::world::{create, is_terminating, name, namespace, uid, update, write_status};
+use super::objects::{create, is_terminating, name, namespace, uid, update, write_status};
 use crate::builtin::path::{items, text};
 use crate::registry::Transaction;
 
@@ -15,7 +15,8 @@ pub(super) fn sync(sim: &Simulation, tx: &mut Transaction<'_>, claim: &Value) {
         release(tx, claim);
         return;
     }
-    if text(claim, &["status", "phase"]) == "Bound" || sim.control.fate(tx, claim).held {
+    if text(claim, &["status", "phase"]) == "Bound" || sim.control.planned_behavior(tx, claim).held
+    {
         return;
     }
     let volume = format!("pvc-{}", uid(claim));
@@ -101,6 +102,6 @@ fn release(tx: &mut Transaction<'_>, claim: &Value) {
         }
         let gone = volume.clone();
         update(tx, "persistentvolumes", volume);
-        super::world::delete(tx, "persistentvolumes", &gone);
+        super::objects::delete(tx, "persistentvolumes", &gone);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::world::{controller, controller_resource, labels, name, namespace};
+use super::objects::{controller, controller_resource, labels, name, namespace};
 use crate::builtin::path::text;
 use crate::registry::Transaction;
 use crate::select::LabelSelector;
@@ -49,7 +49,7 @@ enum Effect {
 
 /// The planned behavior of a Pod or claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Fate {
+pub(super) struct PlannedBehavior {
     /// Stays as it is.
     pub(super) held: bool,
     /// The delay after the creation.
@@ -59,7 +59,7 @@ pub(super) struct Fate {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Rules {
     rules: Vec<(Target, Effect)>,
     changed: bool,
 }
@@ -69,7 +69,7 @@ struct State {
 /// What is changed takes effect at the next write, or when the server settles. Of several rules that
 /// fit, the later holds.
 #[derive(Clone, Debug, Default)]
-pub struct Control(Arc<Mutex<State>>);
+pub struct Control(Arc<Mutex<Rules>>);
 
 impl Control {
     /// A control that lets everything happen at once.
@@ -122,8 +122,8 @@ impl Control {
     }
 
     /// Returns the planned behavior of a Pod or a claim.
-    pub(super) fn fate(&self, tx: &Transaction<'_>, object: &Value) -> Fate {
-        let mut fate = Fate::default();
+    pub(super) fn planned_behavior(&self, tx: &Transaction<'_>, object: &Value) -> PlannedBehavior {
+        let mut fate = PlannedBehavior::default();
         let state = self.0.lock();
         if state.rules.is_empty() {
             return fate;

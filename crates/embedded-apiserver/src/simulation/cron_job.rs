@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
-use super::world::{
+use super::objects::{
     controlled, create, is_terminating, name, namespace, number, owner_reference, uid, write_status,
 };
 use super::{Simulation, condition, job};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::owned_sets::{HASH, REVISION, SETS, Sets, revision};
-use super::world::{
+use super::objects::{
     create, delete, is_terminating, name, namespace, number, owner_reference, put, update,
     write_status,
 };
+use super::owned_sets::{HASH, REVISION, SETS, Sets, revision};
 use super::{Simulation, condition, hash, rollout};
 use crate::builtin::path::{at, text};
 use crate::registry::Transaction;

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::condition;
+use super::objects::{count, labels, namespace, selects, write_status};
 use super::pod::{is_active, is_ready};
 use super::rollout::scaled;
-use super::world::{count, labels, namespace, selects, write_status};
 use crate::registry::Transaction;
 
 pub(super) fn sync(tx: &mut Transaction<'_>, budget: &Value) {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::pod::{is_finished, is_ready};
-use super::world::{
+use super::objects::{
     controlled, create, is_terminating, labels, name, namespace, number, owner_reference, selects,
     uid, update, write_status,
 };
+use super::pod::{is_finished, is_ready};
 use crate::builtin::path::{items, text};
 use crate::registry::Transaction;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::pod::{is_finished, is_ready};
-use super::world::{
+use super::objects::{
     controlled, count, create, delete, is_terminating, name, namespace, number, pod_of, update,
     write_status,
 };
+use super::pod::{is_finished, is_ready};
 use super::{Simulation, condition};
 use crate::builtin::path::{at, items, text};
 use crate::registry::{Propagation, Transaction};

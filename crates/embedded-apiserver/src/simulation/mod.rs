@@ -16,6 +16,7 @@ mod endpoints;
 mod hash;
 mod job;
 mod node;
+mod objects;
 mod owned_sets;
 mod pod;
 mod replica_set;
@@ -23,7 +24,6 @@ mod revision;
 mod rollout;
 mod stateful_set;
 mod status;
-mod world;
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +35,7 @@ use serde_json::Value;
 
 pub use self::control::{Control, Failure, Target};
 
-use self::world::{controller, controller_resource, labels, name, namespace, selects};
+use self::objects::{controller, controller_resource, labels, name, namespace, selects};
 use crate::registry::{Controller, Transaction};
 use crate::store::{Change, Event};
 

@@ -38,10 +38,10 @@ pub(super) fn ensure(tx: &mut Transaction<'_>) {
     if let Some(spec) = node["spec"].as_object_mut() {
         spec.remove("taints");
     }
-    super::world::update(tx, "nodes", node);
+    super::objects::update(tx, "nodes", node);
     if let Some(node) = tx.get("nodes", "", NAME) {
         let status = status(node["status"].clone(), &tx.now_rfc3339());
-        super::world::write_status(tx, "nodes", &node, status);
+        super::objects::write_status(tx, "nodes", &node, status);
     }
 }
 

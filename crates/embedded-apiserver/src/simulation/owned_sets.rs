@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::world::{controlled, number};
+use super::objects::{controlled, number};
 use crate::builtin::path::text;
 use crate::registry::Transaction;
 

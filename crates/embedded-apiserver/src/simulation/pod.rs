@@ -4,8 +4,8 @@ use jiff::SignedDuration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::control::{Failure, Fate};
-use super::world::{
+use super::control::{Failure, PlannedBehavior};
+use super::objects::{
     controller, is_terminating, labels, name, namespace, number, put, write_status,
 };
 use super::{Simulation, condition, node, status};
@@ -50,7 +50,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, pod: &Value) 
 /// The containers of a deleted Pod end at once.
 fn end(sim: &Simulation, tx: &mut Transaction<'_>, pod: &Value) {
     let waits = number(pod, &["metadata", "deletionGracePeriodSeconds"]) > 0;
-    if !waits || sim.control.fate(tx, pod).held {
+    if !waits || sim.control.planned_behavior(tx, pod).held {
         return;
     }
     if let Err(error) = tx.delete_now("pods", namespace(pod), name(pod)) {
@@ -120,7 +120,7 @@ fn bind(tx: &mut Transaction<'_>, pod: &Value) {
 
 /// Takes a Pod on its node one step further.
 fn run(sim: &mut Simulation, tx: &mut Transaction<'_>, pod: &Value) {
-    let fate = sim.control.fate(tx, pod);
+    let fate = sim.control.planned_behavior(tx, pod);
     if fate.held || is_waiting(sim, tx, pod, fate) {
         return;
     }
@@ -137,7 +137,12 @@ fn run(sim: &mut Simulation, tx: &mut Transaction<'_>, pod: &Value) {
     write_status(tx, "pods", pod, status);
 }
 
-fn is_waiting(sim: &mut Simulation, tx: &Transaction<'_>, pod: &Value, fate: Fate) -> bool {
+fn is_waiting(
+    sim: &mut Simulation,
+    tx: &Transaction<'_>,
+    pod: &Value,
+    fate: PlannedBehavior,
+) -> bool {
     let created = text(pod, &["metadata", "creationTimestamp"]);
     let delay = SignedDuration::try_from(fate.delay).unwrap_or(SignedDuration::MAX);
     let Ok(due) = created

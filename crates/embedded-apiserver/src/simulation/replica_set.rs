@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::pod::{available_at, is_active, is_ready};
-use super::world::{
+use super::objects::{
     controlled, count, create, delete, is_terminating, labels, name, number, pod_of, write_status,
 };
+use super::pod::{available_at, is_active, is_ready};
 use super::{Simulation, condition};
 use crate::builtin::path::text;
 use crate::registry::Transaction;
@@ -23,7 +23,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Counts Pods, and queues the owner for the time at which more of them become available.
-    pub(super) fn of(
+    pub(super) fn count(
         sim: &mut Simulation,
         tx: &Transaction<'_>,
         resource: &'static str,
@@ -60,7 +60,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, set: &Value) 
         refusal = scale(tx, set, &active, wanted);
     }
     let pods = controlled(tx, "pods", set);
-    let tally = Tally::of(sim, tx, "replicasets.apps", set, &pods);
+    let tally = Tally::count(sim, tx, "replicasets.apps", set, &pods);
     let template = &set["spec"]["template"]["metadata"]["labels"];
     let fits = |pod: &&Arc<Value>| {
         let template = template.as_object().into_iter().flatten();

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::hash;
-use super::world::{controlled, create, delete, name, namespace, number, owner_reference, update};
+use super::objects::{
+    controlled, create, delete, name, namespace, number, owner_reference, update,
+};
 use crate::builtin::path::text;
 use crate::registry::Transaction;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::objects::{number, update};
 use super::owned_sets::{SETS, Sets};
-use super::world::{number, update};
 use crate::builtin::path::text;
 use crate::registry::Transaction;
 

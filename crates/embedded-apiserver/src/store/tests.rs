@@ -9,12 +9,12 @@ use super::{Key, Store};
 use crate::resource::{Catalogue, Resource};
 
 /// A store that remembers three events of a resource, and that resource.
-struct World {
+struct Model {
     store: Store,
     maps: Arc<Resource>,
 }
 
-impl World {
+impl Model {
     fn new() -> Self {
         let catalogue = Catalogue::builtin();
         let maps = Arc::clone(catalogue.get("configmaps").unwrap());
@@ -50,7 +50,7 @@ impl World {
 
 #[test]
 fn a_past_state_is_known_as_far_back_as_events_are() {
-    let mut world = World::new();
+    let mut world = Model::new();
     let first = world.put("n", "a", 1);
     world.put("n", "a", 2);
     let third = world.put("n", "b", 3);
@@ -71,7 +71,7 @@ fn a_past_state_is_known_as_far_back_as_events_are() {
 
 #[test]
 fn a_namespace_is_no_other_whose_name_begins_like_it() {
-    let mut world = World::new();
+    let mut world = Model::new();
     world.put("team", "a", 1);
     let revision = world.put("team-b", "a", 2);
     let of = |namespace| world.table().list(Some(namespace)).count();
@@ -85,7 +85,7 @@ fn a_namespace_is_no_other_whose_name_begins_like_it() {
 
 #[tokio::test]
 async fn watchers_wake_at_writes_and_end_with_the_table() {
-    let mut world = World::new();
+    let mut world = Model::new();
     let mut watcher = world.table().subscribe();
     world.put("n", "a", 1);
     assert!(watcher.changed().await);
@@ -98,7 +98,7 @@ async fn watchers_wake_at_writes_and_end_with_the_table() {
 
 #[test]
 fn the_last_state_of_what_is_removed_has_a_revision_of_its_own() {
-    let mut world = World::new();
+    let mut world = Model::new();
     let made = world.put("n", "a", 1);
     let removed = world.remove("n", "a");
     assert_eq!(removed, made + 1);

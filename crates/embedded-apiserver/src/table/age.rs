@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 /// The age of an object.
-pub(super) fn of(object: &Value, now: Timestamp) -> String {
+pub(super) fn format_age(object: &Value, now: Timestamp) -> String {
     since(&object["metadata"]["creationTimestamp"], now)
 }
 

@@ -7,7 +7,7 @@ use super::{age, at, joined, list, number, or, size, text};
 
 /// The cells after the name; none for other resources.
 pub(super) fn cells(id: &str, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
-    let age: Value = age::of(object, now).into();
+    let age: Value = age::format_age(object, now).into();
     let phase = text(object, &["status", "phase"]);
     Some(match id {
         "configmaps" => vec![

@@ -30,7 +30,7 @@ pub(crate) struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// Returns the table of a version of a resource.
-    pub(crate) fn of(resource: &'a Resource, version: &'a Version) -> Self {
+    pub(crate) fn new(resource: &'a Resource, version: &'a Version) -> Self {
         let columns = match &version.custom {
             Some(custom) => Cow::Owned(columns::custom(&custom.version)),
             None => Cow::Borrowed(columns::builtin(resource.storage())),

@@ -7,7 +7,7 @@ use super::{age, at, joined, labels, list, number, or, selector, text};
 
 /// The cells after the name; none for other resources.
 pub(super) fn cells(id: &str, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
-    let age: Value = age::of(object, now).into();
+    let age: Value = age::format_age(object, now).into();
     Some(match id {
         "services" => service(object, age),
         "endpoints" => vec![endpoints(object).into(), age],

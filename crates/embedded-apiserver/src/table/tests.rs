@@ -10,7 +10,7 @@ fn every_row_fills_every_column() {
     let catalogue = Catalogue::builtin();
     let object = json!({"metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z"}});
     for resource in catalogue.all() {
-        let table = Table::of(resource, resource.storage_version());
+        let table = Table::new(resource, resource.storage_version());
         let cells = table.cells(&object, Timestamp::UNIX_EPOCH);
         assert_eq!(cells.len(), table.columns().len(), "{}", resource.id());
         let name = table.columns().iter().position(|one| one.format == "name");
@@ -35,6 +35,6 @@ fn a_pod_says_what_is_wrong_with_it() {
         },
     });
     let now = Timestamp::from_second(300).unwrap();
-    let cells = Table::of(pods, pods.storage_version()).cells(&pod, now);
+    let cells = Table::new(pods, pods.storage_version()).cells(&pod, now);
     assert_eq!(&cells[..5], ["p", "0/1", "CrashLoopBackOff", "3", "5m"]);
 }

@@ -7,7 +7,7 @@ use super::{age, at, joined, labels, list, number, or, selector, text};
 
 /// The cells after the name; none for other resources.
 pub(super) fn cells(id: &str, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
-    let age = age::of(object, now);
+    let age = age::format_age(object, now);
     let status = |field: &str| number(object, &["status", field]);
     let desired = number(object, &["spec", "replicas"]);
     let (names, images) = containers(&object["spec"]["template"]);
@@ -93,7 +93,7 @@ fn pod(pod: &Value, now: Timestamp) -> Vec<Value> {
         format!("{ready}/{total}").into(),
         pod_status(pod).into(),
         restarts.to_string().into(),
-        age::of(pod, now).into(),
+        age::format_age(pod, now).into(),
         or(text(pod, &["status", "podIP"]), "<none>").into(),
         or(text(pod, &["spec", "nodeName"]), "<none>").into(),
         or(text(pod, &["status", "nominatedNodeName"]), "<none>").into(),
@@ -193,7 +193,7 @@ fn cron_job(object: &Value, now: Timestamp) -> Vec<Value> {
         if suspended { "True" } else { "False" }.into(),
         json!(list(object, &["status", "active"]).len()),
         last.into(),
-        age::of(object, now).into(),
+        age::format_age(object, now).into(),
         names.into(),
         images.into(),
         selector(selected).into(),

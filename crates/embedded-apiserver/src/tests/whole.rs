@@ -84,7 +84,10 @@ fn writes() -> impl Strategy<Value = Vec<Write>> {
 }
 
 /// Makes the writes; gives the state after each, by its revision.
-async fn made(api: &Api<ConfigMap>, writes: &[Write]) -> Vec<(String, BTreeMap<String, String>)> {
+async fn objects_after(
+    api: &Api<ConfigMap>,
+    writes: &[Write],
+) -> Vec<(String, BTreeMap<String, String>)> {
     let mut states = Vec::new();
     for write in writes {
         match write {
@@ -161,7 +164,7 @@ proptest! {
         runtime.block_on(async {
             let server = server();
             let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
-            let states = made(&api, &writes).await;
+            let states = objects_after(&api, &writes).await;
             for (selector, selects) in SELECTORS {
                 let selected = |state: &BTreeMap<String, String>| {
                     let mut state = state.clone();

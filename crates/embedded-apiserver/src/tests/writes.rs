@@ -21,7 +21,7 @@ fn code<T: std::fmt::Debug>(result: kube::Result<T>) -> u16 {
     }
 }
 
-async fn made(api: &Api<ConfigMap>) -> ConfigMap {
+async fn create_config_map(api: &Api<ConfigMap>) -> ConfigMap {
     let object = from_value(config_map("a", "1")).unwrap();
     api.create(&PostParams::default(), &object).await.unwrap()
 }
@@ -30,7 +30,7 @@ async fn made(api: &Api<ConfigMap>) -> ConfigMap {
 async fn a_deletion_is_of_the_object_that_is_meant() {
     let server = server();
     let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
-    let object = made(&api).await;
+    let object = create_config_map(&api).await;
     let with = |uid: Option<&str>, version: Option<&str>| {
         DeleteParams::default().preconditions(Preconditions {
             uid: uid.map(str::to_owned),
@@ -83,7 +83,7 @@ async fn a_dry_run_writes_nothing() {
     let object = from_value(config_map("a", "1")).unwrap();
     api.create(&dry, &object).await.unwrap();
     assert_eq!(code(api.get("a").await), 404);
-    let before = made(&api).await;
+    let before = create_config_map(&api).await;
     let patch = Patch::Merge(json!({"data": {"key": "2"}}));
     let dry = PatchParams::default().dry_run();
     let patched = api.patch("a", &dry, &patch).await.unwrap();
@@ -98,7 +98,7 @@ async fn a_dry_run_writes_nothing() {
 async fn what_is_not_reached_yet_is_not_listed() {
     let server = server();
     let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
-    let object = made(&api).await;
+    let object = create_config_map(&api).await;
     let version = object.metadata.resource_version.unwrap();
     let at = |version: &str| {
         ListParams::default()
@@ -148,9 +148,9 @@ async fn a_watch_tells_what_enters_and_leaves_what_it_selects() {
     let server = server();
     let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
     let before = api.list(&ListParams::default()).await.unwrap();
-    made(&api).await;
+    create_config_map(&api).await;
     let elsewhere: Api<ConfigMap> = Api::namespaced(client(&server), "kube-public");
-    made(&elsewhere).await;
+    create_config_map(&elsewhere).await;
     let leave = Patch::Merge(json!({"metadata": {"labels": {"app": "2"}}}));
     let params = PatchParams::default();
     let left = api.patch("a", &params, &leave).await.unwrap();

@@ -33,7 +33,7 @@ impl Constant {
 type Row = (&'static str, &'static str, Constant);
 
 /// The constant defaults of a type.
-pub(super) fn of(name: &str) -> impl Iterator<Item = &'static Row> {
+pub(super) fn constants_of(name: &str) -> impl Iterator<Item = &'static Row> {
     TABLE.iter().filter(move |(owner, _, _)| *owner == name)
 }
 

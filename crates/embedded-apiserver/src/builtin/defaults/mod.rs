@@ -23,7 +23,7 @@ pub(crate) fn defaults(group: &str, version: &str, kind: &str, object: &mut Valu
 }
 
 fn set(name: &str, map: &mut Map<String, Value>) {
-    for (_, field, value) in constants::of(name) {
+    for (_, field, value) in constants::constants_of(name) {
         absent(map, field, || value.json());
     }
     match name {

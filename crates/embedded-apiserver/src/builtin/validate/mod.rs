@@ -11,14 +11,20 @@ mod check;
 mod claim;
 mod config;
 mod container;
+mod coordination;
+mod core;
+mod discovery;
+mod events;
 mod ingress;
 mod limit_range;
 mod network_policy;
 mod pod;
+mod policy;
 mod rbac;
+mod scheduling;
 mod selector;
 mod service;
-mod small;
+mod storage;
 mod volume;
 mod webhook;
 
@@ -47,10 +53,10 @@ pub(crate) fn validate(
         ("", "Secret") => config::validate_secret(object, old),
         ("", "PersistentVolumeClaim") => claim::validate(object, old),
         ("", "PersistentVolume") => claim::validate_volume(object),
-        ("", "ResourceQuota") => small::validate_quota(object),
+        ("", "ResourceQuota") => core::validate_quota(object),
         ("", "LimitRange") => limit_range::validate(object),
-        ("", "Namespace") => small::validate_namespace(object),
-        ("" | "events.k8s.io", "Event") => small::validate_event(group, object, old),
+        ("", "Namespace") => core::validate_namespace(object),
+        ("" | "events.k8s.io", "Event") => events::validate(group, object, old),
         ("apps", "Deployment") => apps::validate_deployment(object, old),
         ("apps", "ReplicaSet") => apps::validate_replica_set(object, old),
         ("apps", "StatefulSet") => apps::validate_stateful_set(object, old),
@@ -60,17 +66,17 @@ pub(crate) fn validate(
         ("networking.k8s.io", "Ingress") => ingress::validate(object),
         ("networking.k8s.io", "IngressClass") => ingress::validate_class(object, old),
         ("networking.k8s.io", "NetworkPolicy") => network_policy::validate(object),
-        ("policy", "PodDisruptionBudget") => small::validate_disruption_budget(object),
+        ("policy", "PodDisruptionBudget") => policy::validate_disruption_budget(object),
         ("autoscaling", "HorizontalPodAutoscaler") => autoscaling::validate(object),
         ("rbac.authorization.k8s.io", _) => rbac::validate(kind, object, old),
         (
             "admissionregistration.k8s.io",
             "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
         ) => webhook::validate(object),
-        ("coordination.k8s.io", "Lease") => small::validate_lease(object),
-        ("scheduling.k8s.io", "PriorityClass") => small::validate_priority_class(object, old),
-        ("storage.k8s.io", "StorageClass") => small::validate_storage_class(object, old),
-        ("discovery.k8s.io", "EndpointSlice") => small::validate_endpoint_slice(object, old),
+        ("coordination.k8s.io", "Lease") => coordination::validate_lease(object),
+        ("scheduling.k8s.io", "PriorityClass") => scheduling::validate_priority_class(object, old),
+        ("storage.k8s.io", "StorageClass") => storage::validate_storage_class(object, old),
+        ("discovery.k8s.io", "EndpointSlice") => discovery::validate_endpoint_slice(object, old),
         _ => Vec::new(),
     });
     errors

@@ -107,7 +107,7 @@ pub(super) fn check(
         return;
     }
     let structure = Structural::read(schema);
-    let bounds = Bounds::of(&structure, is_resource);
+    let bounds = Bounds::estimate(&structure, is_resource);
     let repeated = scope
         .times
         .unwrap_or_else(|| bounds.as_ref().map_or(1, Bounds::repeated));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::enumeration::check_enum;
-use super::version::{self, Place};
+use super::version::{self, VersionPath};
 use super::{conversion, internal, label, root};
 use crate::crd::dns;
 use crate::crd::structural::{list, text};
@@ -24,7 +24,7 @@ pub(super) fn check(spec: &Value, old: Option<&Value>, errors: &mut Vec<FieldErr
             errors.push(FieldError::required(path, ""));
         }
     }
-    let common = Common::of(&versions);
+    let common = Common::find(&versions);
     for (index, version) in versions.iter().enumerate() {
         let path = format!("spec.versions[{index}]");
         if let Some(why) = dns::label_1035(version["name"].as_str().unwrap_or_default()) {
@@ -59,7 +59,7 @@ struct Common<'a> {
 }
 
 impl<'a> Common<'a> {
-    fn of(versions: &'a [&'a Value]) -> Self {
+    fn find(versions: &'a [&'a Value]) -> Self {
         Self { versions }
     }
 
@@ -122,7 +122,7 @@ fn parts(
     if due("selectableFields") && list(version, "selectableFields").next().is_some() {
         let before =
             old.and_then(|old| list(old, "versions").find(|it| it["name"] == version["name"]));
-        let place = Place {
+        let place = VersionPath {
             path,
             has_schema: common.is("schema") == if_common
                 && version["schema"]["openAPIV3Schema"].is_object(),

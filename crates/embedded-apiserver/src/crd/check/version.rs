@@ -11,7 +11,7 @@ const SELECTABLE_LIMIT: usize = 8;
 
 /// The path of the parts of a version.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct VersionPath<'a> {
     pub(super) path: &'a str,
     /// True if the schema has this path, too.
     pub(super) has_schema: bool,
@@ -121,7 +121,7 @@ pub(super) fn columns(version: &Value, path: &str, errors: &mut Vec<FieldError>)
 pub(super) fn selectable_fields(
     version: &Value,
     old: Option<&Value>,
-    place: Place<'_>,
+    place: VersionPath<'_>,
     errors: &mut Vec<FieldError>,
 ) {
     let path = format!("{}.selectableFields", place.path);
@@ -171,7 +171,7 @@ pub(super) fn selectable_fields(
     }
 }
 
-fn unselectable(found: &rules::Found<'_>) -> Option<&'static str> {
+fn unselectable(found: &rules::ResolvedPath<'_>) -> Option<&'static str> {
     if found.path == "metadata" || found.path.starts_with("metadata.") {
         return Some("must not point to fields in metadata");
     }

@@ -53,7 +53,7 @@ pub(in crate::crd) struct Bounds {
 
 impl Bounds {
     /// The bounds of a schema; none where rules do not see its values.
-    pub(in crate::crd) fn of(schema: &Structural, is_resource: bool) -> Option<Self> {
+    pub(in crate::crd) fn estimate(schema: &Structural, is_resource: bool) -> Option<Self> {
         if schema.int_or_string {
             let most = match schema.checks.max_length {
                 Some(length) => natural(length).saturating_mul(4),
@@ -67,7 +67,7 @@ impl Bounds {
         match schema.kind.as_deref()? {
             "array" => {
                 let items = schema.items.as_deref()?;
-                let items = Self::of(items, items.embedded)?;
+                let items = Self::estimate(items, items.embedded)?;
                 let most = match schema.checks.max_items {
                     Some(most) => natural(most),
                     None => (REQUEST - 2) / (items.least + 1),
@@ -76,7 +76,7 @@ impl Bounds {
             }
             "object" => match &schema.additional {
                 Additional::Schema(values) => {
-                    let values = Self::of(values, values.embedded)?;
+                    let values = Self::estimate(values, values.embedded)?;
                     let most = match schema.checks.max_properties {
                         Some(most) => natural(most),
                         // The shortest key with its quotes, a colon and a comma.
@@ -127,7 +127,7 @@ impl Bounds {
     fn object(schema: &Structural, is_resource: bool) -> Self {
         let mut object = Self::simple(Kind::Object, 0, 2);
         for (name, property) in &schema.properties {
-            let Some(bounds) = Self::of(property, property.embedded) else {
+            let Some(bounds) = Self::estimate(property, property.embedded) else {
                 continue;
             };
             if schema.checks.required.contains(name) && property.default.is_none() {

@@ -3,7 +3,7 @@
 use crate::crd::structural::{Additional, Structural};
 
 /// The target of a field path: the path in the server's form, and its schema.
-pub(in crate::crd) struct Found<'a> {
+pub(in crate::crd) struct ResolvedPath<'a> {
     pub(in crate::crd) path: String,
     pub(in crate::crd) schema: &'a Structural,
 }
@@ -18,8 +18,8 @@ pub(in crate::crd) fn find<'a>(
     path: &str,
     schema: &'a Structural,
     brackets: bool,
-) -> Result<Found<'a>, String> {
-    let mut found = Found {
+) -> Result<ResolvedPath<'a>, String> {
+    let mut found = ResolvedPath {
         path: String::new(),
         schema,
     };
@@ -53,7 +53,7 @@ pub(in crate::crd) fn find<'a>(
     Ok(found)
 }
 
-impl Found<'_> {
+impl ResolvedPath<'_> {
     fn enter(&mut self, name: &str) -> Result<(), String> {
         let nowhere = || "does not refer to a valid field".to_owned();
         if !self.schema.properties.is_empty() {

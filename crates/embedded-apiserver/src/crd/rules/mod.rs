@@ -26,7 +26,7 @@ use crate::error::{FieldError, FieldErrorKind};
 pub(super) use bounds::Bounds;
 pub(super) use checker::Wanted;
 use field_path::normalized;
-pub(super) use field_path::{Found, find as find_field};
+pub(super) use field_path::{ResolvedPath, find as find_field};
 use program::Program;
 
 /// The facts about an expression that compiles.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Call, Strategy, Verdict, metadata_errors, reset};
+use super::{ResourceRequest, Strategy, Verdict, metadata_errors, reset};
 use crate::builtin;
 use crate::error::ApiError;
 use crate::registry::shape::ensure_metadata;
@@ -17,23 +17,23 @@ impl Strategy for BuiltIn {
         false
     }
 
-    fn decode(&self, _call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError> {
+    fn decode(&self, _call: &ResourceRequest, object: &mut Value) -> Result<Vec<String>, ApiError> {
         decode_with(object, |_, _| ())
     }
 
-    fn prepare_for_create(&self, call: &Call, object: &mut Value, now: &str) {
+    fn prepare_for_create(&self, call: &ResourceRequest, object: &mut Value, now: &str) {
         let Resource { group, kind, .. } = &*call.resource;
         builtin::defaults(group, &call.version, kind, object);
         builtin::prepare_for_create(group, &call.version, kind, object, now);
     }
 
-    fn prepare_for_update(&self, call: &Call, object: &mut Value, live: &Value) {
+    fn prepare_for_update(&self, call: &ResourceRequest, object: &mut Value, live: &Value) {
         let Resource { group, kind, .. } = &*call.resource;
         builtin::defaults(group, &call.version, kind, object);
         builtin::prepare_for_update(group, &call.version, kind, object, live);
     }
 
-    fn validate(&self, call: &Call, object: &Value, live: Option<&Value>) -> Verdict {
+    fn validate(&self, call: &ResourceRequest, object: &Value, live: Option<&Value>) -> Verdict {
         let Resource { group, kind, .. } = &*call.resource;
         let rule = builtin::metadata::name_rule(group, kind);
         let mut errors = metadata_errors(call, object, live, rule);
@@ -51,7 +51,7 @@ impl Strategy for BuiltIn {
         builtin::canonical(group, version, &resource.kind, object);
     }
 
-    fn reset_fields(&self, call: &Call) -> reset::Fields {
+    fn reset_fields(&self, call: &ResourceRequest) -> reset::Fields {
         reset::builtin(&call.resource.kind, &call.subresource)
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Call, Strategy, Verdict, custom, metadata_errors, reset};
+use super::{ResourceRequest, Strategy, Verdict, custom, metadata_errors, reset};
 use crate::builtin::metadata::NameRule;
 use crate::crd;
 use crate::error::ApiError;
@@ -17,7 +17,7 @@ impl Strategy for CustomResource {
         true
     }
 
-    fn decode(&self, call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError> {
+    fn decode(&self, call: &ResourceRequest, object: &mut Value) -> Result<Vec<String>, ApiError> {
         let mut errors = Vec::new();
         if let Some(custom) = custom(call) {
             let unknown = custom.version.coerce(object)?;
@@ -29,7 +29,11 @@ impl Strategy for CustomResource {
     }
 
     /// Keeps nulls, which the validation reports.
-    fn decode_applied(&self, call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError> {
+    fn decode_applied(
+        &self,
+        call: &ResourceRequest,
+        object: &mut Value,
+    ) -> Result<Vec<String>, ApiError> {
         let Some(custom) = custom(call) else {
             return self.decode(call, object);
         };
@@ -52,7 +56,7 @@ impl Strategy for CustomResource {
         true
     }
 
-    fn prepare_for_create(&self, call: &Call, object: &mut Value, _now: &str) {
+    fn prepare_for_create(&self, call: &ResourceRequest, object: &mut Value, _now: &str) {
         if call.served().subresource("status").is_some()
             && let Some(map) = object.as_object_mut()
         {
@@ -60,9 +64,9 @@ impl Strategy for CustomResource {
         }
     }
 
-    fn prepare_for_update(&self, _call: &Call, _object: &mut Value, _live: &Value) {}
+    fn prepare_for_update(&self, _call: &ResourceRequest, _object: &mut Value, _live: &Value) {}
 
-    fn validate(&self, call: &Call, object: &Value, live: Option<&Value>) -> Verdict {
+    fn validate(&self, call: &ResourceRequest, object: &Value, live: Option<&Value>) -> Verdict {
         let mut errors = metadata_errors(call, object, live, NameRule::Subdomain);
         let mut warnings = Vec::new();
         if let Some(custom) = custom(call) {
@@ -92,7 +96,7 @@ impl Strategy for CustomResource {
         }
     }
 
-    fn reset_fields(&self, call: &Call) -> reset::Fields {
+    fn reset_fields(&self, call: &ResourceRequest) -> reset::Fields {
         let has_status = call.served().subresource("status").is_some();
         reset::custom(has_status, &call.subresource)
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::builtin::{BuiltIn, decode_with};
-use super::{Call, Strategy, Verdict, metadata_errors, reset};
+use super::{ResourceRequest, Strategy, Verdict, metadata_errors, reset};
 use crate::builtin::metadata::name_rule;
 use crate::crd;
 use crate::error::ApiError;
@@ -18,7 +18,7 @@ impl Strategy for Definition {
         BuiltIn.requires_type()
     }
 
-    fn decode(&self, _call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError> {
+    fn decode(&self, _call: &ResourceRequest, object: &mut Value) -> Result<Vec<String>, ApiError> {
         let unknown = decode_with(object, |schema, object| {
             canonical::canonical(schema, object);
             crd::default(object);
@@ -27,15 +27,15 @@ impl Strategy for Definition {
         Ok(unknown)
     }
 
-    fn prepare_for_create(&self, _call: &Call, object: &mut Value, _now: &str) {
+    fn prepare_for_create(&self, _call: &ResourceRequest, object: &mut Value, _now: &str) {
         crd::prepare(object, None);
     }
 
-    fn prepare_for_update(&self, _call: &Call, object: &mut Value, live: &Value) {
+    fn prepare_for_update(&self, _call: &ResourceRequest, object: &mut Value, live: &Value) {
         crd::prepare(object, Some(live));
     }
 
-    fn validate(&self, call: &Call, object: &Value, live: Option<&Value>) -> Verdict {
+    fn validate(&self, call: &ResourceRequest, object: &Value, live: Option<&Value>) -> Verdict {
         let rule = name_rule(&call.resource.group, &call.resource.kind);
         let mut errors = metadata_errors(call, object, live, rule);
         if call.subresource == "status" {
@@ -52,7 +52,7 @@ impl Strategy for Definition {
         BuiltIn.convert(resource, version, object);
     }
 
-    fn reset_fields(&self, call: &Call) -> reset::Fields {
+    fn reset_fields(&self, call: &ResourceRequest) -> reset::Fields {
         BuiltIn.reset_fields(call)
     }
 }

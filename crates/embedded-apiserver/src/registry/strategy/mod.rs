@@ -11,7 +11,7 @@ mod definition;
 
 use serde_json::Value;
 
-use super::call::Call;
+use super::request::ResourceRequest;
 use crate::apply::reset;
 use crate::crd::Verdict;
 use crate::error::ApiError;
@@ -27,10 +27,14 @@ pub(super) trait Strategy: Sync {
     fn requires_type(&self) -> bool;
 
     /// Removes unknown fields from a body, and sets defaults. Returns the errors of strict decoding.
-    fn decode(&self, call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError>;
+    fn decode(&self, call: &ResourceRequest, object: &mut Value) -> Result<Vec<String>, ApiError>;
 
     /// Decodes the result of an apply, whose fields the schema has checked.
-    fn decode_applied(&self, call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError> {
+    fn decode_applied(
+        &self,
+        call: &ResourceRequest,
+        object: &mut Value,
+    ) -> Result<Vec<String>, ApiError> {
         self.decode(call, object)
     }
 
@@ -45,13 +49,13 @@ pub(super) trait Strategy: Sync {
     }
 
     /// Changes a new object before its validation.
-    fn prepare_for_create(&self, call: &Call, object: &mut Value, now: &str);
+    fn prepare_for_create(&self, call: &ResourceRequest, object: &mut Value, now: &str);
 
     /// Changes a new version of an object before its validation.
-    fn prepare_for_update(&self, call: &Call, object: &mut Value, live: &Value);
+    fn prepare_for_update(&self, call: &ResourceRequest, object: &mut Value, live: &Value);
 
     /// Returns the errors and warnings of an object.
-    fn validate(&self, call: &Call, object: &Value, live: Option<&Value>) -> Verdict;
+    fn validate(&self, call: &ResourceRequest, object: &Value, live: Option<&Value>) -> Verdict;
 
     /// Changes a valid object to the form in which it is stored.
     fn canonicalize(&self, _object: &mut Value) {}
@@ -60,7 +64,7 @@ pub(super) trait Strategy: Sync {
     fn convert(&self, resource: &Resource, version: &str, object: &mut Value);
 
     /// Returns the fields that a write to this path does not change, and that it does not own.
-    fn reset_fields(&self, call: &Call) -> reset::Fields;
+    fn reset_fields(&self, call: &ResourceRequest) -> reset::Fields;
 
     /// Returns the directory of etcd in which the real server stores the objects. Messages contain it.
     fn storage_directory(&self, resource: &Resource) -> String {
@@ -81,7 +85,7 @@ pub(super) fn strategy_of(resource: &Resource) -> &'static dyn Strategy {
 
 /// Returns the strategy of the objects in the bodies of a request. The Scale of a custom resource is a
 /// built-in object.
-pub(super) fn body_strategy(call: &Call) -> &'static dyn Strategy {
+pub(super) fn body_strategy(call: &ResourceRequest) -> &'static dyn Strategy {
     if call.subresource == "scale" {
         &builtin::BuiltIn
     } else {
@@ -90,12 +94,12 @@ pub(super) fn body_strategy(call: &Call) -> &'static dyn Strategy {
 }
 
 /// Returns the compiled definition of the version of a request, if its resource is custom.
-pub(super) fn custom(call: &Call) -> Option<&Custom> {
+pub(super) fn custom(call: &ResourceRequest) -> Option<&Custom> {
     call.served().custom.as_deref()
 }
 
 /// Returns the schema of the objects of a request.
-pub(super) fn schema(call: &Call) -> Schema {
+pub(super) fn schema(call: &ResourceRequest) -> Schema {
     schema_of(&call.resource, call.served())
 }
 
@@ -110,7 +114,7 @@ pub(super) fn schema_of(resource: &Resource, version: &Version) -> Schema {
 
 /// Returns the errors of an object's metadata.
 fn metadata_errors(
-    call: &Call,
+    call: &ResourceRequest,
     object: &Value,
     live: Option<&Value>,
     rule: crate::builtin::metadata::NameRule,

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_deployment_becomes_available_as_a_real_one() {
-    let world = World::new();
+    let world = Cluster::new();
     world.create("deployments.apps", workload("Deployment", 2));
     let deployment = world.get("deployments.apps", "w");
     let mut status = deployment["status"].clone();
@@ -50,7 +50,7 @@ fn a_deployment_becomes_available_as_a_real_one() {
 
 #[test]
 fn a_rollout_replaces_all_pods_and_ends() {
-    let world = World::new();
+    let world = Cluster::new();
     for strategy in ["RollingUpdate", "Recreate"] {
         let mut deployment = workload("Deployment", 3);
         deployment["spec"]["strategy"] = json!({"type": strategy});
@@ -82,7 +82,7 @@ fn a_rollout_replaces_all_pods_and_ends() {
 
 #[test]
 fn a_rollout_of_what_does_not_start_keeps_what_works_and_times_out() {
-    let world = World::new();
+    let world = Cluster::new();
     world.create("deployments.apps", workload("Deployment", 4));
     world.change("deployments.apps", "w", |object| {
         object["spec"]["template"]["metadata"]["labels"]["bad"] = json!("yes");
@@ -128,7 +128,7 @@ fn a_rollout_of_what_does_not_start_keeps_what_works_and_times_out() {
 
 #[test]
 fn scaling_and_pausing_do_what_they_say() {
-    let world = World::new();
+    let world = Cluster::new();
     world.create("deployments.apps", workload("Deployment", 1));
     for replicas in [5, 2, 0, 1] {
         world.change("deployments.apps", "w", |object| {
@@ -159,7 +159,7 @@ fn scaling_and_pausing_do_what_they_say() {
 
 #[test]
 fn what_is_held_waits_until_it_is_released() {
-    let world = World::new();
+    let world = Cluster::new();
     let target = Target::object("Deployment", "default", "w");
     world.control.hold(target.clone());
     world.create("deployments.apps", workload("Deployment", 1));
@@ -176,7 +176,7 @@ fn what_is_held_waits_until_it_is_released() {
 
 #[test]
 fn a_delay_and_min_ready_seconds_take_the_clock() {
-    let world = World::new();
+    let world = Cluster::new();
     world
         .control
         .delay(Target::default(), Duration::from_secs(5));
@@ -205,7 +205,7 @@ fn a_delay_and_min_ready_seconds_take_the_clock() {
 
 #[test]
 fn pods_wait_for_the_service_account_that_they_name() {
-    let world = World::new();
+    let world = Cluster::new();
     let mut deployment = workload("Deployment", 1);
     deployment["spec"]["template"]["spec"]["serviceAccountName"] = json!("late");
     world.create("deployments.apps", deployment);

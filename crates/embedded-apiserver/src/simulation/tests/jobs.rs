@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_job_completes_as_a_real_one() {
-    let world = World::new();
+    let world = Cluster::new();
     world.create("jobs.batch", job());
     let job = world.get("jobs.batch", "j");
     assert_eq!(
@@ -33,7 +33,7 @@ fn a_job_completes_as_a_real_one() {
 
 #[test]
 fn a_job_that_fails_stops_at_its_limit() {
-    let world = World::new();
+    let world = Cluster::new();
     world
         .control
         .fail(Target::object("Job", "default", "j"), Failure::Exit);
@@ -53,7 +53,7 @@ fn a_job_that_fails_stops_at_its_limit() {
 
 #[test]
 fn an_indexed_job_runs_each_index_and_goes_when_its_time_is_over() {
-    let world = World::new();
+    let world = Cluster::new();
     let mut job = job();
     job["spec"]["completionMode"] = json!("Indexed");
     job["spec"]["completions"] = json!(3);
@@ -70,7 +70,7 @@ fn an_indexed_job_runs_each_index_and_goes_when_its_time_is_over() {
 
 #[test]
 fn a_cron_job_runs_on_the_clock() {
-    let world = World::new();
+    let world = Cluster::new();
     let cron = json!({
         "apiVersion": "batch/v1",
         "kind": "CronJob",

@@ -18,13 +18,13 @@ use crate::{ApiServer, Options};
 use clock::Clock;
 
 /// A server, its control and its clock.
-struct World {
+struct Cluster {
     server: ApiServer,
     control: Control,
     now: Arc<Mutex<Timestamp>>,
 }
 
-impl World {
+impl Cluster {
     fn new() -> Self {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let now = Arc::new(Mutex::new(start));

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_service_has_the_endpoints_of_its_ready_pods() {
-    let world = World::new();
+    let world = Cluster::new();
     let service = json!({
         "apiVersion": "v1",
         "kind": "Service",
@@ -33,7 +33,7 @@ fn a_service_has_the_endpoints_of_its_ready_pods() {
 
 #[test]
 fn a_claim_is_bound_and_goes_after_its_pod() {
-    let world = World::new();
+    let world = Cluster::new();
     let claim = json!({
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -79,7 +79,7 @@ fn a_claim_is_bound_and_goes_after_its_pod() {
 
 #[test]
 fn pods_go_wrong_as_they_are_told() {
-    let world = World::new();
+    let world = Cluster::new();
     for (failure, phase, reason) in [
         (Failure::CrashLoopBackOff, "Running", "CrashLoopBackOff"),
         (Failure::ImagePullBackOff, "Pending", "ImagePullBackOff"),
@@ -101,7 +101,7 @@ fn pods_go_wrong_as_they_are_told() {
 
 #[test]
 fn a_budget_knows_what_may_be_disrupted() {
-    let world = World::new();
+    let world = Cluster::new();
     world.create("deployments.apps", workload("Deployment", 3));
     let budget = json!({
         "apiVersion": "policy/v1",

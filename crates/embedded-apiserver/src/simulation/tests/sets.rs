@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_stateful_set_starts_in_order_with_its_claims() {
-    let world = World::new();
+    let world = Cluster::new();
     let mut set = workload("StatefulSet", 3);
     set["spec"]["serviceName"] = json!("s");
     set["spec"]["volumeClaimTemplates"] = json!([{
@@ -14,7 +14,7 @@ fn a_stateful_set_starts_in_order_with_its_claims() {
     let held = Target::object("Pod", "default", "w-1");
     world.control.hold(held.clone());
     world.create("statefulsets.apps", set);
-    let names = |world: &World, resource: &str| -> Vec<String> {
+    let names = |world: &Cluster, resource: &str| -> Vec<String> {
         world
             .list(resource)
             .iter()
@@ -68,7 +68,7 @@ fn a_stateful_set_starts_in_order_with_its_claims() {
 
 #[test]
 fn a_daemon_set_runs_on_the_node() {
-    let world = World::new();
+    let world = Cluster::new();
     world.create("daemonsets.apps", workload("DaemonSet", 1));
     let expected = json!({
         "currentNumberScheduled": 1,

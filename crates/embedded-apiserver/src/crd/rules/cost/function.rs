@@ -2,8 +2,8 @@
 
 use kube_cel::cel::common::ast::{CallExpr, Expr, LiteralValue, operators};
 
-use super::seen::{
-    CHARACTER, Place, Seen, Size, Type, by_factor, known, present, traversed, union,
+use super::estimate::{
+    CHARACTER, Estimate, Position, Size, Type, by_factor, known, present, traversed, union,
 };
 use crate::crd::rules::bounds::Kind;
 
@@ -11,7 +11,7 @@ use crate::crd::rules::bounds::Kind;
 const PATTERN: f64 = 0.25;
 
 /// A sum, or two texts or lists one behind the other.
-pub(super) fn joined<'a>(one: &Seen<'a>, other: &Seen<'a>) -> (u64, Seen<'a>) {
+pub(super) fn joined<'a>(one: &Estimate<'a>, other: &Estimate<'a>) -> (u64, Estimate<'a>) {
     let kind = known(one, other);
     let size = one.size().plus(other.size());
     let own = match kind {
@@ -19,7 +19,7 @@ pub(super) fn joined<'a>(one: &Seen<'a>, other: &Seen<'a>) -> (u64, Seen<'a>) {
         Kind::Dyn => by_factor(size.most, CHARACTER).max(1),
         _ => 1,
     };
-    let is_typed = |value: &Seen<'_>| {
+    let is_typed = |value: &Estimate<'_>| {
         value.of.bounds.is_some() || value.of.items != Kind::Dyn || value.of.kind != Kind::List
     };
     let typed = if one.of.kind == kind && is_typed(one) {
@@ -27,16 +27,16 @@ pub(super) fn joined<'a>(one: &Seen<'a>, other: &Seen<'a>) -> (u64, Seen<'a>) {
     } else {
         other
     };
-    let made = Seen {
+    let made = Estimate {
         entry: union(one.entry, other.entry),
-        ..Seen::result(0, typed.of)
+        ..Estimate::result(0, typed.of)
     };
     let is_long = matches!(kind, Kind::String | Kind::Bytes | Kind::Dyn | Kind::List);
     (own, if is_long { made.sized(size) } else { made })
 }
 
 /// Returns the cost of a match of a regular expression with a text.
-fn matched(text: &Seen<'_>, pattern: &Seen<'_>) -> u64 {
+fn matched(text: &Estimate<'_>, pattern: &Estimate<'_>) -> u64 {
     let text = by_factor(text.size().most.saturating_add(1), CHARACTER);
     text.saturating_mul(by_factor(pattern.size().most, PATTERN))
 }
@@ -44,9 +44,9 @@ fn matched(text: &Seen<'_>, pattern: &Seen<'_>) -> u64 {
 /// Returns the cost of a function without its target and arguments, and its result.
 pub(super) fn function<'a>(
     call: &CallExpr,
-    target: Option<&Seen<'a>>,
-    arguments: &[Seen<'a>],
-) -> (u64, Seen<'a>) {
+    target: Option<&Estimate<'a>>,
+    arguments: &[Estimate<'a>],
+) -> (u64, Estimate<'a>) {
     let name = call.func_name.as_str();
     let known = target.and_then(|target| {
         of_target(name, target, arguments).or_else(|| taken_apart(call, target, arguments))
@@ -56,12 +56,16 @@ pub(super) fn function<'a>(
         .unwrap_or_else(|| (1, result(kind_of(name))))
 }
 
-fn result<'a>(kind: Kind) -> Seen<'a> {
-    Seen::result(0, Type::of(kind))
+fn result<'a>(kind: Kind) -> Estimate<'a> {
+    Estimate::result(0, Type::from_kind(kind))
 }
 
 /// Functions that look at their target.
-fn of_target<'a>(name: &str, target: &Seen<'a>, arguments: &[Seen<'a>]) -> Option<(u64, Seen<'a>)> {
+fn of_target<'a>(
+    name: &str,
+    target: &Estimate<'a>,
+    arguments: &[Estimate<'a>],
+) -> Option<(u64, Estimate<'a>)> {
     Some(match (name, arguments) {
         ("isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf", _) => {
             searched(name, target)
@@ -79,7 +83,7 @@ fn of_target<'a>(name: &str, target: &Seen<'a>, arguments: &[Seen<'a>]) -> Optio
         ("containsIP", [address]) => (4 + parsed(address), result(Kind::Bool)),
         ("containsCIDR", [range]) => (7 + parsed(range), result(Kind::Bool)),
         ("format", _) => (traversed(target), result(Kind::String)),
-        ("orValue" | "value", _) => (1, Seen::result(0, present(target))),
+        ("orValue" | "value", _) => (1, Estimate::result(0, present(target))),
         _ => return None,
     })
 }
@@ -87,10 +91,10 @@ fn of_target<'a>(name: &str, target: &Seen<'a>, arguments: &[Seen<'a>]) -> Optio
 /// Functions that make other texts of a text, or one of many.
 fn taken_apart<'a>(
     call: &CallExpr,
-    target: &Seen<'a>,
-    arguments: &[Seen<'a>],
-) -> Option<(u64, Seen<'a>)> {
-    let texts = || Seen::result(0, Type::holding(Kind::List, Type::of(Kind::String)));
+    target: &Estimate<'a>,
+    arguments: &[Estimate<'a>],
+) -> Option<(u64, Estimate<'a>)> {
+    let texts = || Estimate::result(0, Type::holding(Kind::List, Type::from_kind(Kind::String)));
     let upto = |most: u64| Size { least: 0, most };
     let size = target.size();
     Some(match (call.func_name.as_str(), arguments) {
@@ -128,7 +132,7 @@ fn taken_apart<'a>(
 }
 
 /// Functions that read a text into something else.
-fn read<'a>(name: &str, arguments: &[Seen<'a>]) -> Option<(u64, Seen<'a>)> {
+fn read<'a>(name: &str, arguments: &[Estimate<'a>]) -> Option<(u64, Estimate<'a>)> {
     let [text, ..] = arguments else {
         return None;
     };
@@ -145,8 +149,11 @@ fn read<'a>(name: &str, arguments: &[Seen<'a>]) -> Option<(u64, Seen<'a>)> {
         "validate" => {
             // The longest expression that a format has is of 128 characters.
             let own = by_factor(traversed(text), 128.0 * PATTERN);
-            let errors = Type::holding(Kind::List, Type::of(Kind::String));
-            (own, Seen::result(0, Type::holding(Kind::Optional, errors)))
+            let errors = Type::holding(Kind::List, Type::from_kind(Kind::String));
+            (
+                own,
+                Estimate::result(0, Type::holding(Kind::Optional, errors)),
+            )
         }
         "bytes" if text.of.kind != Kind::Bytes => {
             let most = size.most.saturating_mul(4);
@@ -158,7 +165,10 @@ fn read<'a>(name: &str, arguments: &[Seen<'a>]) -> Option<(u64, Seen<'a>)> {
             let made = result(Kind::String).sized(Size { least, ..size });
             (traversed(text).max(1), made)
         }
-        "of" | "ofNonZeroValue" => (1, Seen::result(0, Type::holding(Kind::Optional, text.of))),
+        "of" | "ofNonZeroValue" => (
+            1,
+            Estimate::result(0, Type::holding(Kind::Optional, text.of)),
+        ),
         _ => return None,
     })
 }
@@ -211,9 +221,9 @@ fn kind_of(name: &str) -> Kind {
 }
 
 /// The size of the items of a list.
-fn element_size(list: &Seen<'_>) -> Size {
+fn element_size(list: &Estimate<'_>) -> Size {
     match list.place {
-        Place::At(bounds) => bounds
+        Position::At(bounds) => bounds
             .element
             .as_deref()
             .map_or(Size::UNKNOWN, |element| Size {
@@ -225,7 +235,7 @@ fn element_size(list: &Seen<'_>) -> Size {
 }
 
 /// Functions that look at each item of a list, or at a text.
-fn searched<'a>(name: &str, target: &Seen<'a>) -> (u64, Seen<'a>) {
+fn searched<'a>(name: &str, target: &Estimate<'a>) -> (u64, Estimate<'a>) {
     let is_list = target.of.kind == Kind::List;
     let own = if is_list {
         let item = target.of.element().kind;
@@ -239,15 +249,15 @@ fn searched<'a>(name: &str, target: &Seen<'a>) -> (u64, Seen<'a>) {
         traversed(target)
     };
     let of = match name {
-        "isSorted" => Type::of(Kind::Bool),
-        "indexOf" | "lastIndexOf" => Type::of(Kind::Number),
+        "isSorted" => Type::from_kind(Kind::Bool),
+        "indexOf" | "lastIndexOf" => Type::from_kind(Kind::Number),
         _ => target.of.element(),
     };
-    (own, Seen::result(0, of))
+    (own, Estimate::result(0, of))
 }
 
 /// Returns the cost of an address that is a text.
-fn parsed(address: &Seen<'_>) -> u64 {
+fn parsed(address: &Estimate<'_>) -> u64 {
     if address.of.kind == Kind::Opaque {
         0
     } else {

@@ -5,8 +5,8 @@
 //! numbers of size 0 and items of lists that a rule has made itself. What an expression is typed as
 //! decides which of the rules holds; of what cannot be typed the dearest does.
 
+mod estimate;
 mod function;
-mod seen;
 
 use std::sync::LazyLock;
 
@@ -14,8 +14,8 @@ use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators,
 };
 
+use self::estimate::{Estimate, Position, Size, Type, compared, count, known, present, sum, union};
 use self::function::{function, joined};
-use self::seen::{Place, Seen, Size, Type, compared, count, known, present, sum, union};
 use super::bounds::{Bounds, Kind};
 
 /// Making a list, a map, a message.
@@ -45,22 +45,22 @@ static KEY: LazyLock<Bounds> = LazyLock::new(Bounds::key);
 /// The greatest cost of an expression over values of these bounds; `optional_old`: whether `oldSelf` is an
 /// optional.
 pub(super) fn most(expression: &IdedExpr, bounds: &Bounds, optional_old: bool) -> u64 {
-    let mut estimate = Estimate {
+    let mut estimator = Estimator {
         root: bounds,
         optional_old,
         variables: Vec::new(),
     };
-    estimate.visit(expression).cost
+    estimator.visit(expression).cost
 }
 
-struct Estimate<'a> {
+struct Estimator<'a> {
     root: &'a Bounds,
     optional_old: bool,
-    variables: Vec<(&'a str, Seen<'a>)>,
+    variables: Vec<(&'a str, Estimate<'a>)>,
 }
 
-impl<'a> Estimate<'a> {
-    fn visit(&mut self, expression: &'a IdedExpr) -> Seen<'a> {
+impl<'a> Estimator<'a> {
+    fn visit(&mut self, expression: &'a IdedExpr) -> Estimate<'a> {
         match &expression.expr {
             Expr::Literal(literal) => Self::literal(literal),
             Expr::Ident(name) => self.name(name),
@@ -70,35 +70,41 @@ impl<'a> Estimate<'a> {
             Expr::List(list) => {
                 let items: Vec<_> = list.elements.iter().map(|item| self.visit(item)).collect();
                 let cost = sum(&items).saturating_add(LIST);
-                let first = items.first().map_or(Type::of(Kind::Dyn), |item| item.of);
+                let first = items
+                    .first()
+                    .map_or(Type::from_kind(Kind::Dyn), |item| item.of);
                 let same = items.iter().all(|item| item.of.kind == first.kind);
-                let of = if same { first } else { Type::of(Kind::Dyn) };
+                let of = if same {
+                    first
+                } else {
+                    Type::from_kind(Kind::Dyn)
+                };
                 let of = Type::holding(Kind::List, of);
-                let sizes = items.iter().map(Seen::size).reduce(Size::or);
-                Seen {
+                let sizes = items.iter().map(Estimate::size).reduce(Size::or);
+                Estimate {
                     entry: Some(sizes.unwrap_or(Size::exactly(0))),
-                    ..Seen::result(cost, of).sized(Size::exactly(count(items.len())))
+                    ..Estimate::result(cost, of).sized(Size::exactly(count(items.len())))
                 }
             }
             Expr::Map(map) => {
                 let entries = map.entries.iter().map(|entry| &entry.expr);
                 let (cost, sizes) = self.entries(entries);
-                Seen {
+                Estimate {
                     entry: Some(sizes.unwrap_or(Size::exactly(0))),
-                    ..Seen::result(cost.saturating_add(MAP), Type::of(Kind::Map))
+                    ..Estimate::result(cost.saturating_add(MAP), Type::from_kind(Kind::Map))
                         .sized(Size::exactly(count(map.entries.len())))
                 }
             }
             Expr::Struct(message) => {
                 let entries = message.entries.iter().map(|entry| &entry.expr);
                 let (cost, _) = self.entries(entries);
-                Seen::result(cost.saturating_add(MESSAGE), Type::of(Kind::Dyn))
+                Estimate::result(cost.saturating_add(MESSAGE), Type::from_kind(Kind::Dyn))
             }
-            Expr::Unspecified => Seen::result(0, Type::of(Kind::Dyn)),
+            Expr::Unspecified => Estimate::result(0, Type::from_kind(Kind::Dyn)),
         }
     }
 
-    fn literal(literal: &LiteralValue) -> Seen<'a> {
+    fn literal(literal: &LiteralValue) -> Estimate<'a> {
         let (kind, size) = match literal {
             LiteralValue::String(text) => (Kind::String, text.inner().chars().count()),
             LiteralValue::Bytes(bytes) => (Kind::Bytes, bytes.inner().len()),
@@ -108,7 +114,7 @@ impl<'a> Estimate<'a> {
                 (Kind::Number, 1)
             }
         };
-        Seen::result(0, Type::of(kind)).sized(Size::exactly(count(size)))
+        Estimate::result(0, Type::from_kind(kind)).sized(Size::exactly(count(size)))
     }
 
     fn entries(&mut self, entries: impl Iterator<Item = &'a EntryExpr>) -> (u64, Option<Size>) {
@@ -129,49 +135,49 @@ impl<'a> Estimate<'a> {
         (cost, sizes)
     }
 
-    fn name(&self, name: &str) -> Seen<'a> {
+    fn name(&self, name: &str) -> Estimate<'a> {
         let known = self
             .variables
             .iter()
             .rev()
             .find(|(known, _)| *known == name);
         if let Some((_, value)) = known {
-            return Seen { cost: 1, ..*value };
+            return Estimate { cost: 1, ..*value };
         }
         let of = match name {
             "oldSelf" if self.optional_old => Type::holding(Kind::Optional, Type::at(self.root)),
             "self" | "oldSelf" => Type::at(self.root),
             // The name of a type.
-            _ => Type::of(Kind::Opaque),
+            _ => Type::from_kind(Kind::Opaque),
         };
-        Seen::placed(1, of, Place::At(self.root))
+        Estimate::placed(1, of, Position::At(self.root))
     }
 
     /// Returns the value below a value. A path without a start is resolved at the root.
     fn below(
         &self,
-        place: Place<'a>,
+        place: Position<'a>,
         step: impl Fn(&'a Bounds) -> Option<&'a Bounds>,
-    ) -> Place<'a> {
+    ) -> Position<'a> {
         match place {
-            Place::None => Place::At(self.root),
-            Place::Unknown => Place::Unknown,
-            Place::At(bounds) => step(bounds).map_or(Place::Unknown, Place::At),
+            Position::None => Position::At(self.root),
+            Position::Unknown => Position::Unknown,
+            Position::At(bounds) => step(bounds).map_or(Position::Unknown, Position::At),
         }
     }
 
-    fn select(&mut self, select: &'a SelectExpr) -> Seen<'a> {
+    fn select(&mut self, select: &'a SelectExpr) -> Estimate<'a> {
         let operand = self.visit(&select.operand);
         if select.test {
-            return Seen::result(operand.cost, Type::of(Kind::Bool));
+            return Estimate::result(operand.cost, Type::from_kind(Kind::Bool));
         }
         let is_charged = matches!(operand.of.kind, Kind::Map | Kind::Object);
         let cost = operand.cost.saturating_add(u64::from(is_charged));
         let place = self.below(operand.place, |bounds| bounds.fields.get(&select.field));
-        Seen::placed(cost, operand.of.field(&select.field), place)
+        Estimate::placed(cost, operand.of.field(&select.field), place)
     }
 
-    fn comprehension(&mut self, inner: &'a ComprehensionExpr) -> Seen<'a> {
+    fn comprehension(&mut self, inner: &'a ComprehensionExpr) -> Estimate<'a> {
         let range = self.visit(&inner.iter_range);
         let start = self.visit(&inner.accu_init);
         let depth = self.variables.len();
@@ -179,15 +185,15 @@ impl<'a> Estimate<'a> {
         let is_list = !matches!(range.of.kind, Kind::Map | Kind::Object);
         let item = if is_list {
             let place = self.below(range.place, |bounds| bounds.element.as_deref());
-            let item = Seen::placed(0, range.of.element(), place);
-            Seen {
+            let item = Estimate::placed(0, range.of.element(), place);
+            Estimate {
                 size: item.size.or(range.entry),
                 ..item
             }
         } else {
             let of_map = |bounds: &Bounds| (bounds.kind == Kind::Map).then_some(&*KEY);
             let place = self.below(range.place, of_map);
-            Seen::placed(0, Type::of(Kind::String), place)
+            Estimate::placed(0, Type::from_kind(Kind::String), place)
         };
         self.variables.push((&inner.iter_var, item));
         if let Some(second) = &inner.iter_var2 {
@@ -203,15 +209,15 @@ impl<'a> Estimate<'a> {
             .saturating_mul(step.cost.saturating_add(again.cost));
         let cost = sum(&[range, start, result]).saturating_add(steps);
         let makes_list = matches!(inner.accu_init.expr, Expr::List(_) | Expr::Map(_));
-        let made = Seen::result(cost, if makes_list { step.of } else { result.of });
-        Seen {
+        let made = Estimate::result(cost, if makes_list { step.of } else { result.of });
+        Estimate {
             size: if makes_list { Some(times) } else { start.size },
             entry: step.entry.filter(|_| makes_list),
             ..made
         }
     }
 
-    fn call(&mut self, call: &'a CallExpr) -> Seen<'a> {
+    fn call(&mut self, call: &'a CallExpr) -> Estimate<'a> {
         let arguments: Vec<_> = call
             .args
             .iter()
@@ -236,10 +242,10 @@ impl<'a> Estimate<'a> {
         seen
     }
 
-    fn operator(&self, call: &CallExpr, arguments: &[Seen<'a>]) -> Option<Seen<'a>> {
+    fn operator(&self, call: &CallExpr, arguments: &[Estimate<'a>]) -> Option<Estimate<'a>> {
         let name = call.func_name.as_str();
         let cost = |own: u64| sum(arguments).saturating_add(own);
-        let bool = |own: u64| Seen::result(cost(own), Type::of(Kind::Bool));
+        let bool = |own: u64| Estimate::result(cost(own), Type::from_kind(Kind::Bool));
         if let [one, other] = arguments
             && let Some(own) = comparison(name, one, other)
         {
@@ -254,35 +260,39 @@ impl<'a> Estimate<'a> {
             (operators::CONDITIONAL, [condition, one, other]) => {
                 let arm = one.cost.max(other.cost);
                 let same = one.of.kind == other.of.kind;
-                let of = if same { one.of } else { Type::of(Kind::Dyn) };
-                Seen {
+                let of = if same {
+                    one.of
+                } else {
+                    Type::from_kind(Kind::Dyn)
+                };
+                Estimate {
                     entry: union(one.entry, other.entry),
-                    ..Seen::result(condition.cost.saturating_add(arm), of)
+                    ..Estimate::result(condition.cost.saturating_add(arm), of)
                 }
                 .sized(one.size().or(other.size()))
             }
             (operators::ADD, [one, other]) => {
                 let (own, made) = joined(one, other);
-                Seen {
+                Estimate {
                     cost: cost(own),
                     ..made
                 }
             }
-            ("dyn", [value]) => Seen {
+            ("dyn", [value]) => Estimate {
                 cost: cost(1),
-                of: Type::of(Kind::Dyn),
-                place: Place::None,
+                of: Type::from_kind(Kind::Dyn),
+                place: Position::None,
                 ..*value
             },
             (_, [one, other]) if name.starts_with('_') => {
-                Seen::result(cost(1), Type::of(known(one, other)))
+                Estimate::result(cost(1), Type::from_kind(known(one, other)))
             }
             _ => return None,
         })
     }
 
     /// Returns the result of an index, or of an optional selection.
-    fn access(&self, call: &CallExpr, arguments: &[Seen<'a>]) -> Option<Seen<'a>> {
+    fn access(&self, call: &CallExpr, arguments: &[Estimate<'a>]) -> Option<Estimate<'a>> {
         let cost = sum(arguments).saturating_add(1);
         let [within, _] = arguments else {
             return None;
@@ -290,15 +300,15 @@ impl<'a> Estimate<'a> {
         Some(match call.func_name.as_str() {
             operators::INDEX => {
                 let place = self.below(within.place, |bounds| bounds.element.as_deref());
-                let found = Seen::placed(cost, within.of.element(), place);
-                Seen {
+                let found = Estimate::placed(cost, within.of.element(), place);
+                Estimate {
                     size: within.entry.or(found.size),
                     ..found
                 }
             }
             operators::OPT_INDEX => {
                 let element = present(within).element();
-                Seen::result(cost, Type::holding(Kind::Optional, element))
+                Estimate::result(cost, Type::holding(Kind::Optional, element))
             }
             operators::OPT_SELECT => {
                 let field = match &call.args[1].expr {
@@ -306,7 +316,7 @@ impl<'a> Estimate<'a> {
                     _ => "",
                 };
                 let field = present(within).field(field);
-                Seen::result(cost, Type::holding(Kind::Optional, field))
+                Estimate::result(cost, Type::holding(Kind::Optional, field))
             }
             _ => return None,
         })
@@ -314,7 +324,7 @@ impl<'a> Estimate<'a> {
 }
 
 /// Returns the cost of comparing two values, or of searching one in the other.
-fn comparison(name: &str, one: &Seen<'_>, other: &Seen<'_>) -> Option<u64> {
+fn comparison(name: &str, one: &Estimate<'_>, other: &Estimate<'_>) -> Option<u64> {
     Some(match name {
         operators::EQUALS | operators::NOT_EQUALS => {
             let at_once = one.of.kind == Kind::Opaque && other.of.kind == Kind::Opaque;
@@ -354,7 +364,7 @@ mod tests {
             "l5": {"type": "array", "maxItems": 5, "items": text},
             "m": {"type": "object", "maxProperties": 4, "additionalProperties": text},
         }}));
-        let bounds = Bounds::of(&schema, false).unwrap();
+        let bounds = Bounds::estimate(&schema, false).unwrap();
         let parser = Parser::new().enable_optional_syntax(true);
         most(&parser.parse(rule).unwrap(), &bounds, false)
     }

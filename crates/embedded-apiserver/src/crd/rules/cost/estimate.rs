@@ -60,7 +60,7 @@ pub(super) fn by_factor(units: u64, factor: f64) -> u64 {
 
 /// The position of a value in the object, if it determines the size.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place<'a> {
+pub(super) enum Position<'a> {
     /// A result, which has no position.
     None,
     /// There, but nothing is known of it.
@@ -80,7 +80,7 @@ pub(super) struct Type<'a> {
 }
 
 impl<'a> Type<'a> {
-    pub(super) const fn of(kind: Kind) -> Self {
+    pub(super) const fn from_kind(kind: Kind) -> Self {
         Self {
             kind,
             bounds: None,
@@ -92,7 +92,7 @@ impl<'a> Type<'a> {
     pub(super) fn at(bounds: &'a Bounds) -> Self {
         Self {
             bounds: Some(bounds),
-            ..Self::of(bounds.kind)
+            ..Self::from_kind(bounds.kind)
         }
     }
 
@@ -101,7 +101,7 @@ impl<'a> Type<'a> {
         Self {
             items: items.kind,
             item_bounds: items.bounds,
-            ..Self::of(kind)
+            ..Self::from_kind(kind)
         }
     }
 
@@ -109,62 +109,62 @@ impl<'a> Type<'a> {
     pub(super) fn element(self) -> Self {
         match self.bounds.and_then(|bounds| bounds.element.as_deref()) {
             Some(element) => Self::at(element),
-            None => self.held(),
+            None => self.element_type(),
         }
     }
 
     /// Returns the type of the values in a list or an optional that a rule makes.
-    pub(super) fn held(self) -> Self {
+    pub(super) fn element_type(self) -> Self {
         match self.item_bounds {
             Some(bounds) => Self::at(bounds),
-            None => Self::of(self.items),
+            None => Self::from_kind(self.items),
         }
     }
 
     pub(super) fn field(self, name: &str) -> Self {
         let Some(bounds) = self.bounds else {
-            return Self::of(Kind::Dyn);
+            return Self::from_kind(Kind::Dyn);
         };
         match bounds.fields.get(name) {
             Some(field) => Self::at(field),
             None if bounds.kind == Kind::Map => self.element(),
-            None => Self::of(Kind::Dyn),
+            None => Self::from_kind(Kind::Dyn),
         }
     }
 
     pub(super) fn is_scalar(self) -> bool {
         let scalar = |kind| matches!(kind, Kind::Bool | Kind::Number | Kind::Time);
-        scalar(self.kind) || self.kind == Kind::Optional && scalar(self.held().kind)
+        scalar(self.kind) || self.kind == Kind::Optional && scalar(self.element_type().kind)
     }
 }
 
 /// The estimate of an expression's value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen<'a> {
+pub(super) struct Estimate<'a> {
     pub(super) cost: u64,
     pub(super) of: Type<'a>,
-    pub(super) place: Place<'a>,
+    pub(super) place: Position<'a>,
     pub(super) size: Option<Size>,
     /// The size of the items of a list, or of the values of a map, that the rule makes.
     pub(super) entry: Option<Size>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> Estimate<'a> {
     /// A result of a type.
     pub(super) fn result(cost: u64, of: Type<'a>) -> Self {
         Self {
             cost,
             of,
-            place: Place::None,
+            place: Position::None,
             size: of.is_scalar().then_some(Size::exactly(1)),
             entry: None,
         }
     }
 
     /// A value that stands in the object.
-    pub(super) fn placed(cost: u64, of: Type<'a>, place: Place<'a>) -> Self {
+    pub(super) fn placed(cost: u64, of: Type<'a>, place: Position<'a>) -> Self {
         let size = match place {
-            Place::At(bounds) => Some(Size {
+            Position::At(bounds) => Some(Size {
                 least: 0,
                 most: bounds.most,
             }),
@@ -191,15 +191,15 @@ impl<'a> Seen<'a> {
 }
 
 /// Returns the type of an optional's value, or of a value that is not an optional.
-pub(super) fn present<'a>(value: &Seen<'a>) -> Type<'a> {
+pub(super) fn present<'a>(value: &Estimate<'a>) -> Type<'a> {
     if value.of.kind == Kind::Optional {
-        value.of.held()
+        value.of.element_type()
     } else {
         value.of
     }
 }
 
-pub(super) fn sum(all: &[Seen<'_>]) -> u64 {
+pub(super) fn sum(all: &[Estimate<'_>]) -> u64 {
     all.iter().fold(0, |sum, one| sum.saturating_add(one.cost))
 }
 
@@ -212,7 +212,7 @@ pub(super) fn union(one: Option<Size>, other: Option<Size>) -> Option<Size> {
 }
 
 /// The kind of two operands that have the same.
-pub(super) fn known(one: &Seen<'_>, other: &Seen<'_>) -> Kind {
+pub(super) fn known(one: &Estimate<'_>, other: &Estimate<'_>) -> Kind {
     if one.of.kind == Kind::Dyn {
         other.of.kind
     } else {
@@ -220,10 +220,10 @@ pub(super) fn known(one: &Seen<'_>, other: &Seen<'_>) -> Kind {
     }
 }
 
-pub(super) fn compared(one: &Seen<'_>, other: &Seen<'_>) -> u64 {
+pub(super) fn compared(one: &Estimate<'_>, other: &Estimate<'_>) -> u64 {
     by_factor(one.size().most.min(other.size().most), CHARACTER)
 }
 
-pub(super) fn traversed(text: &Seen<'_>) -> u64 {
+pub(super) fn traversed(text: &Estimate<'_>) -> u64 {
     by_factor(text.size().most, CHARACTER)
 }

@@ -19,15 +19,15 @@ const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 /// The document.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct State {
+struct SavedState {
     /// The newest revision: those of the objects stay as they are, later ones follow it.
     revision: u64,
-    objects: Vec<Saved>,
+    objects: Vec<SavedObject>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Saved {
+struct SavedObject {
     /// `deployments.apps`
     resource: String,
     object: Arc<Value>,
@@ -35,7 +35,7 @@ struct Saved {
 
 /// A document that is no state of a server.
 #[derive(Debug, thiserror::Error)]
-pub enum Malformed {
+pub enum InvalidState {
     /// The document has other fields.
     #[error("no saved state of an API server")]
     Document(#[from] serde_json::Error),
@@ -58,20 +58,20 @@ pub enum Malformed {
 
 /// Writes all objects as a document.
 pub(super) fn save(registry: &Registry) -> String {
-    let state = registry.write(|tx| State {
+    let state = registry.write(|tx| SavedState {
         revision: tx.store.revision(),
         objects: tx
             .resources()
             .iter()
-            .flat_map(|one| of(tx, one.id()))
+            .flat_map(|one| saved_objects(tx, one.id()))
             .collect(),
     });
     // Maps with string keys and values cannot fail.
     stack::with_room(|| serde_json::to_string(&state)).unwrap_or_default()
 }
 
-fn of(tx: &Transaction<'_>, resource: &str) -> Vec<Saved> {
-    let saved = |object| Saved {
+fn saved_objects(tx: &Transaction<'_>, resource: &str) -> Vec<SavedObject> {
+    let saved = |object| SavedObject {
         resource: resource.to_owned(),
         object,
     };
@@ -82,12 +82,12 @@ fn of(tx: &Transaction<'_>, resource: &str) -> Vec<Saved> {
 ///
 /// # Errors
 /// Nothing has been loaded then.
-pub(super) fn load(registry: &Registry, document: &str) -> Result<(), Malformed> {
+pub(super) fn load(registry: &Registry, document: &str) -> Result<(), InvalidState> {
     stack::with_room(|| load_objects(registry, document))
 }
 
-fn load_objects(registry: &Registry, document: &str) -> Result<(), Malformed> {
-    let State { revision, objects } = parse(document)?;
+fn load_objects(registry: &Registry, document: &str) -> Result<(), InvalidState> {
+    let SavedState { revision, objects } = parse(document)?;
     let (definitions, others): (Vec<_>, Vec<_>) = objects
         .into_iter()
         .partition(|saved| saved.resource == DEFINITIONS);
@@ -95,14 +95,14 @@ fn load_objects(registry: &Registry, document: &str) -> Result<(), Malformed> {
     // At once: a definition that is terminating goes when it is seen without its objects.
     registry.write(|tx| {
         let objects = definitions.into_iter().chain(others);
-        let placed: Vec<Placed> = objects
-            .map(|saved| place(tx, &defined, saved))
+        let placed: Vec<ResolvedObject> = objects
+            .map(|saved| resolve(tx, &defined, saved))
             .collect::<Result<_, _>>()?;
         tx.store.advance_to(revision);
         for resource in defined.into_values() {
             tx.catalogue.insert(resource);
         }
-        for Placed(resource, key, object) in placed {
+        for ResolvedObject(resource, key, object) in placed {
             tx.store.restore(&resource, key, object);
         }
         Ok(())
@@ -112,14 +112,14 @@ fn load_objects(registry: &Registry, document: &str) -> Result<(), Malformed> {
 /// The levels of a document around each object: the document, `objects`, and the saved object.
 const OUTER_LEVELS: usize = 3;
 
-fn parse(document: &str) -> Result<State, Malformed> {
+fn parse(document: &str) -> Result<SavedState, InvalidState> {
     let levels = decode::MAX_JSON_DEPTH + OUTER_LEVELS;
-    let decoded = decode::json_within(document.as_bytes(), levels).map_err(Malformed::Json)?;
+    let decoded = decode::json_within(document.as_bytes(), levels).map_err(InvalidState::Json)?;
     Ok(serde_json::from_value(decoded.value)?)
 }
 
 /// The resources that saved definitions serve, by their ids.
-fn defined(definitions: &[Saved], revision: u64) -> HashMap<String, Arc<Resource>> {
+fn defined(definitions: &[SavedObject], revision: u64) -> HashMap<String, Arc<Resource>> {
     let established = definitions
         .iter()
         .filter(|saved| conditions::is_true(&saved.object, "Established"));
@@ -130,24 +130,24 @@ fn defined(definitions: &[Saved], revision: u64) -> HashMap<String, Arc<Resource
 }
 
 /// An object with its resource and key.
-struct Placed(Arc<Resource>, Key, Value);
+struct ResolvedObject(Arc<Resource>, Key, Value);
 
-fn place(
+fn resolve(
     tx: &Transaction<'_>,
     defined: &HashMap<String, Arc<Resource>>,
-    saved: Saved,
-) -> Result<Placed, Malformed> {
-    let Saved { resource, object } = saved;
+    saved: SavedObject,
+) -> Result<ResolvedObject, InvalidState> {
+    let SavedObject { resource, object } = saved;
     let known = defined.get(&resource).cloned();
     let Some(known) = known.or_else(|| tx.resource(&resource)) else {
-        return Err(Malformed::Resource { resource });
+        return Err(InvalidState::Resource { resource });
     };
     let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
     if text("name").is_empty() {
-        return Err(Malformed::Name { resource });
+        return Err(InvalidState::Name { resource });
     }
     let key = Key::new(text("namespace"), text("name"));
-    Ok(Placed(known, key, Arc::unwrap_or_clone(object)))
+    Ok(ResolvedObject(known, key, Arc::unwrap_or_clone(object)))
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use http::{Method, Response};
 use super::negotiate::{self, Form};
 use super::outcome::{Handled, answered, not_supported, require};
 use super::path::{Path, Target};
+use super::representation::Representation;
 use super::respond::{self, Body};
-use super::show::Show;
 use super::{Exchange, authorize, health, openapi, stream, verbs};
 use crate::discovery;
 use crate::error::ApiError;
-use crate::registry::{self, Call, Watch, WriteOptions, scale};
+use crate::registry::{self, ResourceRequest, Watch, WriteOptions, scale};
 use crate::select::Selection;
 
 /// Answers a request.
@@ -90,7 +90,7 @@ fn resource(cx: &Exchange<'_>, path: &Path) -> Handled {
         Ok(None) => return (no_page(), Vec::new()),
         Err(error) => return (respond::error(&error, None), Vec::new()),
     };
-    let form = match Form::of(
+    let form = match Form::negotiate(
         &cx.incoming.headers,
         &cx.incoming.query,
         call.resource.is_custom(),
@@ -108,7 +108,7 @@ fn resource(cx: &Exchange<'_>, path: &Path) -> Handled {
 }
 
 /// The call of a path; none where nothing of the kind is served.
-fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<Call>, ApiError> {
+fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<ResourceRequest>, ApiError> {
     let found = cx.registry.read(|_, catalogue| {
         let resource = catalogue.lookup(&path.group, &path.version, &path.plural);
         let builtin = catalogue
@@ -140,7 +140,7 @@ fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<Call>, ApiError> {
             Err(ApiError::no_resource())
         };
     }
-    let call = Call {
+    let call = ResourceRequest {
         resource,
         version: path.version.as_str().into(),
         namespace: path.namespace.clone(),
@@ -163,7 +163,7 @@ fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<Call>, ApiError> {
 const OF_CONTAINERS: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
 
 /// 501 of what would reach into a container, 404 where there is not even a Pod.
-fn of_containers(cx: &Exchange<'_>, call: &Call) -> ApiError {
+fn of_containers(cx: &Exchange<'_>, call: &ResourceRequest) -> ApiError {
     let verb = match cx.incoming.method {
         Method::GET | Method::HEAD => "get",
         Method::POST => "create",
@@ -172,7 +172,7 @@ fn of_containers(cx: &Exchange<'_>, call: &Call) -> ApiError {
         _ => "delete",
     };
     let found = require(call, verb).and_then(|()| {
-        let whole = Call {
+        let whole = ResourceRequest {
             subresource: String::new(),
             ..call.clone()
         };
@@ -185,7 +185,12 @@ fn of_containers(cx: &Exchange<'_>, call: &Call) -> ApiError {
     })
 }
 
-fn verb(cx: &Exchange<'_>, path: &Path, call: Call, form: Form) -> Result<Handled, ApiError> {
+fn verb(
+    cx: &Exchange<'_>,
+    path: &Path,
+    call: ResourceRequest,
+    form: Form,
+) -> Result<Handled, ApiError> {
     if OF_CONTAINERS.contains(&&*call.subresource) && !call.resource.is_custom() {
         return Err(of_containers(cx, &call));
     }
@@ -202,7 +207,7 @@ fn verb(cx: &Exchange<'_>, path: &Path, call: Call, form: Form) -> Result<Handle
             let list = cx
                 .registry
                 .read(|store, _| registry::list(store, &call, &options))?;
-            let show = Show::new(form, &call, cx.registry.now());
+            let show = Representation::new(form, &call, cx.registry.now());
             Ok((respond::object(200, form, &show.list(&list)), Vec::new()))
         }
         Method::GET | Method::HEAD => {
@@ -239,12 +244,12 @@ fn require_revision(cx: &Exchange<'_>) -> Result<(), ApiError> {
     }
 }
 
-fn begin_watch(cx: &Exchange<'_>, call: Call, form: Form) -> Result<Handled, ApiError> {
+fn begin_watch(cx: &Exchange<'_>, call: ResourceRequest, form: Form) -> Result<Handled, ApiError> {
     let mut options = cx.incoming.query.watch(&call)?;
     if !call.name.is_empty() {
         options.selection = Selection::of_name(&call.name);
     }
-    let show = Show::new(form, &call, cx.registry.now());
+    let show = Representation::new(form, &call, cx.registry.now());
     let watch = Watch::open(cx.registry, call, options);
     Ok((stream::response(watch, show), Vec::new()))
 }

@@ -10,7 +10,7 @@ use crate::user::User;
 
 /// The target, the user and the options of a request.
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
+pub(crate) struct ResourceRequest {
     /// The resource.
     pub resource: Arc<Resource>,
     /// The version that the request speaks.
@@ -77,7 +77,7 @@ pub(crate) enum PatchType {
 
 /// An object as an answer.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct ObjectResponse {
     /// The HTTP status code.
     pub code: u16,
     /// The object in the version of the request, or a Status.
@@ -86,7 +86,7 @@ pub(crate) struct Answer {
     pub warnings: Vec<String>,
 }
 
-impl Answer {
+impl ObjectResponse {
     /// 200
     pub(crate) fn ok(object: impl Into<Arc<Value>>) -> Self {
         Self::with_code(200, object)
@@ -102,7 +102,7 @@ impl Answer {
     }
 }
 
-impl Call {
+impl ResourceRequest {
     /// Returns the version of the resource that the request uses.
     pub(crate) fn served(&self) -> &Version {
         let version = self.resource.served(&self.version);

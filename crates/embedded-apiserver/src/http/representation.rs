@@ -8,20 +8,20 @@ use serde_json::{Map, Value, json};
 
 use super::negotiate::{Form, Include, Shape};
 use crate::crd::Heading;
-use crate::registry::{Call, ListAnswer};
+use crate::registry::{ListResponse, ResourceRequest};
 use crate::table::Table;
 
 /// The representation of the objects of one request.
-pub(super) struct Show {
+pub(super) struct Representation {
     pub(super) form: Form,
-    pub(super) call: Call,
+    pub(super) call: ResourceRequest,
     pub(super) now: Timestamp,
     /// True if a watch has sent the columns, which it sends once.
     pub(super) told_columns: bool,
 }
 
-impl Show {
-    pub(super) fn new(form: Form, call: &Call, now: Timestamp) -> Self {
+impl Representation {
+    pub(super) fn new(form: Form, call: &ResourceRequest, now: Timestamp) -> Self {
         Self {
             form,
             call: call.clone(),
@@ -48,7 +48,7 @@ impl Show {
     }
 
     /// A list.
-    pub(super) fn list(&self, list: &ListAnswer) -> Value {
+    pub(super) fn list(&self, list: &ListResponse) -> Value {
         let mut metadata = json!({"resourceVersion": list.revision.to_string()});
         // The lists of custom resources show it even if it is empty.
         let shows_empty = self.call.resource.is_custom() && self.form.shape == Shape::Object;
@@ -120,7 +120,7 @@ impl Show {
         include: Include,
         with_columns: bool,
     ) -> Value {
-        let table = Table::of(&self.call.resource, self.call.served());
+        let table = Table::new(&self.call.resource, self.call.served());
         let rows: Vec<Value> = items
             .iter()
             .map(|object| {
