@@ -72,7 +72,7 @@ fn a_folder_that_is_named_has_to_be_there() {
     for absent in ["nowhere", "watches.yaml"] {
         let output = check(&project("good"), &["--deploy-dir", absent]);
         assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
-        let error = format!("error: --deploy-dir: there is no folder {absent}\n");
+        let error = format!("error: --deploy-dir: cannot find the folder {absent}\n");
         assert_eq!(String::from_utf8_lossy(&output.stderr), error);
     }
 }

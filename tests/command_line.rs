@@ -177,7 +177,7 @@ fn a_cluster_is_named_for_a_run_on_a_cluster_alone() {
     for flag in ["--kubeconfig", "--context"] {
         let (code, _, stderr) = run(project.path(), &format!("{line} {flag} none"));
         assert_eq!(code, Some(2), "{stderr}");
-        let error = format!("error: {flag} needs --against cluster");
+        let error = format!("error: {flag} requires --against cluster");
         assert!(stderr.starts_with(&error), "{stderr}");
     }
     // The environment is set for every command.

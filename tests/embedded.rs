@@ -314,7 +314,7 @@ fn what_is_wrong_is_named() {
     let error = fails(&["--state", &path(folder.path(), "absent/state.json")]);
     assert!(error.contains("cannot save the state"), "{error}");
     let error = fails(&["--deploy-dir", "absent"]);
-    assert!(error.contains("there is no folder absent"), "{error}");
+    assert!(error.contains("cannot find the folder absent"), "{error}");
     let error = fails(&["--watches-file", "absent.yaml"]);
     assert!(
         error.contains("there is no absent.yaml\n  hint: "),

@@ -1,4 +1,4 @@
-//! `rhai-operator check`: everything that is wrong with the project, at once.
+//! `rhai-operator check`: reports all errors of a project.
 //!
 //! The diagnostics are the data of this command and go to stdout; the summary goes to stderr.
 
@@ -20,13 +20,12 @@ use crate::regular_file;
 use crate::role::{self, Toolchain};
 use crate::watches::Environment;
 
-/// What to check.
+/// The project to check.
 #[derive(Debug, Args)]
 pub(super) struct Options {
     #[command(flatten)]
     project: Project,
-    /// Folder whose `crds` tell which fields the custom resources have; without it ./deploy, if there is
-    /// one.
+    /// Folder whose `crds` define the fields of the custom resources. Default: ./deploy, if it exists.
     #[arg(long, value_name = "DIR", env = "RHAI_OPERATOR_DEPLOY_DIR")]
     deploy_dir: Option<PathBuf>,
     /// How the diagnostics are written.
@@ -82,11 +81,11 @@ impl Options {
     }
 }
 
-/// What the files of a folder for CRDs hold, as far as they can be read.
+/// The documents of a folder with CRDs, and the errors of files that cannot be read.
 #[derive(Default)]
 struct Crds {
     documents: Vec<Value>,
-    /// Why the rest cannot.
+    /// The errors of the other files.
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -119,7 +118,7 @@ impl Crds {
     }
 }
 
-/// The fields that roles use and that the CRDs do not have.
+/// Reports the fields that roles use and that the CRDs do not define.
 fn fields(project: &role::Project, roles_dir: &Path, crds: &[Value]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for watch in &project.watches {
@@ -137,7 +136,7 @@ fn fields(project: &role::Project, roles_dir: &Path, crds: &[Value]) -> Vec<Diag
     diagnostics
 }
 
-/// The schema that a CRD has for a kind.
+/// Returns the schema of a kind, if the CRD defines it.
 fn schema<'c>(crd: &'c Value, gvk: &Gvk) -> Option<&'c Value> {
     let spec = &crd["spec"];
     let is_it = spec["group"] == *gvk.group && spec["names"]["kind"] == *gvk.kind;
@@ -146,7 +145,7 @@ fn schema<'c>(crd: &'c Value, gvk: &Gvk) -> Option<&'c Value> {
     version.pointer("/schema/openAPIV3Schema")
 }
 
-/// The JSON document; the same keys whatever was found.
+/// Builds the JSON document. It always has the same keys.
 fn document(diagnostics: &[Diagnostic]) -> serde_json::Value {
     let Counts {
         errors,

@@ -1,4 +1,4 @@
-//! `rhai-operator role convert`: the script that does what a role's pipeline does.
+//! `rhai-operator role convert`: converts the pipeline of a role to a script.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -10,15 +10,15 @@ use super::{Exit, print_diagnostics};
 use crate::pipeline;
 use crate::role::{self, Entry, Toolchain};
 
-/// Which pipeline of which role.
+/// The pipeline to convert.
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// The role: a folder of the roles folder.
+    /// Name of the role.
     role: String,
-    /// tasks/finalize.yaml instead of tasks/main.yaml.
+    /// Convert tasks/finalize.yaml instead of tasks/main.yaml.
     #[arg(long)]
     finalize: bool,
-    /// The folder with one folder per role.
+    /// Folder with one folder per role.
     #[arg(
         long,
         value_name = "DIR",

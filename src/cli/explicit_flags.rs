@@ -1,18 +1,18 @@
-//! Which flags were typed.
+//! Flags that the user wrote on the command line.
 //!
-//! A flag's environment variable is set for many commands at once: it may speak of what this one has no use
-//! for, and its errors are told under its own name.
+//! An environment variable is set for many commands at once. A command therefore ignores a variable that it
+//! cannot use, but refuses the flag.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
-/// The flags of a command that were typed. Options flatten it before all others: a value that was taken
-/// out has no source any more.
+/// The flags that the user wrote. Options must flatten this field before all others: clap forgets the
+/// source of a value when it takes the value out.
 #[derive(Clone, Debug)]
 pub(super) struct ExplicitFlags(Vec<String>);
 
 impl ExplicitFlags {
-    /// Returns whether a flag was; `id` is the name of its field.
+    /// Returns true if the user wrote a flag; `id` is the name of its field.
     pub(super) fn contains(&self, id: &str) -> bool {
         self.0.iter().any(|typed| typed == id)
     }

@@ -1,4 +1,4 @@
-//! `rhai-operator generate schema`: what editors complete and check files with.
+//! `rhai-operator generate schema`: JSON Schemas for editors.
 
 use std::io::{self, Write};
 
@@ -8,17 +8,17 @@ use super::Exit;
 use crate::pipeline;
 use crate::watches;
 
-/// Which schema.
+/// The schema to print.
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// The file that it describes.
+    /// File that the schema describes.
     file: File,
 }
 
 /// Files that have a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum File {
-    /// tasks/main.yaml of a role.
+    /// tasks/main.yaml of a role
     Pipeline,
     /// watches.yaml
     Watches,

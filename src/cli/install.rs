@@ -1,4 +1,4 @@
-//! Objects of a project's files on a cluster.
+//! Applies the objects of files to a cluster.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use crate::cluster::request::WriteOptions;
 use crate::model::{Gvk, Object, ObjectRef, yaml};
 use crate::regular_file;
 
-/// Field manager of what is applied here: `kubectl apply --server-side` may go on from there.
+/// The field manager. It is that of `kubectl apply --server-side`, which can change the objects later.
 const MANAGER: &str = "kubectl";
-/// Where an object goes that names no namespace.
+/// The namespace of objects that name none.
 const NAMESPACE: &str = "default";
 
 /// Applies the CRDs of a deploy folder, if it has any.
@@ -33,7 +33,7 @@ pub(super) async fn apply_file(cluster: &Cluster, file: &Path) -> anyhow::Result
     apply_text(cluster, file, &text, |_| {}).await
 }
 
-/// Applies the objects of a file's text, each as `prepare` leaves it.
+/// Applies the objects of a text, after `prepare` changed each of them.
 pub(super) async fn apply_text(
     cluster: &Cluster,
     file: &Path,
@@ -50,7 +50,7 @@ pub(super) async fn apply_text(
     Ok(())
 }
 
-/// The YAML files of a folder, by name; none where there is no such folder.
+/// Returns the YAML files of a folder, sorted by name. Returns none if the folder does not exist.
 pub(super) fn manifest_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -68,7 +68,7 @@ pub(super) fn manifest_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Applies an object, and before it its namespace if there is none; then its status, where it has one.
+/// Applies an object and its status. Creates its namespace first if the namespace does not exist.
 pub(super) async fn apply_object(cluster: &Cluster, object: &Value) -> anyhow::Result<Arc<Object>> {
     let text = |pointer: &str| {
         let value = object.pointer(pointer).and_then(Value::as_str);

@@ -5,24 +5,24 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::telemetry::logging;
 
-/// How the log looks and how much it says.
+/// The format and the level of the log.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Logging {
-    /// How log lines look; auto is json in a cluster and text elsewhere.
+    /// Format of log lines. `auto` is json in a cluster and text elsewhere.
     #[arg(long, env = "RHAI_OPERATOR_LOG_FORMAT", default_value = "auto")]
     pub(super) log_format: Format,
-    /// Least level to log: error, warn, info, debug, trace, or directives like `info,rhai_operator=debug`;
-    /// without it info, but for what the command prints itself.
+    /// Minimum level of log lines: error, warn, info, debug or trace, or directives such as
+    /// `info,rhai_operator=debug`. Default: info, without what the command prints itself.
     #[arg(long, value_name = "LEVEL", env = "RHAI_OPERATOR_LOG_LEVEL", value_parser = level)]
     pub(super) log_level: Option<String>,
 }
 
-/// What is logged where nobody asks for a level.
+/// The log filter of a command without `--log-level`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DefaultFilter {
-    /// What happens.
+    /// The level info.
     Info,
-    /// What happens but for the ends of runs, which the command shows.
+    /// The level info, without the results of runs, which the command shows.
     NoRuns,
     /// Nothing: the report of `test` contains what matters.
     #[cfg(feature = "scenario-tests")]
@@ -40,24 +40,24 @@ impl DefaultFilter {
     }
 }
 
-/// How a log line looks.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// JSON in a cluster, text elsewhere.
+    /// JSON in a cluster, text elsewhere
     Auto,
-    /// For people.
+    /// Text for people
     Text,
-    /// One JSON object per line.
+    /// One JSON object per line
     Json,
 }
 
 impl Logging {
-    /// Sets up the log of this process.
+    /// Initializes the log of this process.
     pub(super) fn init(&self, unasked: DefaultFilter) -> Result<(), logging::Error> {
         logging::init(self.format(), self.level(unasked))
     }
 
-    /// The same with lines that go to `writer`, without colours.
+    /// Initializes a log that writes to `writer`, without colors.
     pub(super) fn init_to<W>(&self, writer: W, unasked: DefaultFilter) -> Result<(), logging::Error>
     where
         W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -67,7 +67,7 @@ impl Logging {
 
     fn level(&self, unasked: DefaultFilter) -> &str {
         let asked = self.log_level.as_deref();
-        // A variable that is set to nothing asks for nothing.
+        // An empty environment variable counts as unset.
         asked
             .filter(|level| !level.is_empty())
             .unwrap_or_else(|| unasked.directives())

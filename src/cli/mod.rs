@@ -1,7 +1,7 @@
-//! The command line: the tree of commands, one file per command, and what all of them share.
+//! The command line: the tree of commands, and the code that all commands share. Each command has a file.
 //!
-//! Data goes to stdout, speech to stderr. Each command says how it ended with an [`Exit`]; an error that
-//! reaches [`main`] is printed once, with its causes; a pipe that nobody reads any more ends it quietly.
+//! Data goes to stdout, messages go to stderr. Each command returns an [`Exit`]. [`main`] prints an error
+//! once, with its causes. A closed pipe ends a command without a message.
 
 mod check;
 mod connection;
@@ -41,17 +41,17 @@ struct Arguments {
 enum Command {
     /// Run the operator: watch the kinds of watches.yaml and reconcile them with their roles.
     Run(run::Options),
-    /// Run the operator on an API server of its own, in this process: no cluster is needed.
+    /// Run the operator on an API server in this process. No cluster is needed.
     Dev(dev::Options),
-    /// Find everything that is wrong with watches.yaml and the roles, all at once.
+    /// Report all errors of watches.yaml and the roles.
     Check(check::Options),
-    /// Play the scenarios of molecule-tests/, on an API server in this process or on a cluster.
+    /// Run the scenario tests of molecule-tests/, on an API server in this process or on a cluster.
     #[cfg(feature = "scenario-tests")]
     Test(test::Options),
     /// Work with one role.
     #[command(subcommand)]
     Role(RoleCommand),
-    /// Print files that are made from what this program knows.
+    /// Print generated files.
     #[command(subcommand)]
     Generate(GenerateCommand),
     /// Print the version.
@@ -60,31 +60,31 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum RoleCommand {
-    /// Run a role once for one custom resource and show what it does.
+    /// Run a role once for one custom resource, and show what it does.
     Run(Box<role_run::Options>),
-    /// Print the script that does what a role's pipeline does.
+    /// Convert the pipeline of a role to a script, and print the script.
     Convert(convert::Options),
 }
 
 #[derive(Debug, Subcommand)]
 enum GenerateCommand {
-    /// The JSON Schema of a file, for editors.
+    /// Print the JSON Schema of a file, for editors.
     Schema(generate::Options),
 }
 
-/// How a command ended; the same numbers for every command.
+/// The exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exit {
-    /// All is done; notes and warnings may have been printed.
+    /// The command succeeded. It may have printed notes and warnings.
     Done = 0,
-    /// It failed, or a file is bad or absent.
+    /// The command failed, or a file is invalid or missing.
     Failed = 1,
-    /// The arguments make no sense together. Those that make no sense alone are refused by clap,
-    /// with the same code.
+    /// The arguments contradict each other. Clap refuses single invalid arguments with the same
+    /// code.
     Usage = 2,
-    /// The role waits for something.
+    /// The role waits for an object.
     Waiting = 3,
-    /// A plan has changes.
+    /// The plan contains changes.
     Planned = 4,
 }
 
@@ -94,8 +94,8 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Parses the arguments, runs the command and prints the error that it ends with. Roles are compiled
-/// with `toolchain`: [`crate::host::toolchain`], or one that has more functions.
+/// Parses the arguments, runs the command and prints its error. `toolchain` compiles the roles: it is
+/// [`crate::host::toolchain`], or one with more functions.
 pub fn main(toolchain: Toolchain) -> ExitCode {
     let Arguments { command } = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -123,10 +123,10 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
     }
 }
 
-/// What a shell sees of a program that the system ended because nobody reads on (128 + SIGPIPE).
+/// The exit code that a shell reports for a process that SIGPIPE ended (128 + SIGPIPE).
 const CLOSED_PIPE: u8 = 141;
 
-/// Returns whether an output was closed before all was written, as by `head`.
+/// Returns true if the reader of an output closed it, as `head` does.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
@@ -141,7 +141,7 @@ fn print_error(error: &anyhow::Error) -> Exit {
     Exit::Failed
 }
 
-/// Prints what is wrong with a project to stderr; what is only worth knowing is for `check`.
+/// Prints the errors and warnings of a project to stderr. Only `check` prints notes.
 fn print_diagnostics(diagnostics: &[Diagnostic]) -> io::Result<()> {
     let mut stderr = io::stderr().lock();
     let wrong = |diagnostic: &&Diagnostic| diagnostic.severity != Severity::Note;
@@ -149,13 +149,13 @@ fn print_diagnostics(diagnostics: &[Diagnostic]) -> io::Result<()> {
     diagnostics.try_for_each(|diagnostic| writeln!(stderr, "{diagnostic}"))
 }
 
-/// Says that the arguments make no sense together.
+/// Reports arguments that contradict each other.
 fn usage_error(message: &str) -> io::Result<Exit> {
     writeln!(io::stderr(), "error: {message}")?;
     Ok(Exit::Usage)
 }
 
-/// An error and its causes; some errors tell theirs already.
+/// Joins an error and its causes. Omits a cause that the text contains already.
 fn error_chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -167,7 +167,7 @@ fn error_chain(error: &anyhow::Error) -> String {
     text
 }
 
-/// So many writes, in words.
+/// Formats a number of writes.
 fn format_writes(count: usize) -> String {
     match count {
         1 => "1 write".to_owned(),
@@ -179,7 +179,7 @@ fn format_writes(count: usize) -> String {
 /// less than 2 MB in a build without optimizations.
 const STACK: usize = 8 << 20;
 
-/// Returns what a command's futures run on.
+/// Creates the runtime of a command.
 fn runtime(threads: usize) -> anyhow::Result<tokio::runtime::Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
@@ -189,7 +189,8 @@ fn runtime(threads: usize) -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(runtime)
 }
 
-/// CPUs that this process may use; the standard library reads affinity and cgroup quota.
+/// Returns the number of CPUs that this process may use. The standard library reads the affinity and the
+/// cgroup quota.
 fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,12 +1,12 @@
-//! The flag that says for whom a command writes.
+//! The output format of a command.
 
 use clap::ValueEnum;
 
-/// How the data of a command is written.
+/// The format of the data that a command prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Output {
-    /// For people.
+    /// Text for people
     Text,
-    /// One JSON document.
+    /// One JSON document
     Json,
 }

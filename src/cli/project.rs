@@ -1,10 +1,10 @@
-//! Flags that name the project: watches.yaml, the roles, and what these may reach outside the cluster.
+//! Flags that name the project: watches.yaml, the roles, and their access outside the cluster.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-/// Where the project is and what its roles may reach.
+/// The files of the project, and the access of its roles outside the cluster.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Project {
     /// The file that maps kinds to roles.
@@ -23,8 +23,8 @@ pub(super) struct Project {
         default_value = "./roles"
     )]
     pub(super) roles_dir: PathBuf,
-    /// Environment variables that roles may read if their meta/main.yaml asks for them; commas separate,
-    /// a trailing `*` stands for any ending.
+    /// Environment variables that roles may read if their meta/main.yaml requests them, separated by
+    /// commas. A trailing `*` matches any ending.
     #[arg(
         long,
         value_name = "NAMES",
@@ -32,7 +32,7 @@ pub(super) struct Project {
         value_delimiter = ','
     )]
     pub(super) allow_env: Vec<String>,
-    /// Hosts that roles may send HTTP requests to if their meta/main.yaml asks for them; commas separate.
+    /// Reserved: roles cannot send HTTP requests yet, and a value is refused.
     #[arg(
         long,
         value_name = "HOSTS",
@@ -42,23 +42,23 @@ pub(super) struct Project {
     pub(super) allow_http: Vec<String>,
 }
 
-/// What the project brings to an API server in this process.
+/// The manifests of the project for an API server in this process.
 #[derive(Clone, Debug, Args)]
 pub(super) struct DeployFolder {
-    /// The folder with the project's `crds`, which the API server in this process holds, and `samples`,
-    /// which dev applies too; without it ./deploy, if there is one.
+    /// Folder with the CRDs of the project (`crds`) and its sample objects (`samples`). The API server in
+    /// this process gets the CRDs; `dev` also applies the samples. Default: ./deploy, if it exists.
     #[arg(long, value_name = "DIR", env = "RHAI_OPERATOR_DEPLOY_DIR")]
     deploy_dir: Option<PathBuf>,
 }
 
 impl DeployFolder {
-    /// The folder; an error if one is named that is not there.
+    /// Returns the folder. Fails if the flag names a folder that does not exist.
     pub(super) fn deploy_dir(&self) -> anyhow::Result<&Path> {
         existing_folder(self.deploy_dir.as_deref(), "--deploy-dir", "./deploy")
     }
 }
 
-/// The folder that a flag names, which must exist, or the usual one, which need not.
+/// Returns the folder that a flag names, which must exist, or the default, which need not exist.
 pub(super) fn existing_folder<'a>(
     named: Option<&'a Path>,
     flag: &str,
@@ -69,18 +69,18 @@ pub(super) fn existing_folder<'a>(
     };
     anyhow::ensure!(
         folder.is_dir(),
-        "{flag}: there is no folder {}",
+        "{flag}: cannot find the folder {}",
         folder.display()
     );
     Ok(folder)
 }
 
 impl Project {
-    /// Refuses what the flags promise and nothing keeps.
+    /// Refuses flags that have no effect yet.
     pub(super) fn check_flags(&self) -> anyhow::Result<()> {
         anyhow::ensure!(
             self.allow_http.is_empty(),
-            "--allow-http: roles have no `http` function yet"
+            "--allow-http has no effect: roles have no function `http` yet"
         );
         Ok(())
     }

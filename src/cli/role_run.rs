@@ -1,8 +1,8 @@
-//! `rhai-operator role run`: one run of a role, shown call by call.
+//! `rhai-operator role run`: runs a role once and shows each call.
 //!
-//! It is the operator's own run ([`crate::reconcile`]), status and pruning included, but for finalizers:
-//! none is added. With `--plan` every write is a dry-run of the server. With `--against embedded` the
-//! server is one in this process.
+//! The run is the operator's own ([`crate::reconcile`]), with status and pruning, but it adds no finalizer.
+//! With `--plan`, each write is a dry run on the server. With `--against embedded`, the server is in this
+//! process.
 
 mod custom_resource;
 mod json_report;
@@ -38,16 +38,16 @@ use crate::script::Pool;
 use crate::watches::{Environment, Watch};
 use embedded_apiserver::{self as apiserver, ApiServer};
 
-/// Events are a courtesy: a server that does not take them in this time does not hold the command up.
+/// The maximum time that the command waits for the server to accept Events.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// As shells tell of a process that SIGINT has ended.
+/// The exit code that a shell reports for a process that SIGINT ended.
 const INTERRUPTED: i32 = 130;
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 the role waits for something, \
                           4 a plan has changes.";
 
-/// Which role to run, for which custom resource.
+/// The role to run, and its custom resource.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(super) struct Options {
@@ -55,30 +55,30 @@ pub(super) struct Options {
     explicit_flags: ExplicitFlags,
     /// Name of the role.
     role: String,
-    /// The custom resource: a YAML or JSON file (- for stdin), or KIND/NAME in the cluster.
+    /// Custom resource: a YAML or JSON file (- for stdin), or KIND/NAME in the cluster.
     #[arg(long, value_name = "FILE|KIND/NAME")]
     cr: custom_resource::CrSource,
-    /// Namespace of the custom resource; without it the file's, else the context's.
+    /// Namespace of the custom resource. Default: that of the file, or else that of the context.
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
-    /// Set a field of the custom resource for this run, e.g. spec.size=3; the value is read as YAML.
+    /// Set a field of the custom resource for this run, for example spec.size=3. The value is YAML.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     set: Vec<custom_resource::FieldOverride>,
-    /// Write nothing: show what would be created, changed and deleted, and exit with 4 if there is any.
+    /// Write nothing. Show what the run would create, change and delete, and exit with 4 if it would.
     #[arg(long)]
     plan: bool,
     #[command(flatten)]
     step_flags: StepFlags,
-    /// Where the role runs: on a cluster, or on an API server in this process that holds the project's
-    /// CRDs, the custom resource and what --input names.
+    /// Target of the run: a cluster, or an API server in this process with the CRDs of the project, the
+    /// custom resource and the objects of --input.
     #[arg(long, value_name = "TARGET", default_value = "cluster")]
     against: Target,
-    /// YAML files with objects that the embedded API server holds before the run.
+    /// YAML file with objects that the API server in this process gets before the run.
     #[arg(long, value_name = "FILE")]
     input: Vec<PathBuf>,
     #[command(flatten)]
     manifests: DeployFolder,
-    /// How the run is shown.
+    /// Format of the report.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
     #[command(flatten)]
@@ -91,17 +91,17 @@ pub(super) struct Options {
     logging: Logging,
 }
 
-/// What a role runs on.
+/// The target of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Target {
-    /// The cluster of the kubeconfig.
+    /// The cluster of the kubeconfig
     Cluster,
-    /// An API server in this process.
+    /// An API server in this process
     Embedded,
 }
 
 impl Target {
-    /// What it is called, for people.
+    /// Returns the name of the target in messages.
     fn description(self) -> &'static str {
         match self {
             Self::Cluster => "the cluster",
@@ -145,23 +145,23 @@ impl Options {
         Ok(exit_code(&report, self.plan))
     }
 
-    /// Why flags make no sense together, if they do not.
+    /// Returns an error message if flags contradict each other.
     fn conflicting_flags(&self) -> Option<&'static str> {
         match self.against {
             Target::Cluster if !self.input.is_empty() => {
-                Some("--input needs --against embedded: a cluster holds what it holds")
+                Some("--input requires --against embedded")
             }
-            Target::Embedded if self.explicit_flags.contains("kubeconfig") => Some(
-                "--kubeconfig needs --against cluster: the embedded API server is in this process",
-            ),
-            Target::Embedded if self.explicit_flags.contains("context") => Some(
-                "--context needs --against cluster: the embedded API server is in this process",
-            ),
+            Target::Embedded if self.explicit_flags.contains("kubeconfig") => {
+                Some("--kubeconfig requires --against cluster")
+            }
+            Target::Embedded if self.explicit_flags.contains("context") => {
+                Some("--context requires --against cluster")
+            }
             _ => None,
         }
     }
 
-    /// Runs the role; what came of it, and whether the cluster holds the custom resource.
+    /// Runs the role. Returns the report, and true if the cluster has the custom resource.
     async fn run_once(
         &self,
         project: &role::Project,
@@ -195,7 +195,7 @@ impl Options {
             let object = cr.object_ref();
             writeln!(
                 io::stderr(),
-                "{object} is not in the cluster: what is made gets no owner"
+                "{object} is not in the cluster: its children get no owner"
             )?;
         }
         // The controllers in this process have done their work when a write is answered; caches hear
@@ -229,7 +229,7 @@ impl Options {
         Ok((report, live))
     }
 
-    /// What to do where a kind is missing.
+    /// Returns the hint for a missing kind.
     fn missing_kind_hint(&self) -> anyhow::Result<String> {
         Ok(match self.against {
             Target::Cluster => "install its CRD (kubectl apply -f)".to_owned(),
@@ -240,7 +240,7 @@ impl Options {
         })
     }
 
-    /// Connects to the cluster, or makes one that holds what the flags name.
+    /// Connects to the cluster, or creates an API server with the objects that the flags name.
     async fn connect_target(&self) -> anyhow::Result<connect::Connection> {
         let source = match self.against {
             Target::Cluster => self.connection.source(),
@@ -254,7 +254,7 @@ impl Options {
             ..connect::Options::default()
         })
         .await
-        .context("there is no cluster to talk to (--against embedded needs none)")?;
+        .context("cannot find a cluster (--against embedded needs none)")?;
         if self.against == Target::Cluster {
             let host = &connection.host;
             let reached = connection.cluster.ping().await;
@@ -282,7 +282,7 @@ impl Options {
     }
 }
 
-/// The watch's settings: of the entry for this kind and role, else of the kind's, else the defaults.
+/// Returns the settings of the entry for this kind and role, or else of the kind, or else the defaults.
 fn watch_for(watches: &[Arc<Watch>], role: &str, gvk: &crate::model::Gvk) -> Arc<Watch> {
     let of_kind = || watches.iter().filter(|watch| watch.gvk.same_kind(gvk));
     let entry = of_kind()
@@ -293,10 +293,7 @@ fn watch_for(watches: &[Arc<Watch>], role: &str, gvk: &crate::model::Gvk) -> Arc
     Arc::new(watch)
 }
 
-#[expect(
-    clippy::exit,
-    reason = "who asks for it a second time wants no orderly end"
-)]
+#[expect(clippy::exit, reason = "a second Ctrl-C ends the process at once")]
 fn cancelled_by_ctrl_c() -> CancellationToken {
     let cancel = CancellationToken::new();
     let token = cancel.clone();
@@ -304,7 +301,7 @@ fn cancelled_by_ctrl_c() -> CancellationToken {
         if tokio::signal::ctrl_c().await.is_ok() {
             token.cancel();
         }
-        // Whoever asks twice does not wait for what the run is in the middle of.
+        // A second Ctrl-C does not wait for the run.
         if tokio::signal::ctrl_c().await.is_ok() {
             std::process::exit(INTERRUPTED);
         }

@@ -20,7 +20,7 @@ use crate::server::{Address, MalformedAddress};
 use crate::watches::Environment;
 use crate::{model, operator};
 
-/// Everything that can be said to the operator from outside; each flag has an environment variable.
+/// The settings of the operator. Each flag has an environment variable.
 #[derive(Debug, Args)]
 pub(super) struct Options {
     #[command(flatten)]
@@ -29,10 +29,10 @@ pub(super) struct Options {
     project: Project,
     #[command(flatten)]
     connection: Connection,
-    /// Namespaces to watch, separated by commas; none means all.
+    /// Namespaces to watch, separated by commas. Default: all namespaces.
     #[arg(long, value_name = "NAMES", env = "WATCH_NAMESPACE")]
     watch_namespace: Option<String>,
-    /// Where to serve metrics; 0 turns them off.
+    /// Address of the metrics server; 0 disables it.
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -40,7 +40,7 @@ pub(super) struct Options {
         default_value = ":8080"
     )]
     metrics_bind_address: Endpoint,
-    /// Where to serve /healthz and /readyz; 0 turns them off.
+    /// Address of the server of /healthz and /readyz; 0 disables it.
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -48,7 +48,7 @@ pub(super) struct Options {
         default_value = ":8081"
     )]
     health_probe_bind_address: Endpoint,
-    /// Let one of several replicas work while the others stand by.
+    /// Elect one of several replicas as the leader; the others stand by.
     #[arg(
         long,
         env = "RHAI_OPERATOR_LEADER_ELECT",
@@ -60,7 +60,7 @@ pub(super) struct Options {
         value_parser = BoolishValueParser::new()
     )]
     leader_elect: bool,
-    /// Name of the lease that replicas compete for; operators side by side in a namespace differ in it.
+    /// Name of the lease for leader election. Each operator in a namespace needs its own name.
     #[arg(
         long,
         value_name = "NAME",
@@ -69,7 +69,7 @@ pub(super) struct Options {
         value_parser = name
     )]
     leader_election_id: String,
-    /// Namespace of the lease; in a cluster it defaults to this process's own.
+    /// Namespace of the lease. Default in a cluster: the namespace of this process.
     #[arg(
         long,
         value_name = "NAME",
@@ -77,7 +77,7 @@ pub(super) struct Options {
         value_parser = name
     )]
     leader_election_namespace: Option<String>,
-    /// How many CRs of one kind are reconciled at a time; by default what the CPU quota suggests.
+    /// Maximum number of concurrent runs per kind. Default: 4 per CPU of the quota.
     #[arg(
         long,
         value_name = "N",
@@ -85,7 +85,7 @@ pub(super) struct Options {
         value_parser = count
     )]
     max_concurrent_reconciles: Option<NonZeroUsize>,
-    /// How often a CR is reconciled though nothing changed; 0s means never.
+    /// Interval after which a CR is reconciled even if nothing changed; 0s disables it.
     #[arg(long, value_name = "DURATION", env = "RHAI_OPERATOR_RECONCILE_PERIOD", default_value = "10h", value_parser = duration)]
     reconcile_period: Duration,
     /// Maximum number of runs of one CR per minute. A new generation, a deletion and a reconcile-at
@@ -98,7 +98,7 @@ pub(super) struct Options {
         value_parser = runs
     )]
     max_runs_per_minute: NonZeroU32,
-    /// How long a shutdown waits for running reconciles before it cancels them.
+    /// Time that a shutdown waits for runs before it cancels them.
     #[arg(long, value_name = "DURATION", env = "RHAI_OPERATOR_GRACEFUL_SHUTDOWN_TIMEOUT", default_value = "30s", value_parser = duration)]
     graceful_shutdown_timeout: Duration,
     #[command(flatten)]
@@ -171,7 +171,7 @@ impl Options {
     }
 }
 
-/// The environment of this process, with the namespaces that the command line names.
+/// Returns the environment of this process, with the namespaces of the command line.
 fn environment(watch_namespace: Option<String>) -> Environment {
     let mut environment = Environment::of_process();
     if let Some(namespaces) = watch_namespace {
@@ -180,7 +180,7 @@ fn environment(watch_namespace: Option<String>) -> Environment {
     environment
 }
 
-/// How an operator ended; what is wrong with its project is printed.
+/// Converts the result of an operator, and prints the errors of its project.
 pub(super) fn exit_code(result: Result<(), operator::Error>) -> anyhow::Result<Exit> {
     let Err(operator::Error::Project(diagnostics)) = result else {
         return Ok(result.map(|()| Exit::Done)?);
@@ -189,12 +189,12 @@ pub(super) fn exit_code(result: Result<(), operator::Error>) -> anyhow::Result<E
     Ok(Exit::Failed)
 }
 
-/// A run waits for the API server most of its time, so that several fit on a CPU.
+/// Returns several runs per CPU: a run waits for the API server most of its time.
 fn default_concurrency() -> usize {
     super::cpus() * 4
 }
 
-/// Where to serve, or nowhere.
+/// The address of a server, or `None` if it is disabled.
 #[derive(Clone, Debug)]
 struct Endpoint(Option<Address>);
 
@@ -206,7 +206,7 @@ impl FromStr for Endpoint {
     }
 }
 
-/// The name of a lease or a namespace.
+/// Parses the name of a lease or a namespace.
 fn name(text: &str) -> Result<String, &'static str> {
     if model::syntax::is_dns_subdomain(text) {
         Ok(text.to_owned())
@@ -215,7 +215,7 @@ fn name(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// The first of some names that no namespace can have.
+/// Returns the first name that is not a valid namespace.
 fn invalid_namespace(names: &str) -> Option<&str> {
     let mut names = names.split(',').map(str::trim);
     names.find(|name| !name.is_empty() && !model::syntax::is_dns_label(name))

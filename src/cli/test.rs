@@ -1,4 +1,4 @@
-//! `rhai-operator test`: the scenarios of molecule-tests/.
+//! `rhai-operator test`: runs the scenarios of molecule-tests/.
 //!
 //! The report is the data of this command and goes to stdout; the summary goes to stderr.
 
@@ -18,33 +18,34 @@ use crate::role::Toolchain;
 use crate::scenario::{Report, Suite, SuiteOptions, Target, TestedOperator};
 use crate::watches::Environment;
 
-/// Which scenarios to play, and where.
+/// The scenarios to run, and their target.
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// Scenarios to play; all without any.
+    /// Scenarios to run. Default: all.
     #[arg(value_name = "SCENARIO")]
     scenarios: Vec<String>,
-    /// The folder with one folder per scenario.
+    /// Folder with one folder per scenario.
     #[arg(long, value_name = "DIR", default_value = "./molecule-tests")]
     tests_dir: PathBuf,
-    /// The folder with the CRDs that every scenario has; without it ./deploy/crds, if there is one.
+    /// Folder with the CRDs that each scenario gets. Default: ./deploy/crds, if it exists.
     #[arg(long, value_name = "DIR")]
     crds_dir: Option<PathBuf>,
-    /// Write golden snapshots as they are now instead of comparing with them.
+    /// Write the golden snapshots instead of comparing with them.
     #[arg(long)]
     update: bool,
-    /// How the report is written.
+    /// Format of the report.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
-    /// Write a report in JUnit's format too.
+    /// Also write a JUnit report to this file.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     #[command(flatten)]
     project: Project,
-    /// Kubeconfig file of the cluster to play on; without it and a context, the API server in this process.
+    /// Kubeconfig file of the cluster to test on. Without this flag and --context, scenarios run on API
+    /// servers in this process.
     #[arg(long, value_name = "FILE", env = "RHAI_OPERATOR_KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig, for a cluster to play on.
+    /// Context of the kubeconfig, for tests on a cluster.
     #[arg(long, value_name = "NAME", env = "RHAI_OPERATOR_CONTEXT")]
     context: Option<String>,
     #[command(flatten)]
@@ -114,8 +115,8 @@ impl Options {
     }
 }
 
-/// A cluster only where one is named by a flag: nobody's current context is a place for tests.
-/// One that cannot be reached is told once, and not by each scenario.
+/// Returns the target that the flags name. The current context of a kubeconfig alone never becomes a
+/// target. Fails if the cluster cannot be reached, so that not each scenario reports it.
 fn target(kubeconfig: Option<PathBuf>, context: Option<String>) -> anyhow::Result<Target> {
     if kubeconfig.is_none() && context.is_none() {
         return Ok(Target::Embedded);

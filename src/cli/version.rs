@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Exit;
 
-/// No options.
+/// The options, of which there are none.
 #[derive(Debug, Args)]
 pub(super) struct Options {}
 

@@ -1,4 +1,4 @@
-//! Errors of the layers below as scripts catch them (product H5).
+//! Errors of lower layers, as scripts catch them.
 
 use rhai::{EvalAltResult, Map};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where a request goes.
+/// The scope of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessScope<'a> {
     /// To a cluster-scoped resource.
@@ -22,7 +22,7 @@ pub struct Access<'a> {
     pub group: &'a str,
     /// The plural, with the subresource where there is one: `deployments/scale`.
     pub resource: &'a str,
-    /// Where it goes.
+    /// The scope.
     pub scope: AccessScope<'a>,
     /// The object; empty for a collection and for a create. A list that selects one name has it.
     pub name: &'a str,

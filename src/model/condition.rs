@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::PublicText;
 
-/// Whether a condition holds.
+/// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// It holds.
@@ -30,7 +30,7 @@ impl Status {
         }
     }
 
-    /// From the word in the API.
+    /// Parses the word of the API.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::True, Self::False, Self::Unknown]
             .into_iter()
@@ -55,7 +55,7 @@ impl fmt::Display for Status {
 pub struct Condition {
     /// `Ready`, `Stalled`, …: the key of the list.
     pub kind: String,
-    /// Whether it holds.
+    /// The status.
     pub status: Status,
     /// One CamelCase word for machines.
     pub reason: PublicText,
@@ -66,7 +66,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// A condition without further fields.
+    /// Creates a condition without further fields.
     pub fn new(
         kind: impl Into<String>,
         status: Status,
@@ -118,7 +118,7 @@ impl Condition {
     }
 }
 
-/// What a merge writes into the entries that change.
+/// The fields that a merge writes into changed entries.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp<'a> {
     /// Now, as `metav1.Time` writes it.

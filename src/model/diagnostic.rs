@@ -1,9 +1,9 @@
-//! One thing wrong in a user's file: where, what was expected, how to mend it.
+//! Errors, warnings and notes on files of a user.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// How bad a [`Problem`] is.
+/// The severity of a [`Diagnostic`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -15,10 +15,10 @@ pub enum Severity {
     Note,
 }
 
-/// A finding in a file, for people: `file:line:column: message`, and a hint.
+/// An error, a warning or a note: `file:line:column: message`, and a hint.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// The file as the user names it.
     pub file: PathBuf,
@@ -28,9 +28,9 @@ pub struct Diagnostic {
     /// Column from 1, in characters; 0 when the whole line is meant.
     #[serde(skip_serializing_if = "is_whole")]
     pub column: usize,
-    /// What is wrong and what was expected: lower case, no period.
+    /// The message, in lower case and without a period.
     pub message: String,
-    /// How to mend it, e.g. the nearest valid key.
+    /// The next step, such as the nearest valid key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -64,14 +64,14 @@ impl Diagnostic {
         self.severity == Severity::Error
     }
 
-    /// The same with another severity.
+    /// Sets the severity.
     #[must_use]
     pub fn severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
     }
 
-    /// The same with a hint.
+    /// Sets the hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -59,7 +59,7 @@ impl Diagnostics {
         self.diagnostics.borrow().iter().any(Diagnostic::is_error)
     }
 
-    /// All of them by place.
+    /// Returns the diagnostics, sorted by position.
     pub fn into_vec(self) -> Vec<Diagnostic> {
         let mut diagnostics = self.diagnostics.into_inner();
         diagnostics.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
@@ -129,9 +129,9 @@ impl Diagnostics {
 /// The keys that a map may have.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys {
-    /// Those that mean something.
+    /// The valid keys.
     pub known: &'static [&'static str],
-    /// Those that mean something elsewhere: what is wrong with each, and what to do instead.
+    /// Keys of other tools: each with a message and a hint.
     pub refused: &'static [(&'static str, &'static str, &'static str)],
 }
 
@@ -153,7 +153,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Where it begins.
+    /// Returns the position of the value.
     pub fn position(&self) -> Position {
         self.node.position
     }
@@ -190,7 +190,7 @@ impl<'a> Item<'a> {
         self.error(&format!("expected {expected}, found {found}"), hint);
     }
 
-    /// A string.
+    /// Returns a string.
     pub fn text(&self) -> Option<&'a str> {
         match &self.node.content {
             Content::String(text) | Content::Substituted { text, .. } => Some(text),
@@ -215,7 +215,7 @@ impl<'a> Item<'a> {
         Some(text)
     }
 
-    /// A boolean.
+    /// Returns a boolean.
     pub fn flag(&self) -> Option<bool> {
         let Content::Bool(flag) = self.scalar() else {
             self.unexpected("true or false", self.unquote_hint());
@@ -247,7 +247,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// A number.
+    /// Returns a number.
     pub fn number(&self) -> Option<f64> {
         let Content::Number(number) = self.scalar() else {
             self.unexpected("a number", self.unquote_hint());
@@ -269,7 +269,7 @@ impl<'a> Item<'a> {
             .ok()
     }
 
-    /// One of some words.
+    /// Returns the value of one of some words.
     pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
         let text = self.text()?;
         let found = choices.iter().find(|(name, _)| *name == text);
@@ -387,7 +387,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Where the map begins.
+    /// Returns the position of the map.
     pub fn position(&self) -> Position {
         self.map.position()
     }

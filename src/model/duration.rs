@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Why a text is no duration.
+/// The reason that a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Not of Go's syntax.

@@ -31,7 +31,7 @@ impl FieldSelector {
         Some(&*name.value)
     }
 
-    /// From a map of field paths to values.
+    /// Converts a map of field paths to values.
     pub fn from_value(value: &Value) -> Result<Self, InvalidSelector> {
         let Value::Object(map) = value else {
             return Err(InvalidSelector(format!(

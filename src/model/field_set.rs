@@ -1,4 +1,4 @@
-//! What a field manager owns of an object: `metadata.managedFields[].fieldsV1`, as a tree.
+//! The fields that a field manager owns, from `metadata.managedFields[].fieldsV1`, as a tree.
 //!
 //! Two questions are answered, both without a schema, because the set itself tells which lists are
 //! maps or sets and which values are atomic:
@@ -15,7 +15,7 @@ use twox_hash::XxHash3_64;
 
 use super::json;
 
-/// Why a text is not a field set.
+/// The reason that a text is not a field set.
 #[derive(Debug, thiserror::Error)]
 pub enum Malformed {
     /// It is not JSON.
@@ -98,7 +98,7 @@ impl Element {
 }
 
 impl FieldSet {
-    /// From the text of `fieldsV1`.
+    /// Parses the text of `fieldsV1`.
     pub fn parse(text: &str) -> Result<Self, Malformed> {
         Self::from_value(&json::parse(text)?)
     }

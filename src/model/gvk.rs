@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Gvk(Arc<Parts>);
 
-/// What a [`Gvk`] derefs to.
+/// The parts of a [`Gvk`].
 #[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Parts {
     /// API group, `""` for the core group.
@@ -28,7 +28,7 @@ impl Deref for Gvk {
 }
 
 impl Gvk {
-    /// From the three parts.
+    /// Creates a kind from its three parts.
     pub fn new(group: &str, version: &str, kind: &str) -> Self {
         Self(Arc::new(Parts {
             group: group.into(),
@@ -37,7 +37,7 @@ impl Gvk {
         }))
     }
 
-    /// From an object's `apiVersion` (`v1`, `apps/v1`) and `kind`.
+    /// Creates a kind from `apiVersion` (`v1`, `apps/v1`) and `kind`.
     pub fn from_api_version(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self::new(group, version, kind)

@@ -9,7 +9,7 @@ const LONGEST: usize = 16 << 10;
 /// another, twice as long for each filter. `$[?count(@.a[?(@.b)]) > 1]` has four.
 const DEEPEST: usize = 10;
 
-/// Why a text is no query: what follows on `TEXT is`.
+/// The reason that a text is not a query, as the continuation of `TEXT is`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// It goes wrong somewhere.
@@ -63,7 +63,7 @@ fn index_of(error: &str) -> usize {
     column.map_or(0, |column| column - 1)
 }
 
-/// How deep round and square brackets are nested, those in texts left out.
+/// Returns the nesting depth of brackets, except in strings.
 fn depth(query: &str) -> usize {
     let (mut open, mut deepest) = (0_usize, 0);
     let mut quote = None;

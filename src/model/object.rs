@@ -24,7 +24,7 @@ use super::annotations::OWNER_LABEL;
 use super::owner::{FIELD_MANAGER_PREFIX, OwnerReference, is_manager};
 use super::{Gvk, ObjectRef, json};
 
-/// Why bytes are not an object.
+/// The reason that bytes are not an object.
 #[derive(Debug, thiserror::Error)]
 #[error("not a Kubernetes object")]
 pub struct Malformed(#[from] serde_json::Error);
@@ -44,11 +44,11 @@ pub struct Object {
     pub resource_version: Box<str>,
     /// `metadata.generation`, 0 where the kind has none.
     pub generation: i64,
-    /// Whether `metadata.deletionTimestamp` is set.
+    /// True if `metadata.deletionTimestamp` is set.
     pub deleting: bool,
     /// `metadata.labels`, in the order of their keys.
     pub labels: Box<[(Box<str>, Box<str>)]>,
-    /// What our own field managers own of it.
+    /// The fields that field managers of the runtime own.
     pub managed: Box<[Managed]>,
     /// The members that are missing because they cannot be read.
     pub unreadable: Option<Box<Unreadable>>,
@@ -173,7 +173,7 @@ impl<'de> Deserialize<'de> for WholeMetadata<'de> {
 /// Reads a JSON object member by member.
 struct Reader<T>(PhantomData<T>);
 
-/// What a [`Reader`] fills.
+/// A value that a [`Reader`] fills.
 trait ReadMembers<'de>: Default {
     fn read<A: MapAccess<'de>>(&mut self, key: Cow<'de, str>, map: &mut A) -> Result<(), A::Error>;
 }
@@ -273,7 +273,7 @@ impl Metadata<'_> {
 }
 
 impl Object {
-    /// From an answer or a watch event; `gvk` is what was asked for (items of a list carry none).
+    /// Parses an answer or a watch event. `gvk` is the requested kind: items of a list have none.
     pub fn from_json(gvk: &Gvk, text: &str) -> Result<Self, Malformed> {
         let Whole {
             mut metadata,
@@ -312,7 +312,7 @@ impl Object {
         Ok(top.metadata.indexed(gvk, Box::default(), "".into()))
     }
 
-    /// The same without its body and without what our managers own.
+    /// Returns a copy without the body and without managed fields.
     #[must_use]
     pub fn metadata_only(&self) -> Self {
         Self {
@@ -336,7 +336,7 @@ impl Object {
         size_of::<Self>() + strings + labels.sum::<usize>() + managed.sum::<usize>()
     }
 
-    /// From a tree, e.g. a custom resource out of a file.
+    /// Converts a tree, such as a custom resource of a file.
     pub fn from_value(gvk: &Gvk, value: &Value) -> Result<Self, Malformed> {
         Self::from_json(gvk, &value.to_string())
     }

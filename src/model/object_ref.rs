@@ -8,7 +8,7 @@ use super::Gvk;
 /// Kind, namespace and name of an object; no namespace means cluster-scoped. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectRef {
-    /// What kind of object.
+    /// The kind.
     pub gvk: Gvk,
     /// Its namespace; `None` for a cluster-scoped object.
     pub namespace: Option<Arc<str>>,

@@ -1,4 +1,4 @@
-//! Who holds a custom resource by finalizers: an operator, over its restarts and replicas.
+//! The identity of an operator over restarts and replicas, as the value of a label.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorId(Box<str>);
 
-/// What a label's value may have of characters.
+/// The maximum length of a label value.
 const LABEL: usize = 63;
 
 impl OperatorId {

@@ -1,32 +1,32 @@
-//! How a run ended.
+//! The outcome of a run.
 
 use std::time::Duration;
 
 use super::PublicText;
 
-/// How a run ended; what the controller, the status and the exit code follow from.
+/// The outcome of a run, which determines its next run, the status and the exit code.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// The script ran to its end.
     Done,
-    /// The script waits for an object; the run resumes when that changes (product H2).
+    /// The script waits for an object. The role runs again when the object changes.
     Waiting {
-        /// On what, for people: object and state.
+        /// The object and its state.
         on: PublicText,
     },
     /// A retryable failure: backoff, then again.
     Failed {
-        /// The failure, for people: script:line, object, message.
+        /// The failure: script:line, object, message.
         message: PublicText,
-        /// Not before this time, where the server said so (Retry-After).
+        /// The minimum delay of the next run, from `Retry-After` of the server.
         after: Option<Duration>,
     },
     /// `fail(message)`: no retry of its own.
     Stalled {
-        /// The author's words, with script:line.
+        /// The message of the script, with script:line.
         message: PublicText,
     },
-    /// The loop detector spoke (product C5).
+    /// Another controller reverts what the role applies.
     Conflict {
         /// Child, field and the other manager.
         message: PublicText,
@@ -48,7 +48,7 @@ impl Outcome {
         }
     }
 
-    /// What a run waits for, or why it failed; nothing where nothing is wrong.
+    /// Returns the object that the run waits for, or the failure.
     pub fn message(&self) -> Option<&str> {
         match self {
             Self::Waiting { on: message }

@@ -1,4 +1,4 @@
-//! Who owns a child: owner reference, field manager, and the custom resource's identity.
+//! Ownership of children: owner references and field managers.
 
 use std::hash::Hasher;
 
@@ -7,7 +7,7 @@ use twox_hash::XxHash3_64;
 
 use super::ObjectRef;
 
-/// Prefix of every field manager of ours; the rest is a hash of the CR (product A1).
+/// Prefix of every field manager of ours; the rest is a hash of the CR.
 pub const FIELD_MANAGER_PREFIX: &str = "rhai-operator/";
 
 /// An entry of `metadata.ownerReferences`.
@@ -22,10 +22,10 @@ pub struct OwnerReference {
     pub name: String,
     /// Uid of the owner.
     pub uid: String,
-    /// Whether the owner is the controller; at most one is.
+    /// True if the owner is the controller. At most one owner is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub controller: bool,
-    /// Whether foreground deletion of the owner waits for this object.
+    /// True if foreground deletion of the owner waits for this object.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub block_owner_deletion: bool,
 }

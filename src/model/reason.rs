@@ -1,4 +1,4 @@
-//! Why a run happens.
+//! The triggers of runs.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub enum Reason {
     Child,
     /// An object or list that the last run read changed.
     Read,
-    /// What a waiting run waited for changed, or the CR is no longer paused.
+    /// An object that a run waits for changed, or the custom resource is no longer paused.
     Resumed,
     /// The role or the watch changed.
     Role,

@@ -16,18 +16,18 @@ pub struct LabelSelector {
     requirements: Vec<Requirement>,
 }
 
-/// What one label must be like.
+/// A requirement on one label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Requirement {
     /// The label's name.
     pub key: String,
-    /// What is asked of its value.
+    /// The comparison of its value.
     pub operator: Operator,
     /// The values that the operator speaks of.
     pub values: Vec<String>,
 }
 
-/// How a [`Requirement`] compares.
+/// The comparison of a [`Requirement`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operator {
     /// The label has one of the values.
@@ -55,17 +55,17 @@ impl Operator {
 }
 
 impl LabelSelector {
-    /// Of requirements that all must hold.
+    /// Creates a selector of requirements that must all hold.
     pub fn new(requirements: Vec<Requirement>) -> Self {
         Self { requirements }
     }
 
-    /// Everything that carries the label, whatever its value.
+    /// Selects all objects with the label.
     pub fn exists(key: &str) -> Self {
         Self::new(vec![Requirement::new(key, Operator::Exists, [])])
     }
 
-    /// Everything whose label has this value.
+    /// Selects all objects whose label has this value.
     pub fn equals(key: &str, value: &str) -> Self {
         Self::new(vec![Requirement::new(key, Operator::In, [value])])
     }
@@ -108,7 +108,7 @@ impl LabelSelector {
         Ok(Self::new(requirements))
     }
 
-    /// The same with one requirement more.
+    /// Adds a requirement.
     #[must_use]
     pub fn and(mut self, requirement: Requirement) -> Self {
         self.requirements.push(requirement);
@@ -157,7 +157,7 @@ impl LabelSelector {
 }
 
 impl Requirement {
-    /// From its parts.
+    /// Creates a requirement.
     pub fn new<'a>(
         key: &str,
         operator: Operator,
@@ -179,7 +179,7 @@ impl Requirement {
     }
 }
 
-/// Why something is no selector: lower case, no period.
+/// The reason that a value is not a selector, in lower case and without a period.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidSelector(pub(super) String);

@@ -1,4 +1,4 @@
-//! Which texts are names for the API server: groups, kinds, namespaces, labels.
+//! Checks names as the API server does: groups, kinds, namespaces, labels.
 
 fn is_lower_alphanumeric(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit()

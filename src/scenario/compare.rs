@@ -1,4 +1,4 @@
-//! Whether a value holds all that is expected of it, as users of chainsaw and kuttl know it.
+//! Compares a value with an expected part of it, as chainsaw and kuttl do.
 //!
 //! Pure. A map may have more keys than expected; a list must have as many items, each as expected; a
 //! key that begins with `$` is a JSONPath query (RFC 9535), and what it selects is compared as a list.
@@ -15,23 +15,23 @@ use crate::model::yaml;
 /// Lines around a difference, as `diff -u` has them.
 const CONTEXT: usize = 3;
 
-/// Where a value is not as expected.
+/// A difference between a value and the expectation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mismatch {
-    /// The way there.
+    /// The path of the difference.
     pub(super) path: Vec<PathSegment>,
-    /// What is the matter there: `expected 3, found 2`.
+    /// The difference: `expected 3, found 2`.
     pub(super) message: String,
 }
 
-/// One step into a value.
+/// One segment of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PathSegment {
     Key(String),
     Index(usize),
 }
 
-/// Everything in which a value is not as expected.
+/// Returns all differences.
 pub(super) fn mismatches(expected: &Value, actual: &Value) -> Vec<Mismatch> {
     let mut found = Vec::new();
     compare(expected, Some(actual), &mut Vec::new(), &mut found);
@@ -83,7 +83,7 @@ fn compare(
     }
 }
 
-/// A field, or what a query selects.
+/// Returns a field, or the list that a query selects.
 fn field(whole: &Value, key: &str) -> Option<Value> {
     if is_query(key) {
         let selected = whole.query(key).unwrap_or_default();
@@ -103,7 +103,7 @@ fn same(expected: &Value, actual: &Value) -> bool {
         || matches!((expected, actual), (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64())
 }
 
-/// A value in a line.
+/// Formats a value in one line.
 pub(super) fn brief(value: &Value) -> String {
     match value {
         Value::Object(_) => "a map".to_owned(),
@@ -114,12 +114,12 @@ pub(super) fn brief(value: &Value) -> String {
     }
 }
 
-/// A unified diff of what was expected and what there is of it; what was not asked for is left out.
+/// Returns a unified diff of the expectation and the expected part of the value.
 pub(super) fn difference(expected: &Value, actual: &Value) -> String {
     unified(expected, &projected(expected, actual))
 }
 
-/// A unified diff of two values as YAML.
+/// Returns a unified diff of two values as YAML.
 pub(super) fn unified(expected: &Value, actual: &Value) -> String {
     let [expected, actual] = [expected, actual].map(yaml::write);
     TextDiff::from_lines(&expected, &actual)
@@ -129,7 +129,7 @@ pub(super) fn unified(expected: &Value, actual: &Value) -> String {
         .to_string()
 }
 
-/// The part of a value that something is expected of.
+/// Returns the part of a value that the expectation mentions.
 fn projected(expected: &Value, actual: &Value) -> Value {
     match (expected, actual) {
         (Value::Object(fields), Value::Object(_)) => {

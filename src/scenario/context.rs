@@ -1,4 +1,4 @@
-//! The context of a scenario that runs: its cluster, its namespace, its operator.
+//! The context of one scenario: its environment, namespace and operator.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,10 +28,10 @@ use crate::script::Limits;
 /// The field manager of what scenarios write.
 const MANAGER: &str = "rhai-operator-test";
 
-/// What the operator is called.
+/// The name of the operator.
 const NAME: &str = "rhai-operator";
 
-/// What is under test.
+/// The operator under test.
 #[derive(Clone)]
 pub struct TestedOperator {
     /// watches.yaml.
@@ -48,19 +48,19 @@ pub struct TestedOperator {
     pub toolchain: Toolchain,
 }
 
-/// A scenario's context.
+/// The context of one scenario.
 pub(super) struct ScenarioContext {
     pub(super) environment: Environment,
-    /// The scenario's own door to the cluster.
+    /// The connection of the scenario itself, not of the operator.
     pub(super) cluster: Cluster,
     pub(super) namespace: String,
-    /// How long an expectation may take to come true.
+    /// The maximum time until an expectation holds.
     pub(super) deadline: Duration,
     pub(super) snapshots: Snapshots,
     operator: Mutex<Option<RunningOperator>>,
-    /// What the scenario has applied and not deleted, in order.
+    /// The objects that the scenario applied and did not delete, in order.
     applied: Mutex<Vec<ObjectRef>>,
-    /// What its scripts print.
+    /// The output of `print` in its scripts.
     said: Mutex<Vec<String>>,
 }
 
@@ -70,7 +70,7 @@ struct RunningOperator {
 }
 
 impl ScenarioContext {
-    /// A context with nothing in it.
+    /// Creates the context of an empty namespace.
     pub(super) async fn new(
         environment: Environment,
         namespace: &str,
@@ -142,7 +142,7 @@ impl ScenarioContext {
         self.settle().await
     }
 
-    /// An error if the operator has ended.
+    /// Fails if the operator ended.
     fn check_operator(&self) -> Result<(), Failure> {
         let ended = |serving: &RunningOperator| serving.task.is_finished();
         if self.operator.lock().as_ref().is_some_and(ended) {
@@ -151,7 +151,7 @@ impl ScenarioContext {
         Ok(())
     }
 
-    /// Stops the operator; says why if it had ended before.
+    /// Stops the operator. Fails if it ended before.
     pub(super) async fn stop_operator(&self) -> Result<(), Failure> {
         let serving = self.operator.lock().take();
         let Some(RunningOperator { shutdown, task }) = serving else {
@@ -174,13 +174,13 @@ impl ScenarioContext {
         Err(Failure::new(format!("the operator has ended: {error}")))
     }
 
-    /// Waits until the operator has nothing to do for now.
+    /// Waits until the operator is idle.
     pub(super) async fn settle(&self) -> Result<(), Failure> {
         self.check_operator()?;
         self.environment.settle().await
     }
 
-    /// Waits until a check holds, within a time; fails as the last check did.
+    /// Repeats a check until it succeeds. Returns its last failure after `within`.
     pub(super) async fn eventually<T>(
         &self,
         within: Duration,
@@ -201,7 +201,7 @@ impl ScenarioContext {
         }
     }
 
-    /// Where an object of a kind lives: a namespace that is not given is the scenario's.
+    /// Returns the reference of an object. The default namespace is that of the scenario.
     pub(super) async fn object_ref(
         &self,
         gvk: &Gvk,
@@ -332,7 +332,7 @@ impl ScenarioContext {
         .await
     }
 
-    /// What the scenario has applied and not deleted, in order.
+    /// The objects that the scenario applied and did not delete, in order.
     pub(super) fn applied(&self) -> Vec<ObjectRef> {
         self.applied.lock().clone()
     }
@@ -342,7 +342,7 @@ impl ScenarioContext {
         self.said.lock().push(text);
     }
 
-    /// What scripts have printed.
+    /// Takes the output of the scripts.
     pub(super) fn take_printed(&self) -> Vec<String> {
         std::mem::take(&mut *self.said.lock())
     }

@@ -1,4 +1,4 @@
-//! The YAML files of stages: manifests, and what must be so.
+//! Parses the YAML files of stages: manifests and expectations.
 
 use std::path::{Path, PathBuf};
 
@@ -20,14 +20,14 @@ pub(super) struct Manifest {
     pub(super) value: Value,
 }
 
-/// What must be so.
+/// An expectation.
 #[derive(Clone, Debug)]
 pub(super) struct Expectation {
     pub(super) kind: ExpectationKind,
     pub(super) pattern: Pattern,
 }
 
-/// What is expected of the objects that fit.
+/// The kind of an expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ExpectationKind {
     /// There is one.
@@ -51,7 +51,7 @@ pub(super) struct Pattern {
     /// The name, if one object is meant.
     pub(super) name: Option<String>,
     pub(super) namespace: Option<String>,
-    /// What an object must hold.
+    /// The expected part of the object.
     pub(super) value: Value,
     node: Node,
 }
@@ -104,7 +104,7 @@ pub(super) fn manifests(file: &Path, text: &str, diagnostics: &Diagnostics) -> V
     manifests.collect()
 }
 
-/// What a file expects.
+/// Parses the expectations of a file.
 pub(super) fn expectations(file: &Path, text: &str, diagnostics: &Diagnostics) -> Vec<Expectation> {
     let documents = diagnostics.parse_all(text);
     let read = |node| expectation(file, &Item::root(node, diagnostics), diagnostics);
@@ -195,7 +195,7 @@ fn gvk(item: &Item<'_>) -> Option<Gvk> {
     Some(Gvk::from_api_version(api_version?, kind?))
 }
 
-/// Notes every query that is none.
+/// Reports invalid JSONPath queries.
 fn check_queries(node: &Node, diagnostics: &Diagnostics) {
     match &node.content {
         Content::List(items) => items
@@ -217,7 +217,7 @@ fn check_queries(node: &Node, diagnostics: &Diagnostics) {
 }
 
 impl Pattern {
-    /// The place in the file that a path leads to, or as near as there is one.
+    /// Returns the position of a path in the file, or of its nearest parent.
     pub(super) fn position_of(&self, path: &[PathSegment]) -> Position {
         let mut node = &self.node;
         for step in path {

@@ -19,7 +19,7 @@ use crate::cluster::connect::{self, Source, connect};
 use embedded_apiserver::simulation::Control;
 use embedded_apiserver::{self as apiserver, ApiServer};
 
-/// Where scenarios run.
+/// The target of scenario tests.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// Each on an API server of its own, in this process.
@@ -38,21 +38,21 @@ pub enum Target {
 const IDLE_ROUNDS: usize = 25;
 /// The operator works for a few milliseconds between two waits; who works for this long never rests.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// On a cluster, how long nothing must be at work.
+/// On a cluster: the time without work after which the operator counts as idle.
 const CLUSTER_QUIET_TIME: Duration = Duration::from_millis(300);
-/// On a cluster, the time between two looks.
+/// On a cluster: the time between two checks.
 const CLUSTER_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// On the embedded API, the time that passes between two looks at what a scenario waits for.
+/// On the embedded API: the time that passes between two checks of an expectation.
 const TIME_STEP: Duration = Duration::from_millis(250);
 /// No advance takes more steps than this.
 const MAX_STEPS: u32 = 600;
 
-/// The ground under a scenario that runs.
+/// The environment of one scenario: an API server in this process, or the cluster.
 pub(super) struct Environment {
     client: Client,
     clock: Clock,
     embedded: Option<Embedded>,
-    /// What the operator does.
+    /// The runs of the operator.
     pub(super) runs: Arc<Runs>,
     pub(super) requests: Arc<Requests>,
 }
@@ -120,12 +120,12 @@ impl Environment {
         })
     }
 
-    /// A client for the scenario itself.
+    /// Returns the client of the scenario itself.
     pub(super) fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// Its wall clock.
+    /// Returns the wall clock.
     pub(super) fn clock(&self) -> Clock {
         self.clock.clone()
     }
@@ -192,7 +192,7 @@ async fn advance_runtime(time: Duration) {
     let _ = tokio::spawn(clock::advance(time)).await;
 }
 
-/// A wall clock that moves with the runtime's time.
+/// Creates a wall clock that follows the time of the runtime.
 fn runtime_clock() -> Clock {
     let (start, base) = (clock::now(), Clock::system().timestamp());
     Clock::from_fn(move || base.checked_add(start.elapsed()).unwrap_or(base))

@@ -1,4 +1,4 @@
-//! Whether what is expected is so now.
+//! Compares expectations with the objects of the cluster.
 
 use serde_json::Value;
 
@@ -12,12 +12,12 @@ use crate::model::Gvk;
 use crate::model::field_selector::FieldSelector;
 use crate::model::selector::LabelSelector;
 
-/// Names in a message.
+/// The maximum number of names in a message.
 const NAMES: usize = 10;
-/// Events in a message.
+/// The maximum number of Events in a message.
 const EVENTS: usize = 20;
 
-/// An error that says what is not as expected, with a diff.
+/// Fails with a diff if the expectation does not hold.
 pub(super) async fn check(
     context: &ScenarioContext,
     expected: &Expectation,
@@ -55,7 +55,7 @@ async fn present(context: &ScenarioContext, pattern: &Pattern) -> Result<(), Fai
         .at(&pattern.file, pattern.position_of(&first.path)))
 }
 
-/// Nothing of the name, or nothing of the kind.
+/// Returns the failure for a missing object.
 async fn nothing(context: &ScenarioContext, pattern: &Pattern) -> Failure {
     let kind = pattern.gvk.kind_group();
     let what = match &pattern.name {
@@ -100,7 +100,7 @@ async fn counted(
     Err(Failure::new(message).with_details(names(&objects)))
 }
 
-/// One object fits, and it is as it was.
+/// Fails unless exactly one object matches, and equals the snapshot.
 async fn as_in_snapshot(
     context: &ScenarioContext,
     pattern: &Pattern,
@@ -171,7 +171,7 @@ async fn candidates(
     objects(context, &pattern.gvk, namespace).await
 }
 
-/// All objects of a kind in a namespace, the scenario's if none is given.
+/// Returns the objects of a kind in a namespace. Default: the namespace of the scenario.
 pub(super) async fn objects(
     context: &ScenarioContext,
     gvk: &Gvk,

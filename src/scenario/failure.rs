@@ -1,4 +1,4 @@
-//! What went wrong in a scenario, and where.
+//! The failure of a stage, with its position.
 
 use std::fmt::{self, Write as _};
 use std::path::Path;
@@ -7,20 +7,20 @@ use crate::cluster;
 use crate::model::yaml::Position;
 use crate::script;
 
-/// Why a stage failed: a line for people, details below it, and the place that says what was expected.
+/// The reason that a stage failed: a message, details, and the position of the expectation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Failure {
-    /// `molecule-tests/web/verify.yaml:3:5`; empty where no file is at fault.
+    /// `molecule-tests/web/verify.yaml:3:5`; empty if no file caused the failure.
     #[serde(rename = "at")]
     pub location: String,
-    /// What is wrong, in a line.
+    /// The message, one line.
     pub message: String,
-    /// A diff, the script's line, what the server said; may be empty, and has several lines.
+    /// A diff, the line of the script or the answer of the server: several lines, or empty.
     pub details: String,
 }
 
 impl Failure {
-    /// A failure without place and details.
+    /// Creates a failure without position and details.
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -28,7 +28,7 @@ impl Failure {
         }
     }
 
-    /// The same with details, unless it has some.
+    /// Adds details, unless it has some.
     pub(super) fn with_details(mut self, details: impl Into<String>) -> Self {
         if self.details.is_empty() {
             self.details = details.into();
@@ -36,7 +36,7 @@ impl Failure {
         self
     }
 
-    /// The same at a place, unless it has one.
+    /// Adds a position, unless it has one.
     pub(super) fn at(mut self, file: &Path, position: Position) -> Self {
         if self.location.is_empty() {
             self.location = file.display().to_string();
@@ -51,7 +51,7 @@ impl Failure {
         self
     }
 
-    /// Of a request that the cluster refused.
+    /// Creates the failure of a request that the cluster refused.
     pub(super) fn from_cluster_error(what: &str, error: &cluster::Error) -> Self {
         Self::new(format!("{what}: {error}"))
     }

@@ -1,4 +1,4 @@
-//! What the scripts of scenarios can call, beside the pure functions of roles.
+//! The functions of scenario scripts, besides the pure functions of roles.
 //!
 //! The functions that are named as those of roles do the same, but as the scenario's own user: nothing
 //! gets an owner, and every read asks the cluster.
@@ -175,21 +175,21 @@ mod functions {
         })
     }
 
-    /// How often the operator has written so far.
+    /// Returns the number of writes of the operator so far.
     #[rhai_fn(volatile, return_raw)]
     pub(crate) fn writes(cx: NativeCallContext) -> ScriptResult<i64> {
         let written = context(&cx)?.environment.requests.write_count();
         Ok(i64::try_from(written).unwrap_or(i64::MAX))
     }
 
-    /// How many requests the operator has sent so far, reads and watches included.
+    /// Returns the number of requests of the operator so far, with reads and watches.
     #[rhai_fn(volatile, return_raw)]
     pub(crate) fn requests(cx: NativeCallContext) -> ScriptResult<i64> {
         let begun = context(&cx)?.environment.requests.started();
         Ok(i64::try_from(begun).unwrap_or(i64::MAX))
     }
 
-    /// How many runs the operator has made so far.
+    /// Returns the number of runs so far.
     #[rhai_fn(volatile, return_raw)]
     pub(crate) fn runs(cx: NativeCallContext) -> ScriptResult<i64> {
         let count = context(&cx)?.environment.runs.count();
@@ -303,7 +303,7 @@ mod functions {
     }
 }
 
-/// How Pods can fail.
+/// The ways in which Pods can fail.
 const FAILURES: [(&str, simulation::Failure); 4] = [
     ("CrashLoopBackOff", simulation::Failure::CrashLoopBackOff),
     ("Exit", simulation::Failure::Exit),
@@ -508,7 +508,7 @@ fn retry(
 
 /// An object of a script as a manifest without a file.
 impl Manifest {
-    /// Of a namespace.
+    /// Creates the manifest of a namespace.
     pub(super) fn namespace(name: &str) -> Self {
         Self {
             file: PathBuf::new(),

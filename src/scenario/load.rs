@@ -1,4 +1,4 @@
-//! From folders to scenarios: all that is wrong in them is told at once.
+//! Loads scenarios from folders, and reports all errors at once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ use crate::script::{Engine, Program, Sources};
 pub(super) struct Scenario {
     pub(super) name: String,
     pub(super) settings: Settings,
-    /// What each stage does; at least one has something.
+    /// The steps of each stage that has any.
     pub(super) stages: BTreeMap<Stage, Steps>,
     /// The CRDs of the project and those that the settings name.
     pub(super) crds: Vec<Manifest>,
@@ -28,27 +28,27 @@ pub(super) struct Scenario {
     pub(super) snapshots: Snapshots,
 }
 
-/// What a stage does: first its YAML file, then its script.
+/// The steps of a stage: first its YAML file, then its script.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
-    /// What is applied, or deleted.
+    /// The objects to apply or delete.
     pub(super) manifests: Vec<Manifest>,
-    /// What must be so.
+    /// The expectations.
     pub(super) expectations: Vec<Expectation>,
     /// The script.
     pub(super) script: Option<Arc<Program>>,
 }
 
-/// Where scenarios are, and which of them are wanted.
+/// The location and the selection of scenarios.
 #[derive(Clone, Debug)]
 pub struct SuiteOptions {
     /// The folder with one folder per scenario.
     pub tests_dir: PathBuf,
     /// The folder with the project's CRDs; it need not exist.
     pub crds_dir: PathBuf,
-    /// Those to run; all if there are none.
+    /// The scenarios to run; all if empty.
     pub names: Vec<String>,
-    /// Whether golden snapshots are written instead of compared with.
+    /// True if golden snapshots are written instead of compared.
     pub update: bool,
 }
 
@@ -157,7 +157,7 @@ impl Loader<'_> {
         }
     }
 
-    /// A file at the top that no stage reads: probably a stage's name was mistyped.
+    /// Reports a file that belongs to no stage.
     fn unknown_stage(&mut self, path: &Path, stem: &str, is_yaml: bool) {
         let names = Stage::ALL.map(Stage::name);
         let near = nearest(stem, &names);
@@ -253,7 +253,7 @@ impl Loader<'_> {
     }
 }
 
-/// What follows the last dot of a file's name.
+/// Returns the extension of a file name.
 fn extension(file: &str) -> &str {
     file.rsplit_once('.').map_or("", |(_, ending)| ending)
 }

@@ -1,11 +1,11 @@
-//! Scenario tests: what an operator promises, reports through on an API server in this process, or on a
-//! cluster.
+//! Scenario tests: run the operator of a project on an API server in this process or on a cluster, and
+//! compare the result with expectations.
 //!
-//! A scenario is a folder with a file per stage (`stage`): manifests to apply, what is expected
-//! (`documents`, `compare`), or a script (`functions`). Each has a context of its own (`context`) on a ground
-//! (`ground`) with the operator as it runs in a cluster, and with its own time.
+//! A scenario is a folder with a file per stage (`stage`): manifests to apply, expectations (`documents`,
+//! `compare`), or a script (`functions`). Each scenario has a context (`context`) with its own environment
+//! (`environment`), operator and time.
 //!
-//! Reading order: [`Suite`] (here), `load`, `play`, `ground`, `verify`, `report`.
+//! Reading order: [`Suite`], `load`, `runner`, `environment`, `expectation_check`, `report`.
 
 mod compare;
 mod context;
@@ -50,7 +50,7 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Loads scenarios and what they test; on failure says all that is wrong.
+    /// Loads the project and the scenarios. Returns all errors at once.
     pub fn load(
         options: &SuiteOptions,
         operator: TestedOperator,
@@ -83,7 +83,7 @@ impl Suite {
         })
     }
 
-    /// Plays all scenarios: those on the embedded API side by side, each on a thread of its own.
+    /// Runs all scenarios. Those on the embedded API run in parallel, each on its own thread.
     pub fn run(&self) -> Report {
         let since = Stopwatch::start();
         let threads = match self.context.target {

@@ -1,4 +1,4 @@
-//! What came of the scenarios: as text, JSON and JUnit's XML.
+//! The report of scenarios as text, JSON and JUnit XML.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -11,40 +11,40 @@ use super::failure::Failure;
 use super::load::Scenario;
 use super::stage::Stage;
 
-/// What came of all scenarios.
+/// The report of a suite.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Each, in the order of their names.
     pub scenarios: Vec<ScenarioReport>,
-    /// How long all of them took together.
+    /// The total time.
     pub took: Duration,
 }
 
-/// What came of a scenario.
+/// The report of one scenario.
 #[derive(Clone, Debug)]
 pub struct ScenarioReport {
     /// Its name.
     pub name: String,
-    /// What it is for; may be empty.
+    /// The description; may be empty.
     pub description: String,
-    /// The stages that were played.
+    /// The stages that ran.
     pub stages: Vec<StageReport>,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
-    /// What its scripts have printed.
+    /// The output of its scripts.
     pub printed: Vec<String>,
     /// The golden snapshots that were written.
     pub snapshots: Vec<PathBuf>,
 }
 
-/// What came of a stage.
+/// The report of one stage.
 #[derive(Clone, Debug)]
 pub struct StageReport {
-    /// Which.
+    /// The stage.
     pub stage: Stage,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
-    /// Why it failed.
+    /// The failure, if it failed.
     pub failure: Option<Failure>,
 }
 
@@ -80,7 +80,7 @@ impl ScenarioReport {
         }
     }
 
-    /// A scenario whose thread has panicked.
+    /// Creates the report of a scenario whose thread panicked.
     pub(super) fn panicked(scenario: &Scenario) -> Self {
         let failure = Failure::new("the scenario ended abnormally");
         let stage = StageReport::new(Stage::Create, Duration::ZERO, Err(failure));
@@ -94,12 +94,12 @@ impl ScenarioReport {
 }
 
 impl Report {
-    /// How many scenarios failed.
+    /// Returns the number of failed scenarios.
     pub fn failed(&self) -> usize {
         self.scenarios.iter().filter(|one| one.has_failed()).count()
     }
 
-    /// A table of scenarios and stages, and each failure in full.
+    /// Formats a table of scenarios and stages, and each failure.
     pub fn text(&self) -> String {
         let titles = self.scenarios.iter().map(|one| one.name.chars().count());
         let width = titles.chain([8]).max().unwrap_or_default();
@@ -142,7 +142,7 @@ impl Report {
         format!("{count} {noun}, {failed}, in {}", format_time(self.took))
     }
 
-    /// One document.
+    /// Builds the JSON document.
     pub fn json(&self) -> Value {
         let scenarios = self.scenarios.iter().map(|scenario| {
             let stages = scenario.stages.iter().map(|stage| JsonStage {
@@ -167,7 +167,7 @@ impl Report {
         })
     }
 
-    /// JUnit's XML as CI systems read it: a suite per scenario, a case per stage.
+    /// Builds JUnit XML with a suite per scenario and a case per stage.
     pub fn junit(&self) -> String {
         let stages = || self.scenarios.iter().flat_map(|one| &one.stages);
         let failures = stages().filter(|stage| stage.has_failed()).count();

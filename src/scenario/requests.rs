@@ -1,4 +1,4 @@
-//! The operator's requests, as they pass by: how many are on their way, and which of them wrote.
+//! Counts the requests of the operator, and records its writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 /// Reviews are asked by a POST and write nothing.
 const REVIEWS: [&str; 2] = ["/selfsubjectaccessreviews", "/selfsubjectrulesreviews"];
 
-/// What has passed by.
+/// The requests of one operator.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     begun: AtomicUsize,
@@ -28,7 +28,7 @@ impl Drop for FinishGuard {
 }
 
 impl Requests {
-    /// The same client with its requests noted here.
+    /// Returns a client whose requests are counted here.
     pub(super) fn count_requests(self: &Arc<Self>, client: kube::Client) -> kube::Client {
         let namespace = client.default_namespace().to_owned();
         let requests = Arc::clone(self);
@@ -60,7 +60,7 @@ impl Requests {
         FinishGuard(Arc::clone(self))
     }
 
-    /// How many there were.
+    /// Returns the number of requests that started.
     pub(super) fn started(&self) -> usize {
         self.begun.load(Ordering::SeqCst)
     }
@@ -70,12 +70,12 @@ impl Requests {
         self.finished.load(Ordering::SeqCst) == self.started()
     }
 
-    /// How many of them wrote.
+    /// Returns the number of writes.
     pub(super) fn write_count(&self) -> usize {
         self.writes.lock().len()
     }
 
-    /// Those that wrote, after the first `count`: `PATCH /api/v1/…`.
+    /// Returns the writes after the first `count`: `PATCH /api/v1/…`.
     pub(super) fn writes_after(&self, count: usize) -> Vec<String> {
         self.writes.lock().iter().skip(count).cloned().collect()
     }

@@ -1,4 +1,4 @@
-//! One scenario from create to destroy.
+//! Runs one scenario, from `create` to `destroy`.
 //!
 //! After a stage that failed the others are skipped, but for the clearing up of a cluster.
 
@@ -24,15 +24,15 @@ use crate::model::annotations::RECONCILE_AT;
 use crate::model::{Gvk, Object, ObjectRef, Outcome, yaml};
 use crate::script::{Engine, Job, Limits, Pool, Program, Variables, value};
 
-/// Who changes nothing for this long has come to rest: longer than the operator's first backoff.
+/// The time without runs and writes after which the operator counts as idle. It exceeds the first backoff.
 const QUIET_TIME: Duration = Duration::from_secs(3);
-/// A script's time is the scenario's, which it may advance as it likes.
+/// The deadline of a script, which no script reaches: a script can advance the time.
 const SCRIPT_DEADLINE: Duration = Duration::from_hours(24 * 1000);
 
-/// The kind of definitions.
+/// The kind of custom resource definitions.
 pub(super) const CRD: &str = "CustomResourceDefinition";
 
-/// What all scenarios of a suite share.
+/// The context that all scenarios of a suite share.
 pub(super) struct SuiteContext {
     pub(super) operator: TestedOperator,
     pub(super) target: Target,
@@ -41,7 +41,7 @@ pub(super) struct SuiteContext {
     pub(super) engine: Engine,
 }
 
-/// Plays a scenario. Never panics, whatever fails.
+/// Runs a scenario.
 pub(super) async fn run(scenario: &Scenario, suite: &SuiteContext) -> ScenarioReport {
     let since = Stopwatch::start();
     let mut stages = Vec::new();
@@ -103,12 +103,12 @@ struct Runner<'a> {
     suite: &'a SuiteContext,
     context: Arc<ScenarioContext>,
     pool: Pool,
-    /// What was on the cluster before and is to stay.
+    /// Objects that existed before the scenario, which it does not delete.
     preexisting: Vec<ObjectRef>,
 }
 
 impl Runner<'_> {
-    /// Plays a stage; `None` if it has nothing to do.
+    /// Runs a stage. Returns `None` if it has nothing to do.
     async fn stage(&mut self, stage: Stage, steps: Option<&Steps>) -> Option<Result<(), Failure>> {
         let nothing = Steps::default();
         let result = match stage {

@@ -1,4 +1,4 @@
-//! The operator's runs in a scenario: whether it is at work, and how it left each custom resource.
+//! Observes the runs of the operator in a scenario.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::controller::{Controller, RunObserver};
 use crate::model::{Object, ObjectRef, Outcome, Reason};
 use crate::reconcile::Report;
 
-/// What was seen of an operator.
+/// The runs of one operator.
 #[derive(Default)]
 pub(super) struct Runs(Mutex<RunState>);
 
@@ -24,9 +24,9 @@ struct RunState {
 pub(super) struct LastRun {
     uid: Box<str>,
     generation: i64,
-    /// How it ended.
+    /// The outcome.
     pub(super) outcome: Outcome,
-    /// How many runs were asked for by annotation.
+    /// The number of runs that an annotation requested.
     pub(super) requested: usize,
 }
 
@@ -62,23 +62,23 @@ impl Runs {
         self.0.lock().controller.is_some()
     }
 
-    /// How many there were.
+    /// Returns the number of runs.
     pub(super) fn count(&self) -> usize {
         self.0.lock().count
     }
 
-    /// The last run of this very custom resource, if it has seen its present generation.
+    /// Returns the last run of this custom resource, if it was for the current generation.
     pub(super) fn last_run(&self, cr: &Object) -> Option<LastRun> {
         let last = self.0.lock().last.get(&cr.object_ref()).cloned();
         last.filter(|last| last.uid == cr.uid && last.generation >= cr.generation)
     }
 
-    /// The custom resources that were run.
+    /// Returns the custom resources with runs.
     pub(super) fn objects(&self) -> Vec<ObjectRef> {
         self.0.lock().last.keys().cloned().collect()
     }
 
-    /// The operator has stopped.
+    /// Records that the operator stopped.
     pub(super) fn operator_stopped(&self) {
         self.0.lock().controller = None;
     }

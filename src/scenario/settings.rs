@@ -1,4 +1,4 @@
-//! `scenario.yaml`: what a scenario needs otherwise than the others.
+//! Parses `scenario.yaml`, the settings of a scenario.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,25 +8,25 @@ use serde_json::{Map, Value};
 use crate::model::diagnostics::{Diagnostics, Item, Keys};
 use crate::model::syntax::is_dns_label;
 
-/// How long an expectation may take to come true: what `kubectl wait` gives twice.
+/// The default of `deadline`: twice that of `kubectl wait`.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// The settings of a scenario.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    /// For people.
+    /// A description, for reports.
     pub(super) description: String,
-    /// Where its objects live, unless they say otherwise; made up if absent.
+    /// The default namespace of its objects. Generated if absent.
     pub(super) namespace: Option<String>,
-    /// How long an expectation may take to come true.
+    /// The maximum time until an expectation holds.
     pub(super) deadline: Duration,
-    /// Whether nothing may be written when all is reconciled once more.
+    /// True if the stage `idempotence` runs.
     pub(super) idempotence: bool,
     /// Files with CRDs beside those of the project; relative to the scenario's folder.
     pub(super) crds: Vec<PathBuf>,
-    /// Whether the operator serves all namespaces of a real cluster.
+    /// True if the operator watches all namespaces of a real cluster.
     pub(super) all_namespaces: bool,
-    /// What its scripts see as `vars`.
+    /// The constant `vars` of its scripts.
     pub(super) vars: Map<String, Value>,
 }
 

@@ -18,7 +18,7 @@ use crate::regular_file;
 
 /// The folder of a scenario with a file per snapshot.
 pub(super) const FOLDER: &str = "snapshots";
-/// What of an object's metadata is another in each run.
+/// The fields of metadata that differ in each run.
 const VOLATILE_METADATA: [&str; 6] = [
     "creationTimestamp",
     "deletionTimestamp",
@@ -37,7 +37,7 @@ pub(super) struct Snapshots {
 }
 
 impl Snapshots {
-    /// In a folder, which need not exist; `update`: files are written instead of compared with.
+    /// Creates the snapshots of a folder, which need not exist. With `update`, files are written.
     pub(super) fn new(folder: PathBuf, update: bool) -> Self {
         Self {
             folder,
@@ -46,7 +46,7 @@ impl Snapshots {
         }
     }
 
-    /// An error unless a value is as the snapshot of this name.
+    /// Fails unless the value equals the snapshot of this name.
     pub(super) fn check(&self, name: &str, value: &Value, namespace: &str) -> Result<(), Failure> {
         if !is_name(name) {
             let message = format!("{name:?} is no name of a snapshot");
@@ -97,7 +97,7 @@ impl Snapshots {
             .map_err(|error| Failure::new(format!("{shown} cannot be written: {error}")))
     }
 
-    /// The files that were written, by name.
+    /// Returns the written files, sorted by name.
     pub(super) fn written(&self) -> Vec<PathBuf> {
         self.written.lock().iter().cloned().collect()
     }
@@ -113,7 +113,7 @@ fn is_owner_label_only(labels: &Map<String, Value>) -> bool {
     labels.len() == 1 && labels.contains_key(OWNER_LABEL)
 }
 
-/// A value without what is another in each run. `key` is the one that it stands under.
+/// Removes the values that differ in each run. `key` is the key of the value.
 fn normalized(value: &Value, key: &str, namespace: &str) -> Value {
     match value {
         Value::Object(fields) => {

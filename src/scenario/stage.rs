@@ -2,29 +2,29 @@
 
 use std::fmt;
 
-/// A stage, in the order in which they run: Molecule's.
+/// A stage of Molecule. The variants are in the order in which stages run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
     /// The cluster comes up: CRDs, the namespace.
     Create,
-    /// What must be there before the operator starts.
+    /// Objects that must exist before the operator starts.
     Prepare,
     /// The operator starts; custom resources are applied and must become ready.
     Converge,
-    /// Everything is reconciled once more, and nothing may be written.
+    /// All custom resources are reconciled once more. The operator must write nothing.
     Idempotence,
-    /// Something happens to the cluster.
+    /// Changes to the cluster from outside.
     SideEffect,
-    /// What must be so now.
+    /// Expectations.
     Verify,
-    /// What is to be deleted first.
+    /// Objects to delete before `destroy`.
     Cleanup,
-    /// Everything that the scenario applied is deleted, and must go.
+    /// All objects of the scenario are deleted, and must disappear.
     Destroy,
 }
 
 impl Stage {
-    /// All of them, in order.
+    /// All stages, in order.
     pub const ALL: [Self; 8] = [
         Self::Create,
         Self::Prepare,
@@ -36,7 +36,7 @@ impl Stage {
         Self::Destroy,
     ];
 
-    /// Its name: that of its file without the ending.
+    /// Returns the name, which is that of its file without the extension.
     pub fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -50,12 +50,12 @@ impl Stage {
         }
     }
 
-    /// The stage of a name.
+    /// Returns the stage with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stage| stage.name() == name)
     }
 
-    /// What the documents of its YAML file are.
+    /// Returns the use of the documents in the YAML file of the stage.
     pub(super) fn documents(self) -> DocumentUse {
         match self {
             Self::Create | Self::Prepare | Self::Converge | Self::SideEffect => DocumentUse::Apply,
@@ -71,12 +71,12 @@ impl fmt::Display for Stage {
     }
 }
 
-/// What the documents of a stage's YAML file are.
+/// The use of the documents in the YAML file of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DocumentUse {
     /// Manifests to apply.
     Apply,
-    /// What must be so.
+    /// Expectations.
     Expect,
     /// Objects to delete.
     Delete,

@@ -1,4 +1,4 @@
-//! Where to listen: `:8080`, `127.0.0.1:0`, `localhost:8080`; `0` turns a server off.
+//! Parses the address of a server: `:8080`, `127.0.0.1:0`, `localhost:8080`. `0` disables the server.
 
 use std::fmt;
 use std::io;

@@ -61,7 +61,7 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address of the socket.
     pub fn local_address(&self) -> SocketAddr {
         self.local
     }

@@ -11,7 +11,7 @@ use tracing_subscriber::fmt::{FormatFields, MakeWriter};
 
 use crate::model::redact::escaped;
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// JSON in a cluster, text elsewhere.
@@ -31,9 +31,9 @@ pub enum Error {
         "{text:?} is none of off, error, warn, info, debug, trace, nor a list of directives like info,rhai_operator=debug"
     )]
     Level {
-        /// What was given.
+        /// The invalid value.
         text: String,
-        /// What the parser said, where it said anything.
+        /// The error of the parser, or empty.
         #[source]
         source: Option<tracing_subscriber::filter::ParseError>,
     },
@@ -48,7 +48,7 @@ pub fn init(format: Format, level: &str) -> Result<(), Error> {
     init_to(std::io::stderr, colours, format, level)
 }
 
-/// The same with lines that go elsewhere than to stderr.
+/// Initializes a log that writes to `writer`.
 pub fn init_to<W>(writer: W, colours: bool, format: Format, level: &str) -> Result<(), Error>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,

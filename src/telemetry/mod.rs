@@ -1,4 +1,4 @@
-//! What the process says about itself: log, metrics, readiness, and whether it is stuck.
+//! Logs, metrics, readiness and the watchdog of the process.
 //!
 //! Knows nothing of Kubernetes: the layers above hand it names and numbers. Serving it over HTTP is
 //! `server`'s part.

@@ -1,4 +1,4 @@
-//! Whether the process is stuck: each loop and worker says by when it will speak again.
+//! Detects loops and workers that are stuck: each announces the time of its next heartbeat.
 //!
 //! A [`Beat`] that is armed and not touched before its bound is over is overdue; then `/healthz` fails
 //! and the kubelet restarts the process. What waits for the outside world (the API server, a queue) is
@@ -85,7 +85,7 @@ impl Watchdog {
         self.0.probes.lock().push(Box::new(probe));
     }
 
-    /// Names of the loops and workers that are past their bound.
+    /// Returns the names of the loops and workers that are overdue.
     pub fn overdue(&self) -> Vec<Arc<str>> {
         let now = self.millis(clock::now());
         let mut overdue: Vec<Arc<str>> = self

@@ -31,13 +31,13 @@ impl From<serde_yaml::Location> for Position {
     }
 }
 
-/// Why a text is not YAML.
+/// The reason that a text is not YAML.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {}, column {}: {message}", position.line, position.column)]
 pub struct Error {
-    /// Where.
+    /// The position.
     pub position: Position,
-    /// What is wrong: lower case, no period, no position.
+    /// The message, in lower case, without a period and a position.
     pub message: String,
 }
 
@@ -118,7 +118,7 @@ pub fn parse(text: &str) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// All documents of a text; empty ones are left out.
+/// Parses all documents of a text except empty ones.
 pub fn parse_all(text: &str) -> Result<Vec<Value>, Error> {
     let documents: Vec<Plain> =
         serde_yaml::from_multiple_with_options(text, options(text, DuplicateKeyPolicy::Error))?;
@@ -174,13 +174,13 @@ pub fn write_within(value: &Value, most: usize) -> Option<String> {
 /// A value with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Where it begins.
+    /// The position of its first character.
     pub position: Position,
-    /// What it is.
+    /// The content.
     pub content: Content,
 }
 
-/// What a [`Node`] holds.
+/// The content of a [`Node`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     /// `null`, `~`, nothing.
@@ -209,7 +209,7 @@ pub enum Content {
 /// A map's key with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Where it begins.
+    /// The position of its first character.
     pub position: Position,
     /// Its text.
     pub name: String,
@@ -257,7 +257,7 @@ impl Content {
     }
 }
 
-/// What YAML reads in the text of a scalar: `5` is an integer, `a: b` a string.
+/// Parses the text of a scalar as YAML does: `5` is an integer, `a: b` a string.
 pub fn read_scalar(text: &str) -> Content {
     match parse_positioned(text).map(|node| node.content) {
         Ok(Content::List(_) | Content::Map(_)) | Err(_) => Content::String(text.to_owned()),

@@ -1,4 +1,4 @@
-//! The custom resource of a run: out of a file, or of the cluster.
+//! The custom resource of a run, from a file or from the cluster.
 
 use std::io::Read;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::regular_file;
 use crate::telemetry::log;
 use crate::watches::Watch;
 
-/// Where the custom resource is, as it is typed.
+/// The value of `--cr`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum CrSource {
     /// A YAML or JSON file; `-` for stdin.
@@ -45,15 +45,15 @@ impl FromStr for CrSource {
                 kind: kind.to_owned(),
                 name: name.to_owned(),
             }),
-            _ => Err("neither a file nor KIND/NAME"),
+            _ => Err("expected a file or KIND/NAME"),
         }
     }
 }
 
-/// The custom resource that was asked for.
+/// The requested custom resource. A file has been read.
 #[derive(Debug)]
 pub(super) enum CrRequest {
-    /// What a file says.
+    /// The content of a file.
     File {
         /// The file, for messages.
         file: String,
@@ -64,7 +64,7 @@ pub(super) enum CrRequest {
         /// All of it.
         value: Value,
     },
-    /// What the cluster holds.
+    /// An object of the cluster.
     Named {
         /// A kind or a plural, with or without its group.
         kind: String,
@@ -74,7 +74,7 @@ pub(super) enum CrRequest {
 }
 
 impl CrRequest {
-    /// Reads it, if it is in a file.
+    /// Reads the file, if the source is one.
     pub(super) fn read(source: CrSource) -> anyhow::Result<Self> {
         match source {
             CrSource::File(file) => Self::read_file(&file),
@@ -102,37 +102,37 @@ impl CrRequest {
     }
 }
 
-/// Where to look for a custom resource, and what to change in it.
+/// The options for finding a custom resource and changing it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lookup<'a> {
-    /// The namespace that was asked for,
+    /// The namespace of `--namespace`.
     pub(super) namespace: Option<&'a str>,
-    /// and the one that is meant without.
+    /// The namespace without `--namespace`.
     pub(super) default_namespace: &'a str,
-    /// Fields that are other than there.
+    /// The fields of `--set`.
     pub(super) set: &'a [FieldOverride],
-    /// Whether one that the cluster does not hold is made there, with all that this brings.
+    /// True if the command creates a custom resource that the target does not have.
     pub(super) creates_missing: bool,
-    /// What the cluster is called, for people.
+    /// The name of the target in messages.
     pub(super) target: &'a str,
-    /// What a kind's name means first.
+    /// The watches, whose kinds take precedence over other kinds of the same name.
     pub(super) watches: &'a [Arc<Watch>],
-    /// What to do where a kind is missing, for people.
+    /// The hint for a missing kind.
     pub(super) missing_kind_hint: &'a str,
 }
 
 /// A custom resource that was found.
 #[derive(Debug)]
 pub(super) struct FoundCr {
-    /// As the run is to see it.
+    /// The object that the run gets.
     pub(super) cr: Object,
-    /// Whether the cluster holds it.
+    /// True if the cluster has it.
     pub(super) live: bool,
-    /// Whose mistakes those in it are, for people: the file, or what the cluster holds, and --set.
+    /// The source of the object in messages: the file or the object of the cluster, and `--set`.
     pub(super) origin: String,
 }
 
-/// What no run can have other than its custom resource has it.
+/// The fields that identify the custom resource, which `--set` must not change.
 const IDENTITY: [&str; 6] = [
     "apiVersion",
     "kind",
@@ -142,7 +142,7 @@ const IDENTITY: [&str; 6] = [
     "metadata.uid",
 ];
 
-/// A field and the value that it is to have.
+/// A field and its new value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FieldOverride {
     path: Vec<String>,
@@ -161,7 +161,7 @@ impl FromStr for FieldOverride {
             return Err("the path has an empty part".into());
         }
         if IDENTITY.contains(&&*path.join(".")) {
-            return Err("it says which custom resource this is, as --cr does".into());
+            return Err("cannot set a field that identifies the custom resource; use --cr".into());
         }
         let value = yaml::parse(value).map_err(|error| error.to_string())?;
         Ok(Self { path, value })
@@ -181,8 +181,8 @@ impl FieldOverride {
     }
 }
 
-/// Finds the custom resource. One from a file that the cluster holds too takes from there what the
-/// server gives: uid, versions, finalizers, status.
+/// Finds the custom resource. If the cluster also has the custom resource of a file, the result has the
+/// uid, the versions, the finalizers and the status of the cluster.
 pub(super) async fn find(
     cluster: &Cluster,
     wanted: CrRequest,
@@ -314,8 +314,8 @@ fn namespace<'a>(
     }
 }
 
-/// Lets the server fill the defaults of a custom resource in, and refuse it, as if it was made: in a
-/// dry-run, under a name of its own. Who may make none gets it as it is.
+/// Sets the defaults of a custom resource and validates it, by a dry-run create under a generated name.
+/// Without the permission to create, the custom resource stays as it is.
 async fn apply_server_defaults(
     cluster: &Cluster,
     kind: &ApiKind,
@@ -355,7 +355,7 @@ async fn apply_server_defaults(
     Ok(())
 }
 
-/// What a live object has that a file does not.
+/// Copies the fields that the server sets from the live object.
 fn copy_server_fields(value: &mut Value, live: &Value) {
     for key in [
         "uid",

@@ -1,4 +1,4 @@
-//! A run for machines: one JSON document, the same keys whatever happened.
+//! The report of a run as one JSON document, which always has the same keys.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::steps;
 use crate::model::{ObjectRef, Outcome};
 use crate::reconcile::Report;
 
-/// The document of a report.
+/// Builds the JSON document of a report.
 pub(super) fn report(report: &Report, role: &str, plan: bool, live: bool) -> Value {
     let calls = report.effects.trace.iter().map(|call| {
         json!({

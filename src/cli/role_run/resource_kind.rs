@@ -1,4 +1,4 @@
-//! The kind of the custom resource, and what may be meant where there is none.
+//! Finds the kind of the custom resource, and suggests a similar kind if it does not exist.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::model::Gvk;
 use crate::model::diagnostics::nearest;
 use crate::watches::Watch;
 
-/// The kind that a file names.
+/// Finds the kind of a file.
 pub(super) async fn find_by_gvk(
     cluster: &Cluster,
     selection: &Lookup<'_>,
@@ -25,7 +25,7 @@ pub(super) async fn find_by_gvk(
     Err(no_such_kind(selection, &gvk.to_string(), near.as_deref()))
 }
 
-/// One of the same group with a name like it, or of the same name in a group like it.
+/// Returns a kind with a similar name in the same group, or with the same name in a similar group.
 fn near<'k>(gvk: &Gvk, known: &[&'k Gvk]) -> Option<&'k Gvk> {
     let of = |field: fn(&Gvk) -> &str, other: fn(&Gvk) -> &str| {
         let same = known.iter().filter(|kind| field(kind) == field(gvk));
@@ -44,7 +44,7 @@ fn no_such_kind(selection: &Lookup<'_>, kind: &str, near: Option<&str>) -> anyho
     anyhow!("{} has no kind {kind}\n  hint: {hint}", selection.target)
 }
 
-/// The kind of a word: kind, plural, or either with its group (`memcacheds.cache.example.com`).
+/// Finds a kind by its name or plural, with or without the group (`memcacheds.cache.example.com`).
 pub(super) async fn find_by_name(
     cluster: &Cluster,
     selection: &Lookup<'_>,

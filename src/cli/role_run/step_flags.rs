@@ -1,4 +1,4 @@
-//! Which steps of a pipeline a run does: what was typed has to be there.
+//! Flags that select the steps of a pipeline.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use crate::model::{Outcome, diagnostics};
 use crate::reconcile::{Report, StepReport, StepSelection, StepState};
 use crate::role::{Entry, Role};
 
-/// The flags.
+/// The selection of steps on the command line.
 #[derive(Debug, Args)]
 pub(super) struct StepFlags {
-    /// Do only the steps of a pipeline that have one of these tags; nothing is pruned then, and no
-    /// condition is written.
+    /// Execute only the steps of a pipeline with one of these tags. The run then prunes nothing and writes
+    /// no condition.
     #[arg(
         long,
         value_name = "TAG",
@@ -22,14 +22,14 @@ pub(super) struct StepFlags {
         value_parser = NonEmptyStringValueParser::new()
     )]
     tags: Vec<String>,
-    /// Begin a pipeline at this step, in the order of the file; nothing is pruned then, and no condition
-    /// is written.
+    /// Start a pipeline at this step, in the order of the file. The run then prunes nothing and writes no
+    /// condition.
     #[arg(long, value_name = "STEP", value_parser = NonEmptyStringValueParser::new())]
     start_at: Option<String>,
 }
 
 impl StepFlags {
-    /// The steps that are meant; an error where the role has no such tag or step.
+    /// Returns the selection. Fails if the role does not have a tag or a step of that name.
     pub(super) fn resolve(&self, role: &Role) -> anyhow::Result<StepSelection> {
         let selection = StepSelection {
             tags: self.tags.iter().cloned().collect(),
@@ -67,7 +67,7 @@ impl StepFlags {
         Ok(selection)
     }
 
-    /// An error where a run did no step because none is meant: each flag may fit, and both not together.
+    /// Fails if the flags together selected no step.
     pub(super) fn check(&self, report: &Report, role: &str) -> anyhow::Result<()> {
         let is_done = report.outcome == Outcome::Done && !report.effects.steps.is_empty();
         if !is_done || report.effects.steps.iter().any(is_selected) {
@@ -84,7 +84,7 @@ impl StepFlags {
     }
 }
 
-/// Returns whether a step, or one in it, was one of those to do.
+/// Returns true if the flags selected a step or one of its inner steps.
 fn is_selected(step: &StepReport) -> bool {
     if step.steps.is_empty() {
         step.state != StepState::Unselected
@@ -102,7 +102,7 @@ fn check_known(role: &Role, what: &str, name: &str, known: &BTreeSet<&str>) -> a
     Err(unknown_name(&owner, what, name, &candidates))
 }
 
-/// The error of a name that nothing of its owner has.
+/// Returns the error for an unknown name, with the nearest known name.
 pub(super) fn unknown_name(owner: &str, what: &str, name: &str, known: &[&str]) -> anyhow::Error {
     match diagnostics::nearest(name, known) {
         Some(near) => anyhow!("{owner} has no {what} {name}: did you mean {near}?"),

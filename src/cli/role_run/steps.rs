@@ -1,4 +1,4 @@
-//! The steps of a run: the graph with each one's state, time and calls.
+//! The steps of a run: the graph, with the state, time and calls of each step.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::text_report::{Colors, DIM, GREEN, RED, YELLOW, millis};
 use crate::reconcile::{StepReport, StepState};
 
-/// Writes the steps, those within steps below them.
+/// Writes the steps. Inner steps follow their outer step.
 pub(super) fn write(out: &mut impl Write, steps: &[StepReport], paint: &Colors) -> io::Result<()> {
     let mut lines = Vec::new();
     collect_lines(steps, 0, &mut lines);
@@ -45,7 +45,7 @@ struct Line<'a> {
 }
 
 fn collect_lines<'a>(steps: &'a [StepReport], depth: usize, lines: &mut Vec<Line<'a>>) {
-    // In the order of the file, whatever the order in which they were done.
+    // Steps run in another order than that of the file.
     let mut steps: Vec<&StepReport> = steps.iter().collect();
     steps.sort_by_key(|step| step.number);
     for step in steps {
@@ -73,7 +73,7 @@ fn color(state: StepState) -> &'static str {
     }
 }
 
-/// The steps for machines.
+/// Converts the steps to JSON.
 pub(super) fn to_json(steps: &[StepReport]) -> Value {
     let step = |step: &StepReport| {
         json!({

@@ -1,4 +1,4 @@
-//! A run for people: each call, the differences, the status, how it ended.
+//! The report of a run as text: each call, the diffs, the status and the outcome.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -126,18 +126,18 @@ fn outcome_line(report: &Report, paint: &Colors) -> String {
     )
 }
 
-/// A time for people.
+/// Formats a time in milliseconds.
 pub(super) fn millis(duration: Duration) -> String {
     format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
 }
 
-/// Colours, where they are wanted.
+/// Terminal colors, if they are enabled.
 pub(super) struct Colors {
     pub(super) enabled: bool,
 }
 
 impl Colors {
-    /// A text in a colour.
+    /// Returns the text in a color, or unchanged if colors are disabled.
     pub(super) fn paint(&self, colour: &str, text: &str) -> String {
         if self.enabled && !colour.is_empty() {
             format!("{colour}{text}{RESET}")

@@ -36,18 +36,18 @@ pub struct ControllerMetrics {
     longest: Seconds,
 }
 
-/// controller-runtime's words for how a reconcile ended.
+/// The result of a reconcile, in the terms of controller-runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconcileResult {
-    /// Nothing is left to do.
+    /// Success.
     Success,
-    /// It goes on when something happens.
+    /// The next trigger starts the next run.
     Requeue,
-    /// It goes on at a certain time.
+    /// The next run starts at a certain time.
     RequeueAfter,
-    /// It failed and is tried again.
+    /// Failure, with a retry.
     Error,
-    /// It failed and is not tried again before something changes.
+    /// Failure, without a retry before a trigger.
     TerminalError,
 }
 
@@ -154,7 +154,7 @@ impl ControllerMetrics {
         self.script.observe(took.as_secs_f64());
     }
 
-    /// What is in progress: the sum and the longest.
+    /// Records the runs in progress: their total time and the longest.
     pub fn in_progress(&self, sum: Duration, longest: Duration) {
         self.unfinished.set(sum.as_secs_f64());
         self.longest.set(longest.as_secs_f64());

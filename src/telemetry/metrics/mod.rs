@@ -23,7 +23,7 @@ use self::families::{
 };
 use super::process::Process;
 
-/// What refreshes gauges before a scrape.
+/// A function that refreshes gauges before a scrape.
 type Hook = Box<dyn Fn(&Metrics) + Send + Sync>;
 
 /// All metrics of a process. Clones share them.
@@ -63,9 +63,9 @@ impl Default for Metrics {
 pub struct WatchState {
     /// `Kind.group`.
     pub kind: Arc<str>,
-    /// What the watch is for: a closed set.
+    /// The purpose of the watch, from a closed set.
     pub purpose: &'static str,
-    /// How it is: a closed set.
+    /// The state, from a closed set.
     pub state: &'static str,
 }
 
