@@ -7,7 +7,7 @@
 //! | layer | modules |
 //! |---|---|
 //! | 0 | `model`, `clock`, `backoff`, `regular_file` |
-//! | 1 | `telemetry`, `watches`, `script`, `role_files` |
+//! | 1 | `testing`, `telemetry`, `watches`, `script`, `role_files` |
 //! | 2 | `cluster`, `pipeline`, `server` |
 //! | 3 | `apply`, `lease`, `role` |
 //! | 4 | `host` |
@@ -37,6 +37,8 @@ pub mod scenario;
 pub mod script;
 pub mod server;
 pub mod telemetry;
+#[cfg(test)]
+mod testing;
 pub mod watches;
 
 pub use clock;

@@ -47,7 +47,7 @@ impl RoleFiles {
                 return None;
             }
         };
-        let mut walk = Walk {
+        let mut walk = FolderReader {
             root,
             path: path.to_owned(),
             files: BTreeMap::new(),
@@ -110,7 +110,8 @@ impl RoleFiles {
         text.ok()
     }
 
-    /// Which of `NAME.yaml` and `NAME.yml` there is, of a path without ending; both are an error.
+    /// Returns the existing one of `NAME.yaml` and `NAME.yml` for a path without an ending. If both exist, returns an
+    /// error.
     pub(crate) fn yaml(&self, name: &str, problems: &mut Vec<Diagnostic>) -> Option<String> {
         let [long, short] = ["yaml", "yml"].map(|ending| format!("{name}.{ending}"));
         match (
@@ -143,14 +144,14 @@ impl RoleFiles {
     }
 }
 
-struct Walk<'p> {
+struct FolderReader<'p> {
     root: PathBuf,
     path: PathBuf,
     files: BTreeMap<String, Bytes>,
     problems: &'p mut Vec<Diagnostic>,
 }
 
-impl Walk<'_> {
+impl FolderReader<'_> {
     fn folder(&mut self, folder: &str) {
         let path = self.path.join(folder);
         let Some(entries) = self

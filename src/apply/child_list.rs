@@ -89,10 +89,11 @@ mod tests {
 
     use super::*;
     use crate::model::Gvk;
+    use crate::testing;
 
     fn cr(annotations: &Value) -> Object {
         let cr = json!({"metadata": {"name": "w", "annotations": annotations}});
-        Object::from_value(&Gvk::new("e.com", "v1", "Web"), &cr).unwrap()
+        testing::custom_resource(&cr)
     }
 
     fn role(version: &str) -> ObjectRef {

@@ -90,21 +90,19 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::Gvk;
     use crate::model::annotations::OWNER_LABEL;
+    use crate::testing;
 
     fn live(metadata: &Value) -> Object {
-        let gvk = Gvk::new("", "v1", "ConfigMap");
-        Object::from_value(&gvk, &json!({"metadata": metadata})).unwrap()
+        testing::object("ConfigMap", &json!({"metadata": metadata}))
     }
 
     fn owner() -> Owner {
-        let cr = json!({"metadata": {"name": "w", "namespace": "n", "uid": "u1"}});
-        Owner::new(&Object::from_value(&Gvk::new("e.com", "v1", "Web"), &cr).unwrap())
+        Owner::new(&testing::owner(Some("n")))
     }
 
     fn reference(kind: &str, name: &str, uid: &str, controller: bool) -> Value {
-        json!({"apiVersion": "e.com/v1", "kind": kind, "name": name, "uid": uid, "controller": controller})
+        json!({"apiVersion": "example.com/v1", "kind": kind, "name": name, "uid": uid, "controller": controller})
     }
 
     fn claim(metadata: &Value) -> Claim {

@@ -191,11 +191,10 @@ pub(super) fn keep_finalizers_of(body: &mut Value, live: &Object) {
 mod tests {
     use super::*;
     use crate::cluster::ApiKind;
+    use crate::testing;
 
     fn owner(namespace: Option<&str>) -> Owner {
-        let gvk = Gvk::new("example.com", "v1", "Web");
-        let cr = json!({"metadata": {"name": "w", "namespace": namespace, "uid": "u1"}});
-        Owner::new(&Object::from_value(&gvk, &cr).unwrap())
+        Owner::new(&testing::owner(namespace))
     }
 
     fn kind(gvk: &Gvk, namespaced: bool) -> Arc<ApiKind> {

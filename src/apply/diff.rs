@@ -112,10 +112,7 @@ fn mask_values(object: Option<&mut Value>, field: &str, text: impl Fn(&str) -> &
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn object(kind: &str, value: &Value) -> Object {
-        Object::from_value(&Gvk::new("", "v1", kind), value).unwrap()
-    }
+    use crate::testing::object;
 
     fn diff(before: Option<&Object>, after: Option<&Object>) -> String {
         let object = before.or(after).unwrap().object_ref();

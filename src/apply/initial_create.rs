@@ -123,12 +123,10 @@ fn convert_entries(owner: &Owner, entries: &mut Vec<Value>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Gvk;
+    use crate::testing;
 
     fn owner() -> Owner {
-        let gvk = Gvk::new("example.com", "v1", "Web");
-        let cr = json!({"metadata": {"name": "w", "namespace": "n", "uid": "u1"}});
-        Owner::new(&Object::from_value(&gvk, &cr).unwrap())
+        Owner::new(&testing::owner(Some("n")))
     }
 
     fn entry(manager: &str, operation: &str) -> Value {

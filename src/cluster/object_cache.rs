@@ -161,19 +161,15 @@ impl Entries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Gvk;
+    use crate::testing;
     use serde_json::json;
 
     fn mk(name: &str, version: u64, fill: usize) -> Arc<Object> {
-        let gvk = Gvk::new("", "v1", "ConfigMap");
-        let object = Object::from_value(
-            &gvk,
-            &json!({
-                "metadata": {"name": name, "namespace": "n", "resourceVersion": version.to_string()},
-                "data": {"x": "y".repeat(fill)},
-            }),
-        );
-        Arc::new(object.unwrap())
+        let object = json!({
+            "metadata": {"name": name, "namespace": "n", "resourceVersion": version.to_string()},
+            "data": {"x": "y".repeat(fill)},
+        });
+        Arc::new(testing::object("ConfigMap", &object))
     }
 
     #[test]

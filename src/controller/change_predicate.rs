@@ -131,13 +131,11 @@ fn digest(value: &impl Hash) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
     use serde_json::{Value, json};
 
-    use crate::model::Gvk;
-
     fn mk_state(value: &Value, with_metadata: bool) -> TriggerState {
-        let object = Object::from_value(&Gvk::new("g", "v1", "K"), value).unwrap();
-        TriggerState::new(&object, with_metadata)
+        TriggerState::new(&testing::custom_resource(value), with_metadata)
     }
 
     fn mk_cr(metadata: &Value) -> Value {

@@ -55,12 +55,12 @@ pub(super) fn shorten_randomly(period: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
     use std::path::Path;
     use std::sync::Arc;
 
     use serde_json::json;
 
-    use crate::model::Gvk;
     use crate::model::annotations::{ANSIBLE_RECONCILE_PERIODS, RECONCILE_PERIOD};
     use crate::watches::{self, Environment};
 
@@ -75,7 +75,7 @@ mod tests {
 
     fn seconds(annotations: &serde_json::Value, watch: &str) -> Option<u64> {
         let cr = json!({"metadata": {"name": "a", "annotations": annotations}});
-        let cr = Object::from_value(&Gvk::new("g", "v1", "K"), &cr).unwrap();
+        let cr = testing::custom_resource(&cr);
         effective_period(&cr, &mk_watch(watch), DEFAULT)
             .0
             .map(|period| period.as_secs())
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn an_annotation_that_is_no_duration_is_told_and_ignored() {
         let cr = json!({"metadata": {"name": "a", "annotations": {RECONCILE_PERIOD: "soon"}}});
-        let cr = Object::from_value(&Gvk::new("g", "v1", "K"), &cr).unwrap();
+        let cr = testing::custom_resource(&cr);
         let (period, bad) = effective_period(&cr, &mk_watch("  reconcilePeriod: 1m\n"), DEFAULT);
         assert_eq!(period, Some(Duration::from_mins(1)));
         let expected = InvalidAnnotation {

@@ -114,8 +114,8 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::model::Gvk;
     use crate::model::yaml::Position;
+    use crate::testing;
 
     fn cr(metadata: &Value) -> Object {
         let mut whole = json!({"metadata": {"name": "x"}});
@@ -123,7 +123,7 @@ mod tests {
             .as_object_mut()
             .unwrap()
             .extend(metadata.as_object().unwrap().clone());
-        Object::from_value(&Gvk::new("g", "v1", "K"), &whole).unwrap()
+        testing::custom_resource(&whole)
     }
 
     fn bounded(on_failure: FinalizerFailure) -> Finalizer {

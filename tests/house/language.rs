@@ -5,10 +5,23 @@
 use crate::source::{self, Source};
 
 /// Folders and files whose comments and names do not follow the rules yet.
-const NOT_YET: [&str; 5] = [
+const NOT_YET: [&str; 18] = [
     "crates/embedded-apiserver/src/",
-    "crates/positioned-yaml/",
-    "src/",
+    "src/apply/",
+    "src/cli/",
+    "src/cluster/",
+    "src/controller/",
+    "src/host/",
+    "src/model/",
+    "src/operator/",
+    "src/pipeline/",
+    "src/reconcile/",
+    "src/role/",
+    "src/scenario/",
+    "src/script/",
+    "src/telemetry/",
+    "src/watches/",
+    "tests/hostile/",
     "tests/steps/",
     "tests/two_forms.rs",
 ];

@@ -275,13 +275,12 @@ impl Write for LogLines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Gvk, Object};
+    use crate::testing;
     use serde_json::json;
 
     fn report(outcome: Outcome) -> Report {
-        let gvk = Gvk::new("example.com", "v1", "Web");
         let cr = json!({"metadata": {"name": "a", "namespace": "n", "uid": "u"}});
-        Report::new(outcome, &Arc::new(Object::from_value(&gvk, &cr).unwrap()))
+        Report::new(outcome, &Arc::new(testing::custom_resource(&cr)))
     }
 
     const SIZE: Size = Size {
@@ -319,9 +318,8 @@ mod tests {
         let view = View::new(true);
         let mut done = report(Outcome::Done);
         for name in ["a", "b", "c", "d"] {
-            let gvk = Gvk::new("example.com", "v1", "Web");
             let cr = json!({"metadata": {"name": name, "namespace": "n", "uid": name}});
-            done.cr = Arc::new(Object::from_value(&gvk, &cr).unwrap());
+            done.cr = Arc::new(testing::custom_resource(&cr));
             view.ran(Reason::Created, &done);
         }
         done.outcome = Outcome::Waiting {
