@@ -99,7 +99,7 @@ async fn sign(
         ["client-ca.crt", "client-ca.key", "client.cnf"].map(|name| folder.join(name));
     let files = [Path::new("-in"), request, Path::new("-out"), certificate];
     if let Signer::TrustedFor(validity) = signer {
-        let end = jiff::Timestamp::now() + validity;
+        let end = clock::Clock::system().timestamp() + validity;
         let end = end.strftime("%Y%m%d%H%M%SZ").to_string();
         let config = authority_config(certificate)?;
         let mut arguments: Vec<&Path> = ["ca", "-batch", "-notext", "-enddate", &end]
