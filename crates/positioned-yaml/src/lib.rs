@@ -195,14 +195,14 @@ pub enum Content {
     List(Vec<Node>),
     /// A map in the order of the file, duplicates included.
     Map(Vec<(Key, Node)>),
-    /// What a variable stood for: text where a string is expected, else what YAML reads in it.
+    /// The value of a variable: text if a string is expected, else the scalar that YAML reads in it.
     Substituted {
         /// The variable's text.
         text: String,
-        /// The same as a scalar.
+        /// The value as YAML reads it.
         read: Box<Self>,
     },
-    /// What could not be found out and has been told as an error already.
+    /// A value that is unknown because of an error that was reported before.
     Unknown,
 }
 
