@@ -8,7 +8,7 @@ use super::{Answer, arguments, invalid};
 use crate::model::yaml;
 use crate::script::value;
 
-/// The engine takes no longer text, but looks when it is there.
+/// The maximum length of a YAML text to write. The engine refuses a longer one only after it exists.
 const MAX_TEXT: usize = 16 << 20;
 
 /// The package.
@@ -22,13 +22,17 @@ pub(super) fn module() -> Module {
 )]
 #[export_module]
 mod functions {
-    /// Reads a text of one YAML document.
+    /// Parses a text with one YAML document.
+    ///
+    /// The text may nest 64 levels. What aliases and merge keys add is bounded by the length of the
+    /// text: 20,000 to 1,000,000 values and 1 to 32 MiB. Do not parse a text that `template` rendered
+    /// with data: the data can change its structure. `template_objects` protects from that.
     ///
     /// - `text`: YAML as `kubectl` reads it (`yes` is `true`, `0644` is octal); an empty one is
     ///   `()`.
     ///
-    /// Errors: `invalid` when it is not YAML, when a key stands twice, or when there is more than
-    /// one document (`from_yaml_all` reads those).
+    /// Errors: `invalid` when it is not YAML, exceeds a bound, has a key twice, or has more than one
+    /// document (`from_yaml_all` reads those).
     ///
     /// ```rhai
     /// let limits = from_yaml("cpu: 2\nmemory: 1Gi");
@@ -47,11 +51,11 @@ mod functions {
         }
     }
 
-    /// Reads all documents of a YAML text; empty ones are left out.
+    /// Parses all documents of a YAML text, except empty ones. The bounds are those of `from_yaml`.
     ///
     /// - `text`: documents separated by `---`.
     ///
-    /// Errors: `invalid` when it is not YAML.
+    /// Errors: `invalid` when it is not YAML or exceeds a bound.
     ///
     /// ```rhai
     /// assert(from_yaml_all("a: 1\n---\n---\nb: 2") == [#{a: 1}, #{b: 2}]);
@@ -61,12 +65,13 @@ mod functions {
         Ok(documents(text)?.iter().map(value::to_dynamic).collect())
     }
 
-    /// Writes a value as YAML, keys sorted; strings that YAML would read as something else are
-    /// quoted.
+    /// Writes a value as YAML with sorted keys. Quotes strings that YAML would read as something
+    /// else.
     ///
     /// - `value`: a map, an array or a plain value.
     ///
-    /// Errors: `invalid` when the value holds something that is no data, e.g. a function.
+    /// Errors: `invalid` when the value contains something other than data, e.g. a function, or when
+    /// the text would be longer than 16 MiB.
     ///
     /// ```rhai
     /// assert(to_yaml(#{replicas: 3, enabled: "yes"}) == "enabled: \"yes\"\nreplicas: 3\n");
@@ -78,11 +83,11 @@ mod functions {
             .ok_or_else(|| invalid(format!("more than {} MiB as YAML", MAX_TEXT >> 20)))
     }
 
-    /// Reads a JSON text.
+    /// Parses a JSON text.
     ///
-    /// - `text`: one JSON value.
+    /// - `text`: one JSON value, with at most 400 levels.
     ///
-    /// Errors: `invalid`, with line and column, when it is not JSON.
+    /// Errors: `invalid`, with line and column, when it is not JSON or has more levels.
     ///
     /// ```rhai
     /// assert(from_json(`{"ports": [80, 443]}`).ports == [80, 443]);
@@ -92,11 +97,12 @@ mod functions {
         value::from_json(text.as_bytes()).map_err(|error| invalid(format!("not JSON: {error}")))
     }
 
-    /// Writes a value as compact JSON, keys sorted.
+    /// Writes a value as compact JSON with sorted keys.
     ///
     /// - `value`: a map, an array or a plain value.
     ///
-    /// Errors: `invalid` when the value holds something that is no data, e.g. a function.
+    /// Errors: `invalid` when the value contains something other than data, e.g. a function, has more
+    /// than 400 levels, or would be longer than 64 MiB.
     ///
     /// ```rhai
     /// assert(to_json(#{b: (), a: [1, 2.5]}) == `{"a":[1,2.5],"b":null}`);
@@ -107,7 +113,7 @@ mod functions {
     }
 }
 
-/// The documents of a YAML text.
+/// Parses the documents of a YAML text.
 fn documents(text: &str) -> Answer<Vec<Value>> {
     yaml::parse_all(text).map_err(|error| invalid(format!("not YAML: {error}")))
 }

@@ -25,7 +25,7 @@ const DFA_BYTES: usize = 512 << 10;
 const LONG_TEXT: usize = 64 << 10;
 /// The maximum length of a text to search: more than an object can have.
 const MAX_SEARCHED: usize = 2 << 20;
-/// The engine takes no longer text, but looks when it is there.
+/// The maximum length of a result. The engine refuses a longer one only after it exists.
 const MAX_TEXT: usize = 16 << 20;
 
 /// The package.
@@ -35,12 +35,17 @@ pub(super) fn module() -> Module {
 
 #[export_module]
 mod functions {
-    /// Returns whether a pattern is found anywhere in a text; `^` and `$` anchor it.
+    /// Returns whether a pattern matches anywhere in a text; `^` and `$` anchor it.
     ///
-    /// - `text`: where to look.
+    /// A search is bounded and cannot be interrupted: a text has at most 2 MiB, and a pattern compiles
+    /// to at most 1 MiB, over 64 KiB of text to 128 KiB. Within the bounds, a pattern that is made to
+    /// be slow takes up to 40 s in 64 KiB and 140 s in 2 MiB: do not take patterns from a custom
+    /// resource.
+    ///
+    /// - `text`: the text to search.
     /// - `pattern`: a regular expression, best in backticks, where `\` needs no doubling.
     ///
-    /// Errors: `invalid` when the pattern is not a regular expression.
+    /// Errors: `invalid` when the pattern is not a regular expression, or a bound is exceeded.
     ///
     /// ```rhai
     /// assert(regex_match("web-12", `^web-\d+$`));
@@ -52,15 +57,15 @@ mod functions {
         Ok(regex.is_match(text))
     }
 
-    /// The first place where a pattern is found in a text, or `()`.
+    /// Returns the first match of a pattern in a text, or `()`.
     ///
-    /// Answers the text found; of a pattern with groups, an array of what each group found (`()`
-    /// for a group that took no part).
+    /// For a pattern with groups, it returns an array with the match of each group (`()` for a group
+    /// that took no part). The bounds are those of `regex_match`.
     ///
-    /// - `text`: where to look.
+    /// - `text`: the text to search.
     /// - `pattern`: a regular expression.
     ///
-    /// Errors: `invalid` when the pattern is not a regular expression.
+    /// Errors: `invalid` when the pattern is not a regular expression, or a bound is exceeded.
     ///
     /// ```rhai
     /// assert(regex_find("nginx:1.29.0", `\d+\.\d+`) == "1.29");
@@ -80,13 +85,15 @@ mod functions {
         })
     }
 
-    /// Replaces every place where a pattern is found in a text.
+    /// Replaces all matches of a pattern in a text.
     ///
-    /// - `text`: where to look.
+    /// The bounds are those of `regex_match`; the result has at most 16 MiB.
+    ///
+    /// - `text`: the text to search.
     /// - `pattern`: a regular expression.
     /// - `replacement`: `$1` and `${name}` stand for groups, `$$` for a dollar.
     ///
-    /// Errors: `invalid` when the pattern is not a regular expression.
+    /// Errors: `invalid` when the pattern is not a regular expression, or a bound is exceeded.
     ///
     /// ```rhai
     /// assert(regex_replace("My App!", "[^A-Za-z]+", "-") == "My-App-");

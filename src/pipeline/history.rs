@@ -36,13 +36,13 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl StepHistory {
-    /// Parses an annotation. The history is empty if it has another generation, or another format.
-    pub fn read(annotation: &str, generation: i64) -> Self {
-        let history: Self = serde_json::from_str(annotation).unwrap_or_default();
+    /// Parses an annotation. The history of another generation is empty.
+    pub fn read(annotation: &str, generation: i64) -> Result<Self, serde_json::Error> {
+        let history: Self = serde_json::from_str(annotation)?;
         if history.generation == generation {
-            history
+            Ok(history)
         } else {
-            Self::none(generation)
+            Ok(Self::none(generation))
         }
     }
 
@@ -83,12 +83,9 @@ mod tests {
             text,
             r#"{"generation":2,"steps":{"install/primary":{"since":"2026-01-01T00:00:00Z"}}}"#
         );
-        assert_eq!(StepHistory::read(&text, 2), history);
-        assert_eq!(StepHistory::read(&text, 3), StepHistory::none(3));
-        assert_eq!(
-            StepHistory::read("someone wrote this", 3),
-            StepHistory::none(3)
-        );
+        assert_eq!(StepHistory::read(&text, 2).unwrap(), history);
+        assert_eq!(StepHistory::read(&text, 3).unwrap(), StepHistory::none(3));
+        assert!(StepHistory::read("not JSON", 3).is_err());
         assert_eq!(StepHistory::none(3).write(), None);
     }
 }

@@ -7,7 +7,6 @@ use super::Mode;
 use super::inputs::{self, ScriptInputs};
 use super::outcome_mapping::RunEnd;
 use super::run::Run;
-use super::steps;
 use crate::clock;
 use crate::host::Session;
 use crate::host::fence::fenced;
@@ -92,7 +91,7 @@ impl Run<'_> {
             allow_env: self.context.allow_env.clone(),
             native: execute::native,
             trace: self.input.mode != Mode::Operator,
-            step_history: steps::marks(&self.cr),
+            step_history: self.step_history(),
             selection: self.context.selection.clone(),
         }
     }

@@ -6,34 +6,42 @@
 
 use serde_json::{Value, json};
 
+use super::events::Event;
 use super::outcome_mapping::RunEnd;
 use super::run::Run;
 use super::{Mode, ObjectChange};
 use crate::cluster::request::PatchKind;
 use crate::cluster::{self, ErrorKind};
+use crate::model::Outcome;
 use crate::model::annotations::STEPS;
-use crate::model::{Object, Outcome};
 use crate::pipeline::{StepHistory, StepReport, StepState};
 use crate::telemetry::log;
 
 /// The key of the status that steps are written to, where the CRD declares it.
 const FIELD: &str = "steps";
 
-/// What earlier runs left.
-pub(super) fn marks(cr: &Object) -> StepHistory {
-    // Most objects have not even the word in them; parsing their metadata is not free.
-    if !cr.json().contains(STEPS) {
-        return StepHistory::none(cr.generation);
-    }
-    let annotations = cr.details().annotations;
-    let annotation = annotations.get(STEPS);
-    annotation.map_or_else(
-        || StepHistory::none(cr.generation),
-        |text| StepHistory::read(text, cr.generation),
-    )
-}
-
 impl Run<'_> {
+    /// Returns the history that earlier runs stored. Warns of an annotation that cannot be read, and begins a
+    /// new history: timeouts and retries then count from this run.
+    pub(super) fn step_history(&self) -> StepHistory {
+        let none = || StepHistory::none(self.cr.generation);
+        let Some(annotation) = self.marks_of_cr() else {
+            return none();
+        };
+        StepHistory::read(&annotation, self.cr.generation).unwrap_or_else(|error| {
+            // The error's text would quote the annotation.
+            let (line, column) = (error.line(), error.column());
+            let note = format!(
+                "cannot read the annotation {STEPS}: line {line}, column {column}: expected the history of \
+                 steps as JSON; timeouts and retries of steps start again"
+            );
+            let note = self.redactor.public(&note);
+            log::warn!("cannot read the history of steps", error = note);
+            self.send(Event::warning(&self.cr, "StepHistoryUnreadable", note));
+            none()
+        })
+    }
+
     /// Writes what the next run has to know of steps, if that changed.
     pub(super) async fn write_step_marks(&mut self) {
         let Some(marks) = self.report.effects.step_history.take() else {

@@ -1,4 +1,4 @@
-//! What scripts call: `template`, `template_objects`.
+//! The functions `template` and `template_objects`.
 
 use minijinja::value::Serde;
 use minijinja::{Environment, Value};
@@ -11,10 +11,10 @@ use super::{render, render_objects};
 use crate::pipeline::scope;
 use crate::script::{self, HostError, value};
 
-/// What a template sees beside the keys of `vars`.
+/// The variables in scope of each template, beside the keys of `vars`.
 const NAMES: [&str; 5] = ["vars", "cr", "spec", "status", "meta"];
 
-/// What it sees beside them within a step of a pipeline, where it is there.
+/// The variables of a step of a pipeline that are in scope, too.
 const OF_STEPS: [&str; 3] = [scope::RESULTS, scope::ITEM, scope::ERROR];
 
 /// The package.
@@ -27,14 +27,18 @@ mod functions {
     /// Renders a Jinja template of the role to a text.
     ///
     /// In scope are the keys of `vars`, and `vars`, `cr`, `spec`, `status`, `meta`. White space and
-    /// filters are as in Ansible; an undefined variable is an error. What a value contains is never
-    /// rendered again.
+    /// filters are as in Ansible; an undefined variable is an error. A value is never rendered as a
+    /// template.
+    ///
+    /// Values are written as they are: in YAML, data of a custom resource can change the structure of
+    /// the text. For manifests, use `template_objects`, which protects from that. A rendering takes at
+    /// most a million steps, and a value and the output have at most 16 MiB.
     ///
     /// - `name`: its path within the role's `templates/`.
-    /// - `vars`: optional, laid over `vars` deeply.
+    /// - `vars`: optional, merged into `vars` deeply.
     ///
     /// Errors: `not_found` when there is no such template; `invalid`, with the template's line,
-    /// when it cannot be rendered.
+    /// when it cannot be rendered or exceeds a bound.
     ///
     /// ```rhai,no_run
     /// let config = template("nginx.conf", #{port: 8080});
@@ -49,11 +53,15 @@ mod functions {
         to_text(&cx, name, vars)
     }
 
-    /// Renders Jinja templates of the role and reads the result as YAML documents.
+    /// Renders Jinja templates of the role and parses the result as YAML documents.
+    ///
+    /// Data cannot change the structure: a string is one scalar, or a part of one, whatever it
+    /// contains. Structure comes from the template, and from filters such as `to_yaml` and `safe`.
+    /// The bounds are those of `template` and `from_yaml`.
     ///
     /// - `name`: a path within the role's `templates/`, or a pattern (`*`, `?`, `**` as in
-    ///   `files`): then all that it selects, in order of their names.
-    /// - `vars`: optional, laid over `vars` deeply.
+    ///   `files`), which selects templates in the order of their names.
+    /// - `vars`: optional, merged into `vars` deeply.
     ///
     /// Errors: as `template`; `invalid` when the result is not YAML; `not_found` when a pattern
     /// selects nothing.
@@ -80,7 +88,7 @@ fn to_text(cx: &NativeCallContext, name: &str, vars: Map) -> Answer<String> {
     ended(render(&session.role().templates, name, &scope))
 }
 
-/// An error of a rendering; where it stopped since the run has to end, the end.
+/// Returns the error of a rendering, or the end of the run if the rendering stopped for it.
 pub(super) fn ended<T>(rendered: Result<T, HostError>) -> Answer<T> {
     rendered.or_else(|error| {
         script::checkpoint()?;
@@ -100,7 +108,7 @@ pub(crate) fn to_objects(cx: &NativeCallContext, name: &str, vars: Map) -> Answe
     Ok(objects)
 }
 
-/// The templates that a name means: itself, or what it selects as a pattern.
+/// Returns the templates that a name or a pattern selects.
 fn names<'a>(templates: &'a Environment<'_>, name: &'a str) -> Answer<Vec<&'a str>> {
     if !pattern::is_pattern(name) {
         return Ok(vec![name]);
@@ -113,7 +121,7 @@ fn names<'a>(templates: &'a Environment<'_>, name: &'a str) -> Answer<Vec<&'a st
     Ok(selected)
 }
 
-/// What a template sees.
+/// Returns the scope of a template.
 fn seen(session: &Session, over: Map) -> Answer<Value> {
     let mut variables = session.variables();
     let vars = variables

@@ -1,6 +1,6 @@
-//! A role's Jinja templates, set like Ansible's.
+//! Jinja templates of a role, with the settings of Ansible.
 //!
-//! Values are data: what a template renders is never rendered again.
+//! A value is data: it is never rendered as a template.
 
 mod bounds;
 mod filters;
@@ -21,13 +21,13 @@ pub(super) use self::functions::module;
 pub(crate) use self::functions::to_objects;
 use crate::script::HostError;
 
-/// Instructions that one rendering may take: ten thousand objects of a hundred values each.
+/// The maximum number of instructions of a rendering: ten thousand objects of a hundred values each.
 const FUEL: u64 = 1_000_000;
 
-/// Sets an environment up for a role's templates.
+/// Configures an environment for a role's templates.
 ///
-/// As in Ansible: a block's newline goes, a file's last newline stays, nothing is escaped, and an
-/// undefined variable is an error that names it.
+/// As in Ansible, the newline after a block is removed, the last newline of a file stays, nothing is escaped,
+/// and an undefined variable is an error that names it.
 pub fn configure(environment: &mut Environment<'_>) {
     environment.set_syntax(syntax());
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -57,7 +57,7 @@ fn format_bounded(output: &mut Output, _: &mut State, value: &Value) -> Result<(
 }
 
 /// Renders a template. An error is of kind `invalid` (`not_found` if there is no such template), and
-/// names the template, the line and what is wrong there.
+/// names the template, the line and the cause.
 pub fn render(
     environment: &Environment<'_>,
     name: &str,
@@ -77,7 +77,7 @@ pub fn render(
         .map_err(|_| HostError::new("invalid", format!("templates/{name} is not text")))
 }
 
-/// Renders a template and reads the result as YAML documents. Data becomes scalars, and no structure.
+/// Renders a template and parses the result as YAML documents. Data becomes scalars, never structure.
 pub fn render_objects(
     environment: &Environment<'_>,
     name: &str,
@@ -106,7 +106,7 @@ pub fn render_objects(
     Err(HostError::new("invalid", message))
 }
 
-/// Text that does not grow without bound.
+/// A buffer of at most [`MAX_VALUE`] bytes.
 struct Bounded(Vec<u8>);
 
 impl io::Write for Bounded {
@@ -123,7 +123,7 @@ impl io::Write for Bounded {
     }
 }
 
-/// The innermost cause with its place: an included template's error is told where it happened.
+/// Describes an error with its place, which can be in an included template.
 fn explain(name: &str, error: &minijinja::Error) -> HostError {
     if error.kind() == ErrorKind::TemplateNotFound && error.name().is_none() {
         return HostError::new("not_found", format!("the role has no templates/{name}"));
