@@ -1,4 +1,4 @@
-//! What scripts pass to host functions: references, options, selectors, durations.
+//! Parses arguments of host functions: references, options, selectors, durations.
 
 use std::fmt;
 use std::time::Duration;

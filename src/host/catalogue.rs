@@ -191,7 +191,7 @@ fn signature(function: &rhai::FuncMetadata) -> String {
     format!("{}({parameters}){answer}", function.name)
 }
 
-/// What scripts call a Rust type.
+/// Returns the name of a Rust type in scripts.
 fn kind_name(rust: &str) -> &str {
     let bare = rust
         .trim()

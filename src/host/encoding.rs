@@ -11,7 +11,7 @@ use url::Url;
 
 use super::{Answer, invalid};
 
-/// What RFC 3986 calls unreserved stays as it is; all else is escaped.
+/// The characters to escape: all but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

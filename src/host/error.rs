@@ -6,7 +6,7 @@ use crate::cluster::ErrorKind;
 use crate::script::HostError;
 use crate::{apply, cluster};
 
-/// What an error says to people: of one that a script can catch, its message.
+/// Returns the message of an error.
 pub(super) fn words(error: &EvalAltResult) -> String {
     if let EvalAltResult::ErrorRuntime(value, _) = error
         && let Some(map) = value.read_lock::<Map>()

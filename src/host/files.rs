@@ -1,4 +1,4 @@
-//! What lies in the role's `files/`: `file`, `files`.
+//! Functions on the role's `files/`: `file`, `files`.
 
 use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Array, NativeCallContext};

@@ -1,4 +1,4 @@
-//! How a run goes on, waits, or ends.
+//! Functions that let a run wait, or end it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -207,9 +207,9 @@ mod functions {
     }
 }
 
-/// Why a wait goes on.
+/// The cause that a wait continues.
 pub(crate) enum NotYet {
-    /// What is the matter, for people.
+    /// The cause, for people.
     Because(String),
     /// It can never end well.
     Error(Box<rhai::EvalAltResult>),
@@ -255,7 +255,7 @@ pub(crate) enum Look {
     NotYet {
         /// The object.
         object: ObjectRef,
-        /// What is the matter, for people.
+        /// The cause, for people.
         why: String,
     },
 }

@@ -41,7 +41,7 @@ pub use self::session::{Ending, Session};
 use crate::role::Toolchain;
 use crate::script::{Engine, HostError};
 
-/// What an exported function answers: bad input is an error that a script can catch.
+/// The result of a host function. A script can catch the error.
 pub(crate) type Answer<T> = Result<T, Box<EvalAltResult>>;
 
 /// The packages, ready to be registered with an engine.
@@ -99,7 +99,7 @@ pub const VARIABLES: [&str; 7] = [
     "reason",
 ];
 
-/// What roles are compiled with: the engine with all packages, and Ansible's kind of templates.
+/// Returns the toolchain of roles: the engine with all packages, and templates as in Ansible.
 pub fn toolchain() -> Toolchain {
     Toolchain {
         engine: Engine::new(modules(), &VARIABLES),

@@ -56,7 +56,7 @@ fn parse(text: &str) -> Option<f64> {
     Some(number.parse::<f64>().ok()? * factor(suffix)?)
 }
 
-/// What a suffix multiplies by.
+/// Returns the factor of a suffix.
 fn factor(suffix: &str) -> Option<f64> {
     let decimal = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
     let binary = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];

@@ -1,4 +1,4 @@
-//! Whether an object has become what its spec asks for: the rules of kstatus, kind by kind.
+//! Readiness of objects, by the rules of kstatus for each kind.
 //!
 //! Pure: a function of the object. Two differences from kstatus: a Job is ready when it is complete,
 //! not when it has started, because what waits for a Job waits for its work; and objects of other
@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-/// Why an object is not ready, for people; `None` if it is.
+/// Returns the reason that an object is not ready, for people; `None` if it is ready.
 pub fn not_ready(object: &Value) -> Option<String> {
     if !object["metadata"]["deletionTimestamp"].is_null() {
         return Some("it is being deleted".to_owned());

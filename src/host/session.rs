@@ -1,4 +1,4 @@
-//! What one run carries for its host functions, and what they gather for its report.
+//! The state of one run for its host functions, and the effects that they record for its report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::pipeline::{OpenSteps, StepHistory, StepReport, StepSelection};
 use crate::role::{Entry, Role, Roles};
 use crate::script::{self, HostError, Native, Run, Variables, value};
 
-/// What a session is made of.
+/// The inputs of a session.
 pub struct Setup {
     /// The cluster, seen through the layers of this run; host functions use [`Session::cluster`].
     pub cluster: Cluster,
-    /// What earlier runs left in memory about what they applied; one per process.
+    /// The results of earlier applies; one for the process.
     pub apply_cache: ApplyCache,
     /// The custom resource of the run, as owner.
     pub owner: Owner,
@@ -34,7 +34,7 @@ pub struct Setup {
     pub role: Arc<Role>,
     /// The roles that it may include.
     pub roles: Arc<Roles>,
-    /// What the script sees as constants; an included role sees the same, but for `vars`.
+    /// The constants of the script. An included role has the same ones, except `vars`.
     pub variables: Variables,
     /// The secrets that the run has seen.
     pub redactor: Redactor,
@@ -44,11 +44,11 @@ pub struct Setup {
     pub allow_env: Vec<String>,
     /// Returns the native code of an entry: the executor of pipelines, which is above this layer.
     pub native: fn(&Entry) -> Option<Native>,
-    /// Whether each call is noted in [`RunEffects::trace`].
+    /// True to record each call in [`RunEffects::trace`].
     pub trace: bool,
-    /// What earlier runs left to be remembered of steps.
+    /// The history of steps that earlier runs stored.
     pub step_history: StepHistory,
-    /// Which steps of the role are done.
+    /// The steps of the role to execute.
     pub selection: StepSelection,
 }
 
@@ -129,7 +129,7 @@ pub struct Unredacted {
 pub struct RoleCondition {
     /// Its type.
     pub kind: String,
-    /// Whether it holds.
+    /// The value of the condition.
     pub status: Status,
     /// One `CamelCase` word.
     pub reason: String,
@@ -140,7 +140,7 @@ pub struct RoleCondition {
 /// An Event that a role asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Whether it is a Warning; else Normal.
+    /// True for a Warning, false for a Normal Event.
     pub warning: bool,
     /// Its reason, `CamelCase`.
     pub reason: String,
@@ -161,17 +161,17 @@ pub struct WrittenStates {
 pub struct Call {
     /// Time since the run began.
     pub at: Duration,
-    /// How long it took.
+    /// The duration of the call.
     pub took: Duration,
     /// The function.
     pub function: &'static str,
-    /// What it was about.
+    /// The subject of the call.
     pub object: PublicText,
-    /// What came of it.
+    /// The result of the call.
     pub result: PublicText,
 }
 
-/// How a host function ends a run ([`crate::script::end`]).
+/// A way to end a run from a host function ([`crate::script::end`]).
 #[derive(Clone, Debug)]
 pub enum Ending {
     /// The run waits for an object and is resumed when that changes.
@@ -189,7 +189,7 @@ pub enum Ending {
         message: String,
         /// Not before this has passed, where a server said so.
         after: Option<Duration>,
-        /// Nobody but people can mend it.
+        /// True if trying again does not help.
         terminal: bool,
     },
     /// The custom resource is gone, or was made anew: this run has no point any more.
@@ -197,7 +197,7 @@ pub enum Ending {
 }
 
 impl RunEffects {
-    /// How many host calls were made.
+    /// The number of host calls.
     pub(crate) fn called(&self) -> usize {
         self.calls.values().sum()
     }
@@ -250,7 +250,7 @@ impl Session {
         inner.unwrap_or(&self.setup.cluster).clone()
     }
 
-    /// What the script at work sees as constants.
+    /// Returns the constants of the running script.
     pub(super) fn variables(&self) -> Variables {
         let mut variables = self.setup.variables.clone();
         if let Some(inner) = self.included.lock().last() {
@@ -266,7 +266,7 @@ impl Session {
         self.effects.lock()
     }
 
-    /// How the role's own writes are made.
+    /// Returns the options of the role's writes.
     pub(super) fn write_options(&self) -> WriteOptions {
         WriteOptions {
             manager: self.setup.owner.manager.to_string(),

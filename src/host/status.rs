@@ -1,4 +1,4 @@
-//! What the custom resource shows: status, conditions, Events.
+//! Functions that set the status and the conditions, and send Events.
 
 use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Dynamic, Map, NativeCallContext};

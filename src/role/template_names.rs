@@ -118,11 +118,11 @@ pub const TESTS: [&str; 18] = [
 /// A name that stands for nothing.
 #[derive(Debug)]
 pub(super) struct Unknown {
-    /// Where it begins, in bytes.
+    /// The offset of its first byte.
     pub(super) offset: usize,
     /// `unknown filter "x"`
     pub(super) message: String,
-    /// What may have been meant.
+    /// A similar name that exists.
     pub(super) near: Option<String>,
 }
 

@@ -28,7 +28,7 @@ const STRUCTURE: [&str; 9] = [
 /// A warning at a place of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Finding {
-    /// Where it begins, in bytes.
+    /// The offset of its first byte.
     pub(super) offset: usize,
     pub(super) message: &'static str,
     pub(super) hint: &'static str,

@@ -1,4 +1,4 @@
-//! What host functions call: from the script's thread to async code and back.
+//! Functions for host functions: from the script's thread to async code and back.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -245,7 +245,7 @@ fn no_sleep() -> Box<EvalAltResult> {
         .into()
 }
 
-/// What the engine says of a property that a value does not have.
+/// Describes the engine's error about a property that a value does not have.
 fn no_tag(value: &Dynamic) -> Box<EvalAltResult> {
     let kind = match value.type_name() {
         name if name.contains("String") => "string",

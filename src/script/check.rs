@@ -16,7 +16,7 @@ use crate::model::Diagnostic;
 
 /// An import statement.
 pub(super) struct Import {
-    /// What is imported; none when it is computed.
+    /// The imported path; none if it is computed.
     pub(super) name: Option<String>,
     pub(super) alias: String,
     pub(super) position: Position,
@@ -184,7 +184,7 @@ fn keys_within(value: &Dynamic, words: &mut BTreeSet<String>) {
     }
 }
 
-/// What one file can call.
+/// The functions that one file can call.
 struct Known<'a> {
     names: Names,
     words: &'a BTreeSet<String>,

@@ -119,7 +119,7 @@ impl<'a> Loading<'a> {
         self.files.contains_key(path)
     }
 
-    /// What was loaded, and all that is wrong with it.
+    /// Returns the loaded files and the diagnostics.
     pub(super) fn finish(mut self) -> (Files, Vec<Diagnostic>) {
         let functions = check::functions(self.engine, self.sources, &self.files);
         self.problems.extend(functions);
@@ -143,7 +143,7 @@ impl<'a> Loading<'a> {
         }
     }
 
-    /// The same of a text that stands for a file of that path.
+    /// Loads a text in place of the file with this path.
     pub(super) fn load_text(
         &mut self,
         path: &str,
@@ -302,7 +302,7 @@ pub(super) fn problem(
     Diagnostic::error(sources.folder.join(path), line, column, message)
 }
 
-/// What errors call a file.
+/// Returns the name of a file in errors.
 pub(super) fn label(sources: &Sources, path: &str) -> String {
     if sources.name.is_empty() {
         path.to_owned()
@@ -311,7 +311,7 @@ pub(super) fn label(sources: &Sources, path: &str) -> String {
     }
 }
 
-/// What a syntax error says.
+/// Returns the message of a syntax error.
 fn wording(error: &ParseErrorType) -> (String, Option<String>) {
     let hint = match error {
         ParseErrorType::BadInput(LexError::ImproperSymbol(word, _)) if word == "eval" => {

@@ -41,7 +41,7 @@ impl Engine {
         Self::with(modules, variables, Values::default())
     }
 
-    /// The same with other bounds of values.
+    /// Makes an engine with other bounds of values.
     pub(super) fn with(
         modules: Vec<Shared<Module>>,
         variables: &[&'static str],

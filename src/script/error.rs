@@ -1,4 +1,4 @@
-//! How a run fails, with the place in the script and the way that led there.
+//! Errors of a run, with the place in the script and the call chain.
 
 mod host;
 mod show;
@@ -32,7 +32,7 @@ pub struct Frame {
     pub source: Option<String>,
 }
 
-/// Why a run failed.
+/// The class of an error.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// A `throw` of the script with this value.
@@ -73,13 +73,13 @@ impl Kind {
 /// the call chain and a hint.
 #[derive(Clone, Debug)]
 pub struct Error {
-    /// What happened.
+    /// The message.
     pub kind: Kind,
     /// For people: lower case, no period.
     pub message: String,
-    /// How to mend it.
+    /// The hint.
     pub hint: Option<String>,
-    /// Where, innermost first; empty when nothing of the script had run.
+    /// The call chain, innermost first; empty if no code of the script had run.
     pub trace: Vec<Frame>,
 }
 
@@ -125,7 +125,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Where a host function was called.
+    /// The place where a host function was called.
     pub(super) fn of(cx: &NativeCallContext) -> Self {
         Self {
             file: cx.call_source().map(str::to_owned),

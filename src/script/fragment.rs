@@ -21,7 +21,7 @@ impl Fragment {
 /// A fragment before it is compiled.
 #[derive(Clone, Debug)]
 pub struct Excerpt {
-    /// What it is: an expression, statements, or all of a script file.
+    /// The syntax: an expression, statements, or a whole script file.
     pub form: Form,
     /// The file that it is in, by its path within the role.
     pub file: Arc<str>,
@@ -35,7 +35,7 @@ pub struct Excerpt {
     pub elsewhere: &'static [(&'static str, &'static str)],
 }
 
-/// What a fragment may consist of.
+/// The syntax that a fragment may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// One expression.
@@ -84,9 +84,9 @@ impl Places {
 
 /// A compiled fragment.
 pub(super) struct Compiled {
-    /// What the engine calls its source.
+    /// The name of its source in the engine.
     pub(super) label: String,
-    /// What errors call the file around it.
+    /// The name of the file around it in errors.
     pub(super) file: String,
     /// Of an excerpt; none of a script file.
     pub(super) excerpt: Option<(Arc<str>, Places)>,

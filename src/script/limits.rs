@@ -1,4 +1,4 @@
-//! What one run may use up.
+//! Limits of one run.
 //!
 //! Two kinds of bounds: those of a run, in [`Limits`], and those of a single value, which the engine
 //! checks at every call and are the same for all runs.
@@ -63,7 +63,7 @@ impl Default for Limits {
     }
 }
 
-/// Which bound was reached.
+/// A bound that a run reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// [`Limits::operations`].

@@ -1,4 +1,4 @@
-//! Where programs use a variable of the run, and which of its keys.
+//! Finds the uses of a run's variables in programs, with the keys that are used.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ pub struct Property {
 }
 
 impl Program {
-    /// Where a fragment, or a module that it imports, uses a variable.
+    /// Returns the uses of a variable in a fragment and in the modules that it imports.
     pub fn mentions(&self, fragment: Fragment, variable: &str) -> Vec<Mention> {
         let Some(compiled) = self.fragments.get(fragment.0) else {
             return Vec::new();

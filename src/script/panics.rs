@@ -32,7 +32,7 @@ pub(super) fn quietly<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// What the last panic of this thread said.
+/// The message of the last panic on this thread.
 pub(super) fn take_message() -> String {
     MESSAGE
         .take()

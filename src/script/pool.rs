@@ -37,24 +37,24 @@ use crate::clock;
 /// memory are really used.
 const STACK: usize = 128 << 20;
 
-/// How long a thread waits for the next run before it goes.
+/// The time that an idle thread waits for a run before it ends.
 const IDLE: Duration = Duration::from_secs(30);
 
 /// One run to be done.
 pub struct Job {
-    /// What to run.
+    /// The program to run.
     pub program: Arc<Program>,
-    /// What runs in the place of its entry, using what it compiled.
+    /// The native function to run in place of the program's entry.
     pub native: Option<Native>,
-    /// What the script sees as constants.
+    /// The constants of the script.
     pub variables: Variables,
-    /// What host functions get by [`Run::state`].
+    /// The value that [`Run::state`] returns to host functions.
     pub state: Arc<dyn Any + Send + Sync>,
-    /// What it may use up.
+    /// The limits of the run.
     pub limits: Limits,
     /// Ends the run early.
     pub cancel: CancellationToken,
-    /// When it must be done.
+    /// The deadline of the run.
     pub deadline: clock::Instant,
 }
 
@@ -132,7 +132,7 @@ impl Pool {
         answer.await.unwrap_or_else(|_| Err(lost()))
     }
 
-    /// How many threads there are now.
+    /// The number of threads.
     pub fn threads(&self) -> usize {
         self.shared.state.lock().threads
     }

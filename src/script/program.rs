@@ -8,7 +8,7 @@ use rhai::{AST, Module, Shared};
 
 use super::fragment::{Compiled, Fragment};
 
-/// What [`super::Engine::compile`] makes; run by a [`super::Job`].
+/// A compiled program, made by [`super::Engine::compile`] and run by a [`super::Job`].
 pub struct Program {
     pub(super) name: String,
     /// The path of the entry among the files.
@@ -59,7 +59,7 @@ impl Program {
             .map(|(path, file)| (path.as_str(), &file.ast))
     }
 
-    /// What errors call the entry.
+    /// Returns the name of the entry in errors.
     pub(super) fn entry(&self) -> &str {
         self.files
             .get(&self.entry)

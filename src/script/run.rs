@@ -31,7 +31,7 @@ pub struct Run {
     last_call: Mutex<Option<Place>>,
 }
 
-/// Why a run must end, whatever the script does about it.
+/// The reason that a run must end. A script cannot catch it.
 #[derive(Clone)]
 pub(super) enum Stop {
     Limit(Limit),
@@ -83,12 +83,12 @@ impl Run {
         Ok(run)
     }
 
-    /// What the job carries for its host functions.
+    /// The value of the job for its host functions.
     pub fn state<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.state.clone().downcast().ok()
     }
 
-    /// When the run must be done.
+    /// The deadline of the run.
     pub fn deadline(&self) -> clock::Instant {
         self.deadline
     }
@@ -116,7 +116,7 @@ impl Run {
         *self.stopped.lock() = None;
     }
 
-    /// Why the run must end, once it must.
+    /// Returns the reason that the run must end, if it must.
     pub(super) fn stopped(&self) -> Option<Stopped> {
         self.stopped.lock().clone()
     }

@@ -1,4 +1,4 @@
-//! What runs do and what ends them, one theme per file.
+//! Tests of runs, one topic for each file.
 
 mod compiling;
 mod ending;
@@ -99,7 +99,7 @@ mod host {
 struct State {
     /// Told by `hang`.
     hanging: tokio::sync::Notify,
-    /// What `collect` was given.
+    /// The arguments of `collect`.
     collected: Mutex<Vec<String>>,
     /// What `include_role` runs.
     included: Option<Arc<Program>>,

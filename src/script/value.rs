@@ -18,12 +18,12 @@ mod write;
 pub use read::{from_json, to_dynamic};
 pub use write::{to_value, write_json};
 
-/// What JSON cannot hold, and where.
+/// A value that JSON cannot represent, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {problem}")]
 pub struct Error {
     /// The path within the value, e.g. `spec.ports[0]`; `value` for the whole.
     pub path: String,
-    /// What is there, e.g. `a function cannot be written as JSON`.
+    /// The cause, e.g. `a function cannot be written as JSON`.
     pub problem: String,
 }

@@ -34,7 +34,7 @@ const MATCH: usize = 20;
 const PATTERN: usize = 10_000;
 
 thread_local! {
-    /// What the query of this thread may still spend.
+    /// The remaining budget of the query on this thread.
     static LEFT: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -251,7 +251,7 @@ fn matches(text: &Node<'_>, pattern: &Node<'_>, whole: bool) -> Option<bool> {
     Some(made.as_ref().as_ref()?.is_match(text.as_str()?))
 }
 
-/// What the library adds to the RFC: `in`, `nin`, `any_of`, `none_of`, `subset_of`.
+/// The operators that the library adds to the RFC: `in`, `nin`, `any_of`, `none_of`, `subset_of`.
 fn others(name: &str, arguments: &[Cow<'_, Node<'_>>]) -> Value {
     let weights = arguments.iter().map(|one| weight(&one.value));
     let pairs = weights.fold(1, usize::saturating_mul);

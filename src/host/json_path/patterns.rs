@@ -1,4 +1,4 @@
-//! Who compares with the patterns of a query.
+//! Compares texts with the patterns of a query.
 
 use jsonpath_rust::parser::model::{
     Comparable, Comparison, Filter, FilterAtom, FnArg, JpQuery, Segment, Selector, Test,

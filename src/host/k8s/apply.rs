@@ -337,7 +337,7 @@ fn options_of(options: Map) -> Answer<Options> {
     Ok(options)
 }
 
-/// What a trace calls an object that was not applied.
+/// Describes an object that was not applied, for a trace.
 fn name_of(object: &Dynamic) -> String {
     match Reference::of(object) {
         Ok(reference) => format!("{} {}", reference.gvk.kind_group(), reference.name),

@@ -1,4 +1,4 @@
-//! What the cluster serves: `has_api`, `api_groups`, `k8s_version`.
+//! Functions on the APIs that the cluster serves: `has_api`, `api_groups`, `k8s_version`.
 
 use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Array, NativeCallContext};

@@ -106,7 +106,7 @@ mod functions {
     }
 }
 
-/// What becomes of what a deleted object owns.
+/// Parses the propagation policy of a deletion.
 pub(crate) fn propagation(word: Option<&str>) -> Answer<Propagation> {
     match word {
         None | Some("background" | "Background") => Ok(Propagation::Background),
@@ -134,7 +134,7 @@ pub(crate) fn delete(
         .try_for_each(|reference| one(cx, reference, propagation, Scope::Any))
 }
 
-/// Which objects a deletion is for.
+/// The objects that a deletion selects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     /// All.

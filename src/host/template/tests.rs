@@ -1,4 +1,4 @@
-//! What templates written for Ansible and Helm rely on.
+//! Behavior that templates written for Ansible and Helm rely on.
 
 use std::cell::Cell;
 

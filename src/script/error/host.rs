@@ -1,4 +1,4 @@
-//! What host functions fail with.
+//! Errors of host functions.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use rhai::{Dynamic, EvalAltResult, Map, Position};
 
 use crate::script::current;
 
-/// What a host function failed with; a script catches it as a map with `kind`, `code`, `reason`,
+/// An error of a host function. A script catches it as a map with `kind`, `code`, `reason`,
 /// `message` and `retryable`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostError {
@@ -39,7 +39,7 @@ impl HostError {
         }
     }
 
-    /// What a script sees of it.
+    /// Returns the error as a script sees it.
     pub(in crate::script) fn to_map(&self) -> Dynamic {
         Map::from_iter([
             ("kind".into(), self.kind.as_ref().into()),

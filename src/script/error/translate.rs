@@ -13,7 +13,7 @@ use crate::script::program::Program;
 use crate::script::run::{Run, Stop, Stopped};
 use crate::script::value;
 
-/// What is said of an error: its kind, the message, a hint.
+/// The description of an error: its kind, the message, a hint.
 type Said = (Kind, String, Option<String>);
 
 /// What a run came to when it did not end well: the reason that it was stopped for, else the script's
@@ -248,7 +248,7 @@ fn too_large(engine: &Engine, what: &str) -> String {
     }
 }
 
-/// What a script threw, or a host function that it did not catch.
+/// Describes a value that a script threw, or the error of a host function that it did not catch.
 fn thrown_value(run: &Run, thrown: &Dynamic) -> Said {
     // What is nested without bounds must not leave the thread of the run: only there is the stack large.
     if nesting::is_too_deep(thrown) {

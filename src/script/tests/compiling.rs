@@ -1,4 +1,4 @@
-//! What is found when a program is loaded.
+//! Diagnostics of loading a program.
 
 use super::{engine, sources};
 

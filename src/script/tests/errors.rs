@@ -1,4 +1,4 @@
-//! How errors look, and what scripts catch.
+//! The text of errors, and the values that scripts catch.
 
 use super::{failure, json, run_files};
 use crate::script::Kind;

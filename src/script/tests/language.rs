@@ -1,4 +1,4 @@
-//! What the language does that plain Rhai does not.
+//! Features of the language that plain Rhai does not have.
 
 use super::{failure, json, run_files};
 

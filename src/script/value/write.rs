@@ -147,7 +147,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Where it went wrong: `spec.ports[0]`.
+    /// Returns the place of the value: `spec.ports[0]`.
     fn place(&self) -> String {
         let mut place = String::new();
         for step in self.path.iter().rev() {

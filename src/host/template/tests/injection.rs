@@ -286,7 +286,7 @@ proptest! {
     }
 }
 
-/// What is written as it is, and so typed by YAML.
+/// Returns whether a text is written as it is, so that YAML gives it a type.
 fn is_number_or_word(text: &str) -> bool {
     text.chars()
         .all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c))
