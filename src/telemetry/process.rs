@@ -16,7 +16,7 @@ pub(super) struct Process;
 /// runs on.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What `/proc/self/stat` says of memory is in pages; 4 KiB but for a few arm64 kernels.
+/// The size of a page, the unit of memory in `/proc/self/stat`: 4 KiB except on a few arm64 kernels.
 const PAGE_BYTES: i64 = 4096;
 
 #[derive(Debug, PartialEq)]

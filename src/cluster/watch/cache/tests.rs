@@ -313,7 +313,7 @@ fn what_leaves_the_selection_by_our_own_hand_is_forgotten() {
     assert_eq!((store.len(), store.bytes()), (0, 0));
 }
 
-/// What can happen to one object.
+/// A change of one object.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     ForeignWrite,
@@ -330,7 +330,7 @@ enum Step {
 }
 
 #[derive(Default)]
-struct World {
+struct SimulatedServer {
     store: Cache,
     live: Option<Arc<Object>>,
     version: u64,
@@ -341,7 +341,7 @@ struct World {
     told: usize,
 }
 
-impl World {
+impl SimulatedServer {
     fn write(&mut self) -> Arc<Object> {
         self.version += 1;
         let uid = self
@@ -466,7 +466,7 @@ proptest! {
     fn in_the_end_the_cache_is_the_server_and_every_foreign_change_was_told(
         steps in steps(true)
     ) {
-        let mut world = World::default();
+        let mut world = SimulatedServer::default();
         for step in steps {
             world.step(step);
         }
@@ -481,7 +481,7 @@ proptest! {
 
     #[test]
     fn own_writes_alone_are_never_told(steps in steps(false)) {
-        let mut world = World::default();
+        let mut world = SimulatedServer::default();
         for step in steps {
             world.step(step);
         }
