@@ -1,27 +1,28 @@
 //! A Kubernetes API server as a value, for tests and development without a cluster.
 //!
-//! The README shows how to use it. Objects are `serde_json::Value`s in one store with one revision
-//! counter. The work of a controller manager (garbage collection, namespaces, workloads that become
-//! ready) runs in the drain loop of each commit, so a test that has settled stays settled.
+//! The README contains an example. Objects are `serde_json::Value`s in one store with one revision
+//! counter. Controllers (garbage collection, namespaces, the simulation of workloads) run after each
+//! commit and before the response, so a test sees their results at once.
 //!
-//! Architecture invariant: this crate imports nothing of any operator. A bug must not stand on both
-//! sides of a test.
+//! Architecture invariant: this crate imports nothing of an operator, so that a bug is not on both sides
+//! of a test.
 //!
 //! # Layout
 //!
-//! | module | what |
+//! | module | purpose |
 //! |---|---|
-//! | `store` | the objects, their revisions, their past |
-//! | `resource` | what is served: groups, versions, kinds |
+//! | `store` | the objects, their revisions and their events |
+//! | `resource` | the served groups, versions and kinds |
 //! | `select` | label and field selectors |
-//! | `schema` | types: of built-in kinds from a data file, of custom resources from their schemas |
-//! | `patch`, `apply` | what a patch makes of an object, and who owns which field of it |
-//! | `openapi` | the documents that describe all of it |
-//! | `registry` | the rules: what a write does, and what follows from it |
-//! | `garbage`, `namespace`, `simulation` | controllers that run after each write |
-//! | `state` | all objects as a document |
-//! | `table`, `discovery` | views of both |
-//! | `http` | requests and answers, over sockets and in process |
+//! | `schema` | types of built-in kinds, from a data file, and of custom resources |
+//! | `patch`, `apply` | patches, server-side apply and field ownership |
+//! | `openapi`, `discovery`, `table` | documents and tables for clients |
+//! | `builtin`, `crd` | defaults and validation of built-in kinds, and of custom resources |
+//! | `access` | RBAC and access reviews |
+//! | `registry` | the write pipeline, with a strategy per kind of resource |
+//! | `aggregation`, `garbage`, `namespace`, `simulation` | controllers |
+//! | `saved_state` | all objects as a document |
+//! | `http` | requests and responses, over sockets and in process |
 
 mod access;
 mod aggregation;
@@ -76,18 +77,18 @@ pub use clock::Clock;
 /// has between 100 and 102,400.
 const HISTORY: usize = 4096;
 
-/// The version of Kubernetes whose behaviour this is.
+/// The version of Kubernetes that this server behaves like.
 const VERSION: &str = "v1.36.3";
 
 /// The options of an [`ApiServer`].
 pub struct Options {
-    /// Its time.
+    /// The clock of the objects and controllers.
     pub clock: Clock,
     /// The user of requests without credentials.
     pub anonymous: Anonymous,
     /// The number of events of each resource that a watch can continue from.
     pub history: usize,
-    /// Holds, delays and fails what the simulation of workloads does.
+    /// Holds, delays and fails simulated workloads.
     pub simulation: simulation::Control,
     /// The audit log.
     pub audit: Option<AuditLog>,
@@ -109,20 +110,19 @@ impl Default for Options {
 ///
 /// # Guarantees
 ///
-/// Every write is followed, before it is answered, by all that controllers do because of it; what
-/// they do later (a Pod that becomes ready after a second) is done by [`ApiServer::drive`], or by
-/// [`ApiServer::settle`] once the clock has advanced.
+/// Controllers react to each write before the server answers it. Delayed work, such as a Pod that becomes
+/// ready after a second, runs in [`ApiServer::drive`], or in [`ApiServer::settle`] after the clock advanced.
 #[derive(Clone, Debug)]
 pub struct ApiServer {
     registry: Arc<Registry>,
     users: Arc<Users>,
-    /// None where the machine gives no random numbers.
+    /// Absent if the machine has no random numbers.
     authority: Option<Arc<Authority>>,
     audit: Option<Arc<AuditLog>>,
 }
 
 impl ApiServer {
-    /// A server with the objects that every cluster has.
+    /// Returns a server with the objects of an empty cluster.
     pub fn new(options: Options) -> Self {
         let Options {
             clock,
@@ -182,14 +182,15 @@ impl ApiServer {
         http::serve(&self.service(), listener, None)
     }
 
-    /// Serves plain HTTP on a listener until the value is dropped, to one user whatever requests say.
+    /// Serves plain HTTP to one user on a listener until the value is dropped. It ignores credentials.
     pub fn serve_as(&self, user: User, listener: TcpListener) -> io::Result<Listening> {
         http::serve(&self.service_as(user), listener, None)
     }
 
-    /// Serves HTTPS on a listener until the value is dropped, with a certificate by an authority of its
-    /// own, which [`Listening::authority`] names. Clients' certificates are users where there is
-    /// somebody to trust in them.
+    /// Serves HTTPS on a listener until the value is dropped.
+    ///
+    /// The server's own authority signs its certificate: see [`Listening::authority`]. With `trust`, clients
+    /// can authenticate with certificates.
     pub fn serve_tls(&self, listener: TcpListener, trust: Option<Trust>) -> io::Result<Listening> {
         let authority = self.authority.as_deref();
         let authority = authority.ok_or_else(|| io::Error::other("no random numbers"))?;
@@ -206,18 +207,17 @@ impl ApiServer {
         saved_state::load(&self.registry, saved)
     }
 
-    /// A bearer token is a user's from now on.
+    /// Adds a bearer token of a user.
     pub fn add_token(&self, token: &str, user: User) {
         self.users.insert(token, user);
     }
 
-    /// Runs all that is due now. Afterwards no controller has anything to do until the clock
-    /// advances.
+    /// Runs the controllers until they have no work before the clock advances.
     pub fn settle(&self) {
         self.registry.settle();
     }
 
-    /// Runs what controllers do later, when its time comes. Never ends.
+    /// Runs delayed work of controllers at its time. Never returns.
     pub async fn drive(self) {
         loop {
             let now = self.registry.now();
@@ -227,7 +227,7 @@ impl ApiServer {
                     Duration::ZERO
                 }
                 Some(due) => due.duration_since(now).unsigned_abs(),
-                // Woken when there is something.
+                // `rescheduled` ends the wait when there is new work.
                 None => Duration::from_hours(1),
             };
             tokio::select! {

@@ -274,7 +274,7 @@ fn everybody_can_ask_for_their_rules_and_who_they_are() {
 }
 
 #[test]
-fn nobody_grants_what_they_may_not_do() {
+fn a_role_grants_only_permissions_of_its_writer() {
     let bob = user("bob", &["system:authenticated"]);
     let role = json!({
         "metadata": {"name": "esc", "namespace": "acc"},

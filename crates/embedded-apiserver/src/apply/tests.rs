@@ -1,4 +1,4 @@
-//! What applies and updates make of managed fields, against steps of the real server.
+//! Tests of managed fields after applies and updates, against steps of the real server.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,8 @@ fn without_server_fields(object: &Value) -> Value {
     object
 }
 
-/// What the caller does after an apply: the fields that were not meant, and the one default.
+/// Returns an object as the caller stores it after an apply: without the reset fields, and with the one
+/// default.
 fn as_stored(object: &mut Value, live: Option<&Value>, subresource: &str) {
     if let Some(live) = live {
         let kept = if subresource == "status" {
@@ -84,7 +85,7 @@ fn sort_causes(status: &mut Value) {
     }
 }
 
-/// What we answer, and what the real server answered.
+/// Returns the answer of this server, and that of the real server.
 fn replay(recorded: &Value, step: &Value) -> (Value, Value) {
     let text = |name: &str| step[name].as_str().unwrap();
     let schema = schema_of(recorded, step);
@@ -232,7 +233,7 @@ fn owned(object: &Value, entry: usize) -> &Value {
 }
 
 #[test]
-fn nobody_owns_what_a_write_cannot_change() {
+fn fields_that_a_write_cannot_change_get_no_owner() {
     let schema = custom(&json!({"size": {"type": "integer"}}));
     let writer = manager("m", &[&["status"]]);
     let mut new = thing(&json!({"size": 1}));

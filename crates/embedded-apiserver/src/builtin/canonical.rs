@@ -16,11 +16,17 @@ pub(super) type Visit<'a> = &'a dyn Fn(&str, &mut Map<String, Value>);
 
 /// Rewrites an object of a built-in kind as the server would answer it.
 pub(crate) fn canonical(group: &str, version: &str, kind: &str, object: &mut Value) {
-    walk(group, version, kind, object, &|_, _| {});
+    canonical_with(group, version, kind, object, &|_, _| {});
 }
 
 /// Converts an object as [`canonical`] does, and calls a function on each struct, parents first.
-pub(super) fn walk(group: &str, version: &str, kind: &str, object: &mut Value, visit: Visit) {
+pub(super) fn canonical_with(
+    group: &str,
+    version: &str,
+    kind: &str,
+    object: &mut Value,
+    visit: Visit,
+) {
     let api_version = api_version(group, version);
     let Some(found) = fields::types().of_kind(&api_version, kind) else {
         return;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Version;
 use crate::error::FieldError;
 
-/// What kube-apiserver 1.36.3 answered to definitions and custom resources.
+/// The answers of kube-apiserver 1.36.3 to definitions and custom resources.
 const VALUES: &str = include_str!("golden/values.json");
 const COLUMNS: &str = include_str!("golden/columns.json");
 const DEFINITIONS: &str = include_str!("golden/definitions.json");

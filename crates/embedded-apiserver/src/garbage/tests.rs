@@ -318,7 +318,7 @@ fn take(server: &ApiServer, known: &mut BTreeMap<u8, String>, step: &Step) {
     }
 }
 
-/// What a real collector would still have to do.
+/// Returns the work that a real collector still has to do.
 fn unfinished(server: &ApiServer) -> Vec<String> {
     let all = server
         .registry

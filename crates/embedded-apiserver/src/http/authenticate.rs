@@ -102,17 +102,17 @@ impl Users {
             .get(AUTHORIZATION)
             .and_then(|value| value.to_str().ok());
         if header.is_none() && matches!(sender, Sender::Unknown) {
-            return Ok(self.nobody());
+            return Ok(self.user_without_credentials());
         }
         let token = header
             .and_then(|header| header.split_once(' '))
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
             .map(|(_, token)| token.trim());
         let known = token.and_then(|token| self.owner(token, is_valid));
-        known.ok_or_else(|| ApiError::unauthorized())
+        known.ok_or_else(ApiError::unauthorized)
     }
 
-    fn nobody(&self) -> User {
+    fn user_without_credentials(&self) -> User {
         match self.anonymous {
             Anonymous::Administrator => User::admin(),
             Anonymous::Unauthenticated => User {

@@ -34,7 +34,7 @@ pub(crate) struct Tls {
     pub(super) trust: Option<Trust>,
 }
 
-/// Who signs the server's certificates: known to Pods and to clients by its own.
+/// The authority that signs the certificates of the server. Pods and clients know its certificate.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl fmt::Debug for Authority {
@@ -60,7 +60,7 @@ impl Authority {
         self.0.pem()
     }
 
-    /// What a server at an address needs for TLS.
+    /// Issues a certificate for a server at an address. Returns its TLS configuration.
     pub(super) fn issue(&self, address: SocketAddr, trust: Option<Trust>) -> io::Result<Tls> {
         let config = config(address, &self.0, trust.as_ref())?;
         Ok(Tls {

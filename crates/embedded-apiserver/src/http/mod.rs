@@ -48,10 +48,10 @@ use super::registry::{self, Registry};
 use super::stack;
 use super::user::User;
 
-/// The largest body that is read: <https://github.com/kubernetes/kubernetes/pull/73805>
+/// The maximum size of a body: <https://github.com/kubernetes/kubernetes/pull/73805>
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
-/// The time for a body to arrive, as the real server's `--request-timeout`.
+/// The maximum time to receive a body, as the real server's `--request-timeout`.
 const BODY_TIME: Duration = Duration::from_mins(1);
 
 /// The API as a [`tower::Service`]. Clones are handles of one server.
@@ -64,7 +64,7 @@ pub struct Service {
     sender: Sender,
 }
 
-/// A request whose body is read.
+/// A request with its body and user.
 struct Incoming {
     method: Method,
     path: String,
@@ -74,7 +74,7 @@ struct Incoming {
     user: User,
 }
 
-/// A request and what it is answered from.
+/// A request and the state of the server.
 struct Exchange<'a> {
     registry: &'a Arc<Registry>,
     users: &'a Users,
@@ -198,7 +198,7 @@ impl Service {
     }
 }
 
-/// Answers 500 where the server panics, as the real server does: other requests go on.
+/// Returns a 500 if the handler panics, as the real server does, so that other requests continue.
 fn contained(handle: impl FnOnce() -> outcome::Handled) -> outcome::Handled {
     catch_unwind(AssertUnwindSafe(handle)).unwrap_or_else(|_| {
         tracing::error!("a request caused a panic");
@@ -207,7 +207,7 @@ fn contained(handle: impl FnOnce() -> outcome::Handled) -> outcome::Handled {
     })
 }
 
-/// The whole body.
+/// Reads the whole body.
 async fn collected<B>(body: B) -> Result<Bytes, ApiError>
 where
     B: http_body::Body,

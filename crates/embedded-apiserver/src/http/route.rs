@@ -28,7 +28,7 @@ pub(super) fn handle(cx: &Exchange<'_>) -> Handled {
     }
 }
 
-/// `404 page not found`, as Go's router says it.
+/// Returns the 404 of Go's router.
 fn no_page() -> Response<Body> {
     respond::text(404, "404 page not found\n")
 }
@@ -107,7 +107,7 @@ fn resource(cx: &Exchange<'_>, path: &Path) -> Handled {
     (response, warnings)
 }
 
-/// The call of a path; none where nothing of the kind is served.
+/// Returns the request for a path, or nothing if the server does not serve the resource.
 fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<ResourceRequest>, ApiError> {
     let found = cx.registry.read(|_, catalogue| {
         let resource = catalogue.lookup(&path.group, &path.version, &path.plural);
@@ -162,7 +162,7 @@ fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<ResourceRequest>, ApiEr
 /// Subresources that need the agent of a node.
 const OF_CONTAINERS: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
 
-/// 501 of what would reach into a container, 404 where there is not even a Pod.
+/// Returns a 501 for a request to a container, or a 404 if the Pod does not exist.
 fn of_containers(cx: &Exchange<'_>, call: &ResourceRequest) -> ApiError {
     let verb = match cx.incoming.method {
         Method::GET | Method::HEAD => "get",
@@ -230,7 +230,7 @@ fn verb(
     }
 }
 
-/// An object is read as it is now: not as it will be, and not at what is no revision.
+/// Checks that the `resourceVersion` of a GET exists.
 fn require_revision(cx: &Exchange<'_>) -> Result<(), ApiError> {
     let asked = cx.incoming.query.revision().map_err(|error| ApiError {
         code: 500,

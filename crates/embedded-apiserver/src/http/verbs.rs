@@ -45,7 +45,7 @@ pub(super) fn create(
     Ok(answered(cx, &call, form, answer))
 }
 
-/// A collection is neither replaced nor patched.
+/// Checks that the path contains the name of an object.
 fn require_name(call: &ResourceRequest) -> Result<(), ApiError> {
     match &*call.name {
         "" if call.resource.is_custom() => Err(ApiError::bad_request("name must be provided")),

@@ -12,7 +12,7 @@ fn recorded() -> Vec<(Vec<u8>, Value)> {
     include_str!("bodies.json").lines().map(read).collect()
 }
 
-/// What both sides say, without what only a server knows.
+/// Returns an object without the fields that only a server sets.
 fn without_server_side(mut object: Value) -> Value {
     for field in ["uid", "creationTimestamp", "generation"] {
         object["metadata"].as_object_mut().unwrap().remove(field);

@@ -1,4 +1,4 @@
-//! Creation.
+//! Creates objects.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -16,7 +16,7 @@ use crate::store::Key;
 /// The maximum number of attempts to generate a name that no object has.
 const GENERATED_NAME_ATTEMPTS: usize = 8;
 
-/// Creates an object that has been decoded.
+/// Creates a decoded object.
 pub(crate) fn create(
     tx: &mut Transaction<'_>,
     call: &ResourceRequest,
@@ -34,7 +34,7 @@ pub(super) fn create_owned(
 ) -> Result<ObjectResponse, ApiError> {
     pipeline::identify(call, &mut object)?;
     admission::create(tx, call, metadata::name(&object))?;
-    // What is no revision is ignored.
+    // The real server ignores a text that is not a revision.
     let version = metadata::text(&object, "resourceVersion").parse::<u64>();
     if version.is_ok_and(|version| version != 0) {
         let message = "resourceVersion should not be set on objects to be created";
@@ -53,7 +53,7 @@ pub(super) fn create_owned(
     Ok(answer)
 }
 
-/// An object that is not stored, with its fields owned by who sends it.
+/// Sets the owner of the fields of an object that is not stored.
 pub(crate) fn owned(call: &ResourceRequest, mut object: Value, now: Timestamp) -> Value {
     if ensure_metadata(&mut object).is_err() {
         return object;
@@ -61,7 +61,7 @@ pub(crate) fn owned(call: &ResourceRequest, mut object: Value, now: Timestamp) -
     Ownership::Changed.set(call, None, object, &metadata::rfc3339(now))
 }
 
-/// A name of its own for an object that only says how it begins.
+/// Generates the name of an object that has only `generateName`.
 fn named(tx: &Transaction<'_>, call: &ResourceRequest, mut object: Value) -> Value {
     let base = metadata::text(&object, "generateName").to_owned();
     if base.is_empty() || !metadata::name(&object).is_empty() {

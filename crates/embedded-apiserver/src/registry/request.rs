@@ -27,7 +27,7 @@ pub(crate) struct ResourceRequest {
     pub options: WriteOptions,
 }
 
-/// The options that writes have in common.
+/// The options of all writes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct WriteOptions {
     pub dry_run: bool,
@@ -42,12 +42,12 @@ pub(crate) struct WriteOptions {
 /// `fieldValidation`: <https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation>
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
-    /// Dropped in silence.
+    /// Removes them.
     Ignore,
-    /// Dropped with a warning.
+    /// Removes them, and adds a warning.
     #[default]
     Warn,
-    /// Refused.
+    /// Refuses the request.
     Strict,
 }
 
@@ -75,7 +75,7 @@ pub(crate) enum PatchType {
     Apply,
 }
 
-/// An object as an answer.
+/// A response with an object.
 #[derive(Debug, Clone)]
 pub(crate) struct ObjectResponse {
     /// The HTTP status code.
@@ -87,12 +87,12 @@ pub(crate) struct ObjectResponse {
 }
 
 impl ObjectResponse {
-    /// 200
+    /// Returns a response with the code 200.
     pub(crate) fn ok(object: impl Into<Arc<Value>>) -> Self {
         Self::with_code(200, object)
     }
 
-    /// Any code.
+    /// Returns a response with a code.
     pub(crate) fn with_code(code: u16, object: impl Into<Arc<Value>>) -> Self {
         Self {
             code,
@@ -114,12 +114,12 @@ impl ResourceRequest {
         self.resource.api_version(&self.version)
     }
 
-    /// 404 of an object of this resource.
+    /// Returns the 404 for an object of this resource.
     pub(crate) fn not_found(&self, name: &str) -> ApiError {
         ApiError::not_found(&self.resource.group, &self.resource.plural, name)
     }
 
-    /// 409 with a reason, of an object of this resource.
+    /// Returns the 409 for an object of this resource.
     pub(crate) fn conflict(&self, name: &str, why: &str) -> ApiError {
         ApiError::conflict(&self.resource.group, &self.resource.plural, name, why)
     }

@@ -1,4 +1,4 @@
-//! Replacement of an object or of a part of it: the end of every PUT and PATCH.
+//! Updates an object or a subresource: the last stages of each PUT and PATCH.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::store::Key;
 const STALE: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
-/// Replaces what is at the call's path by an object that has been decoded.
+/// Replaces the object or subresource of the request's path by a decoded object.
 pub(crate) fn update(
     tx: &mut Transaction<'_>,
     call: &ResourceRequest,
@@ -43,7 +43,7 @@ pub(crate) fn update(
     replace(tx, call, &live, object, Ownership::Changed)
 }
 
-/// 422 of an update without a `resourceVersion`.
+/// Returns the 422 for an update without a `resourceVersion`.
 pub(super) fn unconditional(call: &ResourceRequest) -> ApiError {
     let text = "must be specified for an update";
     let error = FieldError::invalid("metadata.resourceVersion", Value::from(0), text);
@@ -51,7 +51,7 @@ pub(super) fn unconditional(call: &ResourceRequest) -> ApiError {
     ApiError::invalid(group, plural, &call.name, &[error])
 }
 
-/// Writes an object over the live one, both in the call's version.
+/// Replaces the live object. Both objects are in the version of the request.
 pub(super) fn replace(
     tx: &mut Transaction<'_>,
     call: &ResourceRequest,
@@ -78,7 +78,7 @@ pub(super) fn replace(
     Ok(answer)
 }
 
-/// A replacement is of the object that is there.
+/// Checks that an update contains the uid of the live object, or none.
 fn check_uid(call: &ResourceRequest, live: &Value, object: &Value) -> Result<(), ApiError> {
     let (uid, live_uid) = (metadata::text(object, "uid"), metadata::text(live, "uid"));
     if uid.is_empty() || uid == live_uid {
@@ -98,7 +98,7 @@ fn storage_key(call: &ResourceRequest) -> String {
     format!("{directory}/{}", key.as_str())
 }
 
-/// An object that says which revision it is based on must be based on the newest.
+/// Checks that the `resourceVersion` of an update, if it has one, is the newest.
 fn check_revision(call: &ResourceRequest, live: &Value, object: &Value) -> Result<(), ApiError> {
     let version = metadata::text(object, "resourceVersion");
     if version.is_empty() {
@@ -131,7 +131,7 @@ fn keep_system_fields(object: &mut Value, live: &Value) {
     }
 }
 
-/// A write to the object leaves the status alone, a write to the status everything else.
+/// Restores the parts that a write to this path does not change.
 fn keep_other_parts(call: &ResourceRequest, object: &mut Value, live: &Value) {
     match &*call.subresource {
         "" if call.resource.strategy.status => copy(object, live, "status"),
@@ -151,7 +151,7 @@ fn keep_other_parts(call: &ResourceRequest, object: &mut Value, live: &Value) {
     }
 }
 
-/// The live object, owned by whom the new one says.
+/// Restores the live object with the managed fields of the new one.
 fn restore(object: &mut Value, live: &Value) {
     let managed = object["metadata"].get("managedFields").cloned();
     *object = live.clone();
@@ -192,7 +192,7 @@ pub(super) fn grow_generation(object: &mut Value) {
     metadata::of_mut(object).insert("generation".to_owned(), (generation + 1).into());
 }
 
-/// Returns whether anything but these fields differs.
+/// Returns whether fields other than these differ.
 fn differs(object: &Value, live: &Value, but: &[&str]) -> bool {
     let keys = |one: &Value| -> Vec<String> {
         let map = one.as_object().into_iter().flatten();
@@ -203,7 +203,7 @@ fn differs(object: &Value, live: &Value, but: &[&str]) -> bool {
     names != keys(live) || names.iter().any(|name| object[name] != live[name])
 }
 
-/// Stores what differs; removes what has lost its last finalizer.
+/// Stores a changed object, or removes it if it lost its last finalizer.
 fn commit(
     tx: &mut Transaction<'_>,
     call: &ResourceRequest,
@@ -231,7 +231,7 @@ fn commit(
     ObjectResponse::ok(encode::presented(&call.resource, &call.version, &stored))
 }
 
-/// Returns whether nothing keeps a terminating object any more.
+/// Returns whether a terminating object has no finalizer and no grace period.
 fn is_over(call: &ResourceRequest, object: &Value) -> bool {
     metadata::is_terminating(object)
         && metadata::finalizers(object).is_empty()
@@ -242,7 +242,7 @@ fn is_over(call: &ResourceRequest, object: &Value) -> bool {
         && !(&**call.resource.id() == "namespaces" && has_spec_finalizers(object))
 }
 
-/// Namespaces have a second list of finalizers.
+/// Returns whether a namespace has finalizers in its spec.
 pub(super) fn has_spec_finalizers(object: &Value) -> bool {
     let finalizers = object["spec"]["finalizers"].as_array();
     finalizers.is_some_and(|list| !list.is_empty())

@@ -1,4 +1,4 @@
-//! What the schemas of built-in and custom kinds say of places.
+//! Tests of the schemas of built-in and custom kinds.
 
 use super::{node::Relation, *};
 

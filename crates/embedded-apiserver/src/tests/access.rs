@@ -1,4 +1,4 @@
-//! Who may do what, over HTTP: refusals come before anything else, and reviews agree with them.
+//! Tests of authorization over HTTP: refusals precede other errors, and access reviews agree with them.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;

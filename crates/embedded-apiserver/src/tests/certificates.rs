@@ -22,7 +22,7 @@ fn authority(name: &str) -> Issuer {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// What a client's certificate says: `bob` of `staff`.
+/// Returns the parameters of a client certificate for `bob` of `staff`.
 fn bob() -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();

@@ -1,4 +1,4 @@
-//! What holds for every apply, through the whole server, on a kind with defaults and controllers.
+//! Rules that hold for every apply to a server, on a kind with defaults and controllers.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json, to_value};
 
 use super::{client, server};
 
-/// What one manager says of the Deployment: names of its own, so that two never say the same.
+/// Generates the configuration of one manager for the Deployment. Its names differ from those of other
+/// managers. It contains no empty map, because a manager owns an empty map itself.
 ///
 /// Nothing is empty: of an empty map the map itself would be owned.
 fn part(own: &'static str) -> impl Strategy<Value = Value> {
@@ -41,7 +42,7 @@ fn part(own: &'static str) -> impl Strategy<Value = Value> {
     })
 }
 
-/// What is there whoever else says something.
+/// Returns the configuration that exists before the applies.
 fn base() -> Value {
     json!({"spec": {
         "replicas": 1,
@@ -53,7 +54,7 @@ fn base() -> Value {
     }})
 }
 
-/// What a new server makes of applies, one after the other.
+/// Returns the object after a number of applies to a new server.
 async fn applied(parts: &[(&str, &Value)]) -> Value {
     let api: Api<Deployment> = Api::default_namespaced(client(&server()));
     apply(&api, "base", &base()).await;
@@ -71,7 +72,7 @@ async fn apply(api: &Api<Deployment>, manager: &str, part: &Value) -> Deployment
     api.patch("d", &how, &Patch::Apply(part)).await.unwrap()
 }
 
-/// What does not depend on the order of two applies.
+/// Returns the parts that do not depend on the order of two applies.
 fn outcome(mut object: Value) -> Value {
     let by_name = |one: &Value| one["name"].to_string();
     let containers = &mut object["spec"]["template"]["spec"]["containers"];

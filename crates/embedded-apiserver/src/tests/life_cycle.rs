@@ -18,7 +18,7 @@ fn code(error: kube::Error) -> u16 {
     }
 }
 
-fn typed(name: &str, value: &str) -> ConfigMap {
+fn parsed_config_map(name: &str, value: &str) -> ConfigMap {
     from_value(config_map(name, value)).unwrap()
 }
 
@@ -27,11 +27,13 @@ async fn an_object_lives() {
     let server = server();
     let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
     let created = api
-        .create(&PostParams::default(), &typed("a", "1"))
+        .create(&PostParams::default(), &parsed_config_map("a", "1"))
         .await
         .unwrap();
     assert!(created.metadata.uid.is_some());
-    let again = api.create(&PostParams::default(), &typed("a", "1")).await;
+    let again = api
+        .create(&PostParams::default(), &parsed_config_map("a", "1"))
+        .await;
     assert_eq!(code(again.unwrap_err()), 409);
     let merge = Patch::Merge(json!({"data": {"more": "x"}}));
     let patched = api
@@ -49,7 +51,7 @@ async fn an_object_lives() {
 async fn finalizers_keep_what_is_deleted() {
     let server = server();
     let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
-    let mut object = typed("a", "1");
+    let mut object = parsed_config_map("a", "1");
     object.metadata.finalizers = Some(vec!["ex.io/keep".to_owned()]);
     api.create(&PostParams::default(), &object).await.unwrap();
     let deleted = api.delete("a", &DeleteParams::default()).await.unwrap();
@@ -67,7 +69,7 @@ async fn lists_come_in_pages_of_one_state() {
     let server = server();
     let api: Api<ConfigMap> = Api::namespaced(client(&server), "kube-node-lease");
     for index in 0..5 {
-        let object = typed(&format!("m{index}"), "1");
+        let object = parsed_config_map(&format!("m{index}"), "1");
         api.create(&PostParams::default(), &object).await.unwrap();
     }
     let first = api.list(&ListParams::default().limit(2)).await.unwrap();
@@ -100,7 +102,7 @@ async fn a_watcher_sees_every_change() {
     ] {
         let server = server();
         let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
-        api.create(&PostParams::default(), &typed("a", "1"))
+        api.create(&PostParams::default(), &parsed_config_map("a", "1"))
             .await
             .unwrap();
         let mut events = watcher(api.clone(), config).boxed();
@@ -111,7 +113,7 @@ async fn a_watcher_sees_every_change() {
                 Event::Init => "init".to_owned(),
                 Event::InitApply(one) => format!("+{}", one.metadata.name.unwrap()),
                 Event::InitDone => {
-                    api.create(&PostParams::default(), &typed("b", "1"))
+                    api.create(&PostParams::default(), &parsed_config_map("b", "1"))
                         .await
                         .unwrap();
                     api.delete("a", &DeleteParams::default()).await.unwrap();
@@ -137,7 +139,7 @@ async fn the_same_is_served_on_a_socket() {
     let url = format!("http://{}", listening.address).parse().unwrap();
     let client = kube::Client::try_from(kube::Config::new(url)).unwrap();
     let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
-    api.create(&PostParams::default(), &typed("a", "1"))
+    api.create(&PostParams::default(), &parsed_config_map("a", "1"))
         .await
         .unwrap();
     assert_eq!(client.apiserver_version().await.unwrap().minor, "36");

@@ -1,4 +1,4 @@
-//! What the server does not do, it refuses; and how it says that it is well.
+//! Tests of requests that the server does not support, and of its health.
 
 use http::{Method, Request};
 use serde_json::json;

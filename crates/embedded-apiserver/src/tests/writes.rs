@@ -1,4 +1,4 @@
-//! What a write must not do: past preconditions, in dry runs, and to other parts of the object.
+//! Tests of the limits of writes: preconditions, dry runs, and other parts of the object.
 
 use futures::TryStreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;

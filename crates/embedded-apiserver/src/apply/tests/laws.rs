@@ -1,4 +1,4 @@
-//! What holds for every apply.
+//! Rules that hold for every apply.
 
 use std::sync::LazyLock;
 

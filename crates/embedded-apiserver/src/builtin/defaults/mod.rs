@@ -19,7 +19,7 @@ use super::canonical;
 /// Sets the defaults of an object of a built-in kind; also makes it [`canonical`](super::canonical).
 pub(crate) fn defaults(group: &str, version: &str, kind: &str, object: &mut Value) {
     canonical::canonical(group, version, kind, object);
-    canonical::walk(group, version, kind, object, &set);
+    canonical::canonical_with(group, version, kind, object, &set);
 }
 
 fn set(name: &str, map: &mut Map<String, Value>) {

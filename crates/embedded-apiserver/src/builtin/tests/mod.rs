@@ -19,7 +19,7 @@ fn group_version_kind(object: &Value) -> (String, String, String) {
     (group.to_owned(), version.to_owned(), kind.to_owned())
 }
 
-/// What the registry does, as far as it is pure.
+/// Returns an object as the pure parts of the registry create it.
 fn created(mut object: Value, answer: &Value) -> Value {
     let (group, version, kind) = group_version_kind(&object);
     for key in ["uid", "creationTimestamp"] {
@@ -86,7 +86,7 @@ fn an_update_that_changes_nothing_keeps_the_generation() {
     }
 }
 
-/// What the registry checks, as far as it is pure.
+/// Returns the errors of the pure checks of the registry.
 fn checked(object: &Value, old: Option<&Value>) -> Vec<String> {
     let (group, version, kind) = group_version_kind(object);
     let mut object = object.clone();

@@ -1,4 +1,4 @@
-//! What is read of a body, and what is said of one that cannot be.
+//! Tests of the decoding of bodies, and of its errors.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What goes with Pods: endpoints, claims, failures, disruption budgets.
+//! Tests of endpoints, claims, failures and disruption budgets of Pods.
 
 use super::*;
 
