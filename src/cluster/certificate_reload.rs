@@ -17,7 +17,9 @@ use tower::ServiceExt;
 
 use super::error::chain;
 use super::transport::{self, Transport};
+use crate::model::redact::PublicText;
 use crate::regular_file;
+use crate::telemetry::log;
 
 /// The shortest time between two reads of the files. A certificate is rotated hours before it expires.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -94,16 +96,15 @@ impl Reloading {
         }
         match (self.build)() {
             Ok(transport) => {
-                tracing::info!("the client certificate has changed: using new connections");
+                log::info!("the client certificate has changed: using new connections");
                 current.transport = transport;
                 current.digest = digest;
             }
             // The certificate may be written before its key, or the reverse: the next check tries again.
             Err(error) => {
-                let error = chain(&error);
-                tracing::warn!(
-                    error,
-                    "cannot use the changed client certificate: keeping the previous one"
+                log::warn!(
+                    "cannot use the changed client certificate: keeping the previous one",
+                    error = PublicText::outside_runs(chain(&error))
                 );
             }
         }
