@@ -1,7 +1,7 @@
-//! The files of a role's folder, read once and kept in memory.
+//! Reads the files of a role's folder into memory.
 //!
-//! Only the folders that mean something are read, hidden files left out (a mounted `ConfigMap` keeps its
-//! data in such). Where a symbolic link leads out of the role, nothing behind it is read.
+//! Only the folders that roles use are read, without hidden files (a mounted `ConfigMap` keeps its data in
+//! hidden folders). A symbolic link that points outside the role is an error.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,13 +14,14 @@ use twox_hash::XxHash3_64;
 
 use crate::model::Diagnostic;
 use crate::model::diagnostic::Severity;
+use crate::model::diagnostics::nearest;
 use crate::model::redact::WordSet;
 use crate::regular_file::{self, LIMIT};
 
-/// Folders of a role that are read.
+/// The folders of a role that are read.
 const FOLDERS: [&str; 6] = ["tasks", "defaults", "vars", "templates", "files", "meta"];
 
-/// Folders of an Ansible role that mean nothing here.
+/// The folders of an Ansible role that are ignored.
 const FOREIGN: [&str; 6] = [
     "handlers",
     "library",
@@ -30,7 +31,7 @@ const FOREIGN: [&str; 6] = [
     "action_plugins",
 ];
 
-/// A folder's files by their path within it, with forward slashes.
+/// The files of a role's folder by their path within it, with forward slashes.
 #[derive(Debug)]
 pub(crate) struct RoleFiles {
     pub(crate) path: PathBuf,
@@ -38,7 +39,7 @@ pub(crate) struct RoleFiles {
 }
 
 impl RoleFiles {
-    /// Reads the folder; what cannot be read is told.
+    /// Reads the folder, and reports the files that it cannot read.
     pub(crate) fn read(path: &Path, problems: &mut Vec<Diagnostic>) -> Option<Self> {
         let root = match path.canonicalize() {
             Ok(root) => root,
@@ -47,7 +48,7 @@ impl RoleFiles {
                 return None;
             }
         };
-        let mut walk = FolderReader {
+        let mut reader = FolderReader {
             root,
             path: path.to_owned(),
             files: BTreeMap::new(),
@@ -55,24 +56,25 @@ impl RoleFiles {
         };
         for folder in FOLDERS {
             if path.join(folder).is_dir() {
-                walk.folder(folder);
+                reader.folder(folder);
             }
         }
         for folder in FOREIGN {
             if path.join(folder).is_dir() {
-                let message = format!("{folder}/ means nothing here and is not read");
+                let message = format!("ignoring {folder}/: only Ansible uses it");
                 let warning = Diagnostic::error(path.join(folder), 0, 0, message);
                 let warning = warning.severity(Severity::Warning);
-                walk.problems.push(warning);
+                reader.problems.push(warning);
             }
         }
+        reader.warn_of_misspelled_folders();
         Some(Self {
-            files: walk.files,
+            files: reader.files,
             path: path.to_owned(),
         })
     }
 
-    /// The words of all files that are text.
+    /// Returns the words of all text files.
     pub(crate) fn words(&self) -> WordSet {
         let mut words = WordSet::default();
         let texts = self.files.values();
@@ -82,12 +84,12 @@ impl RoleFiles {
         words
     }
 
-    /// The bytes of a file.
+    /// Returns the bytes of a file.
     pub(crate) fn get(&self, file: &str) -> Option<&Bytes> {
         self.files.get(file)
     }
 
-    /// The files below a folder of it, by their path within that.
+    /// Returns the files below a folder of the role, by their path within that folder.
     pub(crate) fn below(&self, folder: &str) -> impl Iterator<Item = (&str, &Bytes)> {
         let files = self.files.iter();
         files.filter_map(move |(path, bytes)| {
@@ -96,7 +98,7 @@ impl RoleFiles {
         })
     }
 
-    /// The text of a file that is there; an error if it is not UTF-8.
+    /// Returns the text of a file; reports an error if it is not UTF-8.
     pub(crate) fn text(&self, file: &str, problems: &mut Vec<Diagnostic>) -> Option<&str> {
         let text = std::str::from_utf8(self.files.get(file)?);
         if text.is_err() {
@@ -110,8 +112,7 @@ impl RoleFiles {
         text.ok()
     }
 
-    /// Returns the existing one of `NAME.yaml` and `NAME.yml` for a path without an ending. If both exist, returns an
-    /// error.
+    /// Returns `NAME.yaml` or `NAME.yml`, whichever exists; reports an error if both do.
     pub(crate) fn yaml(&self, name: &str, problems: &mut Vec<Diagnostic>) -> Option<String> {
         let [long, short] = ["yaml", "yml"].map(|ending| format!("{name}.{ending}"));
         match (
@@ -120,7 +121,7 @@ impl RoleFiles {
         ) {
             (true, true) => {
                 let long = long.rsplit('/').next().unwrap_or(&long);
-                let message = format!("{long} is there too, and only one of them can count");
+                let message = format!("{long} exists too: remove one of them");
                 problems.push(Diagnostic::error(self.path.join(short), 0, 0, message));
                 None
             }
@@ -130,7 +131,7 @@ impl RoleFiles {
         }
     }
 
-    /// A hash of all names and contents.
+    /// Returns a hash of all names and contents.
     pub(crate) fn digest(&self) -> u64 {
         let mut hash = XxHash3_64::with_seed(0);
         for (path, bytes) in &self.files {
@@ -152,11 +153,33 @@ struct FolderReader<'p> {
 }
 
 impl FolderReader<'_> {
+    /// Warns of folders whose name resembles that of a folder that roles have.
+    fn warn_of_misspelled_folders(&mut self) {
+        let Ok(entries) = fs::read_dir(&self.path) else {
+            // Reading the known folders reported the error.
+            return;
+        };
+        for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            if FOLDERS.contains(&name) || FOREIGN.contains(&name) {
+                continue;
+            }
+            if let Some(near) = nearest(name, &FOLDERS) {
+                let message = format!("ignoring {name}/: a role has no such folder");
+                let warning = Diagnostic::error(entry.path(), 0, 0, message);
+                let warning = warning.severity(Severity::Warning);
+                let hint = format!("did you mean {near:?}?");
+                self.problems.push(warning.hint(hint));
+            }
+        }
+    }
+
     fn folder(&mut self, folder: &str) {
         let path = self.path.join(folder);
         let Some(entries) = self
             .inside(&path)
-            .and_then(|()| self.tell(&path, fs::read_dir(&path)))
+            .and_then(|()| self.or_report(&path, fs::read_dir(&path)))
         else {
             return;
         };
@@ -183,19 +206,19 @@ impl FolderReader<'_> {
     fn file(&mut self, relative: String) {
         let path = self.path.join(&relative);
         if self.inside(&path).is_some()
-            && let Some(content) = self.tell(&path, regular_file::read(&path, LIMIT))
+            && let Some(content) = self.or_report(&path, regular_file::read(&path, LIMIT))
         {
             self.files.insert(relative, Bytes::from(content));
         }
     }
 
-    /// Returns whether a path, links followed, is inside the role and no folder that contains itself.
+    /// Checks that a path, with links resolved, is inside the role and is not a folder that contains itself.
     fn inside(&mut self, path: &Path) -> Option<()> {
-        let target = self.tell(path, path.canonicalize())?;
+        let target = self.or_report(path, path.canonicalize())?;
         let message = if !target.starts_with(&self.root) {
-            "is a link that leads out of the role"
+            "cannot follow a link to a file outside the role"
         } else if path.is_dir() && self.encloses(path, &target) {
-            "is a link to a folder that contains it"
+            "cannot follow a link to a folder that contains it"
         } else {
             return Some(());
         };
@@ -203,14 +226,14 @@ impl FolderReader<'_> {
         None
     }
 
-    /// Returns whether `target` is one of the folders on the way to `path`.
+    /// Returns whether `target` is one of the folders that contain `path`.
     fn encloses(&self, path: &Path, target: &Path) -> bool {
         let above = path.ancestors().skip(1);
         let mut above = above.take_while(|folder| folder.starts_with(&self.path));
         above.any(|folder| folder.canonicalize().is_ok_and(|folder| folder == target))
     }
 
-    fn tell<T>(&mut self, path: &Path, result: io::Result<T>) -> Option<T> {
+    fn or_report<T>(&mut self, path: &Path, result: io::Result<T>) -> Option<T> {
         result
             .map_err(|error| self.problems.push(unreadable(path, &error)))
             .ok()
@@ -218,5 +241,5 @@ impl FolderReader<'_> {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
-    Diagnostic::error(path, 0, 0, format!("cannot be read: {error}"))
+    Diagnostic::error(path, 0, 0, format!("cannot read: {error}"))
 }

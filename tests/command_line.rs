@@ -90,7 +90,7 @@ fn run(folder: &Path, line: &str) -> (Option<i32>, String, String) {
 #[test]
 fn a_role_that_there_is_not_is_told_in_one_wording() {
     let project = project();
-    let unknown = "error: there is no role \"sit\"\n  hint: did you mean \"site\"?\n";
+    let unknown = "error: cannot find the role \"sit\"\n  hint: did you mean \"site\"?\n";
     for line in [
         "role run sit --cr site.yaml --against embedded",
         "role convert sit",
@@ -107,7 +107,7 @@ fn a_role_that_there_is_not_is_told_in_one_wording() {
     assert!(stdout.contains(unknown), "{stdout}");
     let (_, _, stderr) = run(project.path(), "role convert other");
     assert!(
-        stderr.contains("hint: it would be the folder ./roles/other"),
+        stderr.contains("hint: create the folder ./roles/other"),
         "{stderr}"
     );
 }
@@ -217,7 +217,7 @@ fn a_namespace_is_told_as_wrong_where_it_was_named() {
     let (code, _, stderr) = end(command);
     assert_eq!(code, Some(1), "{stderr}");
     assert!(
-        stderr.contains("hint: mend the environment variable"),
+        stderr.contains("hint: correct the environment variable"),
         "{stderr}"
     );
 }

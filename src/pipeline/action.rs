@@ -39,13 +39,13 @@ pub enum Manifests {
 /// Options of an apply. None means the default of `k8s_apply`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Whether the custom resource owns the objects.
+    /// True if the custom resource owns the objects.
     pub owner: Option<bool>,
-    /// Whether the apply takes fields from other managers.
+    /// True if the apply takes fields from other managers.
     pub force: Option<bool>,
-    /// Whether the apply takes over existing objects that the custom resource does not own.
+    /// True if the apply takes over existing objects that the custom resource does not own.
     pub adopt: Option<bool>,
-    /// Whether objects with changed immutable fields are deleted and created again.
+    /// True if objects with changed immutable fields are deleted and created again.
     pub recreate: Option<bool>,
 }
 

@@ -43,7 +43,7 @@ pub(super) struct StepList {
 pub(super) struct ParsedStep {
     /// Its name, or `apply 3` for the third step of its list.
     pub(super) name: Arc<str>,
-    /// Whether the file contains the name.
+    /// True if the file contains the name.
     pub(super) is_named: bool,
     pub(super) register: Option<Arc<str>>,
     pub(super) location: SourceLocation,

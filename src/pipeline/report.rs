@@ -26,7 +26,7 @@ pub struct StepReport {
     pub needs: Vec<Arc<str>>,
     /// Its state at the end of the run.
     pub state: StepState,
-    /// What it waits for, why it failed, or which steps block it; otherwise empty.
+    /// The conditions that it waits for, its errors, or the steps that block it; otherwise empty.
     pub message: PublicText,
     /// The time of its start, from the start of the run.
     pub at: Duration,

@@ -1,5 +1,5 @@
-//! The JSON Schema of a file of steps, for editors. The reading itself is done by hand (`read.rs`); a
-//! test keeps the keys of both the same. The comments are the schema's descriptions: no Markdown in them.
+//! The JSON Schema of a file of steps, for editors. The parser does not use it; a test compares the keys of
+//! both. The comments are the schema's descriptions, so they contain no Markdown.
 
 #![expect(dead_code, reason = "only the schemas of these types are used")]
 
@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use super::keys::ACTIONS;
 
-/// The schema of the file as a JSON document.
+/// Returns the schema as a JSON document.
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Vec<Step>);
     schema.insert("title".to_owned(), "pipeline of rhai-operator".into());
     let mut schema = schema.to_value();
-    // One action, which no type of Rust says.
+    // No Rust type can express that a step has exactly one action.
     let one = ACTIONS
         .iter()
         .map(|action| serde_json::json!({"required": [action]}));
@@ -23,61 +23,61 @@ pub fn schema() -> Value {
     schema
 }
 
-/// A step: what is to be done, when, and after what.
+/// A step: one action, with its conditions, gates and needs.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct Step {
-    /// Its name: what needs and results go by.
+    /// The name that needs and results refer to.
     name: Option<String>,
-    /// It is done only if this holds: Rhai, or JSONPath that selects something.
+    /// The step is skipped unless this is true: Rhai, or JSONPath that selects something.
     when: Option<Tests>,
-    /// It is done for each of these, as item.
+    /// The step is repeated for each of these, as item.
     r#loop: Option<Loop>,
-    /// The key of results that its result is kept under; without it the name.
+    /// The key of results for its result. Default: the name.
     register: Option<String>,
-    /// Steps that have to be done before it; without it the one before, with an empty list none.
+    /// Steps that must be done before it. Default: the step before it. An empty list: none.
     needs: Option<Words>,
-    /// It waits until its objects are ready (true), or until this holds for each object.
+    /// The step waits until its objects are ready (true), or until this is true for each object.
     ready: Option<Test>,
-    /// It waits until this holds for its result.
+    /// The step waits until this is true.
     until: Option<Tests>,
-    /// How long it may wait before that is a failure, e.g. 10m.
+    /// The time that it can wait before it fails, e.g. 10m.
     timeout: Option<String>,
-    /// How many runs it may fail in before its failure is final.
+    /// The number of runs that it can fail in before its failure is final.
     retries: Option<u64>,
-    /// Variables laid over vars, for it and for all steps within it.
+    /// Variables merged into vars, for the step and all steps within it.
     vars: Option<BTreeMap<String, Value>>,
-    /// Words that --tags selects by.
+    /// Words for --tags.
     tags: Option<Words>,
-    /// Makes objects as they are given: a manifest, a list of such, a file or a template.
+    /// Applies objects: a manifest, a list of manifests, a file or a template.
     apply: Option<Apply>,
     /// Deletes objects.
     delete: Option<Delete>,
-    /// Runs Rhai; its value is the result.
+    /// Runs Rhai. Its value is the result.
     script: Option<Script>,
     /// Runs another role on the same custom resource.
     role: Option<Role>,
-    /// Does the steps of a file of tasks/.
+    /// Executes the steps of a file of tasks/.
     include: Option<Script>,
-    /// Lays this over the status.
+    /// Merges this into the status.
     status: Option<Values>,
     /// Sets a condition of the status.
     condition: Option<Condition>,
     /// Sends an Event.
     event: Option<Event>,
-    /// Fails for good unless all of this holds.
+    /// Fails without retries unless all of this is true.
     assert: Option<Assert>,
-    /// Fails for good with this message.
+    /// Fails without retries, with this message.
     fail: Option<Fail>,
-    /// Does steps together.
+    /// Executes steps together.
     block: Option<Vec<Self>>,
-    /// What is done when a step of the block fails.
+    /// Steps that are executed if a step of the block fails.
     rescue: Option<Vec<Self>>,
-    /// What is done after the block, also when it failed.
+    /// Steps that are executed after the block, also if it failed.
     always: Option<Vec<Self>>,
 }
 
-/// Rhai, also as ${...}; or JSONPath, where it begins with $. or $[
+/// Rhai, also as ${...}, or JSONPath that begins with $. or $[
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Test {
@@ -85,7 +85,7 @@ enum Test {
     Code(String),
 }
 
-/// One or several that all have to hold.
+/// One or several tests that must all be true.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Tests {
@@ -93,7 +93,7 @@ enum Tests {
     All(Vec<Test>),
 }
 
-/// A list or a map, or Rhai or JSONPath that gives one.
+/// A list or a map, or Rhai or JSONPath that returns one.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Loop {
@@ -110,7 +110,7 @@ enum Words {
     Several(Vec<String>),
 }
 
-/// What is applied.
+/// The objects to apply.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Apply {
@@ -120,7 +120,7 @@ enum Apply {
     Slot(Slot),
 }
 
-/// One of several manifests.
+/// A manifest in a list.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Part {
@@ -128,13 +128,13 @@ enum Part {
     Slot(Slot),
 }
 
-/// Where a manifest comes from, and how it is applied.
+/// The source of manifests, with options.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct Source {
-    /// The manifest, or a list of such.
+    /// The manifest, or a list of manifests.
     manifest: Option<Value>,
-    /// A file of files/, as it is.
+    /// A file of files/.
     file: Option<String>,
     /// A file of templates/, or a pattern.
     template: Option<String>,
@@ -142,11 +142,11 @@ struct Source {
     vars: Option<BTreeMap<String, Value>>,
     /// false: no owner, no pruning.
     owner: Option<bool>,
-    /// Whether fields are taken from other managers.
+    /// True if the apply takes fields from other managers.
     force: Option<bool>,
-    /// Whether an object that another controls is taken over.
+    /// True if the apply takes over existing objects that the custom resource does not own.
     adopt: Option<bool>,
-    /// Whether what cannot be changed is deleted and made anew.
+    /// True if objects with changed immutable fields are deleted and created again.
     recreate: Option<bool>,
 }
 
@@ -164,7 +164,7 @@ struct Manifest {
 #[derive(JsonSchema)]
 struct Slot(#[schemars(regex(pattern = r"^\$\{"))] String);
 
-/// Objects or references, or one.
+/// An object or a reference, or a list of these.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Delete {
@@ -173,7 +173,7 @@ enum Delete {
     Slot(Slot),
 }
 
-/// One of several objects.
+/// An object in a list.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Named {
@@ -181,7 +181,7 @@ enum Named {
     Slot(Slot),
 }
 
-/// An object by its name.
+/// A reference to an object.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", deny_unknown_fields)]
 struct Reference {
@@ -191,7 +191,7 @@ struct Reference {
     kind: String,
     /// Its name.
     name: Option<String>,
-    /// Its namespace; without it the custom resource's.
+    /// Its namespace. Default: that of the custom resource.
     namespace: Option<String>,
     /// Name and namespace, as in an object.
     metadata: Option<Value>,
@@ -199,7 +199,7 @@ struct Reference {
     propagation: Option<Propagation>,
 }
 
-/// What becomes of what it owns.
+/// The fate of the objects that it owns.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "lowercase")]
 enum Propagation {
@@ -208,7 +208,7 @@ enum Propagation {
     Orphan,
 }
 
-/// Written here, or a file of tasks/.
+/// Code, or a file of tasks/.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Script {
@@ -224,7 +224,7 @@ struct File {
     file: String,
 }
 
-/// A role, with variables or without.
+/// A role, with or without variables.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Role {
@@ -232,17 +232,17 @@ enum Role {
     Call(Call),
 }
 
-/// A role and what is laid over its variables.
+/// A role with variables.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct Call {
     /// Its name.
     name: String,
-    /// Laid over its variables.
+    /// Variables that override those of the role.
     vars: Option<BTreeMap<String, Value>>,
 }
 
-/// A map, or ${...} that gives one.
+/// A map, or ${...} that returns one.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Values {
@@ -260,7 +260,7 @@ struct Condition {
     status: Test,
     /// A word in CamelCase.
     reason: String,
-    /// For people.
+    /// The message for users.
     message: Option<String>,
 }
 
@@ -268,15 +268,15 @@ struct Condition {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct Event {
-    /// Normal or Warning; without it Normal.
+    /// Normal or Warning. Default: Normal.
     r#type: Option<String>,
     /// A word in CamelCase.
     reason: String,
-    /// For people.
+    /// The message for users.
     message: String,
 }
 
-/// What has to hold.
+/// Tests that must all be true.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Assert {
@@ -284,13 +284,13 @@ enum Assert {
     Said(Said),
 }
 
-/// What has to hold, and what is said otherwise.
+/// Tests with a message.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct Said {
-    /// What has to hold.
+    /// The tests.
     that: Tests,
-    /// What is said otherwise.
+    /// The message of the failure.
     message: Option<String>,
 }
 
@@ -306,7 +306,7 @@ enum Fail {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct Message {
-    /// For people.
+    /// The message for users.
     message: String,
 }
 

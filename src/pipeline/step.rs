@@ -55,7 +55,7 @@ pub struct Step {
     pub vars: Vec<(Arc<str>, Tree)>,
     /// Its tags and those of the steps that contain it.
     pub tags: BTreeSet<Arc<str>>,
-    /// What the step does.
+    /// The action of the step.
     pub action: Action,
     /// The gate on its objects.
     pub ready: Option<Ready>,

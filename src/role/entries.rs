@@ -1,4 +1,4 @@
-//! What a role runs, from the files of `tasks/`: each of `main` and `finalize` is a script or a pipeline.
+//! Loads the entries of a role: `main` and `finalize` of `tasks/`, each a script or a pipeline.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,18 +10,18 @@ use crate::model::diagnostic::Severity;
 use crate::pipeline::{self, Source};
 use crate::script::{Excerpt, Form, Places};
 
-/// Loads both entries, and looks through the files that neither reaches, so that their errors are told.
+/// The loader of both entries. It also compiles the files that no entry uses, to report their errors.
 pub(super) struct Entries<'a> {
     source: Source<'a>,
     problems: &'a mut Vec<Diagnostic>,
-    /// Files that an entry is made of.
+    /// The files that an entry uses.
     reached: BTreeSet<String>,
-    /// Whether one of them is a pipeline.
+    /// True if an entry is a pipeline.
     pipelines: bool,
 }
 
 impl<'a> Entries<'a> {
-    /// Nothing loaded yet.
+    /// Returns a loader that has loaded nothing.
     pub(super) fn new(source: Source<'a>, problems: &'a mut Vec<Diagnostic>) -> Self {
         Self {
             source,
@@ -31,21 +31,22 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// `main` and `finalize`.
+    /// Loads `main` and `finalize`.
     pub(super) fn load(mut self) -> (Option<Entry>, Option<Entry>) {
         let main = self.entry("main");
-        if main.is_none() && !self.is_there("main") && !self.is_unreadable("main") {
-            let file = self.source.files.path.join("tasks/main.rhai");
-            let problem = Diagnostic::error(file, 0, 0, "the role has no such script");
-            let hint = "it is what runs for each custom resource; or write tasks/main.yaml, a list of steps";
+        if main.is_none() && !self.exists("main") && !self.is_unreadable("main") {
+            let file = self.source.files.path.clone();
+            let problem =
+                Diagnostic::error(file, 0, 0, "cannot find tasks/main.rhai or tasks/main.yaml");
+            let hint = "create tasks/main.rhai, a script, or tasks/main.yaml, a list of steps";
             self.problems.push(problem.hint(hint));
         }
         let finalize = self.entry("finalize");
-        self.rest();
+        self.unused_files();
         (main, finalize)
     }
 
-    fn is_there(&self, name: &str) -> bool {
+    fn exists(&self, name: &str) -> bool {
         let endings = ["rhai", "yaml", "yml"];
         let mut paths = endings
             .map(|ending| format!("tasks/{name}.{ending}"))
@@ -53,7 +54,7 @@ impl<'a> Entries<'a> {
         paths.any(|path| self.source.files.get(&path).is_some())
     }
 
-    /// Returns whether it may be there but could not be read, which has been told.
+    /// Returns whether an error was reported that the entry, or its folder, cannot be read.
     fn is_unreadable(&self, name: &str) -> bool {
         let tasks = self.source.files.path.join("tasks");
         let entry = tasks.join(name);
@@ -66,9 +67,9 @@ impl<'a> Entries<'a> {
         let script = Some(format!("tasks/{name}.rhai")).filter(|path| folder.get(path).is_some());
         let steps = folder.yaml(&format!("tasks/{name}"), self.problems);
         if let (Some(script), Some(steps)) = (&script, &steps) {
-            let message = format!("{script} is there too, and only one of them can be run");
+            let message = format!("{script} exists too: a role runs only one of them");
             let problem = Diagnostic::error(folder.path.join(steps), 0, 0, message);
-            let hint = "keep one; a pipeline can run a script: script: {file: NAME.rhai}";
+            let hint = "remove one; a pipeline can run a script with script: {file: NAME.rhai}";
             self.problems.push(problem.hint(hint));
         }
         let script = script.and_then(|path| self.script(&path));
@@ -85,7 +86,7 @@ impl<'a> Entries<'a> {
                 Some(Entry::Script(Arc::new(program)))
             }
             Err(problems) => {
-                self.tell(problems);
+                self.report(problems);
                 None
             }
         }
@@ -96,12 +97,12 @@ impl<'a> Entries<'a> {
         let loaded = pipeline::load(self.source, path);
         self.reached
             .extend(loaded.files.iter().map(ToString::to_string));
-        self.tell(loaded.problems);
+        self.report(loaded.problems);
         loaded.pipeline.map(Arc::new).map(Entry::Pipeline)
     }
 
-    /// What no entry reaches: scripts are compiled all the same; steps are never done.
-    fn rest(&mut self) {
+    /// Compiles the scripts that no entry uses, and warns of steps that never run.
+    fn unused_files(&mut self) {
         let folder = self.source.files;
         for (name, _) in folder.below("tasks") {
             let path = format!("tasks/{name}");
@@ -112,18 +113,18 @@ impl<'a> Entries<'a> {
                 .extension()
                 .and_then(|ending| ending.to_str())
             {
-                Some("rhai") if self.pipelines => self.stray(&path),
+                Some("rhai") if self.pipelines => self.unused_script(&path),
                 Some("rhai") => {
                     self.script(&path);
                 }
-                Some("yaml" | "yml") if !is_entry(name) => self.tell_stray_steps(&path),
+                Some("yaml" | "yml") if !is_entry(name) => self.warn_of_unused_steps(&path),
                 _ => {}
             }
         }
     }
 
-    /// A script that might be for steps: it may use what steps see.
-    fn stray(&mut self, path: &str) {
+    /// Compiles a script that a step could run: it can use the variables of steps.
+    fn unused_script(&mut self, path: &str) {
         let excerpt = Excerpt {
             form: Form::File,
             file: path.into(),
@@ -136,17 +137,17 @@ impl<'a> Entries<'a> {
             engine, sources, ..
         } = self.source;
         let (_, problems) = engine.compile_excerpts(sources, path, &[excerpt]);
-        self.tell(problems);
+        self.report(problems);
     }
 
-    fn tell_stray_steps(&mut self, path: &str) {
-        let message = "is never run: no step includes it";
+    fn warn_of_unused_steps(&mut self, path: &str) {
+        let message = "never runs: no step includes it";
         let problem = Diagnostic::error(self.source.files.path.join(path), 0, 0, message);
         self.problems.push(problem.severity(Severity::Warning));
     }
 
-    /// A module's errors come again with each script that imports it.
-    fn tell(&mut self, problems: Vec<Diagnostic>) {
+    /// Adds problems once. The errors of a module occur again with each script that imports it.
+    fn report(&mut self, problems: Vec<Diagnostic>) {
         for problem in problems {
             if !self.problems.contains(&problem) {
                 self.problems.push(problem);

@@ -1,7 +1,7 @@
-//! Fields of the custom resource that a role uses and its CRD does not have.
+//! Finds fields of the custom resource that a role uses and its CRD does not have.
 //!
-//! Looked at are the keys that the code names: `spec.a.b`, `cr.status["x"]`, `$.spec.a`, and the maps of
-//! `status` steps. What is computed is left to the run, which tells what the API server drops.
+//! The check covers constant keys in code (`spec.a.b`, `cr.status["x"]`, `$.spec.a`), and the maps of `status`
+//! steps. Computed keys are not checked; a run reports the fields that the API server drops.
 
 use std::path::Path;
 
@@ -14,37 +14,38 @@ use crate::model::diagnostics::nearest;
 use crate::model::json_path;
 use crate::pipeline::{Action, Loop, Query, SourceLocation, Step, Test, Tree};
 
-/// The variables that hold the custom resource, and where in it they begin.
+/// The variables that contain the custom resource, and the path in it at which each begins.
 const VARIABLES: [(&str, &[&str]); 3] = [("spec", &["spec"]), ("status", &["status"]), ("cr", &[])];
 
-/// The problems of a role in a folder that serves a kind with this schema (`openAPIV3Schema`).
+/// Returns an error for each unknown field. `folder` is the folder of the role, `schema` the
+/// `openAPIV3Schema` of the kind.
 pub fn unknown_fields(role: &Role, folder: &Path, schema: &Value) -> Vec<Diagnostic> {
-    let mut look = Look {
+    let mut check = FieldCheck {
         role,
         folder,
         schema,
         problems: Vec::new(),
     };
     for entry in std::iter::once(&role.entry).chain(&role.finalize) {
-        look.code(entry);
+        check.code(entry);
         if let Entry::Pipeline(pipeline) = entry {
-            look.steps(&pipeline.steps);
+            check.steps(&pipeline.steps);
         }
     }
-    let mut problems = look.problems;
+    let mut problems = check.problems;
     problems.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
     problems.dedup();
     problems
 }
 
-struct Look<'a> {
+struct FieldCheck<'a> {
     role: &'a Role,
     folder: &'a Path,
     schema: &'a Value,
     problems: Vec<Diagnostic>,
 }
 
-impl Look<'_> {
+impl FieldCheck<'_> {
     fn code(&mut self, entry: &Entry) {
         for (variable, root) in VARIABLES {
             for property in entry.program().properties(variable) {
@@ -54,9 +55,9 @@ impl Look<'_> {
                     continue;
                 };
                 let key = index.checked_sub(root.len());
-                let place = key.and_then(|key| property.keys.get(key));
-                let (line, column) = place.map_or((0, 0), |(_, place)| *place);
-                self.tell(&property.file, (line, column), &names[..=index], hint);
+                let location = key.and_then(|key| property.keys.get(key));
+                let (line, column) = location.map_or((0, 0), |(_, location)| *location);
+                self.report(&property.file, (line, column), &names[..=index], hint);
             }
         }
     }
@@ -105,53 +106,53 @@ impl Look<'_> {
             _ => return,
         };
         if let Some((index, hint)) = self.unknown(names) {
-            self.tell_at(&query.location, &names[..=index], hint);
+            self.report_at(&query.location, &names[..=index], hint);
         }
     }
 
-    /// The keys of a map that becomes part of the status.
-    fn written(&mut self, tree: &Tree, above: &[&str], place: &SourceLocation) {
+    /// Checks the keys of a map that is merged into the status.
+    fn written(&mut self, tree: &Tree, above: &[&str], location: &SourceLocation) {
         match tree {
             Tree::Map(entries) => {
                 for (key, tree) in entries {
                     if let Some(key) = key.constant()
-                        && let Some(above) = self.known(above, key, place)
+                        && let Some(above) = self.known(above, key, location)
                     {
-                        self.written(tree, &above, place);
+                        self.written(tree, &above, location);
                     }
                 }
             }
-            Tree::Constant(value) => self.written_value(value, above, place),
+            Tree::Constant(value) => self.written_value(value, above, location),
             _ => {}
         }
     }
 
-    fn written_value(&mut self, value: &Value, above: &[&str], place: &SourceLocation) {
+    fn written_value(&mut self, value: &Value, above: &[&str], location: &SourceLocation) {
         for (key, value) in value.as_object().into_iter().flatten() {
-            if let Some(above) = self.known(above, key, place) {
-                self.written_value(value, &above, place);
+            if let Some(above) = self.known(above, key, location) {
+                self.written_value(value, &above, location);
             }
         }
     }
 
-    /// The way to a key, unless the schema does not have it.
+    /// Returns the path to a key; reports an error if the schema does not have it.
     fn known<'k>(
         &mut self,
         above: &[&'k str],
         key: &'k str,
-        place: &SourceLocation,
+        location: &SourceLocation,
     ) -> Option<Vec<&'k str>> {
         let names = [above, &[key]].concat();
         match self.unknown(&names) {
             None => Some(names),
             Some((_, hint)) => {
-                self.tell_at(place, &names, hint);
+                self.report_at(location, &names, hint);
                 None
             }
         }
     }
 
-    /// The index of the first key that the schema does not have, with a hint.
+    /// Returns the index of the first key that the schema does not have, with a hint.
     fn unknown(&self, names: &[&str]) -> Option<(usize, String)> {
         let mut at = self.schema;
         for (index, name) in names.iter().enumerate() {
@@ -172,13 +173,14 @@ impl Look<'_> {
         None
     }
 
-    fn tell_at(&mut self, place: &SourceLocation, names: &[&str], hint: String) {
+    fn report_at(&mut self, location: &SourceLocation, names: &[&str], hint: String) {
         let prefix = format!("{}/", self.role.name);
-        let file = place.file.strip_prefix(&prefix).unwrap_or(&place.file);
-        self.tell(file, (place.line, place.column), names, hint);
+        let file = location.file.strip_prefix(&prefix);
+        let file = file.unwrap_or(&location.file);
+        self.report(file, (location.line, location.column), names, hint);
     }
 
-    fn tell(&mut self, file: &str, at: (usize, usize), names: &[&str], hint: String) {
+    fn report(&mut self, file: &str, at: (usize, usize), names: &[&str], hint: String) {
         let message = format!("the CRD has no field {}", names.join("."));
         let problem = Diagnostic::error(self.folder.join(file), at.0, at.1, message);
         self.problems.push(if hint.is_empty() {

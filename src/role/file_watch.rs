@@ -1,13 +1,13 @@
-//! Notices that the files of a project may have changed.
+//! Detects changes of the files of a project.
 //!
-//! Two mechanisms work together. Events of the operating system report a change at once; they follow
-//! folders, because an editor replaces a file, and a mounted `ConfigMap` changes by a symbolic link beside
-//! it (`..data`). Events get lost: a folder that is missing cannot be watched, a folder that is replaced
-//! takes its watch along, a queue overflows, a system runs out of watches. So the names, sizes and times of
-//! all files are compared every few seconds, too, and a watch on the files never ends.
+//! Two mechanisms work together. Events of the operating system report a change at once. They are
+//! requested for folders, because an editor replaces a file, and a mounted `ConfigMap` changes by a symbolic
+//! link beside it (`..data`). Events can get lost: a missing folder cannot be watched, a replaced folder loses
+//! its watch, a queue overflows, a system runs out of watches. So the watch also compares the names, sizes
+//! and times of all files every few seconds. It ends only when it is dropped.
 //!
-//! A file beside watches.yaml that is no part of the project is no change: it may be the log that the
-//! operator itself writes.
+//! A file beside watches.yaml that does not belong to the project is ignored: it may be the log that the
+//! operator writes.
 
 use std::ffi::OsString;
 use std::fs;
@@ -26,29 +26,29 @@ use crate::clock;
 use crate::model::redact::PublicText;
 use crate::telemetry::log;
 
-/// Writers of several files pause less than this between them.
+/// The quiet time after a change before it is reported. Programs that write several files pause less.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// Time between two comparisons of the files; one takes about a microsecond per file.
+/// The time between two comparisons of the files. A comparison takes about a microsecond per file.
 const CHECK: Duration = Duration::from_secs(5);
 
-/// Bounds of a comparison, for folders that contain themselves by a link.
+/// The limits of a comparison, for folders that contain themselves through a link.
 const MOST_FILES: usize = 20_000;
 const MOST_LEVELS: usize = 16;
 
-/// A watch on the files of a project; it ends when dropped, and not before.
+/// A watch on the files of a project. It ends when it is dropped.
 #[derive(Debug)]
 pub struct FileWatch {
     files: Files,
     notified: Arc<Notify>,
-    /// `None` while the system reports no events.
+    /// `None` if the system reports no events.
     events: Option<RecommendedWatcher>,
     /// The fingerprint of the files when the last change was reported.
     known: u64,
 }
 
 impl FileWatch {
-    /// Starts to watch a watches.yaml and a roles folder, which may both be missing.
+    /// Starts to watch a watches.yaml and a roles folder. Both can be missing.
     pub fn start(watches_file: &Path, roles_dir: &Path) -> Self {
         let files = Files {
             watches_file: watches_file.to_owned(),
@@ -67,8 +67,7 @@ impl FileWatch {
         }
     }
 
-    /// Waits until a file may have changed since the last call, and then until none changes for a
-    /// moment.
+    /// Waits until a file changed since the last call, and then until no file changes for a moment.
     pub async fn changed(&mut self) {
         loop {
             tokio::select! {
@@ -112,7 +111,7 @@ impl FileWatch {
     }
 }
 
-/// A folder that is missing is for its reader to report.
+/// Ignores the error of a missing folder, which the loader reports.
 fn report_lost(error: &notify::Error) {
     let is_missing = match &error.kind {
         notify::ErrorKind::PathNotFound => true,
@@ -130,7 +129,7 @@ fn report_lost(error: &notify::Error) {
     );
 }
 
-/// The files that are watched.
+/// The watched files.
 #[derive(Debug)]
 struct Files {
     watches_file: PathBuf,
@@ -138,14 +137,14 @@ struct Files {
 }
 
 impl Files {
-    /// Asks the system for events.
+    /// Requests events from the system.
     fn events(&self, notified: &Arc<Notify>) -> notify::Result<RecommendedWatcher> {
         let Self {
             watches_file,
             roles_dir,
         } = self;
         let notified = Arc::clone(notified);
-        let beside = Beside::of(watches_file, roles_dir);
+        let beside = Beside::new(watches_file, roles_dir);
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             // An error means that events may be lost.
             if event
@@ -163,25 +162,25 @@ impl Files {
         Ok(watcher)
     }
 
-    /// Hashes names, sizes and times of all files, links followed.
+    /// Hashes the names, sizes and times of all files. Follows links.
     fn fingerprint(&self) -> u64 {
-        let mut walk = Walk {
+        let mut hasher = TreeHasher {
             hasher: XxHash3_64::new(),
             left: MOST_FILES,
         };
-        walk.file(&self.watches_file, 0);
-        walk.file(&self.roles_dir, MOST_LEVELS);
-        walk.hasher.finish()
+        hasher.file(&self.watches_file, 0);
+        hasher.file(&self.roles_dir, MOST_LEVELS);
+        hasher.hasher.finish()
     }
 }
 
-struct Walk {
+struct TreeHasher {
     hasher: XxHash3_64,
     left: usize,
 }
 
-impl Walk {
-    /// Takes in a file, or a folder down to `levels` below it.
+impl TreeHasher {
+    /// Hashes a file, or a folder down to `levels` below it.
     fn file(&mut self, path: &Path, levels: usize) {
         self.left = self.left.saturating_sub(1);
         path.hash(&mut self.hasher);
@@ -211,15 +210,15 @@ impl Walk {
     }
 }
 
-/// The folders that a project lies in, which may hold anything else.
+/// The folders that contain the project. They can contain other files.
 struct Beside {
     folders: Vec<PathBuf>,
-    /// What in them is the project's.
+    /// The files and folders of the project in them.
     names: Vec<OsString>,
 }
 
 impl Beside {
-    fn of(watches_file: &Path, roles_dir: &Path) -> Self {
+    fn new(watches_file: &Path, roles_dir: &Path) -> Self {
         let parts = [watches_file, roles_dir];
         let roles = absolute(roles_dir);
         let folders = parts.iter().map(|part| absolute(&folder_of(part)));
@@ -230,7 +229,7 @@ impl Beside {
         }
     }
 
-    /// Returns whether an event is about nothing else. The links of a mounted `ConfigMap` begin with two dots.
+    /// Returns whether an event concerns only other files. The links of a mounted `ConfigMap` begin with two dots.
     fn is_all_of(&self, event: &Event) -> bool {
         let is_beside = |path: &PathBuf| {
             let path = absolute(path);
@@ -245,12 +244,12 @@ impl Beside {
     }
 }
 
-/// Events name files by their whole path, users often do not.
+/// Returns the absolute path of a file, as events have it.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Reading a file is an event too, and loading reads them all.
+/// Returns whether an event is a change. Reading a file is an event too, and loading reads all files.
 fn is_change(event: &Event) -> bool {
     match event.kind {
         EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
@@ -271,7 +270,7 @@ mod tests {
 
     use super::*;
 
-    /// A watch that gets no events, as where the system has none left to give.
+    /// Returns a watch without events, as on a system that has no watches left.
     fn without_events(root: &Path) -> FileWatch {
         let mut watch = FileWatch::start(&root.join("watches.yaml"), &root.join("roles"));
         watch.events = None;
@@ -326,18 +325,18 @@ mod tests {
     #[test]
     fn lost_events_are_a_change() {
         let overflow = Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
-        let beside = Beside::of(Path::new("watches.yaml"), Path::new("roles"));
+        let beside = Beside::new(Path::new("watches.yaml"), Path::new("roles"));
         assert!(is_change(&overflow) && !beside.is_all_of(&overflow));
     }
 
     #[test]
-    fn what_lies_beside_the_project_is_no_change() {
+    fn a_file_beside_the_project_is_ignored() {
         let is_beside = |watches: &str, roles: &str, paths: &[&str]| {
             let event = Event::new(EventKind::Any);
             let event = paths
                 .iter()
                 .fold(event, |event, path| event.add_path(path.into()));
-            Beside::of(Path::new(watches), Path::new(roles)).is_all_of(&event)
+            Beside::new(Path::new(watches), Path::new(roles)).is_all_of(&event)
         };
         let here = |paths: &[&str]| is_beside("./watches.yaml", "./roles", paths);
         assert!(here(&["./operator.log"]));

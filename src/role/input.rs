@@ -1,4 +1,4 @@
-//! What a role says of its custom resource's spec: the `inputs` of its `meta/main.yaml`.
+//! Parses the `inputs` of `meta/main.yaml`, which describe the spec of the custom resource.
 
 use std::collections::BTreeMap;
 
@@ -6,26 +6,26 @@ use serde_json::Value;
 
 use crate::model::diagnostics::{Fields, Item, Keys};
 
-/// One field of the spec, as OpenAPI describes it.
+/// A field of the spec, as OpenAPI describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
-    /// Its type.
+    /// The type of its values.
     pub kind: Kind,
-    /// For people.
+    /// The description for users.
     pub description: String,
-    /// Whether it must be given.
+    /// True if a custom resource must contain it.
     pub required: bool,
-    /// What it is when it is not given.
+    /// The value of a missing field.
     pub default: Option<Value>,
-    /// The values that it may have; none listed are all.
+    /// The allowed values; empty allows all.
     pub choices: Vec<Value>,
-    /// The least that a number may be.
+    /// The minimum of a number.
     pub minimum: Option<f64>,
-    /// The most that a number may be.
+    /// The maximum of a number.
     pub maximum: Option<f64>,
-    /// Fields of an object.
+    /// The fields of an object.
     pub properties: BTreeMap<String, Self>,
-    /// What the items of an array are.
+    /// The type of the items of an array.
     pub items: Option<Box<Self>>,
 }
 
@@ -88,7 +88,7 @@ impl Kind {
     }
 }
 
-/// Reads a map of inputs; what is wrong in it is noted and left out.
+/// Parses a map of inputs. Invalid inputs are reported and left out.
 pub(super) fn read_all(item: &Item<'_>) -> BTreeMap<String, Input> {
     let entries = item.entries().unwrap_or_default();
     entries
@@ -126,11 +126,11 @@ fn read(item: &Item<'_>) -> Option<Input> {
     Some(input)
 }
 
-/// The item of a key that only some types have.
+/// Returns the item of a key; reports an error if the type does not have it.
 fn only_of<'a>(fields: &Fields<'a>, key: &str, kind: Kind, kinds: &[Kind]) -> Option<Item<'a>> {
     let item = fields.get(key)?;
     if !kinds.contains(&kind) {
-        item.error(&format!("means nothing for the type {}", kind.name()), "");
+        item.error(&format!("has no effect for the type {}", kind.name()), "");
         return None;
     }
     Some(item)

@@ -1,6 +1,6 @@
-//! The inputs of a role and what a custom resource gives: what is not as they ask, and their defaults.
+//! Validates values against the inputs of a role, and applies the defaults of the inputs.
 //!
-//! A null counts as not given. Fields that no input speaks of are the CRD's business.
+//! A null counts as missing. Fields without an input are left to the CRD.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 
 use super::input::{Input, Kind};
 
-/// A field that is not as its input asks.
+/// A field that violates its input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Its path: `spec.ports[0].name`.
     pub field: String,
-    /// What it should be.
+    /// A description of the valid values.
     pub expected: String,
-    /// What it is, `None` where it is not there.
+    /// The value; `None` if it is missing.
     pub found: Option<String>,
 }
 
@@ -32,10 +32,10 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Of a value that is shown as wrong: enough to know it by.
+/// The maximum number of characters of an invalid value that a message shows.
 const SHOWN: usize = 80;
 
-/// All that is not as the inputs ask, in the order of the fields; `root` is what paths begin with.
+/// Returns the violations in the order of the fields. `root` is the start of their paths.
 pub fn violations(
     inputs: &BTreeMap<String, Input>,
     given: &Map<String, Value>,
@@ -67,7 +67,7 @@ fn check_fields(
 }
 
 fn check(input: &Input, value: &Value, field: &str, found: &mut Vec<Violation>) {
-    if !is_as_asked(input, value) {
+    if !is_valid(input, value) {
         found.push(Violation {
             field: field.to_owned(),
             expected: expectation(input),
@@ -87,7 +87,7 @@ fn check(input: &Input, value: &Value, field: &str, found: &mut Vec<Violation>) 
     }
 }
 
-fn is_as_asked(input: &Input, value: &Value) -> bool {
+fn is_valid(input: &Input, value: &Value) -> bool {
     let whole = value.as_f64().is_some_and(|number| number.fract() == 0.0);
     let fits = input.kind.fits(value) || input.kind == Kind::Integer && whole;
     let in_bounds = value.as_f64().is_none_or(|number| {
@@ -127,7 +127,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The defaults as a map, also those within maps that are not given.
+/// Returns the defaults as a map, including those within missing maps.
 pub(super) fn defaults(inputs: &BTreeMap<String, Input>) -> Map<String, Value> {
     let defaults = inputs.iter().filter_map(|(name, input)| {
         let below = defaults(&input.properties);
@@ -145,7 +145,7 @@ pub(super) fn defaults(inputs: &BTreeMap<String, Input>) -> Map<String, Value> {
     defaults.collect()
 }
 
-/// Fills in the defaults of the items of lists: a list takes the place of another as a whole.
+/// Adds the defaults of the items of lists, because a list replaces another one as a whole.
 pub(super) fn fill_items(inputs: &BTreeMap<String, Input>, given: &mut Map<String, Value>) {
     for (name, input) in inputs {
         match given.get_mut(name) {

@@ -1,4 +1,4 @@
-//! From a folder to a [`Role`]: read, parse, compile, check; all errors at once.
+//! Loads a [`Role`] from a folder: reads, parses, compiles, checks. Reports all errors at once.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::pipeline::Source;
 use crate::role_files::RoleFiles;
 use crate::script::Sources;
 
-/// Loads the role in a folder under a name; what is wrong with it is all told at once.
+/// Loads the role in a folder under a name. Fails with all its errors, warnings and notes.
 pub fn load(path: &Path, name: &str, toolchain: &Toolchain) -> Result<Loaded, Vec<Diagnostic>> {
     let mut problems = Vec::new();
     let role = RoleFiles::read(path, &mut problems).and_then(|folder| {
@@ -86,7 +86,7 @@ impl Loading<'_> {
         })
     }
 
-    /// The text of the `main.yaml` of a folder, and where to note what is wrong with it.
+    /// Returns the text of the `main.yaml` of a folder, and a collector of its diagnostics.
     fn main_yaml(&mut self, folder: &str) -> Option<(&str, Diagnostics)> {
         let file = self.folder.yaml(&format!("{folder}/main"), self.problems)?;
         let text = self.folder.text(&file, self.problems)?;
@@ -117,7 +117,7 @@ impl Loading<'_> {
             }
         };
         if let Some(node) = root.as_ref().and_then(first_template) {
-            let message = "variables are plain data; Ansible reads {{ }} in them as a template";
+            let message = "{{ }} is plain text here; Ansible reads it as a template";
             findings.warning(node.position, message, "compute the value in the role");
         }
         self.problems.extend(findings.into_vec());
@@ -201,7 +201,7 @@ impl Loading<'_> {
         Diagnostic::error(self.folder.path.join(file), line, column, message)
     }
 
-    /// What `tasks/` holds, as sources; of steps the text for messages.
+    /// Returns the files of `tasks/` as sources. Messages quote the text of files of steps.
     fn sources(&mut self, name: &str) -> Sources {
         let folder = self.folder;
         let mut sources = Sources::new(name, &folder.path);
@@ -212,7 +212,7 @@ impl Loading<'_> {
                 .and_then(|ending| ending.to_str());
             let problems = match ending {
                 Some("rhai") => &mut *self.problems,
-                // Told by the reader of the steps.
+                // The parser of the steps reports these errors.
                 Some("yaml" | "yml") => &mut Vec::new(),
                 _ => continue,
             };
@@ -225,13 +225,13 @@ impl Loading<'_> {
     }
 }
 
-/// The column, from 1, of what comes after a text.
+/// Returns the column, from 1, of the character after a text.
 fn column_after(text: &str) -> usize {
     let line = text.rsplit('\n').next().unwrap_or(text);
     line.chars().count() + 1
 }
 
-/// The first string that Ansible would take for a template.
+/// Returns the first string that is a template in Ansible.
 fn first_template(node: &Node) -> Option<&Node> {
     match &node.content {
         Content::String(text) => text.contains("{{").then_some(node),

@@ -1,4 +1,4 @@
-//! `meta/main.yaml`: what a role is for, what its spec looks like, what it may do.
+//! Parses `meta/main.yaml`: the description, the inputs and the permissions of a role.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::model::diagnostics::{Diagnostics, Item, Keys};
 use crate::model::syntax::{is_dns_label, is_dns_subdomain};
 use crate::model::yaml::Content;
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Debug, Default)]
 pub(super) struct Meta {
     pub(super) description: String,
@@ -67,7 +67,7 @@ const VERBS: [(&str, ()); 9] = [
     ("*", ()),
 ];
 
-/// Reads the file's text; what is wrong in it is noted and left out.
+/// Parses the file. Invalid parts are reported and left out.
 pub(super) fn read(text: &str, findings: &Diagnostics) -> Meta {
     let Some(root) = findings.parse(text) else {
         return Meta::default();
@@ -154,7 +154,7 @@ fn is_namespace(text: &str) -> bool {
     text == "*" || is_dns_label(text)
 }
 
-/// Returns whether the API takes a name as a segment of a path.
+/// Returns whether the API accepts a name as a segment of a path.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && !matches!(text, "." | "..") && !text.contains(['/', '%'])
 }

@@ -1,8 +1,8 @@
-//! Roles: a folder of scripts, templates, files and variables becomes a compiled [`Role`].
+//! Loads roles: compiles a folder of scripts, templates, files and variables to a [`Role`].
 //!
-//! A role is loaded whole and then lives in memory: a run reads nothing from the disk. Everything that
-//! can be known to be wrong without running it is found at load, all at once, each with its place. What
-//! is read stays inside the role's folder; a symbolic link that leaves it is refused.
+//! A role is loaded whole into memory: a run reads no file. Loading reports all errors that it can find
+//! without running the role, each with its position. All files are inside the role's folder; a symbolic link
+//! that points outside is an error.
 
 mod entries;
 mod fields;
@@ -41,7 +41,7 @@ use crate::model::redact::WordSet;
 use crate::pipeline::{self, Pipeline, RoleCall};
 use crate::script::{Engine, Program};
 
-/// What roles are compiled with.
+/// The engine and the template environment that compile roles.
 #[derive(Clone)]
 pub struct Toolchain {
     /// The engine of the scripts.
@@ -50,46 +50,46 @@ pub struct Toolchain {
     pub templates: fn(&mut minijinja::Environment<'_>),
 }
 
-/// A compiled role; nothing of it changes while it serves.
+/// A compiled role. It is immutable.
 #[derive(Debug)]
 pub struct Role {
-    /// Name of its folder.
+    /// The name of its folder.
     pub name: Arc<str>,
-    /// Hash of all its files: another digest is another role.
+    /// The hash of all its files.
     pub digest: u64,
-    /// What it is for, of `meta/main.yaml`.
+    /// The description in `meta/main.yaml`.
     pub description: String,
-    /// `tasks/main.rhai` or `tasks/main.yaml`: what runs for each custom resource.
+    /// `tasks/main.rhai` or `tasks/main.yaml`, which runs for each custom resource.
     pub entry: Entry,
-    /// `tasks/finalize.rhai` or `tasks/finalize.yaml`, where there is one.
+    /// `tasks/finalize.rhai` or `tasks/finalize.yaml`, if one exists.
     pub finalize: Option<Entry>,
-    /// `defaults/main.yaml`: variables that everything but the defaults of inputs wins over.
+    /// The variables of `defaults/main.yaml`. They override only the defaults of inputs.
     pub defaults: Map<String, Value>,
-    /// `vars/main.yaml`: variables that win over the defaults.
+    /// The variables of `vars/main.yaml`. They override the defaults.
     pub vars: Map<String, Value>,
-    /// `templates/`, by path within it.
+    /// The templates of `templates/`, by path within it.
     pub templates: Arc<minijinja::Environment<'static>>,
-    /// `files/`, by path within it.
+    /// The contents of `files/`, by path within it.
     pub files: BTreeMap<String, Bytes>,
-    /// What it may do, of `meta/main.yaml`.
+    /// The permissions in `meta/main.yaml`.
     pub permissions: Permissions,
-    /// What the spec of its custom resource looks like, of `meta/main.yaml`.
+    /// The inputs in `meta/main.yaml`, which describe the spec of its custom resource.
     pub inputs: BTreeMap<String, Input>,
-    /// Words of its files: what stands in them is no secret.
+    /// The words of its files. They are never redacted.
     pub words: Arc<WordSet>,
 }
 
-/// What a role runs: a script or a pipeline.
+/// The code that a role runs: a script or a pipeline.
 #[derive(Clone, Debug)]
 pub enum Entry {
-    /// A script with all that it imports.
+    /// A script with the modules that it imports.
     Script(Arc<Program>),
     /// A list of steps.
     Pipeline(Arc<Pipeline>),
 }
 
 impl Entry {
-    /// The compiled code; of a pipeline all its expressions.
+    /// Returns the compiled code; for a pipeline all its expressions.
     pub fn program(&self) -> &Arc<Program> {
         match self {
             Self::Script(program) => program,
@@ -97,8 +97,8 @@ impl Entry {
         }
     }
 
-    /// The roles that its steps call by a fixed name.
-    pub(crate) fn calls(&self) -> Vec<RoleCall> {
+    /// Returns the roles that its steps call by a constant name.
+    pub(crate) fn role_calls(&self) -> Vec<RoleCall> {
         match self {
             Self::Script(_) => Vec::new(),
             Self::Pipeline(pipeline) => pipeline::role_calls(&pipeline.steps),
@@ -106,7 +106,7 @@ impl Entry {
     }
 }
 
-/// A role and what is worth knowing about it.
+/// A loaded role with its warnings and notes.
 #[derive(Debug)]
 pub struct Loaded {
     /// The role.
@@ -115,22 +115,22 @@ pub struct Loaded {
     pub notes: Vec<Diagnostic>,
 }
 
-/// All roles of a project, by the names that watches and `include_role` use.
+/// The roles of a project, by the names that watches and `include_role` use.
 #[derive(Debug, Default)]
 pub struct Roles(BTreeMap<Arc<str>, Arc<Role>>);
 
 impl Roles {
-    /// The role of a name: a folder of the roles folder, or the path that a watch gave.
+    /// Returns the role with a name: a folder of the roles folder, or the path in a watch.
     pub fn get(&self, name: &str) -> Option<&Arc<Role>> {
         self.0.get(name)
     }
 
-    /// Names that [`Roles::get`] knows.
+    /// Returns the names of all roles.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(AsRef::as_ref)
     }
 
-    /// All of them with their names, in order.
+    /// Returns all roles with their names, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Role>)> {
         self.0.iter()
     }

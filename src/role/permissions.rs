@@ -1,4 +1,4 @@
-//! What a role may do beyond computing: API requests, environment variables, HTTP hosts.
+//! The permissions of a role: API requests, environment variables, HTTP hosts.
 
 use crate::model::access::{Access, AccessScope};
 use crate::model::yaml::Position;
@@ -6,22 +6,23 @@ use crate::model::yaml::Position;
 /// The `permissions` of a role's `meta/main.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
-    /// API requests that are allowed; `None` for whatever the operator itself may do.
+    /// The allowed API requests; `None` allows all requests that the operator's own rights allow.
     pub api: Option<Vec<ApiRule>>,
-    /// Where `api` begins in the file.
+    /// The position of `api` in the file.
     pub position: Position,
-    /// Environment variables that the role may read; a trailing `*` stands for any ending.
+    /// The environment variables that the role can read; a trailing `*` matches any ending.
     pub env: Vec<String>,
-    /// Hosts that the role may send HTTP requests to.
+    /// The hosts that the role can send HTTP requests to.
     pub http: Vec<String>,
 }
 
-/// One rule, as in RBAC: every verb on every resource in every group that it lists; `*` is any.
+/// A rule, as in RBAC. It allows each of its verbs on each of its resources in each of its groups; `*` means
+/// all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApiRule {
     /// API groups; `""` is the core group.
     pub api_groups: Vec<String>,
-    /// Plural names, with subresource where one is meant: `deployments`, `deployments/scale`, `*/scale`.
+    /// Plural names, optionally with a subresource: `deployments`, `deployments/scale`, `*/scale`.
     pub resources: Vec<String>,
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, …
     pub verbs: Vec<String>,
@@ -29,12 +30,12 @@ pub struct ApiRule {
     pub namespaces: Option<Vec<String>>,
     /// Names of objects; empty for all. As in RBAC, a create has no name.
     pub resource_names: Vec<String>,
-    /// Where it begins in the file.
+    /// The position of the rule in the file.
     pub position: Position,
 }
 
 impl Permissions {
-    /// Returns whether the role may send a request for a custom resource in the namespace `own`.
+    /// Returns whether the role can send a request. `own` is the namespace of the custom resource.
     pub fn allows(&self, access: &Access<'_>, own: Option<&str>) -> bool {
         let Some(rules) = &self.api else {
             return true;
@@ -42,7 +43,7 @@ impl Permissions {
         rules.iter().any(|rule| rule.allows(access, own))
     }
 
-    /// The place of the rule that comes nearest to allowing a request, or of all rules.
+    /// Returns the position of the rule that matches a request best, or of all rules.
     pub fn nearest(&self, access: &Access<'_>) -> Position {
         let mut rules = self.api.iter().flatten();
         let near = rules.find(|rule| rule.is_about(access));
@@ -64,7 +65,8 @@ impl ApiRule {
         lists(&self.api_groups, access.group) && self.covers(access.resource)
     }
 
-    /// As RBAC has it: `*` covers subresources too, `*/scale` that subresource of everything.
+    /// Returns whether the rule covers a resource, as in RBAC: `*` covers subresources too, `*/scale` covers that
+    /// subresource of all resources.
     fn covers(&self, resource: &str) -> bool {
         self.names(resource)
             || self.resources.iter().any(|item| {
@@ -81,8 +83,9 @@ impl ApiRule {
         self.resources.iter().any(|item| item == resource)
     }
 
-    /// A cluster-scoped resource has no namespace: a rule covers it that names it. `*` means those of
-    /// namespaces, as in a `Role`; with all namespaces it means everything, as in a `ClusterRole`.
+    /// Returns whether the rule covers the scope of a request. A rule covers a cluster-scoped resource if it names
+    /// it. `*` means namespaced resources, as in a `Role`; with all namespaces it means all resources, as in a
+    /// `ClusterRole`.
     fn reaches(&self, access: &Access<'_>, own: Option<&str>) -> bool {
         let namespaces = self.namespaces.as_deref();
         let everywhere = namespaces.is_some_and(|names| names.iter().any(|name| name == "*"));
@@ -174,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_for_the_own_namespace_unless_it_names_others() {
+    fn a_rule_covers_the_own_namespace_unless_it_names_others() {
         let secrets = |namespaces: Option<&[&str]>, reach: AccessScope<'_>, own: Option<&str>| {
             let rule = ApiRule {
                 namespaces: namespaces.map(owned),

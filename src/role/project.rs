@@ -1,4 +1,4 @@
-//! A project: watches.yaml with the roles that it names, loaded and checked as one.
+//! Loads a project: watches.yaml with the roles that it names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,19 +14,19 @@ use crate::model::yaml::Position;
 use crate::pipeline::RoleCall;
 use crate::watches::{self, Environment, Watch, Watches};
 
-/// Everything that the operator serves, or nothing: a project with one error is not loaded.
+/// The watches and roles that the operator serves. A project with an error is not loaded.
 #[derive(Debug)]
 pub struct Project {
-    /// The entries of watches.yaml; the role of each is in `roles`.
+    /// The entries of watches.yaml. `roles` contains the role of each.
     pub watches: Vec<Arc<Watch>>,
-    /// All roles of the roles folder and those that watches name by path.
+    /// All roles of the roles folder, and those that watches name by path.
     pub roles: Arc<Roles>,
-    /// Warnings and notes, e.g. differences from the Ansible operator.
+    /// Warnings and notes, such as differences from the Ansible operator.
     pub notes: Vec<Diagnostic>,
 }
 
 impl Project {
-    /// Loads it; on failure says all that is wrong anywhere in it, warnings and notes included.
+    /// Loads a project. Fails with all errors, warnings and notes.
     pub fn load(
         watches_file: &Path,
         roles_dir: &Path,
@@ -49,13 +49,13 @@ impl Project {
         for watch in &watches {
             loading.references(watch);
         }
-        loading.calls();
+        loading.check_calls();
         let Loading {
             roles,
             mut problems,
             ..
         } = loading;
-        // watches.yaml comes first, by place; the roles stay in their order.
+        // The diagnostics of watches.yaml come first, by position; those of roles keep their order.
         problems.sort_by_key(|problem| {
             let elsewhere = problem.file != watches_file;
             (
@@ -81,7 +81,7 @@ impl Project {
     }
 }
 
-/// The roles of a roles folder, by name; those that are broken too.
+/// Returns the names of the roles in a roles folder, including roles with errors.
 pub fn role_names(roles_dir: &Path) -> io::Result<Vec<String>> {
     let entries = fs::read_dir(roles_dir)?.flatten();
     let mut names: Vec<_> = entries
@@ -93,7 +93,7 @@ pub fn role_names(roles_dir: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// A role that there is not, among those that there are.
+/// The error that a role does not exist.
 #[derive(Debug, thiserror::Error)]
 #[error("{}\n  hint: {hint}", no_role(name))]
 pub struct NoSuchRole {
@@ -102,24 +102,24 @@ pub struct NoSuchRole {
 }
 
 impl NoSuchRole {
-    /// The one of a name that is in none of the `known` roles of the folder.
+    /// Returns the error for a name that is not among the `known` roles of the folder.
     pub fn new(name: &str, known: &[&str], roles_dir: &Path) -> Self {
         Self {
             name: name.to_owned(),
-            hint: meant_role(name, known, &roles_dir.join(name)),
+            hint: hint_for_role(name, known, &roles_dir.join(name)),
         }
     }
 }
 
 fn no_role(name: &str) -> String {
-    format!("there is no role {name:?}")
+    format!("cannot find the role {name:?}")
 }
 
-/// What may be meant by a role that there is not.
-fn meant_role(name: &str, known: &[&str], folder: &Path) -> String {
+/// Returns a hint for the name of a role that does not exist.
+fn hint_for_role(name: &str, known: &[&str], folder: &Path) -> String {
     match nearest(name, known) {
         Some(near) => format!("did you mean {near:?}?"),
-        None => format!("it would be the folder {}", folder.display()),
+        None => format!("create the folder {}", folder.display()),
     }
 }
 
@@ -127,20 +127,20 @@ struct Loading<'a> {
     watches_file: &'a Path,
     roles_dir: &'a Path,
     toolchain: &'a Toolchain,
-    /// By the name that is used for it; `None` is there, but broken.
+    /// The roles by the name that refers to them; `None` for a role with errors.
     roles: BTreeMap<Arc<str>, Option<Arc<Role>>>,
-    /// The roles that steps call: the role's folder, the name and where it is.
+    /// The roles that steps call, with the folder of the calling role.
     called: Vec<(PathBuf, RoleCall)>,
     problems: Vec<Diagnostic>,
 }
 
 impl Loading<'_> {
-    /// Loads every folder of the roles folder: any of them may be included by another role.
+    /// Loads every folder of the roles folder, because any role can include it.
     fn roles_folder(&mut self) {
         let names = match role_names(self.roles_dir) {
             Ok(names) => names,
             Err(error) => {
-                let message = format!("cannot be read: {error}");
+                let message = format!("cannot read: {error}");
                 self.problems
                     .push(Diagnostic::error(self.roles_dir, 0, 0, message));
                 return;
@@ -156,7 +156,7 @@ impl Loading<'_> {
             Ok(Loaded { role, notes }) => {
                 self.problems.extend(notes);
                 let entries = std::iter::once(&role.entry).chain(&role.finalize);
-                let calls = entries.flat_map(Entry::calls);
+                let calls = entries.flat_map(Entry::role_calls);
                 self.called
                     .extend(calls.map(|call| (folder.to_owned(), call)));
                 Some(Arc::new(role))
@@ -169,7 +169,7 @@ impl Loading<'_> {
         self.roles.insert(Arc::from(reference), role);
     }
 
-    /// Sees to the roles that a watch names.
+    /// Loads the roles that a watch names.
     fn references(&mut self, watch: &Watch) {
         self.reference(&watch.role, watch.role_position);
         if let Some(finalizer) = &watch.finalizer {
@@ -181,25 +181,25 @@ impl Loading<'_> {
         let role = self.roles.get(&watch.role).and_then(Option::as_ref);
         if role.is_some_and(|role| role.finalize.is_some()) {
             let message = format!(
-                "tasks/finalize.rhai of the role {:?} is never run here: the watch has no finalizer",
+                "tasks/finalize.rhai of the role {:?} never runs: the watch has no finalizer",
                 &*watch.role
             );
             let domain = Some(&*watch.gvk.group).filter(|group| !group.is_empty());
             let domain = domain.unwrap_or("example.com");
-            let hint = format!("e.g. finalizer: {{name: {domain}/finalizer}}");
+            let hint = format!("add finalizer: {{name: {domain}/finalizer}}");
             let problem = self.problem(watch.role_position, message);
             self.problems
                 .push(problem.severity(Severity::Warning).hint(hint));
         }
     }
 
-    /// Sees to the roles that steps call.
-    fn calls(&mut self) {
+    /// Reports the roles that steps call and that do not exist.
+    fn check_calls(&mut self) {
         for (folder, RoleCall { name, location }) in std::mem::take(&mut self.called) {
             if self.roles.contains_key(&*name) {
                 continue;
             }
-            // What errors of a run call the file begins with the name of the role.
+            // The file begins with the name of the role.
             let file = location.file.split_once('/').map_or("", |(_, path)| path);
             let (line, column) = (location.line, location.column);
             let problem = Diagnostic::error(folder.join(file), line, column, no_role(&name));
@@ -208,15 +208,15 @@ impl Loading<'_> {
         }
     }
 
-    /// What may be meant by a role that there is not.
+    /// Returns a hint for the name of a role that does not exist.
     fn hint(&self, name: &str, folder: &Path) -> String {
         let names: Vec<_> = self.roles.keys().map(AsRef::as_ref).collect();
-        meant_role(name, &names, folder)
+        hint_for_role(name, &names, folder)
     }
 
-    /// A name is a folder of the roles folder; with a slash it may also be the path of one elsewhere.
+    /// Loads the role of a reference: a folder of the roles folder, or with a slash the path of a folder.
     fn reference(&mut self, reference: &str, position: Position) {
-        // An empty one stands for a name that was told as wrong.
+        // An empty reference replaces an invalid name, which was reported.
         if reference.is_empty() || self.roles.contains_key(reference) {
             return;
         }

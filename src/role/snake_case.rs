@@ -1,14 +1,14 @@
-//! Spec keys in `snake_case`, as the Ansible operator hands them to its roles.
+//! Converts spec keys to `snake_case`, as the Ansible operator does for its roles.
 //!
 //! A key is split where the case changes and at spaces, dashes and underscores; an acronym is one word
 //! (`JSONData`: `_json_data`), digits stay with their letters but in `a1b2` (`a_1_b2`). `HTTP`, `URL` and
 //! `IP`, and their plurals, are always words of their own (`egressIPs`: `egress_ips`). A key that begins
 //! with a capital gets an underscore in front, unless one of these three is its first word.
 //!
-//! Not as there: what stands under `labels`, `annotations`, `nodeSelector`, `env`, `envVars` and
-//! `environment`, or under a key that ends in one of them (`matchLabels`, `extraEnv`), is a user's data and
-//! stays as it is; each special word counts, not only its first occurrence; where two keys become the
-//! same, the one that was `snake_case` already wins, else the first in order.
+//! Differences from the Ansible operator: keys under `labels`, `annotations`, `nodeSelector`, `env`, `envVars`
+//! and `environment`, or under a key that ends in one of them (`matchLabels`, `extraEnv`), are user data and
+//! stay unchanged; each special word counts, not only its first occurrence; if two keys become equal, the
+//! one that was `snake_case` before wins, or else the first in order.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 const SPECIAL: [&str; 3] = ["HTTP", "URL", "IP"];
 
-/// Last words of keys, in `snake_case`, whose values are a user's data.
+/// The last words of keys, in `snake_case`, whose values are user data.
 const DATA: [&str; 6] = [
     "labels",
     "annotations",
@@ -30,7 +30,7 @@ const DATA: [&str; 6] = [
 static DIGITS_BETWEEN_LETTERS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"([a-zA-Z])(\d+)([a-zA-Z]\d+)").expect("the pattern is valid"));
 
-/// A map with all its keys in `snake_case`, a user's data apart.
+/// Converts all keys of a map, except in user data.
 pub fn snake_case_keys(map: &Map<String, Value>) -> Map<String, Value> {
     let keys: Vec<_> = map.keys().map(|key| snake_case(key)).collect();
     let (ready, changed): (Vec<_>, Vec<_>) = map
@@ -66,7 +66,7 @@ fn is_data(snake: &str) -> bool {
     })
 }
 
-/// A key in `snake_case`: `sizeK8sBuckets` is `size_k8s_buckets`.
+/// Converts a key: `sizeK8sBuckets` becomes `size_k8s_buckets`.
 pub fn snake_case(key: &str) -> String {
     let spaced = DIGITS_BETWEEN_LETTERS.replace_all(key, "$1 $2 $3");
     let key = spaced.trim_matches(' ');
@@ -86,7 +86,7 @@ fn is_delimiter(c: char) -> bool {
     matches!(c, ' ' | '_' | '-')
 }
 
-/// Puts underscores around the special words and raises their plural's `s`, so that each is one word.
+/// Puts underscores around the special words, and capitalizes their plural `s`, so that each is one word.
 fn isolate(key: &str) -> String {
     let mut result = String::with_capacity(key.len() + 4);
     let mut rest = key;
@@ -111,7 +111,7 @@ fn isolate(key: &str) -> String {
     result
 }
 
-/// Splits at delimiters and where the case changes; at least one word, in lower case.
+/// Splits at delimiters and where the case changes. Returns at least one word, in lower case.
 fn words(key: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();

@@ -1,4 +1,4 @@
-//! Roles and projects from folders that each test makes.
+//! Tests of loading roles and projects.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -18,7 +18,7 @@ fn toolchain() -> Toolchain {
     }
 }
 
-/// A folder with these files.
+/// Creates a folder with these files.
 fn mk_folder(files: &[(&str, &str)]) -> TempDir {
     let folder = TempDir::new().unwrap();
     write(folder.path(), files);
@@ -37,8 +37,8 @@ fn load_role(folder: &TempDir) -> Result<Loaded, Vec<Diagnostic>> {
     load(folder.path(), "web", &toolchain())
 }
 
-/// Problems as text, paths from the folder.
-fn told(folder: &TempDir, problems: &[Diagnostic]) -> Vec<String> {
+/// Returns diagnostics as text, with paths relative to the folder.
+fn messages(folder: &TempDir, problems: &[Diagnostic]) -> Vec<String> {
     let root = format!("{}/", folder.path().display());
     let problems = problems.iter();
     problems
@@ -47,7 +47,7 @@ fn told(folder: &TempDir, problems: &[Diagnostic]) -> Vec<String> {
 }
 
 fn errors(folder: &TempDir) -> Vec<String> {
-    told(folder, &load_role(folder).unwrap_err())
+    messages(folder, &load_role(folder).unwrap_err())
 }
 
 const MAIN: (&str, &str) = ("tasks/main.rhai", "let size = spec.size; size + 1");
@@ -116,7 +116,7 @@ fn all_errors_of_a_role_are_told_at_once() {
     assert_eq!(
         errors(&folder),
         [
-            "defaults/main.yml: error: main.yaml is there too, and only one of them can count",
+            "defaults/main.yml: error: main.yaml exists too: remove one of them",
             "meta/main.yaml:1:1: error: unknown key \"descripton\"\n  hint: did you mean \"description\"?",
             "tasks/main.yml:1:3: error: k8s is an Ansible module\n  hint: write apply or delete",
             "templates/bad.j2:2:10: error: unexpected end of block",
@@ -132,7 +132,7 @@ fn a_folder_that_is_not_there_is_an_error() {
     let problems = load(Path::new("no/such/role"), "web", &toolchain()).unwrap_err();
     let said = problems[0].to_string();
     assert!(
-        said.starts_with("no/such/role: error: cannot be read"),
+        said.starts_with("no/such/role: error: cannot read"),
         "{said}"
     );
 }
@@ -146,10 +146,23 @@ fn what_means_something_to_ansible_only_is_a_warning() {
     ]);
     let Loaded { notes, .. } = load_role(&folder).unwrap();
     assert_eq!(
-        told(&folder, &notes),
+        messages(&folder, &notes),
         [
-            "defaults/main.yml:2:5: warning: variables are plain data; Ansible reads {{ }} in them as a template\n  hint: compute the value in the role",
-            "handlers: warning: handlers/ means nothing here and is not read",
+            "defaults/main.yml:2:5: warning: {{ }} is plain text here; Ansible reads it as a template\n  hint: compute the value in the role",
+            "handlers: warning: ignoring handlers/: only Ansible uses it",
+        ]
+    );
+}
+
+#[test]
+fn a_misspelled_folder_is_a_warning() {
+    let folder = mk_folder(&[MAIN, ("default/main.yaml", "a: 1"), ("notes/a.md", "")]);
+    let Loaded { role, notes } = load_role(&folder).unwrap();
+    assert!(role.defaults.is_empty());
+    assert_eq!(
+        messages(&folder, &notes),
+        [
+            "default: warning: ignoring default/: a role has no such folder\n  hint: did you mean \"defaults\"?"
         ]
     );
 }
@@ -172,15 +185,15 @@ fn a_link_that_leaves_the_role_is_refused_and_one_inside_is_followed() {
     let errors = errors(&folder);
     assert_eq!(errors.len(), 4, "{errors:#?}");
     assert!(
-        errors[0].starts_with("files/dangling: error: cannot be read"),
+        errors[0].starts_with("files/dangling: error: cannot read"),
         "{errors:#?}"
     );
     assert_eq!(
         errors[1..],
         [
-            "files/leak: error: is a link that leads out of the role",
-            "files/loop: error: is a link to a folder that contains it",
-            "templates: error: is a link that leads out of the role",
+            "files/leak: error: cannot follow a link to a file outside the role",
+            "files/loop: error: cannot follow a link to a folder that contains it",
+            "templates: error: cannot follow a link to a file outside the role",
         ]
     );
 }
@@ -188,7 +201,7 @@ fn a_link_that_leaves_the_role_is_refused_and_one_inside_is_followed() {
 #[test]
 fn what_cannot_be_read_is_not_said_to_be_absent() {
     let outside = mk_folder(&[MAIN, ("main.rhai", "1")]);
-    let refused = "error: is a link that leads out of the role";
+    let refused = "error: cannot follow a link to a file outside the role";
     let folder = mk_folder(&[("files/a", "1")]);
     symlink(outside.path().join("tasks"), folder.path().join("tasks")).unwrap();
     assert_eq!(errors(&folder), [format!("tasks: {refused}")]);
@@ -299,15 +312,15 @@ fn errors_of_watches_and_roles_are_told_together() {
         ("roles/web/tasks/main.rhai", "1"),
         ("roles/empty/README.md", ""),
     ]);
-    let problems = told(&folder, &load_project(&folder).unwrap_err());
+    let problems = messages(&folder, &load_project(&folder).unwrap_err());
     assert_eq!(
         problems,
         [
-            "watches.yaml:1:32: error: there is no role \"wep\"\n  hint: did you mean \"web\"?",
+            "watches.yaml:1:32: error: cannot find the role \"wep\"\n  hint: did you mean \"web\"?",
             "watches.yaml:1:46: error: timeout: expected a duration like 30s, 5m or 1h30m, found \"never\"",
             "watches.yaml:4:9: error: role: expected the name of a role, found \"\"",
-            "watches.yaml:5:66: error: there is no role \"gone\"\n  hint: it would be the folder roles/gone",
-            "roles/empty/tasks/main.rhai: error: the role has no such script\n  hint: it is what runs for each custom resource; or write tasks/main.yaml, a list of steps",
+            "watches.yaml:5:66: error: cannot find the role \"gone\"\n  hint: create the folder roles/gone",
+            "roles/empty: error: cannot find tasks/main.rhai or tasks/main.yaml\n  hint: create tasks/main.rhai, a script, or tasks/main.yaml, a list of steps",
         ]
     );
 }
@@ -323,14 +336,14 @@ fn a_finalize_script_without_a_finalizer_is_a_warning() {
         ("roles/web/tasks/finalize.rhai", "1"),
     ]);
     let notes = load_project(&folder).unwrap().notes;
-    let warnings: Vec<_> = told(&folder, &notes)
+    let warnings: Vec<_> = messages(&folder, &notes)
         .into_iter()
         .filter(|note| note.contains("warning"))
         .collect();
     assert_eq!(
         warnings,
         [
-            "watches.yaml:1:54: warning: tasks/finalize.rhai of the role \"web\" is never run here: the watch has no finalizer\n  hint: e.g. finalizer: {name: a.example.com/finalizer}"
+            "watches.yaml:1:54: warning: tasks/finalize.rhai of the role \"web\" never runs: the watch has no finalizer\n  hint: add finalizer: {name: a.example.com/finalizer}"
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! The variables of a run: one map of six layers.
+//! Merges the variables of a run from six layers.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,12 @@ use serde_json::{Map, Value};
 
 use super::{Role, inputs, snake_case_keys};
 
-/// Merges a run's variables, later wins: defaults of the role's inputs < role defaults < role vars < CR
-/// spec < watch vars < finalizer vars. Maps merge deeply, a null removes, everything else replaces.
+/// Merges the variables of a run. Later layers override earlier ones: defaults of the role's inputs < role defaults < role vars < CR
+/// spec < watch vars < finalizer vars. Maps are merged deeply, a null removes a
+/// key, and other values replace.
 ///
-/// Inputs describe the spec, so that their defaults have its names; they are beneath what a role sets,
-/// because nobody gave them.
+/// Inputs describe the spec, so their defaults have its names. The role overrides them, because no user set
+/// them.
 pub fn variables(
     role: &Role,
     spec: &Map<String, Value>,
@@ -22,7 +23,7 @@ pub fn variables(
     let mut merged = role.defaults.clone();
     if !role.inputs.is_empty() {
         let defaults = inputs::defaults(&role.inputs);
-        lay_under(&mut merged, &named(&defaults, snake_case));
+        merge_missing(&mut merged, &named(&defaults, snake_case));
         inputs::fill_items(&role.inputs, spec.to_mut());
     }
     merge(&mut merged, &role.vars);
@@ -34,7 +35,7 @@ pub fn variables(
     merged
 }
 
-/// Names of the spec as variables have them.
+/// Returns a map of the spec with the names of variables.
 fn named(map: &Map<String, Value>, snake_case: bool) -> Cow<'_, Map<String, Value>> {
     if snake_case {
         Cow::Owned(snake_case_keys(map))
@@ -43,20 +44,20 @@ fn named(map: &Map<String, Value>, snake_case: bool) -> Cow<'_, Map<String, Valu
     }
 }
 
-/// Adds what `base` does not have.
-fn lay_under(base: &mut Map<String, Value>, under: &Map<String, Value>) {
+/// Adds the keys that `base` does not have.
+fn merge_missing(base: &mut Map<String, Value>, under: &Map<String, Value>) {
     for (key, value) in under {
         match (base.get_mut(key), value) {
             (None, value) => {
                 base.insert(key.clone(), value.clone());
             }
-            (Some(Value::Object(base)), Value::Object(under)) => lay_under(base, under),
+            (Some(Value::Object(base)), Value::Object(under)) => merge_missing(base, under),
             _ => {}
         }
     }
 }
 
-/// Lays `over` on `base`.
+/// Merges `over` into `base`.
 fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {
     for (key, value) in over {
         match (base.get_mut(key), value) {
@@ -65,7 +66,7 @@ fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {
             }
             (Some(Value::Object(below)), Value::Object(above)) => merge(below, above),
             (_, Value::Object(above)) => {
-                // Nulls inside have nothing to remove here, and must not stay as values either.
+                // Nulls inside have nothing to remove, and must not stay as values.
                 let mut fresh = Map::new();
                 merge(&mut fresh, above);
                 base.insert(key.clone(), Value::Object(fresh));

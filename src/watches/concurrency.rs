@@ -1,4 +1,4 @@
-//! `MAX_CONCURRENT_RECONCILES_<KIND>_<GROUP>`: the number of runs of a kind at one time.
+//! Reads the limit of concurrent runs of a kind from `MAX_CONCURRENT_RECONCILES_<KIND>_<GROUP>`.
 
 use std::num::NonZeroUsize;
 
@@ -8,11 +8,11 @@ use crate::model::diagnostics::{Diagnostics, nearest};
 use crate::model::yaml::Position;
 
 const PREFIX: &str = "MAX_CONCURRENT_RECONCILES_";
-/// The Ansible operator's old name, long deprecated there.
+/// The deprecated prefix of the Ansible operator.
 const OLD_PREFIX: &str = "WORKER_";
 
-/// The environment's number for a kind; `at` is where its entry begins.
-pub(super) fn of(
+/// Returns the limit for a kind. `at` is the position of its entry.
+pub(super) fn from_environment(
     gvk: &Gvk,
     environment: &Environment,
     at: Position,
@@ -21,23 +21,23 @@ pub(super) fn of(
     let suffix = suffix(gvk);
     let old = format!("{OLD_PREFIX}{suffix}");
     if environment.get(&old).is_some() {
-        let message = format!("the environment variable {old} is not read");
+        let message = format!("ignoring the environment variable {old}");
         findings.warning(at, message, format!("set {PREFIX}{suffix}"));
     }
-    // The Ansible operator ends the name of a core kind with the underscore before its empty group.
+    // The Ansible operator ends the name of a core kind with an underscore, because its group is empty.
     let names = [format!("{PREFIX}{suffix}"), format!("{PREFIX}{suffix}_")];
     let set = |name: &String| Some((name.clone(), environment.get(name)?));
     let (name, text) = names.iter().find_map(set)?;
     let count = text.trim().parse().ok();
     if count.is_none() {
         let message = format!("{name}: expected a whole number of at least 1, found {text:?}");
-        findings.error(at, message, "mend the environment variable");
+        findings.error(at, message, "correct the environment variable");
     }
     count
 }
 
-/// Tells of variables that name no kind of the file.
-pub(super) fn unused(watches: &[Watch], environment: &Environment, findings: &Diagnostics) {
+/// Warns of variables that name no kind of the file.
+pub(super) fn warn_of_unused(watches: &[Watch], environment: &Environment, findings: &Diagnostics) {
     let names: Vec<String> = watches.iter().map(|watch| suffix(&watch.gvk)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     for name in environment.names() {
@@ -46,7 +46,8 @@ pub(super) fn unused(watches: &[Watch], environment: &Environment, findings: &Di
         };
         let kind = kind.trim_end_matches('_');
         if !names.contains(&kind) {
-            let message = format!("the environment variable {name} names no kind that is watched");
+            let message =
+                format!("ignoring the environment variable {name}: it names no watched kind");
             let hint = nearest(kind, &names).map(|near| format!("did you mean {PREFIX}{near}?"));
             findings.warning(Position::default(), message, hint.unwrap_or_default());
         }

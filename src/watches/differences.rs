@@ -1,9 +1,9 @@
-//! Where an entry means something else than it does to the Ansible operator: notes for `check`.
+//! Notes the differences in meaning between an entry here and in the Ansible operator.
 
 use crate::model::diagnostics::Diagnostics;
 use crate::model::yaml::{Content, Node};
 
-/// A difference: the key it is about, whether an entry relies on it, what to say.
+/// A difference: the entries that it concerns, and the note.
 struct Difference {
     applies: fn(&Content) -> bool,
     message: &'static str,
@@ -13,38 +13,38 @@ struct Difference {
 const DIFFERENCES: [Difference; 5] = [
     Difference {
         applies: |entry| get(entry, "snakeCaseParameters").is_none(),
-        message: "spec keys reach the role as they are; the Ansible operator turns them into snake_case",
-        hint: "say which you mean: snakeCaseParameters: true or false",
+        message: "vars contains the spec keys unchanged; the Ansible operator converts them to snake_case",
+        hint: "set snakeCaseParameters to true or false",
     },
     Difference {
         applies: |entry| get(entry, "watchClusterScopedResources").is_none(),
-        message: "cluster-scoped children are watched; the Ansible operator does so only if told to",
-        hint: "say which you mean: watchClusterScopedResources: true or false",
+        message: "the operator watches cluster-scoped children; the Ansible operator does not by default",
+        hint: "set watchClusterScopedResources to true or false",
     },
     Difference {
         applies: |entry| {
             let period = get(entry, "reconcilePeriod");
             period.is_some_and(|period| matches!(period, Content::String(text) if is_zero(text)))
         },
-        message: "reconcilePeriod 0s switches periodic runs off; to the Ansible operator it means its default",
+        message: "reconcilePeriod 0s disables periodic runs; the Ansible operator uses its default",
         hint: "",
     },
     Difference {
         applies: |entry| {
             get(entry, "watchAnnotationsChanges").is_some_and(|flag| *flag == Content::Bool(true))
         },
-        message: "watchAnnotationsChanges covers labels too",
+        message: "watchAnnotationsChanges includes changes of labels",
         hint: "",
     },
     Difference {
         applies: |entry| get(entry, "vars").is_some_and(has_template),
-        message: "values of vars are plain data; the Ansible operator reads {{ }} in them as a template",
+        message: "{{ }} in vars is plain text; the Ansible operator reads it as a template",
         hint: "compute the value in the role",
     },
 ];
 
-/// Notes each difference once, at the first entry that it concerns.
-pub(super) fn note(entries: &[Node], findings: &Diagnostics) {
+/// Adds a note for each difference, at the first entry that it concerns.
+pub(super) fn add_notes(entries: &[Node], findings: &Diagnostics) {
     for difference in &DIFFERENCES {
         let first = entries
             .iter()

@@ -1,4 +1,4 @@
-//! One entry of the file: from what was typed to a [`Watch`].
+//! Parses an entry of the file to a [`Watch`].
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::model::syntax::{
 
 const NO_PLAYBOOK: (&str, &str, &str) = (
     "playbook",
-    "playbooks are not run here",
-    "name a role whose tasks/main.yaml or tasks/main.rhai does the work: role: <folder below the roles folder>",
+    "playbook is not supported",
+    "write role: NAME, a folder of the roles folder with tasks/main.yaml or tasks/main.rhai",
 );
 
 pub(super) const ENTRY: Keys = Keys {
@@ -48,39 +48,31 @@ pub(super) const ENTRY: Keys = Keys {
         NO_PLAYBOOK,
         (
             "maxRunnerArtifacts",
-            "runs leave no artifacts here",
-            "take the key out; what a run did is in the log, the status and the events",
+            "maxRunnerArtifacts is not supported: runs write no artifacts",
+            "remove it; see the log, the status and the Events of a run",
         ),
         (
             "markUnsafe",
-            "values are never evaluated as code or template here",
-            "take the key out: every value is safe",
+            "markUnsafe is not supported: values are never templates",
+            "remove it",
         ),
         (
             "ansibleVerbosity",
-            "there is no Ansible here",
-            "take the key out and set --log-level",
+            "ansibleVerbosity is not supported",
+            "remove it and set --log-level",
         ),
         (
             "maxWorkers",
-            "the number of workers has another name",
+            "maxWorkers is not supported",
             "write maxConcurrentReconciles",
         ),
-        (
-            "watches",
-            "watches is not supported yet",
-            "take the key out",
-        ),
+        ("watches", "watches is not supported yet", "remove it"),
         (
             "schedule",
             "schedule is not supported yet",
             "use reconcilePeriod",
         ),
-        (
-            "applyMode",
-            "applyMode is not supported yet",
-            "take the key out",
-        ),
+        ("applyMode", "applyMode is not supported yet", "remove it"),
     ],
 };
 
@@ -105,22 +97,22 @@ const ON_FAILURE: [(&str, FinalizerFailure); 2] = [
     ("orphan", FinalizerFailure::Orphan),
 ];
 
-/// What an entry is read with besides its own text.
-pub(super) struct Surroundings<'a> {
+/// The context that an entry is parsed in.
+pub(super) struct EntryContext<'a> {
     pub(super) environment: &'a Environment,
     pub(super) namespaces: &'a Namespaces,
     pub(super) findings: &'a Diagnostics,
 }
 
-/// Reads an entry as far as its kind is known. What is wrong in it is noted, and something valid stands in
-/// for it, so that the entries can still be compared with each other.
-pub(super) fn read(item: &Item<'_>, around: &Surroundings<'_>) -> Option<Watch> {
+/// Parses an entry; none if its kind is invalid. Other invalid values are reported and replaced by defaults,
+/// so that the entries can still be compared.
+pub(super) fn parse(item: &Item<'_>, context: &EntryContext<'_>) -> Option<Watch> {
     let fields = item.fields(ENTRY)?;
     let gvk = gvk(&fields);
     let role = fields.required("role", Some("playbook"));
     let role_position = role.as_ref().map(Item::position).unwrap_or_default();
     let role = role.and_then(|role| role.text_like("the name of a role", |name| !name.is_empty()));
-    let max_concurrent = max_concurrent(&fields, gvk.as_ref(), around);
+    let max_concurrent = max_concurrent(&fields, gvk.as_ref(), context);
     let kind_is_known = gvk.is_some();
     let gvk = gvk.unwrap_or_else(|| Gvk::new("", "", ""));
     let defaults = Watch::new(gvk, role.unwrap_or_default());
@@ -145,26 +137,26 @@ pub(super) fn read(item: &Item<'_>, around: &Surroundings<'_>) -> Option<Watch> 
         snake_case: flag("snakeCaseParameters", defaults.snake_case),
         selector: fields
             .get("selector")
-            .and_then(|item| selector::read(&item)),
+            .and_then(|item| selector::parse(&item)),
         blacklist: blacklist(&fields),
         finalizer: fields
             .get("finalizer")
-            .and_then(|item| finalizer(&item, around.findings)),
+            .and_then(|item| finalizer(&item, context.findings)),
         conditions: choice(&fields, "conditions", &CONDITIONS),
         timeout: positive(&fields, "timeout").unwrap_or(defaults.timeout),
         prune: flag("prune", defaults.prune),
         on_delete: choice(&fields, "onDelete", &ON_DELETE),
         force: fields.get("force").and_then(|item| item.flag()),
         adopt: flag("adopt", defaults.adopt),
-        namespaces: namespaces(&fields, around.namespaces),
+        namespaces: namespaces(&fields, context.namespaces),
         position: item.position(),
         ..defaults
     };
-    // All of it is read even so, for its errors.
+    // The entry is parsed even without a kind, to report its errors.
     kind_is_known.then_some(watch)
 }
 
-/// One of some words, the default if the key is absent.
+/// Parses one of several words; the default if the key is missing.
 fn choice<T: Copy + Default>(fields: &Fields<'_>, key: &str, choices: &[(&str, T)]) -> T {
     let item = fields.get(key);
     item.and_then(|item| item.choice(choices))
@@ -187,27 +179,32 @@ fn gvk(fields: &Fields<'_>) -> Option<Gvk> {
     Some(Gvk::new(group?, version?, kind?))
 }
 
-/// The environment's number wins over the file's.
+/// Returns the limit of concurrent runs. The environment overrides the file.
 fn max_concurrent(
     fields: &Fields<'_>,
     gvk: Option<&Gvk>,
-    around: &Surroundings<'_>,
+    context: &EntryContext<'_>,
 ) -> Option<NonZeroUsize> {
-    let typed = fields.get("maxConcurrentReconciles").and_then(|item| {
+    let from_file = fields.get("maxConcurrentReconciles").and_then(|item| {
         let count = item.count(1)?;
         NonZeroUsize::new(usize::try_from(count).ok()?)
     });
     let from_environment = gvk.and_then(|gvk| {
-        concurrency::of(gvk, around.environment, fields.position(), around.findings)
+        concurrency::from_environment(
+            gvk,
+            context.environment,
+            fields.position(),
+            context.findings,
+        )
     });
-    from_environment.or(typed)
+    from_environment.or(from_file)
 }
 
 fn positive(fields: &Fields<'_>, key: &str) -> Option<Duration> {
     let item = fields.get(key)?;
     let duration = item.duration()?;
     if duration.is_zero() {
-        item.error("expected more than no time", "");
+        item.error("expected more than 0s", "");
         return None;
     }
     Some(duration)
@@ -254,19 +251,22 @@ fn finalizer_name<'a>(item: &Item<'a>, findings: &Diagnostics) -> Option<&'a str
     let expected = "the name of a finalizer like example.com/cleanup";
     let name = item.text_like(expected, is_qualified_name)?;
     if name == CLEANUP_FINALIZER {
-        let hint = "take a name of your own domain";
-        item.error(&format!("{name} is the runtime's own finalizer"), hint);
+        let hint = "use a name in your own domain";
+        item.error(&format!("{name} is the operator's own finalizer"), hint);
         return None;
     }
     if !name.contains('/') {
-        let message =
-            format!("the finalizer {name:?} names no domain, which the API server warns of");
-        findings.warning(item.position(), message, format!("e.g. example.com/{name}"));
+        let message = format!("the finalizer {name:?} has no domain: the API server warns of it");
+        findings.warning(
+            item.position(),
+            message,
+            format!("write example.com/{name}"),
+        );
     }
     Some(name)
 }
 
-/// The entry's namespaces, as far as the operator watches them.
+/// Returns the namespaces of the entry that the operator watches.
 fn namespaces(fields: &Fields<'_>, operator: &Namespaces) -> Namespaces {
     let Some(item) = fields.get("namespaces") else {
         return operator.clone();
@@ -275,7 +275,7 @@ fn namespaces(fields: &Fields<'_>, operator: &Namespaces) -> Namespaces {
     if items.as_ref().is_some_and(Vec::is_empty) {
         item.error(
             "expected at least one namespace",
-            "leave the key out to watch all",
+            "remove the key to watch all namespaces",
         );
     }
     let names = items.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Environment variables as a value, so that reading a file depends on nothing hidden.
+//! Environment variables as a value, so that parsing has no hidden input.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub struct Environment(BTreeMap<String, String>);
 
 impl Environment {
-    /// That of this process; variables that are not UTF-8 are left out.
+    /// Returns the environment of this process, without variables that are not UTF-8.
     pub fn of_process() -> Self {
         let variables = std::env::vars_os();
         Self(
@@ -19,17 +19,17 @@ impl Environment {
         )
     }
 
-    /// A variable's value; empty is not the same as absent.
+    /// Returns the value of a variable, which can be empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// The names of all variables.
+    /// Returns the names of all variables.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// Sets a variable here, not in the process.
+    /// Sets a variable of this value, not of the process.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.0.insert(name.into(), value.into());
     }

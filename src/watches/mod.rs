@@ -1,8 +1,8 @@
-//! `watches.yaml`: which kinds are watched and which role serves each.
+//! Parses `watches.yaml`: the watched kinds, and the role that serves each.
 //!
-//! Two steps: the file as it was typed (a tree of values with positions) becomes what is meant, a list
-//! of [`Watch`]es. Every error of the file is found in one pass, each with its place; nothing is read
-//! but the text and the [`Environment`] handed in. The keys are the Ansible operator's and ours.
+//! The file, a tree of values with positions, becomes a list of [`Watch`]es. One pass reports all errors, each
+//! with its position. It reads only the text and the given [`Environment`]. The keys are those of the Ansible
+//! operator, and some of this operator.
 
 mod concurrency;
 mod differences;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use entry::Surroundings;
+use entry::EntryContext;
 use substitute::substitute;
 
 pub use environment::Environment;
@@ -30,24 +30,24 @@ use crate::model::diagnostics::{Diagnostics, Item};
 use crate::model::yaml::Content;
 use crate::regular_file;
 
-/// What a watches.yaml means.
+/// A parsed watches.yaml.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watches {
-    /// The entries in the order of the file; with errors among the problems, placeholders stand in for
-    /// what is wrong, and they may not be served.
+    /// The entries in the order of the file. If `problems` contains errors, they contain placeholders and must
+    /// not be served.
     pub entries: Vec<Arc<Watch>>,
-    /// What was found: errors, warnings, and notes, e.g. differences from the Ansible operator.
+    /// Errors, warnings and notes, such as differences from the Ansible operator.
     pub problems: Vec<Diagnostic>,
 }
 
 impl Watches {
-    /// Returns whether the entries may not be served.
+    /// Returns whether the file has errors.
     pub fn has_errors(&self) -> bool {
         self.problems.iter().any(Diagnostic::is_error)
     }
 }
 
-/// Reads a watches.yaml; all its errors at once.
+/// Reads and parses a watches.yaml.
 pub fn load(path: &Path, environment: &Environment) -> Watches {
     match regular_file::read_text(path) {
         Ok(text) => parse(path, &text, environment),
@@ -56,24 +56,24 @@ pub fn load(path: &Path, environment: &Environment) -> Watches {
                 path,
                 0,
                 0,
-                format!("cannot be read: {error}"),
+                format!("cannot read: {error}"),
             )],
             ..Watches::default()
         },
     }
 }
 
-/// The same of a text; `path` is for the messages.
+/// Parses the text of a watches.yaml; messages name `path`.
 pub fn parse(path: &Path, text: &str, environment: &Environment) -> Watches {
     let findings = Diagnostics::new(path);
     Watches {
-        entries: read(text, environment, &findings),
+        entries: parse_entries(text, environment, &findings),
         problems: findings.into_vec(),
     }
 }
 
-/// The entries of a text whose kind is known; everything else is noted.
-fn read(text: &str, environment: &Environment, findings: &Diagnostics) -> Vec<Arc<Watch>> {
+/// Returns the entries of a text that have a valid kind, and reports all errors.
+fn parse_entries(text: &str, environment: &Environment, findings: &Diagnostics) -> Vec<Arc<Watch>> {
     let Some(root) = findings.parse(text) else {
         return Vec::new();
     };
@@ -88,33 +88,33 @@ fn read(text: &str, environment: &Environment, findings: &Diagnostics) -> Vec<Ar
         return Vec::new();
     };
     if nodes.is_empty() {
-        findings.warning(root.position, "nothing is watched: the list is empty", "");
+        findings.warning(root.position, "the list of watches is empty", "");
     }
-    let namespaces = namespaces::of(environment, findings);
-    let around = Surroundings {
+    let namespaces = namespaces::from_environment(environment, findings);
+    let context = EntryContext {
         environment,
         namespaces: &namespaces,
         findings,
     };
     let entries = nodes.iter().map(|node| Item::root(node, findings));
     let watches: Vec<_> = entries
-        .filter_map(|entry| entry::read(&entry, &around))
+        .filter_map(|entry| entry::parse(&entry, &context))
         .collect();
     refuse_duplicates(&watches, findings);
-    concurrency::unused(&watches, environment, findings);
+    concurrency::warn_of_unused(&watches, environment, findings);
     if !findings.has_errors() {
-        differences::note(nodes, findings);
+        differences::add_notes(nodes, findings);
     }
     watches.into_iter().map(Arc::new).collect()
 }
 
-/// Two watches of one kind would run two roles for each object.
+/// Reports two watches of one kind, because two roles would run for each object.
 fn refuse_duplicates(watches: &[Watch], findings: &Diagnostics) {
     let mut lines = BTreeMap::new();
     for watch in watches {
         if let Some(line) = lines.insert(&watch.gvk, watch.position.line) {
-            let message = format!("{} is watched twice", watch.gvk);
-            let hint = format!("the other entry is on line {line}");
+            let message = format!("duplicate watch of {}", watch.gvk);
+            let hint = format!("remove this entry or the one on line {line}");
             findings.error(watch.position, message, hint);
         }
     }

@@ -1,4 +1,4 @@
-//! `WATCH_NAMESPACE` and what it leaves of an entry's `namespaces`.
+//! Combines `WATCH_NAMESPACE` with the `namespaces` of an entry.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use crate::model::yaml::Position;
 
 const VARIABLE: &str = "WATCH_NAMESPACE";
 
-/// The namespaces of the environment: none named are all.
-pub(super) fn of(environment: &Environment, findings: &Diagnostics) -> Namespaces {
+/// Returns the namespaces of the environment; all if it names none.
+pub(super) fn from_environment(environment: &Environment, findings: &Diagnostics) -> Namespaces {
     let text = environment.get(VARIABLE).unwrap_or_default();
     let names = text
         .split(',')
@@ -22,7 +22,7 @@ pub(super) fn of(environment: &Environment, findings: &Diagnostics) -> Namespace
         findings.error(
             Position::default(),
             message,
-            "mend the environment variable",
+            "correct the environment variable",
         );
     }
     if names.is_empty() {
@@ -32,7 +32,7 @@ pub(super) fn of(environment: &Environment, findings: &Diagnostics) -> Namespace
     }
 }
 
-/// What the operator's namespaces leave of an entry's own, typed at `at`.
+/// Returns the namespaces of an entry that the operator watches. `at` is the item of the entry's list.
 pub(super) fn intersect(own: BTreeSet<String>, at: &Item<'_>, operator: &Namespaces) -> Namespaces {
     let Namespaces::Only(watched) = operator else {
         return Namespaces::Only(own);
@@ -43,7 +43,10 @@ pub(super) fn intersect(own: BTreeSet<String>, at: &Item<'_>, operator: &Namespa
             let names: Vec<_> = names.iter().map(String::as_str).collect();
             list_of(&names, "and")
         };
-        let message = format!("none of them is in {VARIABLE}, which is {}", list(watched));
+        let message = format!(
+            "the operator watches none of them: {VARIABLE} contains {}",
+            list(watched)
+        );
         at.error(&message, "");
     }
     Namespaces::Only(both)

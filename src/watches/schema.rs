@@ -1,5 +1,5 @@
-//! The JSON Schema of watches.yaml, for editors. The reading itself is done by hand (`entry.rs`); a test
-//! keeps the keys of both the same. The comments are the schema's descriptions: no Markdown in them.
+//! The JSON Schema of watches.yaml, for editors. The parser (`entry.rs`) does not use it; a test compares the
+//! keys of both. The comments are the schema's descriptions, so they contain no Markdown.
 
 #![expect(
     clippy::doc_markdown,
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde_json::Value;
 
-/// The schema of the file as a JSON document.
+/// Returns the schema as a JSON document.
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Vec<Entry>);
     schema.insert("title".to_owned(), "watches.yaml of rhai-operator".into());
@@ -32,48 +32,48 @@ struct Entry {
     kind: String,
     /// The role that serves them: a folder of the roles folder, or a path.
     role: String,
-    /// Variables that win over the custom resource's spec.
+    /// Variables that override the custom resource's spec.
     vars: Option<BTreeMap<String, Value>>,
-    /// Time between runs when nothing happens, e.g. 1h30m; 0s for never. Without it the flag counts.
+    /// Time between periodic runs, e.g. 1h30m; 0s for none. Default: the flag of the operator.
     reconcile_period: Option<String>,
-    /// Runs of this kind at one time. Without it the flag counts.
+    /// Maximum number of concurrent runs of this kind. Default: the flag of the operator.
     max_concurrent_reconciles: Option<Count>,
-    /// Whether the runtime writes conditions of its own.
+    /// True if the operator writes conditions.
     #[schemars(default = "yes")]
     manage_status: Flag,
-    /// Whether changes of children trigger runs.
+    /// True if changes of children trigger runs.
     #[schemars(default = "yes")]
     watch_dependent_resources: Flag,
-    /// Whether changes of cluster-scoped children trigger runs.
+    /// True if changes of cluster-scoped children trigger runs.
     #[schemars(default = "yes")]
     watch_cluster_scoped_resources: Flag,
-    /// Whether changes of the custom resource's annotations and labels trigger runs.
+    /// True if changes of the custom resource's annotations and labels trigger runs.
     #[schemars(default = "no")]
     watch_annotations_changes: Flag,
-    /// Whether the spec's keys appear in vars in snake_case.
+    /// True if vars contains the keys of the spec in snake_case.
     #[schemars(default = "no")]
     snake_case_parameters: Flag,
-    /// Which objects of the kind are served; without it all.
+    /// The objects of the kind that the role serves. Default: all.
     selector: Option<Selector>,
-    /// Kinds of children that do not trigger runs.
+    /// Kinds of children whose changes do not trigger runs.
     blacklist: Option<Vec<Kind>>,
-    /// What happens before a custom resource goes.
+    /// The finalizer that runs a role before a custom resource is deleted.
     finalizer: Option<Finalizer>,
-    /// The style of the runtime's conditions.
+    /// The style of the operator's conditions.
     conditions: Option<Conditions>,
-    /// The longest that one run may take, e.g. 90s; without it 5m.
+    /// Maximum duration of a run, e.g. 90s. Default: 5m.
     timeout: Option<String>,
-    /// Whether children that the role no longer applies are deleted.
+    /// True if children that the role no longer applies are deleted.
     #[schemars(default = "yes")]
     prune: Flag,
-    /// What becomes of children that garbage collection cannot reach.
+    /// True if the operator deletes children that garbage collection cannot reach.
     on_delete: Option<OnDelete>,
-    /// Whether applies take over fields that other managers own.
+    /// True if applies take over fields that other managers own.
     force: Option<Flag>,
-    /// Whether applies take over existing objects that the custom resource does not own.
+    /// True if applies take over existing objects that the custom resource does not own.
     #[schemars(default = "no")]
     adopt: Flag,
-    /// Namespaces whose objects are served; without it all of WATCH_NAMESPACE.
+    /// Namespaces whose objects the role serves. Default: all of WATCH_NAMESPACE.
     #[schemars(length(min = 1))]
     namespaces: Option<Vec<String>>,
 }
@@ -86,7 +86,7 @@ fn no() -> bool {
     false
 }
 
-/// A boolean, or the environment variable that holds it.
+/// A boolean, or an environment variable that contains one.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -95,7 +95,7 @@ enum Flag {
     Variable(Variable),
 }
 
-/// A whole number of at least one, or the environment variable that holds it.
+/// A whole number of at least one, or an environment variable that contains one.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -109,20 +109,20 @@ enum Count {
 #[expect(dead_code, reason = "only its schema is used")]
 struct Variable(#[schemars(regex(pattern = r"^\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}$"))] String);
 
-/// What happens between a custom resource's deletion and its end.
+/// A finalizer: a role that runs when a custom resource is deleted.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct Finalizer {
-    /// Name that is put into metadata.finalizers, e.g. example.com/cleanup.
+    /// The name in metadata.finalizers, e.g. example.com/cleanup.
     name: String,
-    /// Role of the deletion run; without it the watch's own.
+    /// The role of the deletion run. Default: the role of the watch.
     role: Option<String>,
-    /// Variables of the deletion run, winning over all others.
+    /// Variables of the deletion run, which override all others.
     vars: Option<BTreeMap<String, Value>>,
-    /// The longest that the deletion may take in all; without it there is no bound.
+    /// Maximum duration of the deletion, with all its runs. Default: no limit.
     timeout: Option<String>,
-    /// What happens at that bound.
+    /// The behavior at that limit.
     on_failure: Option<OnFailure>,
 }
 
@@ -131,26 +131,26 @@ struct Finalizer {
 #[schemars(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct Selector {
-    /// Labels and the values that they must have.
+    /// The labels with their values.
     match_labels: Option<BTreeMap<String, String>>,
-    /// Further requirements; all must hold.
+    /// Further requirements. All must be fulfilled.
     match_expressions: Option<Vec<Expression>>,
 }
 
-/// What one label must be like.
+/// A requirement of a label.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct Expression {
-    /// Name of the label.
+    /// The name of the label.
     key: String,
-    /// How it is compared.
+    /// The comparison.
     operator: Operator,
-    /// The values that In and NotIn speak of.
+    /// The values for In and NotIn.
     values: Option<Vec<String>>,
 }
 
-/// How a label is compared.
+/// The comparison of a label.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 enum Operator {
@@ -171,7 +171,7 @@ struct Kind {
     group: String,
     /// Version of the group.
     version: String,
-    /// The kind itself.
+    /// The kind.
     kind: String,
 }
 
@@ -184,7 +184,7 @@ enum Conditions {
     Ansible,
 }
 
-/// `delete`: the runtime deletes them. `orphan`: they stay.
+/// `delete`: the operator deletes them. `orphan`: they stay.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -193,7 +193,7 @@ enum OnDelete {
     Orphan,
 }
 
-/// `retry`: the custom resource stays. `orphan`: it goes, and what the role would have removed stays.
+/// `retry`: the custom resource stays. `orphan`: the finalizer is released, and objects that the role would have deleted stay.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_has_the_keys_that_are_read() {
+    fn the_schema_has_the_keys_of_the_parser() {
         let schema = schema();
         let definitions = &schema["$defs"];
         same_keys(&definitions["Entry"], ENTRY);

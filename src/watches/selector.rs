@@ -1,4 +1,4 @@
-//! A label selector as manifests write it: `matchLabels` and `matchExpressions`.
+//! Parses a label selector: `matchLabels` and `matchExpressions`.
 
 use crate::model::diagnostics::{Fields, Item, Keys};
 use crate::model::selector::{LabelSelector, Operator, Requirement};
@@ -13,8 +13,8 @@ pub(super) const EXPRESSION: Keys = Keys {
     refused: &[],
 };
 
-/// Reads a selector; what is wrong in it is noted and left out.
-pub(super) fn read(item: &Item<'_>) -> Option<LabelSelector> {
+/// Parses a selector. Invalid requirements are reported and left out.
+pub(super) fn parse(item: &Item<'_>) -> Option<LabelSelector> {
     let fields = item.fields(SELECTOR)?;
     let mut requirements = Vec::new();
     if let Some(labels) = fields.get("matchLabels") {
@@ -67,7 +67,7 @@ fn values(fields: &Fields<'_>, operator: Operator) -> Option<Vec<String>> {
         let message = if takes_values {
             "expected at least one value"
         } else {
-            "Exists and DoesNotExist take no values"
+            "Exists and DoesNotExist cannot have values"
         };
         item.error(message, "");
         return None;

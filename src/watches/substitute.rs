@@ -1,13 +1,13 @@
-//! `${NAME}` and `${NAME:-default}` in the strings of a tree; `$$` is a dollar.
+//! Substitutes `${NAME}` and `${NAME:-default}` in the strings of a tree; `$$` is a dollar.
 //!
-//! A string that is one substitution and nothing else may be read as another scalar
-//! ([`Content::Substituted`]). What is substituted is not looked through again. Keys are left alone.
+//! A string that consists of one substitution can be read as another scalar ([`Content::Substituted`]).
+//! Substituted text is not substituted again. Keys stay unchanged.
 
 use super::Environment;
 use crate::model::diagnostics::Diagnostics;
 use crate::model::yaml::{Content, Node, Position, read_scalar};
 
-/// Substitutes in all strings below a node; what cannot be is noted and becomes [`Content::Unknown`].
+/// Substitutes in all strings below a node. A string with an error becomes [`Content::Unknown`].
 pub(super) fn substitute(node: Node, environment: &Environment, findings: &Diagnostics) -> Node {
     let below = |node| substitute(node, environment, findings);
     let content = match node.content {
@@ -52,7 +52,10 @@ impl Substitution<'_> {
                 rest = after;
             } else if let Some(reference) = after.strip_prefix('{') {
                 let Some((reference, after)) = reference.split_once('}') else {
-                    self.error("a ${ has no }", "write $$ for a dollar");
+                    self.error(
+                        "`${` is not closed",
+                        "add the missing }, or write $$ for a dollar",
+                    );
                     return Content::Unknown;
                 };
                 whole = reference.len() + 3 == text.len();
@@ -78,7 +81,7 @@ impl Substitution<'_> {
         }
     }
 
-    /// What `NAME` or `NAME:-default` stands for.
+    /// Returns the value of `NAME` or `NAME:-default`.
     fn value<'v>(&'v self, reference: &'v str) -> Option<&'v str> {
         let (name, default) = match reference.split_once(":-") {
             Some((name, default)) => (name, Some(default)),
@@ -103,14 +106,14 @@ impl Substitution<'_> {
         value
     }
 
-    /// The Ansible operator substitutes `$NAME` too.
+    /// Notes a `$NAME`, which the Ansible operator substitutes too.
     fn note_bare_variable(&self, after: &str) {
         let end = after
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .unwrap_or(after.len());
         let name = &after[..end];
         if is_name(name) {
-            let message = format!("${name} stays as it is; the Ansible operator substitutes it");
+            let message = format!("${name} is plain text; the Ansible operator substitutes it");
             let hint = format!("write ${{{name}}} for the variable, or $${name} for the text");
             self.findings.note(self.at, message, hint);
         }
@@ -160,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_is_put_into_text() {
+    fn a_variable_is_substituted_in_text() {
         gives("a-${NAME}-b", json!("a-web-b"));
         gives("${NAME}${N}", json!("web5"));
         gives("{a: ['x ${NAME}']}", json!({"a": ["x web"]}));
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_default_stands_for_what_is_unset_or_empty() {
+    fn a_default_replaces_an_unset_or_empty_variable() {
         gives("a${NO:-b}", json!("ab"));
         gives("a${EMPTY:-b}", json!("ab"));
         gives("a${NAME:-b}", json!("aweb"));
@@ -197,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_unset_variable_is_told() {
+    fn every_unset_variable_is_reported() {
         let (_, problems) = run("a: ${NO}-${NOT}\nb: ${1}\nc: ${open");
         assert_eq!(
             problems,
@@ -205,7 +208,7 @@ mod tests {
                 "f:1:4: error: the environment variable NO is not set\n  hint: set it, or write ${NO:-default}",
                 "f:1:4: error: the environment variable NOT is not set\n  hint: set it, or write ${NOT:-default}",
                 "f:2:4: error: expected ${NAME} or ${NAME:-default}, found ${1}\n  hint: write $$ for a dollar",
-                "f:3:4: error: a ${ has no }\n  hint: write $$ for a dollar",
+                "f:3:4: error: `${` is not closed\n  hint: add the missing }, or write $$ for a dollar",
             ]
         );
     }
@@ -215,7 +218,7 @@ mod tests {
         let (value, problems) = run("a $NAME b");
         assert_eq!(value, json!("a $NAME b"));
         assert!(
-            problems[0].starts_with("f:1:1: note: $NAME stays as it is"),
+            problems[0].starts_with("f:1:1: note: $NAME is plain text"),
             "{problems:?}"
         );
     }

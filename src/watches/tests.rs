@@ -1,11 +1,11 @@
-//! Golden tests: each file of `tests/watches/` and what becomes of it.
+//! Golden tests: the result of parsing each file of `tests/watches/`.
 
 use std::fmt::Write as _;
 use std::fs;
 
 use super::*;
 
-/// The variables of the file's `# env: NAME=value` lines.
+/// Returns the variables of the file's `# env: NAME=value` lines.
 fn environment(text: &str) -> Environment {
     let lines = text.lines().filter_map(|line| line.strip_prefix("# env: "));
     lines.filter_map(|line| line.split_once('=')).collect()
@@ -23,7 +23,7 @@ fn outcome(watches: &Watches) -> String {
 }
 
 #[test]
-fn each_file_means_or_fails_as_written_down() {
+fn each_file_has_the_recorded_result() {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("../../tests/watches/snapshots");
     settings.set_prepend_module_to_snapshot(false);
@@ -48,7 +48,7 @@ fn a_file_that_cannot_be_read_is_an_error() {
     let watches = load(Path::new("no/such/watches.yaml"), &Environment::default());
     let said = watches.problems[0].to_string();
     assert!(
-        said.starts_with("no/such/watches.yaml: error: cannot be read"),
+        said.starts_with("no/such/watches.yaml: error: cannot read"),
         "{said}"
     );
 }

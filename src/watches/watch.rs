@@ -1,4 +1,4 @@
-//! One entry of watches.yaml as it is meant: defaults filled in, every value valid.
+//! A valid entry of watches.yaml, with defaults.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -11,7 +11,7 @@ use crate::model::Gvk;
 use crate::model::selector::LabelSelector;
 use crate::model::yaml::Position;
 
-/// Long enough for any run that does not hang.
+/// The default timeout: long enough for any run that does not hang.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A kind and how its objects are reconciled.
@@ -21,54 +21,54 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 )]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watch {
-    /// The kind of the primary objects.
+    /// The kind of the custom resources.
     pub gvk: Gvk,
     /// The role, as the file names it: a folder of the roles folder, or a path.
     pub role: Arc<str>,
-    /// Where the file names it.
+    /// The position of its name in the file.
     pub role_position: Position,
-    /// Variables that win over the CR's spec.
+    /// Variables that override the CR's spec.
     pub vars: Map<String, Value>,
-    /// Time between runs when nothing happens; zero for never, `None` for the operator's flag.
+    /// The time between periodic runs; zero for none, `None` for the operator's flag.
     pub reconcile_period: Option<Duration>,
-    /// Runs of this kind at one time; `None` for the operator's flag.
+    /// The maximum number of concurrent runs of this kind; `None` for the operator's flag.
     pub max_concurrent: Option<NonZeroUsize>,
-    /// Whether the runtime writes conditions of its own.
+    /// True if the operator writes conditions.
     pub manage_status: bool,
-    /// Whether changes of children trigger runs.
+    /// True if changes of children trigger runs.
     pub watch_dependents: bool,
-    /// Whether changes of cluster-scoped children trigger runs.
+    /// True if changes of cluster-scoped children trigger runs.
     pub watch_cluster_scoped: bool,
-    /// Whether changes of the CR's annotations and labels trigger runs.
+    /// True if changes of the CR's annotations and labels trigger runs.
     pub watch_annotations: bool,
-    /// Whether spec keys appear in `vars` in `snake_case`.
+    /// True if spec keys appear in `vars` in `snake_case`.
     pub snake_case: bool,
-    /// Which objects of the kind are primaries; `None` for all.
+    /// The objects of the kind that the role serves; `None` for all.
     pub selector: Option<LabelSelector>,
-    /// Kinds of children that do not trigger.
+    /// The kinds of children whose changes do not trigger runs.
     pub blacklist: Vec<Gvk>,
-    /// What happens before a CR goes.
+    /// The finalizer that runs a role before a CR is deleted.
     pub finalizer: Option<Finalizer>,
-    /// The style of the runtime's conditions.
+    /// The style of the operator's conditions.
     pub conditions: Conditions,
-    /// The longest that one run may take.
+    /// The maximum duration of a run.
     pub timeout: Duration,
-    /// Whether children that the role no longer applies are deleted.
+    /// True if children that the role no longer applies are deleted.
     pub prune: bool,
-    /// What becomes of children that garbage collection cannot reach.
+    /// The fate of children that garbage collection cannot reach.
     pub on_delete: OnDelete,
-    /// Whether applies take over fields of other managers; `None` for the default per child.
+    /// True if applies take over fields of other managers; `None` for the default per child.
     pub force: Option<bool>,
     /// True if applies adopt existing objects that the CR does not own.
     pub adopt: bool,
-    /// Namespaces whose objects are primaries, `WATCH_NAMESPACE` taken into account.
+    /// The namespaces whose objects the role serves, limited by `WATCH_NAMESPACE`.
     pub namespaces: Namespaces,
-    /// Where the entry begins in the file.
+    /// The position of the entry in the file.
     pub position: Position,
 }
 
 impl Watch {
-    /// A kind, served by a role, with all defaults.
+    /// Returns a watch of a kind with the defaults.
     pub fn new(gvk: Gvk, role: impl Into<Arc<str>>) -> Self {
         Self {
             gvk,
@@ -97,34 +97,34 @@ impl Watch {
     }
 }
 
-/// What happens between a CR's deletion and its end.
+/// A finalizer: a role that runs when a CR is deleted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finalizer {
-    /// Name that is put into `metadata.finalizers`.
+    /// The name in `metadata.finalizers`.
     pub name: Arc<str>,
-    /// Role of the deletion run; `None` for the watch's own.
+    /// The role of the deletion run; `None` for the watch's own.
     pub role: Option<Arc<str>>,
-    /// Where the file names it, or the finalizer.
+    /// The position of the name of the role, or of the finalizer.
     pub role_position: Position,
-    /// Variables of the deletion run, winning over all others.
+    /// Variables of the deletion run, which override all others.
     pub vars: Map<String, Value>,
-    /// The longest that the deletion may take in all; `None` for no bound.
+    /// The maximum duration of the deletion, with all its runs; `None` for no limit.
     pub timeout: Option<Duration>,
-    /// What happens at that bound.
+    /// The behavior at that limit.
     pub on_failure: FinalizerFailure,
 }
 
-/// What happens when a deletion run did not succeed in [`Finalizer::timeout`].
+/// The behavior after a deletion that did not succeed within [`Finalizer::timeout`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FinalizerFailure {
-    /// The CR stays and the run is tried again.
+    /// The CR stays, and the run is retried.
     #[default]
     Retry,
-    /// The finalizer is taken off; what the role would have removed stays.
+    /// The finalizer is released; objects that the role would have deleted stay.
     Orphan,
 }
 
-/// The style of the runtime's conditions.
+/// The style of the operator's conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Conditions {
     /// `Ready`, `Reconciling`, `Stalled`, as kstatus reads them.
@@ -134,23 +134,23 @@ pub enum Conditions {
     Ansible,
 }
 
-/// What becomes of children that garbage collection cannot reach when their CR goes.
+/// The fate of children that garbage collection cannot reach when their CR is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDelete {
-    /// The runtime deletes them, by a finalizer of its own.
+    /// The operator deletes them, with a finalizer of its own.
     #[default]
     Delete,
     /// They stay.
     Orphan,
 }
 
-/// Namespaces that are watched.
+/// The watched namespaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Namespaces {
     /// Every namespace, and cluster-scoped objects.
     #[default]
     All,
-    /// These, at least one.
+    /// Only these, at least one.
     Only(BTreeSet<String>),
 }
 

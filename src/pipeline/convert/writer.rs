@@ -21,9 +21,9 @@ pub(super) struct ScriptWriter<'a> {
     pub(super) functions: Vec<String>,
     /// The behavior of the pipeline that the script does not have.
     differences: BTreeSet<String>,
-    /// Whether a step of the innermost caught block throws a failure that must end the run.
+    /// True if a step of the innermost caught block throws a failure that must end the run.
     pub(super) throws_failure: bool,
-    /// Whether the script tracks the name of the current step.
+    /// True if the script tracks the name of the current step.
     pub(super) tracks_step: bool,
 }
 

@@ -18,7 +18,7 @@ use crate::script;
 pub(super) struct Executor<'a> {
     pub(super) session: &'a Session,
     selection: &'a StepSelection,
-    /// Whether the execution has reached the step that the selection starts at.
+    /// True if the execution has reached the step that the selection starts at.
     has_started: Cell<bool>,
     /// The results that the current namespace registered, each with the value that it hides.
     registered: RefCell<Vec<(Arc<str>, Option<Dynamic>)>>,

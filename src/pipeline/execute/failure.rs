@@ -29,9 +29,9 @@ pub(super) struct Failure {
     pub(super) error: Error,
     /// The error that a script can catch.
     pub(super) thrown: Box<EvalAltResult>,
-    /// Whether no further run can succeed without a change by users.
+    /// True if no further run can succeed without a change by users.
     pub(super) terminal: bool,
-    /// Whether another run retries the step before the failure counts.
+    /// True if another run retries the step before the failure counts.
     pub(super) pending: bool,
 }
 
