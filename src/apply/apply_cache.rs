@@ -1,8 +1,8 @@
-//! What this process remembers of its applies, beside the caches of the cluster.
+//! The apply results that no cache of the cluster holds.
 //!
-//! Memos of children lie in the cache beside the child and go with it ([`crate::cluster::Cluster::record`]). Here
-//! is what no cache of children holds: memos of objects that we apply and do not own, and which
-//! children were made a moment ago.
+//! The last apply of a child is stored with the child in the cluster's cache
+//! ([`crate::cluster::Cluster::record`]). This cache contains the last applies of objects that the
+//! custom resource does not own, and the recently created children.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use super::last_applied::LastApplied;
 use crate::clock::{self, Instant};
 use crate::model::ObjectRef;
 
-/// A child that is gone again within this time of its making was made for an owner that is gone:
-/// the garbage collector needs a second or two. Beyond, a loop would be slow enough to do no harm.
+/// If a child disappears within this time after its creation, its owner probably no longer exists: the
+/// garbage collector needs a second or two. A loop with longer pauses does no harm.
 const RECENT: Duration = Duration::from_secs(10);
 
-/// What this process remembers of its applies. Clones share it.
+/// The apply results of this process. Clones share it.
 #[derive(Clone, Default)]
 pub struct ApplyCache(Arc<Mutex<Inner>>);
 
 #[derive(Default)]
 struct Inner {
-    /// By field manager, so that a custom resource's are forgotten in one step.
+    /// By field manager, so that all entries of a custom resource are removed in one step.
     last_applied: HashMap<Box<str>, HashMap<ObjectRef, Arc<LastApplied>>>,
-    /// Children made since `turned`, and in the period before.
+    /// Children created since `rotated_at`, and in the period before.
     created: [HashSet<ObjectRef>; 2],
     rotated_at: Option<Instant>,
 }
 
 impl ApplyCache {
-    /// Forgets a custom resource that is gone, by its field manager.
+    /// Removes all entries of a field manager, for a custom resource that no longer exists.
     pub fn forget(&self, manager: &str) {
         self.0.lock().last_applied.remove(manager);
     }
@@ -56,14 +56,14 @@ impl ApplyCache {
         memos.insert(object.clone(), memo);
     }
 
-    /// Notes that a child was made.
+    /// Records the creation of a child.
     pub(super) fn record_creation(&self, object: &ObjectRef) {
         let mut inner = self.0.lock();
         inner.rotate();
         inner.created[0].insert(object.clone());
     }
 
-    /// Returns whether a child was made a moment ago.
+    /// Returns whether a child was created recently.
     pub(super) fn was_recently_created(&self, object: &ObjectRef) -> bool {
         let mut inner = self.0.lock();
         inner.rotate();
@@ -72,7 +72,7 @@ impl ApplyCache {
 }
 
 impl Inner {
-    /// Two halves that take turns: what was made is remembered for one to two periods.
+    /// Rotates the two sets of created children. An entry stays for one to two periods.
     fn rotate(&mut self) {
         let now = clock::now();
         let age = self.rotated_at.map(|turned| now.duration_since(turned));

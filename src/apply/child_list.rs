@@ -1,10 +1,9 @@
-//! The children of a custom resource that owner references cannot reach, as the custom resource lists
-//! them in an annotation.
+//! The list of children that owner references cannot reach, in an annotation of the custom resource.
 //!
-//! An object in another namespace, or a cluster-scoped child of a namespaced custom resource, cannot name
-//! its owner so that the API would prove it. The list says which objects the runtime made; their label
-//! and field manager say the same from the other side. Neither is enough alone: a tenant can edit the
-//! annotations of their own custom resource, and whoever may patch an object can set its label.
+//! An object in another namespace, or a cluster-scoped child of a namespaced custom resource, cannot
+//! have an owner reference that the API accepts. The list names the objects that the runtime created;
+//! their label and field manager name the custom resource. Neither is sufficient alone: a tenant can
+//! edit the annotations of their custom resource, and anyone who may patch an object can set its label.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +11,7 @@ use crate::model::annotations::CHILDREN;
 use crate::model::{Object, ObjectRef};
 use crate::telemetry::log;
 
-/// The longest list, in bytes: half of what the API allows for all annotations together.
+/// Maximum size of the list in bytes: half of the API's limit for all annotations of an object.
 const MAX_BYTES: usize = 128 * 1024;
 
 /// The children that a custom resource lists.
@@ -20,10 +19,10 @@ const MAX_BYTES: usize = 128 * 1024;
 pub struct ChildList(BTreeSet<String>);
 
 impl ChildList {
-    /// Returns the list of a custom resource. A list that cannot be read is reported in the log and lists
-    /// nothing: whoever may edit the annotation may empty it, too.
+    /// Reads the list of a custom resource. Logs a list that cannot be read and treats it as empty,
+    /// because anyone who may edit the annotation could also empty it.
     pub fn read_from(cr: &Object) -> Self {
-        // Most objects have not even the word in them; parsing their metadata is not free.
+        // Most objects do not contain the key, and parsing their metadata has a cost.
         if !cr.json().contains(CHILDREN) {
             return Self::default();
         }
@@ -34,7 +33,7 @@ impl ChildList {
         match serde_json::from_str(list) {
             Ok(entries) => Self(entries),
             Err(error) => {
-                // The place alone: the error's text would quote the annotation.
+                // Only the position: the text of the error would quote the annotation.
                 let (line, column) = (error.line(), error.column());
                 let object = cr.object_ref();
                 log::warn!(
@@ -50,17 +49,17 @@ impl ChildList {
         }
     }
 
-    /// Returns whether it names an object, in whatever version of its kind.
+    /// Returns whether the list contains an object, in any version of its kind.
     pub fn contains(&self, object: &ObjectRef) -> bool {
         self.0.contains(&object.to_string())
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds an object; `false` if the list is too long for that.
+    /// Adds an object. Returns false if the list is then too long.
     pub(super) fn add(&mut self, object: &ObjectRef) -> bool {
         self.0.insert(object.to_string());
         self.annotation_value()
@@ -77,7 +76,7 @@ impl ChildList {
         self.0.retain(|entry| kept.contains(entry));
     }
 
-    /// The annotation's value; `None` for no annotation.
+    /// Returns the value of the annotation; `None` for no annotation.
     pub(super) fn annotation_value(&self) -> Option<String> {
         (!self.0.is_empty()).then(|| serde_json::json!(self.0).to_string())
     }

@@ -1,8 +1,8 @@
-//! Decides who owns an existing object, and so whether to apply, refuse or wait.
+//! Determines the owner of an existing object, and so whether to apply, refuse or wait.
 //!
-//! Anyone who may patch an object can set labels, annotations, owner references and the name of a
-//! field manager. A claim of ours therefore never needs more rights than garbage collection would give
-//! to the same person: see `docs/security.md`.
+//! Anyone who may patch an object can set labels, annotations, owner references and the name of a field
+//! manager. A claim must therefore never give more rights than garbage collection would: see
+//! `docs/security.md`.
 
 use super::Owner;
 use crate::model::Object;
@@ -16,16 +16,17 @@ pub enum Claim {
     Own,
     /// An earlier custom resource of the same kind and name: garbage collection removes the object.
     Former,
-    /// Someone else, or nobody; the words say who.
+    /// Another owner, or none; the text describes it.
     Foreign(String),
 }
 
 impl Claim {
-    /// Returns who owns a live object, seen from a custom resource.
+    /// Determines the owner of a live object, as seen from a custom resource.
     ///
-    /// Another controller outweighs all other marks. Our label counts only together with our field
-    /// manager, because controllers copy labels. What a deletion run makes, and a run of a custom
-    /// resource that no cluster holds, has neither label nor reference: the field manager alone counts.
+    /// Another controller has precedence over all other marks. Our label counts only together with
+    /// our field manager, because controllers copy labels. An object that a deletion run creates,
+    /// or a run of a custom resource outside any cluster, has neither label nor reference: the
+    /// field manager alone counts.
     pub fn determine(owner: &Owner, live: &Object) -> Self {
         let references = live.details().owner_references;
         let is_own = |reference: &OwnerReference| owner.is_live() && reference.uid == *owner.uid;
@@ -61,7 +62,7 @@ fn is_former(owner: &Owner, reference: &OwnerReference) -> bool {
         && reference.kind == *owner.cr.gvk.kind
         && reference.name == *owner.cr.name
         && reference.uid != *owner.uid
-        // Without a uid of our own, the reference may name this very custom resource.
+        // Without a uid, the reference may name this custom resource.
         && owner.is_live()
 }
 

@@ -1,9 +1,10 @@
-//! Deleting the children that garbage collection does not reach.
+//! Deletes children that garbage collection cannot reach.
 //!
-//! A namespaced custom resource cannot be the owner, by reference, of an object in another namespace
-//! or of a cluster-scoped one. Such a child carries annotations, and its custom resource lists it and has
-//! the cleanup finalizer from before the child is made ([`super::finalizer::ChildRegistrar`]) until after it is
-//! gone. What is not listed is not deleted.
+//! A namespaced custom resource cannot own, by reference, an object in another namespace or a
+//! cluster-scoped object. Such a child carries annotations. Before its creation,
+//! [`super::finalizer::ChildRegistrar`] adds it to the list of the custom resource, which gets the
+//! cleanup finalizer. Both stay until the child no longer exists. A child that is not in the list is
+//! not deleted.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -14,14 +15,15 @@ use crate::cluster::Cluster;
 use crate::cluster::request::Deleted;
 use crate::model::ObjectRef;
 
-/// Deletes the children that garbage collection does not reach, last things first; what is left of
-/// them. Once that is nothing, the finalizer can go.
+/// Deletes the children that garbage collection cannot reach, in deletion order, and returns the
+/// remaining ones. The finalizer can be released when none remain.
 ///
-/// One rank of the order is taken down at a time; while something of it is still going, the next one
-/// waits for a later call, which is due when what is left changes.
+/// Deletes one rank at a time. While objects of a rank are being deleted, the next rank waits for a
+/// later call, which the deletion of these objects triggers.
 ///
 /// # Assumptions
-/// The caches hold all kinds of children: after a start, [`inventory::sweep`] has to come first.
+/// The caches contain all kinds of children: after a start, [`super::inventory::discover_child_kinds`]
+/// comes first.
 pub async fn clean_up(cluster: &Cluster, owner: &Owner) -> Result<BTreeSet<ObjectRef>, Error> {
     let mut left = inventory::unreachable_children(cluster, owner);
     left.sort_by_cached_key(|child| Reverse(creation_rank(&child.gvk)));

@@ -1,4 +1,4 @@
-//! Explains refusals of the server, and turns another controller into an owner without control.
+//! Interprets refusals of the server, and makes another controller a plain owner.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -16,10 +16,10 @@ pub(super) fn is_second_controller(error: &cluster::Error) -> bool {
             .contains("Only one reference can have Controller")
 }
 
-/// Returns whether the server refused a write because its uid is not that of the object of this name.
+/// Returns whether the server refused a write because the uid is that of another object of this name.
 ///
-/// A server that checks the uid as a precondition answers with a conflict, one that validates it as a
-/// field with an invalid one.
+/// A server that checks the uid as a precondition returns a conflict; one that validates it as a field
+/// returns an invalid-object error.
 pub(super) fn is_uid_mismatch(error: &cluster::Error) -> bool {
     match error.kind {
         ErrorKind::Conflict => {
@@ -33,8 +33,8 @@ pub(super) fn is_uid_mismatch(error: &cluster::Error) -> bool {
     }
 }
 
-/// Returns whether the server refused a change of what cannot be changed. There is no reason for it in the
-/// API, only these words.
+/// Returns whether the server refused to change an immutable field. The API has no reason for this
+/// error, only these texts.
 pub(super) fn is_immutable(error: &cluster::Error) -> bool {
     const WORDS: [&str; 6] = [
         "field is immutable",
@@ -47,7 +47,8 @@ pub(super) fn is_immutable(error: &cluster::Error) -> bool {
     error.kind == ErrorKind::Invalid && WORDS.iter().any(|words| error.message.contains(words))
 }
 
-/// An error as it is to be told: the server does not say which right it wants for owner references.
+/// Adds the missing permission to an error: the server does not name the one that owner references
+/// require.
 pub(super) async fn explain_refusal(
     cluster: &Cluster,
     owner: &Owner,
@@ -65,12 +66,13 @@ pub(super) async fn explain_refusal(
     }
 }
 
-/// Makes every controller of an object a mere owner, so that there can be another.
+/// Makes every controller of an object a plain owner, so that another owner can become the controller.
+/// Returns true if the write was planned only.
 pub(super) async fn demote_controllers(
     cluster: &Cluster,
     owner: &Owner,
     live: &Object,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let references = live.details().owner_references;
     let controllers = references.iter().enumerate();
     let mut steps = vec![json!({
@@ -89,8 +91,8 @@ pub(super) async fn demote_controllers(
         ..WriteOptions::default()
     };
     let body = Bytes::from(Value::from(steps).to_string());
-    cluster
+    let written = cluster
         .patch(&live.object_ref(), PatchKind::Json, body, &options)
         .await?;
-    Ok(())
+    Ok(written.planned)
 }

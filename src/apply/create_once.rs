@@ -1,4 +1,4 @@
-//! Objects that are made once and then left as they are: `k8s_create`.
+//! Creates objects once and leaves them as they are, for `k8s_create`.
 
 use std::sync::Arc;
 
@@ -9,32 +9,33 @@ use serde_json::{Value, json};
 use super::server_side::{check_owner_exists, read_child, subscribe_to_existing};
 use super::target::{ApplyTarget, Ownership};
 use super::{ApplyCache, Claim, DesiredObject, Error, Owner, conflict};
-use crate::cluster::request::WriteOptions;
+use crate::cluster::request::{WriteOptions, Written};
 use crate::cluster::watch::Subscription;
-use crate::cluster::{Cluster, ErrorKind};
+use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::annotations::PRUNE_LABEL;
 use crate::model::{Object, ObjectRef};
 
-/// Characters of a generated suffix: that two are the same is out of the question.
+/// Length of a generated suffix; two equal ones are practically impossible.
 const GENERATED_SUFFIX_CHARS: usize = 10;
 
-/// What came of a create.
+/// The result of a create.
 #[derive(Clone, Debug)]
 pub struct CreateResult {
-    /// The object as it is.
+    /// The live object.
     pub object: Arc<Object>,
-    /// Whether it is new; else it was there, and is as it was.
+    /// True if the object was created; false if it existed and is unchanged.
     pub is_new: bool,
-    /// Whether garbage collection cannot reach it from the custom resource.
+    /// True if garbage collection cannot reach the object from the custom resource.
     pub is_unreachable: bool,
     /// Keeps the watch open that knows of the object, so that the next run need not ask the server.
     pub subscription: Subscription,
 }
 
-/// Makes an object if there is none of its name, owned and never pruned; with `generateName` and no
-/// name, a new one each time. No request where it is known to be there.
+/// Creates an object if none of its name exists. The custom resource owns it, and it is never pruned.
+/// With `generateName` and no name, creates a new object each time. Sends no request if the cache
+/// contains the object.
 ///
-/// An existing object is left as it is, whoever owns it: it is not adopted.
+/// Does not change or adopt an existing object.
 pub async fn create_once(
     cluster: &Cluster,
     cache: &ApplyCache,
@@ -52,7 +53,7 @@ pub async fn create_once(
     };
     let generated = desired.name.is_empty();
     if ownership.is_owned() {
-        // From now on the cache of children knows what is made here.
+        // Starts the cache of children, which then contains the new object.
         read_child(cluster, &target.object).await?;
     }
     let mut subscription = Subscription::permanent();
@@ -67,7 +68,7 @@ pub async fn create_once(
             return Ok(found(live, subscription));
         }
     }
-    // A generated name tells nothing apart: all that one owner makes so counts as one.
+    // Generated names are not known yet, so all such objects of one owner count as one.
     let made = ObjectRef {
         name: if generated {
             (*owner.manager).into()
@@ -82,12 +83,12 @@ pub async fn create_once(
     let body = body(desired, &mut target, owner, ownership)?;
     register_child(owner, &target, ownership).await?;
     match post(cluster, owner, &target.object, &body).await {
-        Ok(object) => {
-            if !cluster.is_dry_run() {
+        Ok(written) => {
+            if !written.planned {
                 cache.record_creation(&made);
             }
             Ok(CreateResult {
-                object,
+                object: written.object,
                 is_new: true,
                 is_unreachable: unreachable,
                 subscription,
@@ -104,7 +105,7 @@ pub async fn create_once(
     }
 }
 
-/// Sees to it that the custom resource lists an object that owner references cannot reach.
+/// Adds the object to the list of the custom resource if owner references cannot reach it.
 async fn register_child(
     owner: &Owner,
     target: &ApplyTarget,
@@ -116,7 +117,7 @@ async fn register_child(
     }
 }
 
-/// Returns the body to send. A name that the custom resource has to list is generated here.
+/// Returns the body to send. Generates the name if the custom resource has to list it.
 fn body(
     desired: &DesiredObject,
     target: &mut ApplyTarget,
@@ -127,14 +128,16 @@ fn body(
     if ownership.is_owned() {
         body["metadata"]["labels"][PRUNE_LABEL] = json!("never");
     }
-    if desired.name.is_empty() && ownership.is_unreachable() {
+    // The list names a child before it exists. Without a list, the server generates the name.
+    if desired.name.is_empty() && ownership.is_unreachable() && owner.registrar.is_some() {
         target.object.name = generate_name(&body).into();
         body["metadata"]["name"] = json!(target.object.name);
     }
     Ok(body)
 }
 
-/// A name such as the server generates: what is listed before it is made has to have one before.
+/// Returns a name in the form that the server generates. A child that is listed before it exists needs
+/// a name.
 fn generate_name(body: &Value) -> String {
     let prefix = body["metadata"]["generateName"]
         .as_str()
@@ -143,7 +146,8 @@ fn generate_name(body: &Value) -> String {
     format!("{prefix}{}", suffix.to_lowercase())
 }
 
-/// Fails for an object of an earlier custom resource of the same name: garbage collection removes it.
+/// Fails if the object belongs to an earlier custom resource of the same name, because garbage
+/// collection removes it.
 async fn check_former(cluster: &Cluster, owner: &Owner, live: &Arc<Object>) -> Result<(), Error> {
     if Claim::determine(owner, live) != Claim::Former {
         return Ok(());
@@ -159,15 +163,12 @@ async fn post(
     owner: &Owner,
     object: &ObjectRef,
     body: &Value,
-) -> Result<Arc<Object>, crate::cluster::Error> {
+) -> Result<Written, cluster::Error> {
     let options = WriteOptions {
         manager: owner.manager.to_string(),
         ..WriteOptions::default()
     };
     let body = Bytes::from(body.to_string());
     let namespace = object.namespace.as_deref();
-    let written = cluster
-        .create(&object.gvk, namespace, body, &options)
-        .await?;
-    Ok(written.object)
+    cluster.create(&object.gvk, namespace, body, &options).await
 }

@@ -1,12 +1,13 @@
-//! In what order things are taken down: last things first.
+//! Orders the deletion of children: the last created are deleted first.
 //!
-//! Things are in place in the order of what they need: namespaces and definitions first, then
-//! identities, configuration and services, then workloads, last the objects of other operators. They
-//! go the other way round, so that what cleans up after an object is there until the object is gone.
+//! Objects are created in the order of their needs: namespaces and definitions first, then identities,
+//! configuration and services, then workloads, and custom resources of other operators last. Deletion
+//! goes in reverse, so that the workload that cleans up after an object exists until the object is
+//! deleted.
 
 use crate::model::Gvk;
 
-/// When a kind is put in place: a greater one later, and gone earlier.
+/// Returns the rank of a kind: kinds of a greater rank are created later and deleted earlier.
 pub(super) fn creation_rank(gvk: &Gvk) -> u8 {
     match (&*gvk.group, &*gvk.kind) {
         ("", "Namespace") => 0,
@@ -20,7 +21,7 @@ pub(super) fn creation_rank(gvk: &Gvk) -> u8 {
         ("", "Service" | "Endpoints") | ("discovery.k8s.io", _) => 8,
         ("" | "apps" | "batch", _) => 9,
         ("autoscaling", _) => 10,
-        // They would refuse what is left, with nobody there to answer for them.
+        // Without their workloads, webhooks and aggregated APIs would refuse all other deletions.
         ("admissionregistration.k8s.io" | "apiregistration.k8s.io", _) => 11,
         _ => 12,
     }

@@ -1,4 +1,4 @@
-//! What is to exist: the object as a role wrote it, and as it is sent.
+//! The object that a role wants, and the form in which it is sent.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{Error, Owner};
 use crate::model::annotations::{OWNER_LABEL, PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE};
 use crate::model::{Gvk, Object, json};
 
-/// Metadata that only a server sets; an object that was read and is applied again carries it.
+/// Metadata that only a server sets. An object that was read and is applied again contains it.
 const SET_BY_SERVER: [&str; 8] = [
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -24,21 +24,21 @@ const SET_BY_SERVER: [&str; 8] = [
     "uid",
 ];
 
-/// An object as a role wants it.
+/// An object that a role wants to exist.
 #[derive(Clone, Debug)]
 pub struct DesiredObject {
-    /// Its kind.
+    /// The kind of the object.
     pub gvk: Gvk,
-    /// Its namespace, where the role named one.
+    /// The namespace, if the role set one.
     pub namespace: Option<Arc<str>>,
-    /// Its name.
+    /// The name; empty if the server generates it.
     pub name: Arc<str>,
-    /// The object as JSON text, keys sorted.
+    /// The object as JSON text with sorted keys.
     pub json: Vec<u8>,
 }
 
 impl DesiredObject {
-    /// From a tree, e.g. out of a file.
+    /// Creates a desired object from a tree.
     pub fn from_value(object: &Value) -> Result<Self, Error> {
         let text = |value: &Value| {
             value
@@ -58,7 +58,7 @@ impl DesiredObject {
         })
     }
 
-    /// Hash of what is applied, for whom and how.
+    /// Returns a hash of the object, its owner and its ownership.
     pub(super) fn digest(&self, owner: &Owner, ownership: Ownership) -> u128 {
         let mut hasher = XxHash3_128::new();
         for part in [&*owner.manager, &*owner.uid, owner.cr.namespace_or_empty()] {
@@ -70,7 +70,8 @@ impl DesiredObject {
         hasher.finish_128()
     }
 
-    /// The object as it is sent: what only the server says is left out, the owner is put in.
+    /// Returns the object to send: without the metadata that only a server sets, and with its
+    /// owner.
     pub(super) fn body(
         &self,
         target: &ApplyTarget,
@@ -82,7 +83,7 @@ impl DesiredObject {
             return Err(wrong("expected a map"));
         };
         drop_nulls(&mut top);
-        // A status of a kind that has the subresource is ignored by the server, without a word.
+        // The server silently ignores the status of a kind with the status subresource.
         if target.kind.has_status {
             top.remove("status");
         }
@@ -106,7 +107,7 @@ impl DesiredObject {
     }
 }
 
-/// Says who owns the object; on failure, the field that is not what it has to be.
+/// Adds the owner to the metadata. On failure returns the field that has a wrong type.
 fn add_owner(
     metadata: &mut Map<String, Value>,
     owner: &Owner,
@@ -136,7 +137,7 @@ fn add_owner(
     Ok(())
 }
 
-/// Sets an entry of a map of the metadata; `None` if that is no map.
+/// Sets an entry of a map in the metadata. Returns `None` if the field is not a map.
 fn insert_into(
     metadata: &mut Map<String, Value>,
     field: &str,
@@ -148,7 +149,7 @@ fn insert_into(
     Some(())
 }
 
-/// Takes out fields without a value: `()` in a script and an empty key in a template mean absence.
+/// Removes fields without a value. `()` in a script and an empty key in a template mean absence.
 fn drop_nulls(fields: &mut Map<String, Value>) {
     fields.retain(|_, value| !value.is_null());
     fields.values_mut().for_each(drop_nulls_below);
@@ -162,8 +163,8 @@ fn drop_nulls_below(value: &mut Value) {
     }
 }
 
-/// `stringData` as `data`: the server keeps only that, and would leave in place what an apply no
-/// longer has.
+/// Moves `stringData` to `data`. The server stores only `data`, and would keep keys that a later apply
+/// no longer contains.
 fn encode_string_data(secret: &mut Map<String, Value>) {
     let Some(Value::Object(strings)) = secret.remove("stringData") else {
         return;
@@ -171,14 +172,14 @@ fn encode_string_data(secret: &mut Map<String, Value>) {
     let data = secret.entry("data").or_insert_with(|| json!({}));
     if let Value::Object(data) = data {
         for (key, value) in strings {
-            // What is no string is left for the server to refuse.
+            // The server refuses values that are not strings.
             let encoded = value.as_str().map(|text| json!(STANDARD.encode(text)));
             data.insert(key, encoded.unwrap_or(value));
         }
     }
 }
 
-/// A dying object takes no new finalizers: those that it has lost already are not asked for again.
+/// Removes new finalizers from the body, because an object that is being deleted accepts none.
 pub(super) fn keep_finalizers_of(body: &mut Value, live: &Object) {
     let present = live.details().finalizers;
     let wanted = body.pointer_mut("/metadata/finalizers");
@@ -280,7 +281,7 @@ mod tests {
         let error = desired.target_of_kind(kind(&desired.gvk, true), &owner(None));
         assert_eq!(
             error.unwrap_err().to_string(),
-            "ConfigMap c needs metadata.namespace: Web.example.com w has none"
+            "ConfigMap c: expected metadata.namespace, because Web.example.com w has no namespace"
         );
     }
 

@@ -1,14 +1,14 @@
-//! The difference between two states of an object, for people: a unified diff of YAML.
+//! Unified YAML diffs between two states of an object, for the user.
 //!
-//! Pure. What every write moves (versions, managed fields, times) is left out, and values of Secrets
-//! are hidden: whether one changed is shown, not what it is.
+//! Pure functions. Fields that every write changes (versions, managed fields, times) are omitted.
+//! Values of Secrets are hidden; the diff shows only that one changed.
 
 use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
 use crate::model::{Gvk, Object, ObjectRef, yaml};
 
-/// Metadata that moves by itself.
+/// Metadata that every write changes.
 const NOISE: [&str; 6] = [
     "creationTimestamp",
     "generation",
@@ -17,22 +17,22 @@ const NOISE: [&str; 6] = [
     "selfLink",
     "uid",
 ];
-/// Lines around a change, as `diff -u` has them.
+/// Context lines around a change, as in `diff -u`.
 const CONTEXT: usize = 3;
 
-/// What a write does to an object.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
-    /// It is new.
+    /// The object is created.
     Create,
-    /// It becomes another.
+    /// The object is changed.
     Change,
-    /// It goes.
+    /// The object is deleted.
     Delete,
 }
 
-/// What becomes of an object, `None` if nothing that a user would see.
+/// Returns the kind of change between two states; `None` if the user would see no difference.
 pub fn change_kind(before: Option<&Object>, after: Option<&Object>) -> Option<ChangeKind> {
     match (before, after) {
         (None, None) => None,
@@ -44,7 +44,7 @@ pub fn change_kind(before: Option<&Object>, after: Option<&Object>) -> Option<Ch
     }
 }
 
-/// Returns whether a user would see no difference.
+/// Returns whether the user would see no difference.
 pub fn is_equivalent(before: &Object, after: &Object) -> bool {
     before.json() == after.json() || stripped(before.value()) == stripped(after.value())
 }
@@ -83,7 +83,8 @@ fn stripped(mut value: Value) -> Value {
     value
 }
 
-/// Hides values; a changed one reads otherwise on the two sides, so that it is seen to change.
+/// Hides the values of a Secret. A changed value has another text on the second side, so that the diff
+/// shows the change.
 fn hide_secret_data(mut old: Option<&mut Value>, mut new: Option<&mut Value>) {
     for field in ["data", "stringData"] {
         let values = |side: &Option<&mut Value>| -> Map<String, Value> {

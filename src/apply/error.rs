@@ -1,4 +1,4 @@
-//! Why something was not applied.
+//! Errors of applies, prunes and cleanups.
 
 use std::sync::Arc;
 
@@ -6,33 +6,33 @@ use crate::cluster;
 use crate::cluster::watch::Subscription;
 use crate::model::{Object, ObjectRef};
 
-/// An object that exists where another one is wanted.
+/// An existing object that prevents an apply.
 #[derive(Clone, Debug)]
 pub struct ExistingObject {
-    /// The object as the server has it.
+    /// The live object.
     pub live: Arc<Object>,
     /// Keeps the watch open that reports the object's changes.
     pub subscription: Subscription,
 }
 
-/// Why something was not applied, pruned or cleaned up.
+/// An error of an apply, a prune or a cleanup.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// The desired object makes no sense; nothing was sent.
+    /// The desired object is invalid; no request was sent.
     #[error("{0}")]
     InvalidObject(String),
-    /// The cluster does not serve the kind (yet).
+    /// The cluster does not serve the kind.
     #[error("the cluster has no kind {} in {}", object.gvk.kind, object.gvk.api_version())]
     KindAbsent {
-        /// What was to be applied.
+        /// The object to apply.
         object: ObjectRef,
     },
-    /// The object that is there cannot be read.
+    /// The live object cannot be read.
     #[error("cannot read {object}: {why}")]
     Unreadable {
-        /// What was to be applied.
+        /// The object to apply.
         object: ObjectRef,
-        /// The part that cannot be read, and the reason.
+        /// The unreadable part and the reason.
         why: String,
     },
     /// The object exists and the custom resource does not own it.
@@ -44,12 +44,12 @@ pub enum Error {
     NotOwned {
         /// The custom resource.
         cr: ObjectRef,
-        /// The owner of the object, in words.
+        /// Description of the owner of the object.
         holder: String,
-        /// The object that is in the way.
+        /// The existing object.
         existing: ExistingObject,
     },
-    /// An earlier custom resource of the same name owned the object; garbage collection removes it.
+    /// An earlier custom resource of the same name owned the object. Garbage collection removes it.
     #[error(
         "{} belongs to an earlier {cr} and is being removed by garbage collection",
         existing.live.object_ref()
@@ -57,30 +57,31 @@ pub enum Error {
     Former {
         /// The custom resource.
         cr: ObjectRef,
-        /// The object that is in the way.
+        /// The existing object.
         existing: ExistingObject,
     },
-    /// A field that cannot be changed would change.
-    #[error("{error}; `recreate: true` deletes the object and makes it anew")]
+    /// The apply would change an immutable field.
+    #[error("{error}; hint: set `recreate: true` to delete the object and create it again")]
     Immutable {
-        /// What the server said.
+        /// The answer of the server.
         error: cluster::Error,
     },
-    /// The server lets a child name its owner only for who may set the owner's finalizers.
+    /// The operator may not set a blocking owner reference, which requires a permission on the
+    /// owner's finalizers.
     #[error("{error}; the operator cannot update resource \"{resource}\"")]
     OwnerFinalizers {
-        /// What the server said.
+        /// The answer of the server.
         error: cluster::Error,
-        /// The subresource that the right to `update` is missing on: `widgets/finalizers`.
+        /// The subresource that requires the verb `update`: `widgets/finalizers`.
         resource: String,
     },
-    /// The object has to be gone before it can be made anew.
-    #[error("{object} is being deleted, to be made anew")]
+    /// The object is being deleted and will be created again.
+    #[error("{object} is being deleted and will be created again")]
     Recreating {
-        /// What was to be applied.
+        /// The object to apply.
         object: ObjectRef,
     },
-    /// The custom resource lists all the children that fit.
+    /// The list of the custom resource is full.
     #[error(
         "cannot list {object} on {cr}: the list of children that owner references cannot reach is full; \
          hint: use fewer objects in other namespaces or without a namespace"
@@ -88,11 +89,11 @@ pub enum Error {
     ListFull {
         /// The custom resource.
         cr: ObjectRef,
-        /// What was to be applied.
+        /// The object to apply.
         object: ObjectRef,
     },
-    /// The custom resource is not the one that this run is for: it is gone, or was made anew.
-    #[error("{cr} is gone")]
+    /// The custom resource of this run no longer exists, or another one has its name.
+    #[error("{cr} no longer exists")]
     OwnerGone {
         /// The custom resource.
         cr: ObjectRef,

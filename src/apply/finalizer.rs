@@ -1,8 +1,9 @@
-//! Writes what the runtime keeps on a custom resource for its end, whoever else writes to it meanwhile:
-//! finalizers, and the list of children that owner references cannot reach.
+//! Writes finalizers, and the list of children that owner references cannot reach, to a custom
+//! resource. Concurrent writes of other clients are kept.
 //!
-//! With the first of them goes a label that names the operator, with the last the label goes: an operator
-//! that starts finds by it what it held and serves no more ([`super::held`]).
+//! The first finalizer adds a label that names the operator, and the last removes it. An operator that
+//! starts finds by this label the custom resources that no watch selects any more
+//! ([`super::orphaned_finalizers`]).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,7 +23,7 @@ use crate::model::{Object, ObjectRef, OperatorId};
 /// The finalizers of a custom resource, and its list of children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanupState {
-    /// All finalizers, those of others included.
+    /// All finalizers, including those of other clients.
     pub finalizers: Vec<String>,
     /// The children that owner references cannot reach.
     pub children: ChildList,
@@ -41,7 +42,7 @@ impl CleanupState {
     }
 }
 
-/// Writes the finalizers of a custom resource as `change` makes them of those that it has; otherwise as
+/// Replaces the finalizers of a custom resource by the result of `change`; see
 /// [`update_cleanup_state`].
 pub async fn update_finalizers(
     cluster: &Cluster,
@@ -55,9 +56,9 @@ pub async fn update_finalizers(
     update_cleanup_state(cluster, cr, holder, change).await
 }
 
-/// Writes what the runtime keeps on a custom resource, under the custom resource's own field manager,
-/// and the label that says who holds it: `holder`, or without one whoever it names already. Returns it
-/// as it then is; `None` when it is gone, or when another has taken its name.
+/// Writes the changed cleanup state under the custom resource's own field manager, and the label of the
+/// operator: `holder`, or the current label if `holder` is `None`. Returns the written custom resource;
+/// `None` if it no longer exists, or if another object has its name.
 pub async fn update_cleanup_state(
     cluster: &Cluster,
     cr: &Arc<Object>,
@@ -80,7 +81,7 @@ pub async fn update_cleanup_state(
             Ok(written) => return Ok(Some(written)),
             Err(error) => error,
         };
-        // A wrong uid is a conflict or invalid, depending on what else differs.
+        // For a wrong uid, the server returns a conflict or an invalid-object error.
         let overtaken = matches!(error.kind, ErrorKind::Conflict | ErrorKind::Invalid);
         if error.kind == ErrorKind::NotFound {
             return Ok(None);
@@ -97,7 +98,7 @@ pub async fn update_cleanup_state(
     }
 }
 
-/// Who holds the custom resource then: nobody, once no finalizer of ours is left.
+/// Returns the value of the label after the change; `None` once no finalizer of ours is left.
 fn holder_label<'a>(
     current: &'a Object,
     before: &[String],
@@ -114,7 +115,7 @@ fn holder_label<'a>(
     holder.map(OperatorId::as_str).or(there).filter(|_| held)
 }
 
-/// The finalizers that our field manager set: only they are ours to take off unasked.
+/// Returns the finalizers that our field manager set. The operator removes no others on its own.
 pub fn own_finalizers(cr: &Object) -> Vec<String> {
     // Most custom resources have no finalizer of ours; a field manager's name is a hash.
     if cr.managed.iter().all(|entry| entry.subresource.is_some()) {
@@ -129,7 +130,7 @@ pub fn own_finalizers(cr: &Object) -> Vec<String> {
         .collect()
 }
 
-/// The value of a set's member, `v:"name"`.
+/// Returns the value of the set member `v:"name"`.
 fn set_member(key: &str) -> Option<String> {
     serde_json::from_str(key.strip_prefix("v:")?).ok()
 }
@@ -170,20 +171,21 @@ async fn patch(
     Ok(written.object)
 }
 
-/// Lists a child that owner references cannot reach on its custom resource before the child is made,
-/// and holds the custom resource by the cleanup finalizer where such children are to be deleted with it:
-/// a crash in between must leave nothing behind.
+/// Adds children that owner references cannot reach to the list of their custom resource before they
+/// are created, and adds the cleanup finalizer if such children are deleted with it. So a crash in
+/// between leaves no unknown child behind.
 pub struct ChildRegistrar {
     cluster: Cluster,
     holder: Option<OperatorId>,
     finalizer: bool,
-    /// The custom resource as last seen, and what it holds.
+    /// The last known custom resource and its cleanup state.
     cr: Mutex<(Arc<Object>, CleanupState)>,
 }
 
 impl ChildRegistrar {
-    /// A guard of a custom resource; `cluster` is not fenced, the write is the runtime's own.
-    /// `finalizer`: whether the custom resource gets the cleanup finalizer.
+    /// Creates a registrar for a custom resource. `cluster` must be without a fence, because the
+    /// write is the runtime's own. `finalizer` is true if the custom resource gets the cleanup
+    /// finalizer.
     pub fn new(
         cluster: Cluster,
         cr: Arc<Object>,
@@ -199,8 +201,8 @@ impl ChildRegistrar {
         }
     }
 
-    /// Returns when the custom resource lists the child and has the finalizer; no request if both were so
-    /// before.
+    /// Waits until the custom resource lists the child and has the finalizer. Sends no request if
+    /// both are so already.
     pub async fn register(&self, child: &ObjectRef) -> Result<(), Error> {
         let mut held = self.cr.lock().await;
         let (cr, holds) = &*held;
@@ -218,7 +220,7 @@ impl ChildRegistrar {
         let written =
             update_cleanup_state(&self.cluster, cr, self.holder.as_ref(), |current, holds| {
                 holds.children.add(child);
-                // The API takes no new finalizer on what is being deleted.
+                // The API accepts no new finalizer for an object that is being deleted.
                 if self.finalizer && !current.deleting && !holds.has_cleanup() {
                     holds.finalizers.push(CLEANUP_FINALIZER.to_owned());
                 }
@@ -242,8 +244,8 @@ impl fmt::Debug for ChildRegistrar {
     }
 }
 
-/// Takes from a custom resource's list what `kept` does not name, and the cleanup finalizer with the last
-/// child that needs it. No request where nothing changes; `None`: the custom resource is gone.
+/// Removes the children from the list that are not in `kept`, and the cleanup finalizer with the last
+/// child. Sends no request if nothing changes. Returns `None` if the custom resource no longer exists.
 pub async fn retain_children(
     cluster: &Cluster,
     cr: &Arc<Object>,

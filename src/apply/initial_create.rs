@@ -1,10 +1,11 @@
-//! The first write of a child: a create, which costs the server a fifth less than an apply.
+//! Creates children that do not exist yet. A create costs the server a fifth less than an apply.
 //!
-//! What a create sends is then owned by an `Update` entry (the server's defaults too), named after the
-//! custom resource and a hash of what was sent ([`creation_manager`]): after a restart that says
-//! whether the role still wants the same. Applies add their own entry beside it and take over what
-//! they change. A field that an apply no longer has would stay, for the other entry owns it still; so
-//! before a role gives a field up, the entry becomes the apply's.
+//! After a create, an `Update` entry owns the sent fields and the server's defaults. Its manager
+//! ([`creation_manager`]) contains the custom resource and a hash of the sent object, so that an
+//! operator that restarted can compare it with the object that the role wants. Later applies add an
+//! entry of their own and take over the fields that they change. A field that the role no longer sets
+//! would stay, because the `Update` entry still owns it. So before the role gives up a field, the
+//! operator converts that entry to one of the apply.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -17,8 +18,8 @@ use crate::model::object::Managed;
 use crate::model::owner::{creation_manager, is_manager};
 use crate::model::{Object, ObjectRef};
 
-/// Creates an object that is believed to be absent: where it is not, the server refuses, so nothing
-/// that exists is taken over.
+/// Creates an object that does not exist in the cache. If it exists on the server, the server refuses
+/// the request, so the operator takes over nothing.
 pub(super) async fn create(
     cluster: &Cluster,
     owner: &Owner,
@@ -27,7 +28,7 @@ pub(super) async fn create(
 ) -> Result<Written, cluster::Error> {
     let options = WriteOptions {
         manager: creation_manager(&owner.manager, body),
-        // An apply refuses unknown fields, so a create does.
+        // An apply refuses unknown fields, so a create must do so too.
         strict: true,
         ..WriteOptions::default()
     };
@@ -37,7 +38,8 @@ pub(super) async fn create(
         .await
 }
 
-/// What our applies and our create own of a child; other updates of ours (`k8s_patch`) apart.
+/// Returns the entries of this owner's applies and creates, without other updates such as those of
+/// `k8s_patch`.
 pub(super) fn own_entries<'a>(
     owner: &'a Owner,
     live: &'a Object,
@@ -46,12 +48,12 @@ pub(super) fn own_entries<'a>(
         .filter(|entry| entry.apply || is_creation(owner, &entry.manager))
 }
 
-/// Returns whether an entry is that of a create of just this.
+/// Returns whether an entry belongs to a create of this body.
 pub(super) fn matches_creation(owner: &Owner, entry: &Managed, body: &Value) -> bool {
     *entry.manager == creation_manager(&owner.manager, body.to_string().as_bytes())
 }
 
-/// Returns whether a create still owns anything of the object.
+/// Returns whether a create still owns fields of the object.
 pub(super) fn has_creation_entry(owner: &Owner, live: &Object) -> bool {
     own_entries(owner, live).any(|entry| !entry.apply)
 }
@@ -60,8 +62,8 @@ fn is_creation(owner: &Owner, manager: &str) -> bool {
     is_manager(manager, &owner.manager) && *manager != *owner.manager
 }
 
-/// Gives what the create owns to the apply: its entry is renamed, or dropped where there has been an
-/// apply, which then owns all that was asked for.
+/// Converts the entry of a create: it becomes the entry of an apply. If an apply entry exists, it
+/// already owns all wanted fields, and the entry of the create is removed.
 pub(super) async fn convert_to_apply(
     cluster: &Cluster,
     owner: &Owner,
@@ -97,7 +99,7 @@ pub(super) async fn convert_to_apply(
     }
 }
 
-/// Returns whether there was an entry of a create.
+/// Returns whether the list contained an entry of a create.
 fn convert_entries(owner: &Owner, entries: &mut Vec<Value>) -> bool {
     let text = |entry: &Value, key: &str| entry[key].as_str().unwrap_or_default().to_owned();
     let whole = |entry: &Value| entry["subresource"].is_null();

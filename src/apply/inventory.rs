@@ -1,4 +1,4 @@
-//! What belongs to a custom resource: the objects with its label, and how their kinds are found.
+//! Finds the children of a custom resource, and the kinds of which children exist.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,16 +19,17 @@ use crate::model::selector::LabelSelector;
 use crate::model::{Gvk, Object};
 use crate::telemetry::log;
 
-/// Lists at one time: the server has others to serve while we start.
+/// Maximum number of concurrent list requests. The server has other clients at the start of an
+/// operator.
 const LISTS_AT_ONCE: usize = 4;
 
-/// The children of a custom resource that the caches hold, each once: what may be deleted for it.
+/// Returns the children of a custom resource from the caches: the objects that may be deleted for it.
 ///
-/// The label finds them and proves nothing: controllers copy labels (a Service's go to its
-/// `EndpointSlices`), and whoever may patch an object can set one. A child names the custom resource as
-/// its controller, as garbage collection wants it. Where the API allows no such reference, the custom
-/// resource lists the child, and the child was written by our field manager or names the custom resource
-/// in an annotation.
+/// The label selects them, but proves nothing: controllers copy labels (from a Service to its
+/// `EndpointSlices`), and anyone who may patch an object can set one. A child must name the custom
+/// resource as its controller, as garbage collection requires. Where the API allows no such reference,
+/// the custom resource must list the child, and either our field manager wrote the child, or its
+/// annotation names the custom resource.
 pub(super) fn children(cluster: &Cluster, owner: &Owner) -> Vec<Arc<Object>> {
     let mut seen = BTreeSet::new();
     let mut children = cluster.owned_by(&owner.uid);
@@ -50,14 +51,15 @@ fn is_child(owner: &Owner, object: &Object) -> bool {
     controller.is_none() && is_marked && owner.listed_children.contains(&object.object_ref())
 }
 
-/// Those of the children that owner references cannot reach.
+/// Returns the children that owner references cannot reach.
 pub(super) fn unreachable_children(cluster: &Cluster, owner: &Owner) -> Vec<Arc<Object>> {
     let mut children = children(cluster, owner);
     children.retain(|child| !owner.can_be_referenced_from(child.namespace.as_deref()));
     children
 }
 
-/// The sweep of a process: done once, before anything is pruned or cleaned up. Clones share it.
+/// The discovery of all kinds of which children exist. It completes once per process, before the first
+/// prune or cleanup. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct ChildKindDiscovery(Arc<Progress>);
 
@@ -68,9 +70,9 @@ struct Progress {
 }
 
 impl ChildKindDiscovery {
-    /// Begins the work beside whatever goes on, so that nobody has to wait for all of it later.
+    /// Starts the discovery in the background, so that a later run does not wait for all of it.
     pub fn start(&self, cluster: &Cluster) {
-        // Read first: this is asked before each run.
+        // The load comes first, because this function is called before each run.
         let progress = &self.0;
         if progress.begun.load(Ordering::Relaxed) || progress.begun.swap(true, Ordering::Relaxed) {
             return;
@@ -78,33 +80,33 @@ impl ChildKindDiscovery {
         let (sweep, cluster) = (self.clone(), cluster.clone());
         let work = async move {
             if let Err(error) = sweep.done(&cluster).await {
-                // Whoever needs it tries again, and says so.
+                // A run that needs the result tries again and reports the error.
                 let error = PublicText::outside_runs(error);
-                log::debug!("cannot look for children of all kinds", error = error);
+                log::debug!("cannot discover the kinds of children", error = error);
             }
         };
         tokio::spawn(work.in_current_span());
     }
 
-    /// Returns when the caches hold all kinds of children; whoever comes first does the work.
+    /// Waits until the caches hold the children of all kinds. The first caller does the work.
     pub async fn done(&self, cluster: &Cluster) -> Result<(), cluster::Error> {
         let work = || async {
             let found = discover_child_kinds(cluster, cluster.namespaces()).await?;
-            log::debug!("looked for children of all kinds", kinds = found.len());
+            log::debug!("discovered the kinds of children", kinds = found.len());
             Ok(())
         };
         self.0.done.get_or_try_init(work).await.copied()
     }
 }
 
-/// Starts a watch over every kind of which there are children, also those that no role applies any
-/// more, and waits until they are in the caches.
+/// Starts a watch on each kind of which children exist, including kinds that no role applies any more,
+/// and waits until the caches hold these children.
 ///
 /// # Flow
-/// A review of our own rules tells which kinds we may list and delete; nothing is learnt by being
-/// refused. Each is listed once, metadata only, by the server's label filter.
+/// A review of the operator's own rules returns the kinds that it may list and delete, so that no
+/// request is refused. Each kind is listed once, metadata only, with a label selector.
 ///
-/// `namespaces`: where children can be; `None` for everywhere.
+/// `namespaces` limits the search; `None` means all namespaces.
 pub async fn discover_child_kinds(
     cluster: &Cluster,
     namespaces: Option<&BTreeSet<Arc<str>>>,
@@ -125,14 +127,14 @@ pub async fn discover_child_kinds(
                     .iter()
                     .all(|verb| rules.allows(kind, verb))
             });
-        // Owned, because what is borrowed inside a stream makes its future impossible to spawn.
+        // Owned values: a future with borrows inside a stream cannot be spawned.
         let lists: Vec<_> = candidates
             .map(|kind| has_children(cluster.clone(), kind.gvk.clone(), scope.clone()))
             .collect();
         let lists = stream::iter(lists).buffered(LISTS_AT_ONCE);
         let present: Vec<Option<Gvk>> = lists.try_collect().await?;
         for gvk in present.into_iter().flatten() {
-            // Whether the watch works is said where its state is; here its cache is only filled.
+            // The state of the watch is reported elsewhere; this call only fills its cache.
             let _ = cluster.children(&gvk, scope.as_deref()).synced().await;
             found.insert(gvk);
         }
@@ -153,7 +155,7 @@ async fn has_children(
     };
     let objects = match cluster.list_metadata(&query).await {
         Ok(objects) => objects,
-        // The kind went away, or a server of aggregated kinds does not do it: no children there.
+        // The kind was removed, or an aggregated API server does not support lists: it has no children.
         Err(error) if !error.retryable => return Ok(None),
         Err(error) => return Err(error),
     };

@@ -1,4 +1,4 @@
-//! When nothing is sent: what is remembered of an apply, and what it is compared with.
+//! Decides whether an apply would change nothing, from the last apply or from managed fields.
 
 use std::hash::Hasher;
 
@@ -10,28 +10,28 @@ use super::initial_create;
 use crate::model::field_set::FieldSet;
 use crate::model::{Object, ParsedObject};
 
-/// What is remembered of an apply.
+/// The result of the last apply of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LastApplied {
-    /// Hash of what was applied, for whom and how.
+    /// Hash of the applied object, its owner and its ownership.
     pub(super) desired: u128,
-    /// What our manager owned after it.
+    /// The fields that our manager owned after the apply.
     owned: OwnedFieldsDigest,
-    /// The version at which `owned` was last computed.
+    /// The resourceVersion at which `owned` was computed.
     pub(super) resource_version: Box<str>,
 }
 
-/// Hashes of what our manager owns of an object.
+/// Hashes of the fields that our manager owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct OwnedFieldsDigest {
-    /// The paths, and the values there.
+    /// The paths and their values.
     values: u64,
-    /// Those of the paths that were asked for.
+    /// The paths that the role asked for.
     shape: u64,
 }
 
 impl LastApplied {
-    /// After an apply of `body` that left `live` behind.
+    /// Records an apply of `body` with the result `live`.
     pub(super) fn new(desired: u128, owner: &Owner, live: &ParsedObject, body: &Value) -> Self {
         Self {
             desired,
@@ -40,12 +40,12 @@ impl LastApplied {
         }
     }
 
-    /// Returns whether the object is to the letter what it was.
+    /// Returns whether neither the wanted nor the live object changed.
     pub(super) fn is_current(&self, desired: u128, live: &Object) -> bool {
         self.desired == desired && self.resource_version == live.resource_version
     }
 
-    /// Returns whether nothing of ours changed in it, whatever others did.
+    /// Returns whether no field of ours changed, regardless of the fields of other managers.
     pub(super) fn is_unchanged(
         &self,
         desired: u128,
@@ -56,7 +56,8 @@ impl LastApplied {
         self.desired == desired && self.owned == OwnedFieldsDigest::of(owner, live, body)
     }
 
-    /// Returns whether `body` asks for the paths that were asked for before: then it gives none up.
+    /// Returns whether `body` asks for the same paths as before, so that the apply gives up no
+    /// field.
     pub(super) fn requests_same_fields(
         &self,
         owner: &Owner,
@@ -77,7 +78,7 @@ impl OwnedFieldsDigest {
                     values.write_u64(set.digest(live.value(), body));
                     shape.write_u64(set.shape(body));
                 }
-                // What is not understood may be of any value: each version is another one.
+                // An unknown field set can have any value, so that each resourceVersion counts as a change.
                 Err(_) => values.write(live.resource_version.as_bytes()),
             }
         }
@@ -88,7 +89,7 @@ impl OwnedFieldsDigest {
     }
 }
 
-/// Returns whether applying `body` would change nothing, as far as managed fields and live values tell.
+/// Returns whether applying `body` would change nothing, according to managed fields and live values.
 pub(super) fn matches_live(owner: &Owner, live: &ParsedObject, body: &Value) -> bool {
     let mut entries: Vec<_> = initial_create::own_entries(owner, live.object()).collect();
     entries.sort_by_key(|entry| !entry.apply);

@@ -1,8 +1,8 @@
-//! Making children so: server-side apply, ownership, pruning, cleaning up, and the difference.
+//! Applies child objects: server-side apply, ownership, pruning, cleanup, diffs.
 //!
-//! Reading order: [`apply`] (here: the protocol), [`owner`] and [`options`] (for whom and how),
-//! [`desired`] (what is sent), `memo` (when nothing is), `server_side` (the steps), [`prune`],
-//! [`cleanup`], [`inventory`], [`held`], [`diff`].
+//! Reading order: [`apply`] (the protocol), [`owner`], [`options`], [`desired`] (the object to send),
+//! `last_applied` (when no request is sent), `server_side` (the steps), [`prune`], [`cleanup`],
+//! [`inventory`], [`orphaned_finalizers`], [`diff`].
 
 pub mod apply_cache;
 mod child_list;
@@ -40,35 +40,37 @@ pub use self::pruned_fields::unknown_field;
 pub use self::target::Ownership;
 use crate::cluster::Cluster;
 
-/// Makes an object as a role wants it, with no request where it is so already.
+/// Applies an object that a role wants, without a request if nothing would change.
 ///
 /// # Flow
-/// 1. The kind tells where the object lives, the owner how it is owned: by a reference, by
-///    annotations where the API allows none, or not at all.
-/// 2. The live object is taken from the cache of children (started and filled on first use), or read.
-/// 3. If the memo of the last apply speaks of the same desired object and the live one has not moved,
-///    or moved only in what others own: skipped. Without a memo (after a restart) managed fields and
-///    live values are compared instead.
-/// 4. Else a server-side apply is sent, forced or not. Before that an object of another owner is
-///    refused, a custom resource that may be gone is looked up, and one whose child garbage collection
-///    will not reach gets the cleanup finalizer. A child that is known to be absent is created instead.
-/// 5. The answer goes to the caches (by the cluster) and into the memo.
+/// 1. The kind determines the target. The owner determines the ownership: by reference, by annotations
+///    where the API allows no reference, or none.
+/// 2. The live object comes from the cache of children, which is started on first use, or from the
+///    server.
+/// 3. If the desired object is that of the last apply, and the live object did not change, or only in
+///    fields of other managers: no request is sent. After a restart, managed fields and live values are
+///    compared instead.
+/// 4. Otherwise the operator sends a server-side apply, forced or not, or a create if the child does
+///    not exist. Before that, an object of another owner is refused, a custom resource that may no
+///    longer exist is read, and a custom resource whose child garbage collection cannot reach gets the
+///    cleanup finalizer.
+/// 5. The answer is stored in the caches and as the last apply.
 ///
 /// # Guarantees
-/// - What is skipped would have changed nothing.
-/// - A field that the role no longer has goes, unless another manager owns it too.
+/// - An apply that is skipped would have changed nothing.
+/// - A field that the role no longer sets is removed, unless another manager owns it too.
 /// - An object of another controller is never changed without `adopt`.
 ///
 /// # Caveats
-/// - An object that nobody controls is taken over, its fields included where the apply is forced;
-///   [`Applied::adopted`] tells.
-/// - What a deletion run makes anew has no owner; what it changes keeps the one that it has.
-/// - A value that the server normalises costs one apply without effect after a restart.
-/// - An object that is being deleted is applied to all the same (a role may let go of a finalizer
-///   so), but gets no finalizer back; it is made anew when it is gone, by the run that its end causes.
+/// - An adopted object without a controller is taken over, including its fields if the apply is forced;
+///   see [`ApplyResult::adopted`].
+/// - An object that a deletion run creates has no owner. An object that it changes keeps its owner.
+/// - A value that the server normalizes causes one apply without effect after a restart.
+/// - An object that is being deleted is applied too, so that a role can remove a finalizer, but it gets
+///   no new finalizer. The run that its deletion triggers creates it again.
 ///
 /// # Errors
-/// Nothing was changed, but for [`Error::Recreating`]: the object was deleted.
+/// The server stored no change, except for [`Error::Recreating`]: the object was deleted.
 pub async fn apply(
     cluster: &Cluster,
     cache: &ApplyCache,

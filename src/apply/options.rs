@@ -1,4 +1,4 @@
-//! How something is applied, and what came of it.
+//! Options and results of an apply.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use super::Ownership;
 use crate::cluster::watch::Subscription;
 use crate::model::Object;
 
-/// How an object is applied.
+/// The options of an apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// Whether the custom resource owns it: owner reference or annotations, label, pruning.
+    /// True if the custom resource owns the object: owner reference or annotations, label, pruning.
     pub owner: bool,
-    /// Whether fields are taken from other managers; `None` for the watch's word, and without that:
-    /// from objects that the custom resource owns.
+    /// True to take fields from other managers. `None` for the setting of the watch; its default is
+    /// to take them for owned objects.
     pub force: Option<bool>,
-    /// True if an existing object that the custom resource does not own is adopted; `None` for the
-    /// watch's word.
+    /// True to adopt an existing object that the custom resource does not own. `None` for the
+    /// setting of the watch.
     pub adopt: Option<bool>,
-    /// Whether an object that cannot be changed so is deleted and made anew.
+    /// True to delete and create an object again if a field is immutable.
     pub recreate: bool,
 }
 
@@ -32,18 +32,18 @@ impl Default for Options {
     }
 }
 
-/// What an apply did.
+/// The action of an apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The object is new.
+    /// The object was created.
     Created,
     /// The object was changed.
     Changed,
     /// A request was sent and changed nothing.
     Unchanged,
-    /// Nothing was sent: the object is as after the last apply.
+    /// No request was sent, because the object has not changed since the last apply.
     Skipped,
-    /// The object was deleted and made anew.
+    /// The object was deleted and created again.
     Recreated,
 }
 
@@ -56,12 +56,12 @@ impl Action {
         Self::Recreated,
     ];
 
-    /// Returns whether a request that may write was sent.
+    /// Returns whether a request was sent that can write.
     pub fn sent(self) -> bool {
         self != Self::Skipped
     }
 
-    /// The word that traces and the CLI use.
+    /// Returns the word that traces and the command line show.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -73,37 +73,37 @@ impl Action {
     }
 }
 
-/// How many applies came to which action.
+/// The number of applies by action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActionCounts([usize; Action::ALL.len()]);
 
 impl ActionCounts {
-    /// Counts one.
+    /// Counts an action.
     pub fn record(&mut self, action: Action) {
         self.0[action as usize] += 1;
     }
 
-    /// Those that there were, with their numbers.
+    /// Returns the actions that occurred, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Action, usize)> {
         let counted = Action::ALL.into_iter().zip(self.0);
         counted.filter(|(_, count)| *count > 0)
     }
 }
 
-/// What came of an apply.
+/// The result of an apply.
 #[derive(Clone, Debug)]
 pub struct ApplyResult {
-    /// The object as it now is.
+    /// The object after the apply.
     pub object: Arc<Object>,
-    /// The object as it was, where that was known.
+    /// The object before the apply, if it was known.
     pub before: Option<Arc<Object>>,
-    /// What was done.
+    /// The action of the apply.
     pub action: Action,
     /// True if the object existed and was adopted.
     pub adopted: bool,
     /// Fields that were sent and that the server did not keep.
     pub pruned_fields: Vec<String>,
-    /// How it says who owns it.
+    /// The ownership of the object.
     pub ownership: Ownership,
     /// Keeps the watch open that reports the object's changes.
     pub subscription: Subscription,

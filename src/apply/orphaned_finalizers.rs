@@ -1,8 +1,7 @@
-//! Custom resources that this operator holds by finalizers: how those are found that it may serve no
-//! more.
+//! Finds custom resources with finalizers of this operator that no watch selects any more.
 //!
-//! The label that comes with the finalizers selects them at the server, so that answers are small, and
-//! tells them from those of other operators.
+//! The label that is set with the finalizers selects them on the server, and distinguishes them from
+//! those of other operators.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,10 +14,11 @@ use crate::model::field_selector::FieldSelector;
 use crate::model::selector::{LabelSelector, Operator, Requirement};
 use crate::model::{Gvk, Object, OperatorId};
 
-/// Where objects are looked for: everywhere, or in these namespaces.
+/// The namespaces to search; `None` for all.
 pub type NamespaceScope<'a> = Option<&'a BTreeSet<Arc<str>>>;
 
-/// What is held of a kind and not selected, by name and metadata.
+/// Returns objects of a kind that have finalizers of this operator and do not match the selector. Reads
+/// metadata only.
 pub async fn unselected(
     cluster: &Cluster,
     holder: &OperatorId,
@@ -38,10 +38,10 @@ pub async fn unselected(
     Ok(found)
 }
 
-/// What is held of kinds that are not among those `served`.
+/// Returns objects with finalizers of this operator whose kinds are not among those `served`.
 ///
-/// Looked at are the kinds that we may both list and patch, as far as they are custom kinds, or our
-/// rules name them: nobody's Pods are listed because an administrator may do everything.
+/// Searches custom kinds that the operator may list and patch, and other kinds that its rules name. An
+/// operator with administrator rights does not list all Pods.
 pub async fn unwatched_kinds(
     cluster: &Cluster,
     holder: &OperatorId,
@@ -80,7 +80,8 @@ fn is_searched(kind: &ApiKind, rules: &Rules) -> bool {
     allowed && (is_custom(&kind.gvk.group) || rules.names(kind))
 }
 
-/// Groups without a dot, and those below k8s.io, are kept for Kubernetes itself.
+/// Returns whether a group is not reserved for Kubernetes: those without a dot and those below k8s.io
+/// are.
 fn is_custom(group: &str) -> bool {
     group.contains('.') && !group.ends_with(".k8s.io")
 }
@@ -100,13 +101,13 @@ async fn list_with_finalizers(
         fields: FieldSelector::default(),
     };
     let mut found = match cluster.list_metadata(&query).await {
-        // The kind went away, or its rights did: nothing can be done there.
+        // The kind or the permission was removed: nothing can be released.
         Err(error) if !error.retryable && error.kind != ErrorKind::Cancelled => {
             return Ok(Vec::new());
         }
         answer => answer?,
     };
-    // A label can be copied; what counts is who set the finalizers.
+    // A label can be copied, so the manager of the finalizers counts.
     found.retain(|object| !own_finalizers(object).is_empty());
     Ok(found)
 }

@@ -1,4 +1,4 @@
-//! For whom something is applied: the custom resource of a run.
+//! The owner of applied objects: the custom resource of a run.
 
 use std::sync::Arc;
 
@@ -7,30 +7,31 @@ use super::finalizer::ChildRegistrar;
 use crate::model::owner::{OwnerReference, field_manager};
 use crate::model::{Object, ObjectRef};
 
-/// The custom resource of a run, as what it applies will know it.
+/// The custom resource of a run as owner of children.
 #[derive(Clone, Debug)]
 pub struct Owner {
     /// The custom resource.
     pub cr: ObjectRef,
-    /// Its uid, empty where no cluster holds it.
+    /// The uid; empty if no cluster contains the custom resource.
     pub uid: Box<str>,
-    /// The field manager of all its writes.
+    /// The field manager of all writes for the custom resource.
     pub manager: Box<str>,
-    /// The watch's word on taking fields from other managers; `None`: from children that it owns.
+    /// The watch's setting for taking fields from other managers. `None` takes them from owned
+    /// children.
     pub force: Option<bool>,
-    /// The watch's word on taking over existing objects that the custom resource does not own.
+    /// The watch's setting for adopting existing objects that the custom resource does not own.
     pub adopt: bool,
-    /// Whether this is a deletion run: what it makes anew must outlive the custom resource.
+    /// True in a deletion run. The objects that it creates must outlive the custom resource.
     pub finalizing: bool,
-    /// The children that owner references cannot reach, as the custom resource listed them.
+    /// The children that owner references cannot reach, from the list of the custom resource.
     pub listed_children: Arc<ChildList>,
-    /// Lists a child that owner references cannot reach before it is made; `None` in a dry run and where
-    /// nothing can own anything.
+    /// Adds a child that owner references cannot reach to the list before its creation; `None` in a
+    /// plan and if the custom resource can own nothing.
     pub registrar: Option<Arc<ChildRegistrar>>,
 }
 
 impl Owner {
-    /// Of a custom resource. Without a uid, what is applied gets no owner.
+    /// Creates the owner for a custom resource. Without a uid, applied objects get no owner.
     pub fn new(cr: &Object) -> Self {
         let reference = cr.object_ref();
         Self {
@@ -45,17 +46,18 @@ impl Owner {
         }
     }
 
-    /// Returns whether the cluster holds the custom resource, so that it can own anything.
+    /// Returns whether the cluster contains the custom resource, so that it can own objects.
     pub fn is_live(&self) -> bool {
         !self.uid.is_empty()
     }
 
-    /// Returns whether the API lets it own an object of that namespace (`None`: a cluster-scoped one).
+    /// Returns whether the API accepts an owner reference from an object of that namespace (`None`
+    /// for a cluster-scoped object).
     pub(super) fn can_be_referenced_from(&self, namespace: Option<&str>) -> bool {
         self.cr.namespace.is_none() || self.cr.namespace.as_deref() == namespace
     }
 
-    /// The entry in the owner references of its children.
+    /// Returns the owner reference for children.
     pub(super) fn reference(&self) -> OwnerReference {
         OwnerReference {
             api_version: self.cr.gvk.api_version(),
@@ -67,7 +69,8 @@ impl Owner {
         }
     }
 
-    /// `namespace/name`, for the annotation of children that cannot refer to it.
+    /// Returns `namespace/name` for the annotation of children that cannot refer to the custom
+    /// resource.
     pub(super) fn namespaced_name(&self) -> String {
         match &self.cr.namespace {
             Some(namespace) => format!("{namespace}/{}", self.cr.name),

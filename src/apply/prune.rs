@@ -1,4 +1,4 @@
-//! Deleting what the role no longer applies.
+//! Deletes children that the role no longer applies.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -11,24 +11,26 @@ use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::annotations::PRUNE_LABEL;
 use crate::model::{Gvk, Object, ObjectRef};
 
-/// What pruning did.
+/// The result of a prune.
 #[derive(Debug, Default)]
 pub struct PruneResult {
-    /// What was deleted, as it was.
+    /// The deleted children, as they were before.
     pub deleted: Vec<Arc<Object>>,
-    /// What could not be, and why.
+    /// The children that could not be deleted, with the error.
     pub failed: Vec<(ObjectRef, Error)>,
 }
 
-/// Deletes the children of a custom resource that a run did not apply; no request if there are none.
+/// Deletes the children of a custom resource that a run did not apply. Sends no request if there are
+/// none.
 ///
 /// # Assumptions
-/// The run completed and every apply of it succeeded: `kept` is all that shall exist. The caches of
-/// children are filled ([`inventory::sweep`] sees to kinds that no role applies any more).
+/// The run completed and each of its applies succeeded: `kept` contains all objects that the role
+/// wants. The caches of children are filled ([`inventory::discover_child_kinds`] adds kinds that no
+/// role applies any more).
 ///
 /// # Guarantees
-/// Left alone is what is being deleted already, what carries the label `rhai.operator/prune: never`,
-/// and what was made anew under its name since the cache was looked at.
+/// Does not delete: an object that is already being deleted, an object with the label
+/// `rhai.operator/prune: never`, and a new object of the same name that the cache does not contain yet.
 pub async fn prune(cluster: &Cluster, owner: &Owner, kept: &BTreeSet<ObjectRef>) -> PruneResult {
     let mut pruned = PruneResult::default();
     if !owner.is_live() || owner.finalizing {
@@ -49,7 +51,7 @@ pub async fn prune(cluster: &Cluster, owner: &Owner, kept: &BTreeSet<ObjectRef>)
     pruned
 }
 
-/// Returns whether a run applied the object, in whatever version of its kind.
+/// Returns whether a run applied the object, in any version of its kind.
 fn is_kept(kept: &BTreeSet<ObjectRef>, child: &Object) -> bool {
     let same = |kept: &ObjectRef, gvk: &Gvk| {
         kept.name == child.name && kept.namespace == child.namespace && kept.gvk.same_kind(gvk)
@@ -57,8 +59,8 @@ fn is_kept(kept: &BTreeSet<ObjectRef>, child: &Object) -> bool {
     kept.contains(&child.object_ref()) || kept.iter().any(|kept| same(kept, &child.gvk))
 }
 
-/// Takes from the custom resource's list the children that owner references cannot reach and that are
-/// neither applied any more nor there; the custom resource as it then is, `None` when it is gone.
+/// Removes children from the list of the custom resource that neither exist nor were applied in this
+/// run. Returns the changed custom resource; `None` if it no longer exists.
 ///
 /// # Assumptions
 /// As for [`prune`].
@@ -77,7 +79,7 @@ pub async fn update_child_list(
     finalizer::retain_children(cluster, cr, &kept).await
 }
 
-/// Deletes this very object; one of the same name that is another counts as its absence.
+/// Deletes this object. Another object of the same name counts as absent.
 pub(super) async fn delete(cluster: &Cluster, child: &Object) -> Result<Deleted, Error> {
     let options = DeleteOptions {
         uid: Some(child.uid.to_string()),

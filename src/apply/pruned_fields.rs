@@ -1,14 +1,14 @@
-//! Fields that were sent and that the server did not keep: what a role's author has to hear of.
+//! Finds fields that the operator sent and that the server did not keep.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// The paths of fields of `sent` that are missing in `kept` or that the server warned of.
+/// Returns the paths of fields in `sent` that are missing in `kept`, or that the server warned about.
 ///
-/// Looked at are maps, and lists of the same length item by item: a list in which others have items
-/// too says nothing. An empty value may be left out by the server and is not missed.
+/// Compares maps, and lists of the same length by item. In a list of another length, other managers
+/// have items too. An empty value does not count, because a server may omit it.
 pub(super) fn find_pruned_fields(sent: &Value, kept: &Value, warnings: &[String]) -> Vec<String> {
     let mut dropped: BTreeSet<String> = warnings.iter().filter_map(|w| unknown_field(w)).collect();
     let mut path = String::new();
@@ -16,7 +16,7 @@ pub(super) fn find_pruned_fields(sent: &Value, kept: &Value, warnings: &[String]
     dropped.into_iter().collect()
 }
 
-/// The field of `unknown field "spec.x"`.
+/// Returns the field of the warning `unknown field "spec.x"`.
 pub fn unknown_field(warning: &str) -> Option<String> {
     let (_, rest) = warning.split_once("unknown field \"")?;
     let (field, _) = rest.split_once('"')?;
@@ -53,7 +53,7 @@ fn collect_missing(sent: &Value, kept: &Value, path: &mut String, dropped: &mut 
     }
 }
 
-/// What Go's `omitempty` leaves out.
+/// Returns whether Go's `omitempty` omits the value.
 fn is_blank(value: &Value) -> bool {
     match value {
         Value::Null => true,

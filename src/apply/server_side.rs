@@ -1,4 +1,4 @@
-//! The steps of one apply; [`super::apply`] tells the whole.
+//! Executes one apply. [`super::apply`] describes the protocol.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::cluster::watch::Subscription;
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::{Object, ObjectRef, ParsedObject};
 
-/// One apply, with all that it needs.
+/// An apply of one object.
 pub(super) struct ServerSideApply<'a> {
     cluster: &'a Cluster,
     cache: &'a ApplyCache,
@@ -36,14 +36,14 @@ pub(super) struct ServerSideApply<'a> {
 
 /// The result of one write.
 enum WriteAttempt {
-    /// It was carried out; whether the object was deleted for it.
+    /// The server accepted the write. True if the object was deleted for it.
     Written(Box<Written>, bool),
-    /// The server refused it, because the object is not the one that was looked at.
+    /// The server refused the write, because the object is not the one that the operator read.
     Outdated(Error),
 }
 
 impl<'a> ServerSideApply<'a> {
-    /// Finds out where the object lives, whose it will be, and what is there.
+    /// Resolves the target, the future ownership and the live object.
     pub(super) async fn prepare(
         cluster: &'a Cluster,
         cache: &'a ApplyCache,
@@ -133,7 +133,7 @@ impl<'a> ServerSideApply<'a> {
         }
     }
 
-    /// Sees to it that the custom resource lists an object that owner references cannot reach.
+    /// Adds the object to the list of the custom resource if owner references cannot reach it.
     async fn register_child(&self) -> Result<(), Error> {
         match &self.owner.registrar {
             Some(guard) if self.ownership.is_unreachable() => {
@@ -154,7 +154,7 @@ impl<'a> ServerSideApply<'a> {
         Ok(body)
     }
 
-    /// Reads the object past the caches, which were behind.
+    /// Reads the object from the server, because the caches are behind.
     async fn refetch(&mut self) -> Result<(), Error> {
         let live = self.cluster.unfenced().get(&self.target.object).await?;
         refuse_unreadable(live.as_deref())?;
@@ -162,7 +162,8 @@ impl<'a> ServerSideApply<'a> {
         self.check_claim().await
     }
 
-    /// Refuses an existing object that the custom resource does not own, unless it is to be adopted.
+    /// Refuses an existing object that the custom resource does not own, unless the apply adopts
+    /// it.
     async fn check_claim(&mut self) -> Result<(), Error> {
         self.adopts = false;
         if !self.options.owner {
@@ -194,8 +195,8 @@ impl<'a> ServerSideApply<'a> {
         })
     }
 
-    /// Before an apply that may give a field up, or may take none from others: what our create owns
-    /// becomes the apply's.
+    /// Converts the entry of the create before an apply that may give up a field, or that must not
+    /// take fields from other managers.
     async fn convert_creation_fields(
         &self,
         memo: Option<&LastApplied>,
@@ -206,17 +207,14 @@ impl<'a> ServerSideApply<'a> {
         };
         let keeps_all = |memo: &LastApplied| memo.requests_same_fields(self.owner, live, body);
         let harmless = self.forces() && memo.is_some_and(keeps_all);
-        if harmless
-            || self.cluster.is_dry_run()
-            || !initial_create::has_creation_entry(self.owner, live)
-        {
+        if harmless || !initial_create::has_creation_entry(self.owner, live) {
             return Ok(());
         }
         initial_create::convert_to_apply(self.cluster, self.owner, &self.target.object).await
     }
 
-    /// Sends one write. The server refuses it where the object of this name is not the one that was
-    /// looked at: what is absent is created, what is there is named by its uid.
+    /// Sends one write. It creates an absent object and names an existing one by its uid, so that
+    /// the server refuses it if the cache was behind.
     async fn attempt(
         &self,
         memo: Option<&LastApplied>,
@@ -267,14 +265,16 @@ impl<'a> ServerSideApply<'a> {
         self.create(body, true).await
     }
 
-    /// Makes room for the custom resource as controller. A dry run cannot change the object before, so
-    /// there the apply itself does it.
+    /// Makes other controllers of the object plain owners, and returns the body to apply. If that write was
+    /// planned only, the apply has to change them itself.
     async fn demote_controllers(&self, live: &ParsedObject, body: &Value) -> Result<Value, Error> {
         let mut body = body.clone();
         let references = live.details().owner_references;
         let mut controllers = references.into_iter().filter(|one| one.controller);
         match controllers.next().filter(|_| self.ownership.is_owned()) {
-            Some(controller) if self.cluster.is_dry_run() => {
+            Some(controller)
+                if conflict::demote_controllers(self.cluster, self.owner, live).await? =>
+            {
                 let mut reference = json!(controller);
                 reference["controller"] = json!(false);
                 let wanted = body.pointer_mut("/metadata/ownerReferences");
@@ -282,8 +282,7 @@ impl<'a> ServerSideApply<'a> {
                     wanted.push(reference);
                 }
             }
-            Some(_) => conflict::demote_controllers(self.cluster, self.owner, live).await?,
-            None => {}
+            Some(_) | None => {}
         }
         Ok(body)
     }
@@ -303,7 +302,7 @@ impl<'a> ServerSideApply<'a> {
         self.cluster.apply(object, body, &options).await
     }
 
-    /// Returns whether fields are taken from other managers.
+    /// Returns whether the apply takes fields from other managers.
     fn forces(&self) -> bool {
         let force = self.options.force.or(self.owner.force);
         force.unwrap_or(self.options.owner)
@@ -350,10 +349,10 @@ impl<'a> ServerSideApply<'a> {
             _ if recreated => Action::Recreated,
             Effect::Created => Action::Created,
             Effect::Unchanged => Action::Unchanged,
-            Effect::Changed if self.cluster.is_dry_run() => self.planned_action(&object),
+            Effect::Changed if written.planned => self.planned_action(&object),
             Effect::Changed => Action::Changed,
         };
-        if !self.cluster.is_dry_run() {
+        if !written.planned {
             if action == Action::Created && self.ownership.is_owned() {
                 self.cache.record_creation(&self.target.object);
             }
@@ -374,7 +373,7 @@ impl<'a> ServerSideApply<'a> {
         }
     }
 
-    /// What a dry-run would have done: its answer has the old resource version in any case.
+    /// Returns the action of a planned write. Its answer has the old resourceVersion in any case.
     fn planned_action(&self, after: &Object) -> Action {
         let same = |before: &ParsedObject| diff::is_equivalent(before, after);
         if self.live.as_ref().is_some_and(same) {
@@ -404,7 +403,7 @@ impl<'a> ServerSideApply<'a> {
     }
 }
 
-/// A child as the cache of children has it; as the server has it where there can be no such cache.
+/// Reads a child from the cache of children, or from the server if no such cache is possible.
 pub(super) async fn read_child(cluster: &Cluster, object: &ObjectRef) -> Result<Read, Error> {
     let namespace = object.namespace.as_deref();
     let children = cluster.children(&object.gvk, namespace);
@@ -422,7 +421,7 @@ pub(super) async fn read_child(cluster: &Cluster, object: &ObjectRef) -> Result<
     Ok(read)
 }
 
-/// Refuses an object that is not whole: what it lacks would look as if it were not there.
+/// Refuses an object that cannot be read completely: its unreadable parts would look absent.
 fn refuse_unreadable(live: Option<&Object>) -> Result<(), Error> {
     let Some((live, why)) = live.and_then(|live| Some((live, live.unreadable.as_ref()?))) else {
         return Ok(());
@@ -433,8 +432,8 @@ fn refuse_unreadable(live: Option<&Object>) -> Result<(), Error> {
     })
 }
 
-/// An object in the way, which the run subscribes to: it runs again when the object changes or goes. The
-/// role's permissions do not matter here, for it is not shown the object.
+/// Subscribes the run to an object that prevents the apply. The permissions of the role do not apply,
+/// because the role does not see the object.
 pub(super) async fn subscribe_to_existing(
     cluster: &Cluster,
     object: &ObjectRef,
@@ -447,8 +446,8 @@ pub(super) async fn subscribe_to_existing(
     }
 }
 
-/// A child that vanished right after we made it may have been made for a custom resource that is gone,
-/// and collected: the cache of custom resources would be behind.
+/// Fails if the owner no longer exists. A child that disappears right after its creation was probably
+/// collected with an owner that the cache still contains.
 pub(super) async fn check_owner_exists(cluster: &Cluster, owner: &Owner) -> Result<(), Error> {
     let live = cluster.unfenced().get(&owner.cr).await?;
     match live {

@@ -1,4 +1,4 @@
-//! Where a desired object lives, and how it can say whose it is.
+//! The target of an apply, and the way in which it names its owner.
 
 use std::sync::Arc;
 
@@ -6,29 +6,30 @@ use super::{DesiredObject, Error, Owner};
 use crate::cluster::{ApiKind, Cluster};
 use crate::model::{Object, ObjectRef};
 
-/// Where an object lives.
+/// The kind and the address of an object to apply.
 #[derive(Clone, Debug)]
 pub(super) struct ApplyTarget {
     pub(super) kind: Arc<ApiKind>,
     pub(super) object: ObjectRef,
 }
 
-/// How an object says who owns it.
+/// The way in which an object names its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// It does not.
+    /// No owner.
     None,
-    /// By annotations alone, which prove nothing and make nothing collect it. With them our field manager
-    /// owns a field at least: a server keeps no entry of a manager without fields.
+    /// Annotations without a claim: they prove nothing, and nothing collects the object. They make
+    /// our field manager own at least one field, because a server keeps no entry of a manager
+    /// without fields.
     Informational,
-    /// By an owner reference, which the garbage collector follows.
+    /// An owner reference, which the garbage collector follows.
     Reference,
-    /// By annotations, where the API allows no reference.
+    /// Annotations, where the API allows no owner reference.
     Annotations,
 }
 
 impl Ownership {
-    /// Returns whether it names an owner that pruning and cleanup follow.
+    /// Returns whether pruning and cleanup include the object.
     pub fn is_owned(self) -> bool {
         !matches!(self, Self::None | Self::Informational)
     }
@@ -40,8 +41,8 @@ impl Ownership {
 }
 
 impl ApplyTarget {
-    /// Whose an object there will be. What a deletion run makes anew (no `live` one that is ours) must
-    /// outlive its owner, and so has none.
+    /// Returns the ownership of the object after the apply. An object that a deletion run creates
+    /// has no owner, because it must outlive the custom resource.
     pub(super) fn ownership(
         &self,
         owner: &Owner,
@@ -62,8 +63,8 @@ impl ApplyTarget {
 }
 
 impl DesiredObject {
-    /// Where it lives. A namespaced object goes to the owner's namespace where it names none; a
-    /// cluster-scoped one has none, whatever it names.
+    /// Resolves the target. A namespaced object without a namespace goes to the namespace of the
+    /// owner. The namespace of a cluster-scoped object is ignored.
     pub(super) async fn resolve_target(
         &self,
         cluster: &Cluster,
@@ -86,7 +87,7 @@ impl DesiredObject {
             (Some(namespace), _) | (None, Some(namespace)) => Some(Arc::clone(namespace)),
             (None, None) => {
                 return Err(Error::InvalidObject(format!(
-                    "{} {} needs metadata.namespace: {} has none",
+                    "{} {}: expected metadata.namespace, because {} has no namespace",
                     self.gvk.kind, self.name, owner.cr
                 )));
             }

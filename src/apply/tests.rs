@@ -25,7 +25,7 @@ use crate::model::{Gvk, Object, ObjectRef};
 use embedded_apiserver::{self as apiserver, ApiServer};
 
 /// A server with a custom resource: a ConfigMap, for the server owns by any kind alike.
-struct World {
+struct Fixture {
     cluster: Cluster,
     cache: ApplyCache,
     cr: Arc<Object>,
@@ -35,10 +35,10 @@ struct World {
     client: kube::Client,
 }
 
-/// What a hook has to be.
-trait Happening: Clone + Send + Sync + 'static {}
+/// The bounds of a hook.
+trait Hook: Clone + Send + Sync + 'static {}
 
-impl<T: Clone + Send + Sync + 'static> Happening for T {}
+impl<T: Clone + Send + Sync + 'static> Hook for T {}
 
 async fn reach(client: &kube::Client) -> Cluster {
     let connection = connect(connect::Options {
@@ -60,7 +60,7 @@ fn map(name: &str, metadata: &Value, value: &str) -> Value {
     object
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let server = ApiServer::new(apiserver::Options::default());
         let client = server.client();
@@ -86,7 +86,7 @@ impl World {
     }
 
     /// Lets something happen just before each request that `picks` goes out.
-    fn before<F>(&mut self, picks: fn(&Request<Body>) -> bool, happens: impl Fn() -> F + Happening)
+    fn before<F>(&mut self, picks: fn(&Request<Body>) -> bool, happens: impl Fn() -> F + Hook)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -126,7 +126,7 @@ impl World {
         self.others.delete(name, &params).await.unwrap();
     }
 
-    /// Until the cache of children shows an object, or shows that it is gone.
+    /// Waits until the cache of children contains an object, or no longer contains it.
     async fn until(&self, name: &str, is: impl Fn(Option<&Object>) -> bool) {
         let reference = map_ref(name);
         let children = self.cluster.children(&reference.gvk, Some("default"));
@@ -142,46 +142,46 @@ impl World {
 
 #[tokio::test]
 async fn another_wish_is_sent_and_the_same_one_is_not() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     assert_eq!(
-        world.apply(&map("a", &json!({}), "1")).await.action,
+        fixture.apply(&map("a", &json!({}), "1")).await.action,
         Action::Created
     );
     assert_eq!(
-        world.apply(&map("a", &json!({}), "1")).await.action,
+        fixture.apply(&map("a", &json!({}), "1")).await.action,
         Action::Skipped
     );
     assert_eq!(
-        world.apply(&map("a", &json!({}), "2")).await.action,
+        fixture.apply(&map("a", &json!({}), "2")).await.action,
         Action::Changed
     );
-    let live = world.others.get("a").await.unwrap();
+    let live = fixture.others.get("a").await.unwrap();
     assert_eq!(live.data.unwrap()["key"], "2");
 }
 
 #[tokio::test]
 async fn pruning_keeps_what_is_applied_labelled_or_going() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     for name in ["kept", "gone"] {
-        world.apply(&map(name, &json!({}), "1")).await;
+        fixture.apply(&map(name, &json!({}), "1")).await;
     }
     let never = json!({"labels": {"rhai.operator/prune": "never"}});
-    world.apply(&map("labelled", &never, "1")).await;
+    fixture.apply(&map("labelled", &never, "1")).await;
     let held = json!({"finalizers": ["ex.io/keep"]});
-    world.apply(&map("going", &held, "1")).await;
-    world.delete("going").await;
-    world
+    fixture.apply(&map("going", &held, "1")).await;
+    fixture.delete("going").await;
+    fixture
         .until("going", |one| one.is_some_and(|one| one.deleting))
         .await;
     let kept = BTreeSet::from([map_ref("kept")]);
-    let mut in_deletion = world.owner.clone();
+    let mut in_deletion = fixture.owner.clone();
     in_deletion.finalizing = true;
-    let pruned = prune::prune(&world.cluster, &in_deletion, &kept).await;
+    let pruned = prune::prune(&fixture.cluster, &in_deletion, &kept).await;
     assert!(
         pruned.deleted.is_empty(),
         "a deletion run prunes nothing: {pruned:?}"
     );
-    let pruned = prune::prune(&world.cluster, &world.owner, &kept).await;
+    let pruned = prune::prune(&fixture.cluster, &fixture.owner, &kept).await;
     assert!(pruned.failed.is_empty(), "{pruned:?}");
     let names: Vec<&str> = pruned.deleted.iter().map(|one| &*one.name).collect();
     assert_eq!(names, ["gone"]);
@@ -189,44 +189,44 @@ async fn pruning_keeps_what_is_applied_labelled_or_going() {
 
 #[tokio::test]
 async fn what_was_made_anew_under_the_name_is_not_deleted() {
-    let world = World::new().await;
-    let old = world.apply(&map("a", &json!({}), "1")).await.object;
-    world.delete("a").await;
+    let fixture = Fixture::new().await;
+    let old = fixture.apply(&map("a", &json!({}), "1")).await.object;
+    fixture.delete("a").await;
     let anew = from_value(map("a", &json!({}), "2")).unwrap();
-    let anew = world
+    let anew = fixture
         .others
         .create(&PostParams::default(), &anew)
         .await
         .unwrap();
-    let deleted = prune::delete(&world.cluster, &old).await.unwrap();
+    let deleted = prune::delete(&fixture.cluster, &old).await.unwrap();
     assert!(matches!(deleted, Deleted::Absent));
-    let there = world.others.get("a").await.unwrap();
+    let there = fixture.others.get("a").await.unwrap();
     assert_eq!(there.metadata.uid, anew.metadata.uid);
 }
 
 #[tokio::test]
 async fn a_label_alone_makes_no_child() {
-    let world = World::new().await;
-    let labels = json!({"labels": {OWNER_LABEL: world.owner.uid}});
+    let fixture = Fixture::new().await;
+    let labels = json!({"labels": {OWNER_LABEL: fixture.owner.uid}});
     let copied = from_value(map("copied", &labels, "1")).unwrap();
-    world
+    fixture
         .others
         .create(&PostParams::default(), &copied)
         .await
         .unwrap();
-    world.apply(&map("child", &json!({}), "1")).await;
-    world.until("copied", |one| one.is_some()).await;
-    let children = inventory::children(&world.cluster, &world.owner);
+    fixture.apply(&map("child", &json!({}), "1")).await;
+    fixture.until("copied", |one| one.is_some()).await;
+    let children = inventory::children(&fixture.cluster, &fixture.owner);
     let names: Vec<&str> = children.iter().map(|one| &*one.name).collect();
     assert_eq!(names, ["child"]);
 }
 
 #[tokio::test]
 async fn fields_of_others_are_taken_only_where_we_own_the_object() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     for name in ["a", "b"] {
         let theirs = from_value(map(name, &json!({}), "theirs")).unwrap();
-        world
+        fixture
             .others
             .create(&PostParams::default(), &theirs)
             .await
@@ -236,12 +236,12 @@ async fn fields_of_others_are_taken_only_where_we_own_the_object() {
         owner: false,
         ..Options::default()
     };
-    let refused = world
+    let refused = fixture
         .try_apply(&map("a", &json!({}), "ours"), not_owned)
         .await;
     assert!(refused.is_err(), "{refused:?}");
     let wanted = map("b", &json!({}), "ours");
-    let refused = world.try_apply(&wanted, Options::default()).await;
+    let refused = fixture.try_apply(&wanted, Options::default()).await;
     assert!(
         matches!(refused, Err(Error::NotOwned { .. })),
         "{refused:?}"
@@ -250,7 +250,7 @@ async fn fields_of_others_are_taken_only_where_we_own_the_object() {
         adopt: Some(true),
         ..Options::default()
     };
-    let adopted = world.try_apply(&wanted, adopt).await.unwrap();
+    let adopted = fixture.try_apply(&wanted, adopt).await.unwrap();
     assert!(adopted.adopted);
 }
 
@@ -258,12 +258,12 @@ async fn fields_of_others_are_taken_only_where_we_own_the_object() {
 async fn what_is_made_just_before_a_write_is_not_taken_over() {
     // Before the create of what is absent, and before the apply of a child.
     for exists in [false, true] {
-        let mut world = World::new().await;
+        let mut fixture = Fixture::new().await;
         if exists {
-            world.apply(&map("a", &json!({}), "1")).await;
+            fixture.apply(&map("a", &json!({}), "1")).await;
         }
-        let others = world.others.clone();
-        world.before(
+        let others = fixture.others.clone();
+        fixture.before(
             |request| matches!(*request.method(), Method::POST | Method::PATCH),
             move || {
                 let others = others.clone();
@@ -277,23 +277,23 @@ async fn what_is_made_just_before_a_write_is_not_taken_over() {
                 }
             },
         );
-        let refused = world
+        let refused = fixture
             .try_apply(&map("a", &json!({}), "2"), Options::default())
             .await;
         assert!(
             matches!(refused, Err(Error::NotOwned { .. })),
             "{refused:?}"
         );
-        let there = world.others.get("a").await.unwrap();
+        let there = fixture.others.get("a").await.unwrap();
         assert_eq!(there.data.unwrap()["key"], "theirs", "exists: {exists}");
     }
 }
 
 #[tokio::test]
 async fn a_deletion_run_takes_nothing_over_either() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let theirs = from_value(map("a", &json!({}), "theirs")).unwrap();
-    world
+    fixture
         .others
         .create(&PostParams::default(), &theirs)
         .await
@@ -301,17 +301,17 @@ async fn a_deletion_run_takes_nothing_over_either() {
     let owners = [
         Owner {
             finalizing: true,
-            ..world.owner.clone()
+            ..fixture.owner.clone()
         },
         // A custom resource out of a file, that no cluster holds.
         Owner {
             uid: "".into(),
-            ..world.owner.clone()
+            ..fixture.owner.clone()
         },
     ];
     for owner in owners {
         let desired = DesiredObject::from_value(&map("a", &json!({}), "2")).unwrap();
-        let World { cluster, cache, .. } = &world;
+        let Fixture { cluster, cache, .. } = &fixture;
         let refused = apply(cluster, cache, &owner, &desired, Options::default()).await;
         assert!(
             matches!(refused, Err(Error::NotOwned { .. })),
@@ -328,37 +328,37 @@ async fn a_deletion_run_takes_nothing_over_either() {
 
 #[tokio::test]
 async fn what_is_being_deleted_gets_no_finalizer_back() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let finalizers = |names: &[&str]| json!({"finalizers": names});
-    world
+    fixture
         .apply(&map("a", &finalizers(&["ex.io/keep"]), "1"))
         .await;
-    world.delete("a").await;
-    world
+    fixture.delete("a").await;
+    fixture
         .until("a", |one| one.is_some_and(|one| one.deleting))
         .await;
     let more = finalizers(&["ex.io/keep", "ex.io/more"]);
-    let applied = world.apply(&map("a", &more, "2")).await;
+    let applied = fixture.apply(&map("a", &more, "2")).await;
     assert_eq!(applied.object.details().finalizers, ["ex.io/keep"]);
 }
 
 #[tokio::test]
 async fn no_child_is_made_again_for_a_custom_resource_that_is_gone() {
-    let world = World::new().await;
-    world.apply(&map("a", &json!({}), "1")).await;
-    world.delete("cr").await;
-    world.until("a", |one| one.is_none()).await;
-    let error = world
+    let fixture = Fixture::new().await;
+    fixture.apply(&map("a", &json!({}), "1")).await;
+    fixture.delete("cr").await;
+    fixture.until("a", |one| one.is_none()).await;
+    let error = fixture
         .try_apply(&map("a", &json!({}), "1"), Options::default())
         .await;
     assert!(matches!(error, Err(Error::OwnerGone { .. })), "{error:?}");
-    assert!(!world.is_there(&map_ref("a")).await);
+    assert!(!fixture.is_there(&map_ref("a")).await);
 }
 
 #[tokio::test]
 async fn what_a_deletion_run_makes_anew_has_no_owner() {
-    let world = World::new().await;
-    let kind = world
+    let fixture = Fixture::new().await;
+    let kind = fixture
         .cluster
         .kind(&map_ref("a").gvk)
         .await
@@ -368,8 +368,8 @@ async fn what_a_deletion_run_makes_anew_has_no_owner() {
         kind,
         object: map_ref("a"),
     };
-    let ours = world.apply(&map("a", &json!({}), "1")).await.object;
-    let mut owner = world.owner.clone();
+    let ours = fixture.apply(&map("a", &json!({}), "1")).await.object;
+    let mut owner = fixture.owner.clone();
     assert_eq!(target.ownership(&owner, true, None), Ownership::Reference);
     owner.finalizing = true;
     assert_eq!(
@@ -384,11 +384,11 @@ async fn what_a_deletion_run_makes_anew_has_no_owner() {
 
 #[tokio::test]
 async fn cleaning_up_waits_for_what_comes_first() {
-    let mut world = World::new().await;
+    let mut fixture = Fixture::new().await;
     let elsewhere = json!({"namespace": "kube-public"});
-    guarded(&mut world).await;
+    guarded(&mut fixture).await;
     let map = map("a", &elsewhere, "1");
-    world.apply(&map).await;
+    fixture.apply(&map).await;
     let deployment = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "d", "namespace": "kube-public", "finalizers": ["ex.io/keep"]},
@@ -400,40 +400,46 @@ async fn cleaning_up_waits_for_what_comes_first() {
             },
         },
     });
-    world.apply(&deployment).await;
-    guarded(&mut world).await;
-    let left = cleanup::clean_up(&world.cluster, &world.owner)
+    fixture.apply(&deployment).await;
+    guarded(&mut fixture).await;
+    let left = cleanup::clean_up(&fixture.cluster, &fixture.owner)
         .await
         .unwrap();
     assert_eq!(left.len(), 2, "{left:?}");
     let map = ObjectRef::new(map_ref("a").gvk, Some("kube-public"), "a");
-    assert!(world.is_there(&map).await);
+    assert!(fixture.is_there(&map).await);
 }
 
 #[tokio::test]
 async fn a_finalizer_is_not_put_on_another_of_the_name() {
-    let world = World::new().await;
-    world.delete("cr").await;
+    let fixture = Fixture::new().await;
+    fixture.delete("cr").await;
     let anew = from_value(map("cr", &json!({}), "2")).unwrap();
-    world
+    fixture
         .others
         .create(&PostParams::default(), &anew)
         .await
         .unwrap();
     let add = |_: &Object, _: &[String]| vec!["ex.io/f".to_owned()];
-    let written = finalizer::update_finalizers(&world.cluster, &world.cr, None, add).await;
+    let written = finalizer::update_finalizers(&fixture.cluster, &fixture.cr, None, add).await;
     assert!(written.unwrap().is_none());
-    let there = world.others.get("cr").await.unwrap();
+    let there = fixture.others.get("cr").await.unwrap();
     assert_eq!(there.metadata.finalizers, None);
-    world.patch("cr", json!({"data": {"key": "3"}})).await;
+    fixture.patch("cr", json!({"data": {"key": "3"}})).await;
 }
 
 #[tokio::test]
 async fn after_a_restart_a_child_that_was_changed_needs_no_request() {
-    let mut world = World::new().await;
-    world.apply(&map("a", &json!({}), "1")).await;
-    world.apply(&map("a", &json!({}), "2")).await;
-    let managers = world.others.get("a").await.unwrap().metadata.managed_fields;
+    let mut fixture = Fixture::new().await;
+    fixture.apply(&map("a", &json!({}), "1")).await;
+    fixture.apply(&map("a", &json!({}), "2")).await;
+    let managers = fixture
+        .others
+        .get("a")
+        .await
+        .unwrap()
+        .metadata
+        .managed_fields;
     let operations = managers
         .into_iter()
         .flatten()
@@ -444,24 +450,24 @@ async fn after_a_restart_a_child_that_was_changed_needs_no_request() {
         2,
         "its create is told from its apply: {operations:?}"
     );
-    world.restart().await;
-    let again = world.apply(&map("a", &json!({}), "2")).await;
+    fixture.restart().await;
+    let again = fixture.apply(&map("a", &json!({}), "2")).await;
     assert_eq!(again.action, Action::Skipped);
 }
 
 #[tokio::test]
 async fn what_was_made_anew_under_the_name_is_not_deleted_for_a_recreation() {
-    let mut world = World::new().await;
+    let mut fixture = Fixture::new().await;
     let fixed = |value: &str| {
         let mut object = map("a", &json!({}), value);
         object["immutable"] = true.into();
         object
     };
-    world.apply(&fixed("1")).await;
-    let others = world.others.clone();
+    fixture.apply(&fixed("1")).await;
+    let others = fixture.others.clone();
     let made = Arc::new(Mutex::new(None));
     let uid = Arc::clone(&made);
-    world.before(
+    fixture.before(
         |request| request.method() == Method::DELETE,
         move || {
             let (others, uid) = (others.clone(), Arc::clone(&uid));
@@ -477,20 +483,20 @@ async fn what_was_made_anew_under_the_name_is_not_deleted_for_a_recreation() {
         recreate: true,
         ..Options::default()
     };
-    let refused = world.try_apply(&fixed("2"), recreate).await;
+    let refused = fixture.try_apply(&fixed("2"), recreate).await;
     assert!(refused.is_err(), "{refused:?}");
     let made = made.lock().take();
     assert!(made.is_some(), "somebody was quicker");
-    assert_eq!(made, world.others.get("a").await.unwrap().metadata.uid);
+    assert_eq!(made, fixture.others.get("a").await.unwrap().metadata.uid);
 }
 
 #[tokio::test]
 async fn the_guard_is_there_before_what_it_guards() {
-    let mut world = World::new().await;
-    let others = world.others.clone();
+    let mut fixture = Fixture::new().await;
+    let others = fixture.others.clone();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let guarded = Arc::clone(&seen);
-    world.before(
+    fixture.before(
         |request| {
             let is_write = request.method() != Method::GET;
             is_write && request.uri().path().contains("/namespaces/kube-public/")
@@ -507,19 +513,19 @@ async fn the_guard_is_there_before_what_it_guards() {
     );
     let elsewhere = json!({"namespace": "kube-public"});
     for by_apply in [true, false] {
-        let cr = world.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
-        let guard = finalizer::ChildRegistrar::new(world.cluster.clone(), cr, None, true);
-        world.owner.registrar = Some(Arc::new(guard));
+        let cr = fixture.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
+        let guard = finalizer::ChildRegistrar::new(fixture.cluster.clone(), cr, None, true);
+        fixture.owner.registrar = Some(Arc::new(guard));
         if by_apply {
-            world.apply(&map("a", &elsewhere, "1")).await;
+            fixture.apply(&map("a", &elsewhere, "1")).await;
         } else {
             let desired = DesiredObject::from_value(&map("b", &elsewhere, "1")).unwrap();
-            let World {
+            let Fixture {
                 cluster,
                 cache,
                 owner,
                 ..
-            } = &world;
+            } = &fixture;
             let made = create_once::create_once(cluster, cache, owner, &desired).await;
             assert!(made.unwrap().is_unreachable);
         }
@@ -529,25 +535,25 @@ async fn the_guard_is_there_before_what_it_guards() {
         let finalizers = vec![CLEANUP_FINALIZER.to_owned()];
         assert_eq!(seen, [(finalizers, list)], "by apply: {by_apply}");
         let nothing = json!({"finalizers": null, "annotations": null});
-        world.patch("cr", json!({"metadata": nothing})).await;
+        fixture.patch("cr", json!({"metadata": nothing})).await;
     }
 }
 
 /// Lists children on the custom resource as the operator does.
-async fn guarded(world: &mut World) {
-    let cr = world.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
-    world.owner.listed_children = Arc::new(ChildList::read_from(&cr));
-    let guard = finalizer::ChildRegistrar::new(world.cluster.clone(), cr, None, true);
-    world.owner.registrar = Some(Arc::new(guard));
+async fn guarded(fixture: &mut Fixture) {
+    let cr = fixture.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
+    fixture.owner.listed_children = Arc::new(ChildList::read_from(&cr));
+    let guard = finalizer::ChildRegistrar::new(fixture.cluster.clone(), cr, None, true);
+    fixture.owner.registrar = Some(Arc::new(guard));
 }
 
 #[tokio::test]
 async fn the_list_is_written_when_it_changes_and_goes_with_the_last_child() {
-    let mut world = World::new().await;
-    guarded(&mut world).await;
+    let mut fixture = Fixture::new().await;
+    guarded(&mut fixture).await;
     let elsewhere = json!({"namespace": "kube-public"});
-    let version = async |world: &World| {
-        world
+    let version = async |fixture: &Fixture| {
+        fixture
             .others
             .get("cr")
             .await
@@ -555,31 +561,31 @@ async fn the_list_is_written_when_it_changes_and_goes_with_the_last_child() {
             .metadata
             .resource_version
     };
-    world.apply(&map("a", &elsewhere, "1")).await;
-    let listed = version(&world).await;
-    guarded(&mut world).await;
+    fixture.apply(&map("a", &elsewhere, "1")).await;
+    let listed = version(&fixture).await;
+    guarded(&mut fixture).await;
     for value in ["1", "2"] {
-        world.apply(&map("a", &elsewhere, value)).await;
+        fixture.apply(&map("a", &elsewhere, value)).await;
     }
-    assert_eq!(version(&world).await, listed);
+    assert_eq!(version(&fixture).await, listed);
     let a = ObjectRef::new(map_ref("a").gvk, Some("kube-public"), "a");
-    let forget = async |world: &World, kept: &[ObjectRef]| {
-        let cr = world.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
+    let forget = async |fixture: &Fixture, kept: &[ObjectRef]| {
+        let cr = fixture.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
         let kept = kept.iter().cloned().collect();
-        prune::update_child_list(&world.cluster, &world.owner, &cr, &kept)
+        prune::update_child_list(&fixture.cluster, &fixture.owner, &cr, &kept)
             .await
             .unwrap()
             .unwrap()
     };
     // Applied, or there: listed.
     for kept in [vec![a.clone()], vec![]] {
-        let cr = forget(&world, &kept).await;
+        let cr = forget(&fixture, &kept).await;
         assert!(ChildList::read_from(&cr).contains(&a));
         assert_eq!(cr.details().finalizers, [CLEANUP_FINALIZER]);
     }
-    let pruned = prune::prune(&world.cluster, &world.owner, &BTreeSet::new()).await;
+    let pruned = prune::prune(&fixture.cluster, &fixture.owner, &BTreeSet::new()).await;
     assert_eq!(pruned.deleted.len(), 1, "{pruned:?}");
-    let cr = forget(&world, &[]).await;
+    let cr = forget(&fixture, &[]).await;
     assert!(ChildList::read_from(&cr).is_empty());
     assert!(cr.details().finalizers.is_empty());
     assert!(!cr.json().contains(CHILDREN));
@@ -587,14 +593,14 @@ async fn the_list_is_written_when_it_changes_and_goes_with_the_last_child() {
 
 #[tokio::test]
 async fn a_listed_object_that_is_not_marked_is_left() {
-    let mut world = World::new().await;
-    guarded(&mut world).await;
+    let mut fixture = Fixture::new().await;
+    guarded(&mut fixture).await;
     let elsewhere = json!({"namespace": "kube-public"});
-    world.apply(&map("a", &elsewhere, "1")).await;
+    fixture.apply(&map("a", &elsewhere, "1")).await;
     // A tenant lists what is not theirs, and has it labelled: its field manager is another.
-    let client = world.client.clone();
+    let client = fixture.client.clone();
     let public = Api::<ConfigMap>::namespaced(client, "kube-public");
-    let labels = json!({"labels": {OWNER_LABEL: world.owner.uid}});
+    let labels = json!({"labels": {OWNER_LABEL: fixture.owner.uid}});
     for (name, metadata) in [("labelled", labels), ("plain", json!({}))] {
         let victim = from_value(map(name, &metadata, "1")).unwrap();
         public
@@ -604,9 +610,9 @@ async fn a_listed_object_that_is_not_marked_is_left() {
     }
     let list = r#"["ConfigMap kube-public/labelled","ConfigMap kube-public/plain"]"#;
     let annotations = json!({"annotations": {CHILDREN: list}});
-    world.patch("cr", json!({"metadata": annotations})).await;
-    guarded(&mut world).await;
-    let cluster = &world.cluster;
+    fixture.patch("cr", json!({"metadata": annotations})).await;
+    guarded(&mut fixture).await;
+    let cluster = &fixture.cluster;
     inventory::discover_child_kinds(cluster, None)
         .await
         .unwrap();
@@ -615,45 +621,100 @@ async fn a_listed_object_that_is_not_marked_is_left() {
     while children.get(Some("kube-public"), "labelled").is_none() {
         tokio::task::yield_now().await;
     }
-    let pruned = prune::prune(cluster, &world.owner, &BTreeSet::new()).await;
+    let pruned = prune::prune(cluster, &fixture.owner, &BTreeSet::new()).await;
     assert!(pruned.deleted.is_empty(), "{pruned:?}");
-    let left = cleanup::clean_up(cluster, &world.owner).await.unwrap();
+    let left = cleanup::clean_up(cluster, &fixture.owner).await.unwrap();
     assert!(left.is_empty(), "{left:?}");
     // What the role applies again is listed again.
-    world.apply(&map("a", &elsewhere, "1")).await;
-    let cr = world.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
+    fixture.apply(&map("a", &elsewhere, "1")).await;
+    let cr = fixture.cluster.get(&map_ref("cr")).await.unwrap().unwrap();
     let a = ObjectRef::new(gvk, Some("kube-public"), "a");
     assert!(ChildList::read_from(&cr).contains(&a));
 }
 
 #[tokio::test]
 async fn a_plan_makes_nothing_and_remembers_nothing() {
-    let mut world = World::new().await;
-    let real = world.cluster.clone();
-    world.apply(&map("there", &json!({}), "1")).await;
-    world.cluster = real.with_dry_run();
-    let planned = world.apply(&map("a", &json!({}), "1")).await;
+    let mut fixture = Fixture::new().await;
+    let real = fixture.cluster.clone();
+    fixture.apply(&map("there", &json!({}), "1")).await;
+    fixture.cluster = real.with_dry_run();
+    let planned = fixture.apply(&map("a", &json!({}), "1")).await;
     assert_eq!(planned.action, Action::Created);
-    let planned = world.apply(&map("there", &json!({}), "2")).await;
+    let planned = fixture.apply(&map("there", &json!({}), "2")).await;
     assert_eq!(planned.action, Action::Changed);
     let desired = DesiredObject::from_value(&map("b", &json!({}), "1")).unwrap();
     let planned =
-        create_once::create_once(&world.cluster, &world.cache, &world.owner, &desired).await;
+        create_once::create_once(&fixture.cluster, &fixture.cache, &fixture.owner, &desired).await;
     assert!(planned.unwrap().is_new);
-    let pruned = prune::prune(&world.cluster, &world.owner, &BTreeSet::new()).await;
+    let pruned = prune::prune(&fixture.cluster, &fixture.owner, &BTreeSet::new()).await;
     assert_eq!(pruned.deleted.len(), 1, "{pruned:?}");
     for name in ["a", "b"] {
-        assert!(!world.is_there(&map_ref(name)).await, "{name}");
+        assert!(!fixture.is_there(&map_ref(name)).await, "{name}");
     }
-    let there = world.others.get("there").await.unwrap();
+    let there = fixture.others.get("there").await.unwrap();
     assert_eq!(there.data.unwrap()["key"], "1");
-    world.cluster = real;
+    fixture.cluster = real;
     assert_eq!(
-        world.apply(&map("there", &json!({}), "1")).await.action,
+        fixture.apply(&map("there", &json!({}), "1")).await.action,
         Action::Skipped
     );
     assert_eq!(
-        world.apply(&map("a", &json!({}), "1")).await.action,
+        fixture.apply(&map("a", &json!({}), "1")).await.action,
         Action::Created
     );
+}
+
+/// Records the bodies of all creates.
+fn record_creates(cluster: &Cluster, bodies: &Arc<Mutex<Vec<Value>>>) -> Cluster {
+    let bodies = Arc::clone(bodies);
+    let layer = layer_fn(move |inner: Transport| {
+        let bodies = Arc::clone(&bodies);
+        service_fn(move |request: Request<Body>| {
+            let (inner, bodies) = (inner.clone(), Arc::clone(&bodies));
+            async move {
+                let (parts, body) = request.into_parts();
+                let bytes = body.collect_bytes().await?;
+                if parts.method == Method::POST {
+                    bodies
+                        .lock()
+                        .extend(serde_json::from_slice::<Value>(&bytes).ok());
+                }
+                inner
+                    .oneshot(Request::from_parts(parts, bytes.into()))
+                    .await
+            }
+        })
+    });
+    cluster.with_layer(&layer)
+}
+
+#[tokio::test]
+async fn a_plan_lets_the_server_generate_names() {
+    let fixture = Fixture::new().await;
+    let bodies = Arc::new(Mutex::new(Vec::new()));
+    let cluster = record_creates(&fixture.cluster, &bodies).with_dry_run();
+    let mut object = map("", &json!({"generateName": "job-"}), "1");
+    for namespace in ["default", "kube-public"] {
+        object["metadata"]["namespace"] = namespace.into();
+        let desired = DesiredObject {
+            gvk: map_ref("").gvk,
+            namespace: Some(namespace.into()),
+            name: "".into(),
+            json: object.to_string().into_bytes(),
+        };
+        let planned =
+            create_once::create_once(&cluster, &fixture.cache, &fixture.owner, &desired).await;
+        let name = &planned.unwrap().object.name;
+        assert!(name.starts_with("job-"), "{name}");
+    }
+    let bodies = std::mem::take(&mut *bodies.lock());
+    assert_eq!(bodies.len(), 2, "{bodies:?}");
+    for body in bodies {
+        let metadata = &body["metadata"];
+        assert_eq!(metadata["generateName"], "job-");
+        assert!(
+            metadata["name"].as_str().is_none_or(str::is_empty),
+            "{metadata}"
+        );
+    }
 }

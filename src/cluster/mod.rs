@@ -159,11 +159,6 @@ impl Cluster {
         }
     }
 
-    /// Returns whether writes are dry-runs.
-    pub fn is_dry_run(&self) -> bool {
-        self.dry_run
-    }
-
     /// Returns a clone whose reads are all requests, for a single run that no watch would outlive.
     #[must_use]
     pub fn with_live_reads(&self) -> Self {

@@ -1,7 +1,7 @@
-//! What the runtime's own conditions say at the end of a run: the table of both styles, pure.
+//! The runtime's own conditions at the end of a run, in both styles. Pure functions.
 //!
-//! `standard` is what kstatus reads: `Ready` always, `Reconciling` and `Stalled` only while they are
-//! true. `ansible` is what the Ansible operator leaves at the end of a run.
+//! `standard` follows kstatus: `Ready` always exists, `Reconciling` and `Stalled` only while they are
+//! true. `ansible` follows the Ansible operator.
 
 use serde_json::{Map, Value, json};
 
@@ -14,35 +14,35 @@ const STANDARD: [&str; 3] = ["Ready", "Reconciling", "Stalled"];
 /// Types of the `ansible` style.
 const ANSIBLE: [&str; 3] = ["Running", "Successful", "Failure"];
 
-/// What the table is asked about.
+/// The result of a run, as conditions describe it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RunSummary<'a> {
-    /// How the run ended.
+    /// The outcome of the run.
     pub(super) outcome: &'a Outcome,
-    /// Whether it was a deletion run.
+    /// True for a deletion run.
     pub(super) finalizing: bool,
-    /// The role that ran.
+    /// The name of the role.
     pub(super) role: &'a PublicText,
-    /// What it did.
+    /// The counts of its work.
     pub(super) tally: &'a RunCounts,
 }
 
 /// The counts of `ansibleResult`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RunCounts {
-    /// Writes sent.
+    /// Number of writes that were sent.
     pub(super) changed: usize,
-    /// Writes not needed.
+    /// Number of writes that were not necessary.
     pub(super) ok: usize,
-    /// Host calls that failed.
+    /// Number of failed host calls.
     pub(super) failures: usize,
-    /// Tasks that were skipped: a script has none.
+    /// Number of skipped steps; a script has none.
     pub(super) skipped: usize,
-    /// When the run ended, as Python writes a time.
+    /// The end of the run, in the time format of Python.
     pub(super) completion: String,
 }
 
-/// The types that the runtime writes in a style.
+/// Returns the condition types that the runtime writes in a style.
 pub(super) fn own_types(style: Conditions) -> [&'static str; 3] {
     match style {
         Conditions::Standard => STANDARD,
@@ -55,16 +55,16 @@ pub(super) fn is_own_type(kind: &str) -> bool {
     STANDARD.contains(&kind) || ANSIBLE.contains(&kind)
 }
 
-/// What becomes of one of the runtime's own conditions.
+/// A change of one of the runtime's own conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ConditionChange {
-    /// It is to be as given.
+    /// The condition is set.
     Set(Condition),
-    /// It is to go.
+    /// The condition is removed.
     Clear(&'static str),
 }
 
-/// What the run's end makes of the conditions.
+/// Returns the changes of the conditions for the outcome of a run.
 pub(super) fn for_outcome(style: Conditions, situation: &RunSummary<'_>) -> Vec<ConditionChange> {
     match style {
         Conditions::Standard => standard(situation),
@@ -72,21 +72,21 @@ pub(super) fn for_outcome(style: Conditions, situation: &RunSummary<'_>) -> Vec<
     }
 }
 
-/// What holding a CR makes of the conditions that are there.
+/// Returns the changes of the conditions for a paused custom resource.
 pub(super) fn for_paused(style: Conditions, list: &[Value]) -> Vec<ConditionChange> {
-    const HELD: &str = "held by the annotation rhai.operator/paused";
+    const MESSAGE: &str = "paused by the annotation rhai.operator/paused";
     let (progress, summary) = match style {
         Conditions::Standard => ("Reconciling", "Ready"),
         Conditions::Ansible => ("Running", "Successful"),
     };
-    let mut changes = vec![set(progress, Status::False, "Paused", HELD)];
+    let mut changes = vec![set(progress, Status::False, "Paused", MESSAGE)];
     if condition::find(list, summary).is_none() {
-        changes.push(set(summary, Status::Unknown, "Paused", HELD));
+        changes.push(set(summary, Status::Unknown, "Paused", MESSAGE));
     }
     changes
 }
 
-/// Returns whether the conditions say that the last run failed.
+/// Returns whether the conditions report that the last run failed.
 pub(super) fn indicate_failure(style: Conditions, list: &[Value]) -> bool {
     match style {
         Conditions::Standard => condition::find(list, "Ready").is_some_and(|ready| {
@@ -104,11 +104,7 @@ fn standard(situation: &RunSummary<'_>) -> Vec<ConditionChange> {
                 "Ready",
                 Status::True,
                 "Reconciled",
-                PublicText::concat([
-                    "role ".into(),
-                    situation.role.clone(),
-                    " ran to its end".into(),
-                ]),
+                PublicText::concat(["role ".into(), situation.role.clone(), " completed".into()]),
             ),
             ConditionChange::Clear("Reconciling"),
             ConditionChange::Clear("Stalled"),
@@ -204,7 +200,8 @@ fn ansible_result(tally: &RunCounts) -> Value {
     })
 }
 
-/// `metav1.Condition` bounds a message at 32 KiB, and a person's patience ends before that.
+/// Maximum length of a condition's message in bytes. `metav1.Condition` allows 32 KiB; a reader needs
+/// less.
 const MAX_MESSAGE: usize = 2048;
 
 fn set(
@@ -218,7 +215,7 @@ fn set(
 }
 
 impl ConditionChange {
-    /// The type of the condition.
+    /// Returns the type of the condition.
     pub(super) fn kind(&self) -> &str {
         match self {
             Self::Set(condition) => &condition.kind,
@@ -251,7 +248,7 @@ mod tests {
         }
     }
 
-    /// The table as lines: `Ready=True Reconciled`, `-Stalled`.
+    /// Formats the changes as lines: `Ready=True Reconciled`, `-Stalled`.
     fn table(style: Conditions, outcome: &Outcome, finalizing: bool) -> Vec<String> {
         let tally = RunCounts::default();
         let situation = RunSummary {

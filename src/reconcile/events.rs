@@ -1,8 +1,8 @@
 //! Events of `events.k8s.io/v1` about custom resources.
 //!
-//! A run hands its Events over and goes on: a task of its own sends them. One that was sent a moment
-//! ago is counted as a series instead of sent again; what one custom resource may send is limited
-//! (`book`). When the queue is full or the server refuses, Events are lost, and the log says so.
+//! A run puts its Events into a queue, and a task sends them. An Event that repeats is counted as a
+//! series instead of sent again, and each custom resource has a rate limit (`event_aggregator`). If the
+//! queue is full or the server refuses an Event, it is lost and logged.
 
 mod event_aggregator;
 
@@ -21,34 +21,34 @@ use crate::cluster::{Cluster, Error, ErrorKind};
 use crate::model::{Gvk, Object, ObjectRef, PublicText};
 use crate::telemetry::log;
 
-/// Who the Events are from.
+/// The reporting controller of the Events.
 const CONTROLLER: &str = "rhai-operator";
-/// Events that may wait for the server: some seconds of a busy operator.
+/// Capacity of the queue: some seconds of a busy operator.
 const QUEUE: usize = 1024;
-/// `events.k8s.io/v1` takes a note of less than 1 KiB.
+/// Maximum length of a note in bytes; `events.k8s.io/v1` requires less than 1 KiB.
 const MAX_NOTE: usize = 1000;
-/// It takes a reason of up to 128 characters.
+/// Maximum length of a reason in characters.
 const MAX_REASON: usize = 128;
-/// Where Events about cluster-scoped objects are kept.
+/// The namespace of Events about cluster-scoped objects.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// Something about a custom resource that people may want to know.
+/// An Event about a custom resource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Event {
     /// The custom resource.
     pub(super) regarding: ObjectRef,
-    /// Its uid.
+    /// The uid of the custom resource.
     pub(super) uid: Box<str>,
-    /// Whether it is a Warning, else Normal.
+    /// True for the type `Warning`, false for `Normal`.
     pub(super) warning: bool,
-    /// One CamelCase word.
+    /// The reason: one `CamelCase` word.
     pub(super) reason: PublicText,
-    /// For people.
+    /// The note for the user.
     pub(super) note: PublicText,
 }
 
 impl Event {
-    /// Good news about a custom resource.
+    /// Creates an Event of type `Normal`.
     pub(super) fn normal(cr: &Object, reason: &'static str, note: impl Into<PublicText>) -> Self {
         Self {
             regarding: cr.object_ref(),
@@ -59,7 +59,7 @@ impl Event {
         }
     }
 
-    /// Bad news about a custom resource.
+    /// Creates an Event of type `Warning`.
     pub(super) fn warning(cr: &Object, reason: &'static str, note: impl Into<PublicText>) -> Self {
         Self {
             warning: true,
@@ -67,7 +67,7 @@ impl Event {
         }
     }
 
-    /// The namespace that the Event is kept in.
+    /// Returns the namespace of the Event.
     fn namespace(&self) -> &str {
         self.regarding
             .namespace
@@ -76,7 +76,7 @@ impl Event {
     }
 }
 
-/// Sends Events in the background: never in a run's way, counted as series, limited in rate.
+/// Sends Events in the background, aggregated to series and with a rate limit.
 #[derive(Clone)]
 pub struct Recorder {
     queue: mpsc::Sender<Command>,
@@ -88,7 +88,7 @@ enum Command {
 }
 
 impl Recorder {
-    /// A recorder that sends to a cluster, from a task on the current runtime. The task ends with the
+    /// Starts a recorder for a cluster, with a task on the current runtime. The task ends with the
     /// last clone of the recorder.
     pub fn spawn(cluster: Cluster, clock: Clock) -> Self {
         let (queue, commands) = mpsc::channel(QUEUE);
@@ -102,9 +102,9 @@ impl Recorder {
         Self { queue }
     }
 
-    /// Hands an Event over.
+    /// Queues an Event.
     pub(super) fn send(&self, event: Event) {
-        // Of an object that no server holds there is nothing to tell a server.
+        // An object without a uid does not exist on the server.
         if event.uid.is_empty() {
             return;
         }
@@ -116,16 +116,16 @@ impl Recorder {
         }
     }
 
-    /// Warns about a custom resource.
+    /// Queues an Event of type `Warning`.
     pub fn warn(&self, cr: &Object, reason: &'static str, note: impl Into<PublicText>) {
         self.send(Event::warning(cr, reason, note));
     }
 
-    /// Waits until everything that was handed over is sent, e.g. before a command ends.
+    /// Waits until all queued Events are sent, for example before a command ends.
     pub async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
         if self.queue.send(Command::Flush(done)).await.is_ok() {
-            // The task answers or is gone; there is nothing to wait for then.
+            // An error means that the task has ended.
             let _ = flushed.await;
         }
     }
@@ -137,7 +137,7 @@ impl fmt::Debug for Recorder {
     }
 }
 
-/// What tells replicas apart: the pod's name.
+/// Returns the name of the Pod, which identifies the replica.
 fn instance() -> Arc<str> {
     let name = |key| std::env::var(key).ok().filter(|name| !name.is_empty());
     let name = name("POD_NAME").or_else(|| name("HOSTNAME"));
@@ -167,7 +167,7 @@ impl EventSender {
                 Some(Command::Send(event)) => self.record(event).await,
                 Some(Command::Flush(done)) => {
                     self.send_counts(true).await;
-                    // Whoever asked may have gone.
+                    // The caller may no longer wait.
                     let _ = done.send(());
                 }
                 None => return self.send_counts(true).await,
@@ -200,7 +200,7 @@ impl EventSender {
         }
     }
 
-    /// Sends the counts of series that are due, or all that have news.
+    /// Sends the counts of series that are due, or all unsent ones.
     async fn send_counts(&mut self, all: bool) {
         for series in self.aggregator.take_due(clock::now(), all) {
             let Series {
@@ -265,7 +265,7 @@ async fn wait_until(due: Option<clock::Instant>) {
     }
 }
 
-/// In a namespace that goes, and about an Event that the server has let go, nobody misses anything.
+/// Logs a lost Event. In a terminating namespace, and for a deleted Event, the loss has no consequence.
 fn log_lost(error: &Error) {
     match error.kind {
         ErrorKind::NamespaceTerminating | ErrorKind::NotFound => {
@@ -285,7 +285,7 @@ fn kind() -> Gvk {
     Gvk::new("events.k8s.io", "v1", "Event")
 }
 
-/// `metav1.MicroTime`: exactly six digits.
+/// Formats a `metav1.MicroTime`, which has exactly six decimal digits.
 fn micro_time(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

@@ -1,4 +1,4 @@
-//! The script of a run: what it is given, and what it leaves.
+//! Executes the script or pipeline of a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::script::{self, Job, Kind};
 use crate::telemetry::log;
 
 impl Run<'_> {
-    /// Runs a script or pipeline of a role, within the watch's timeout and the bound.
+    /// Executes a script or pipeline of a role, within the watch's timeout and `bound`.
     pub(super) async fn run_script(
         &mut self,
         role: &Arc<Role>,
@@ -49,7 +49,7 @@ impl Run<'_> {
         self.report.effects = std::mem::take(&mut *session.effects());
         self.unredacted = std::mem::take(&mut *session.unredacted());
         if !self.redactor.is_ready() {
-            // It may take a second, and the threads of the runtime serve other runs.
+            // This may take a second, and the threads of the runtime serve other runs.
             let redactor = &self.redactor;
             let shared = redactor.clone();
             let prepared = tokio::task::spawn_blocking(move || shared.prepare());
@@ -62,7 +62,7 @@ impl Run<'_> {
             Err(error) => {
                 self.report.limit = error.limit();
                 let end = RunEnd::from_script_error(&error, self.finalizing, &self.redactor);
-                // Nothing is wrong with what waits, e.g. with what is in a namespace that goes.
+                // A waiting run is not a failure, for example in a terminating namespace.
                 if !matches!(end.outcome, Outcome::Waiting { .. }) {
                     log(&error, &self.redactor);
                 }
@@ -97,7 +97,8 @@ impl Run<'_> {
     }
 }
 
-/// What failed, with the source line and the way that led there. Ways to end a run are no failures.
+/// Logs a failed script with the source line and the call chain. Ends of a run such as waiting are not
+/// failures.
 fn log(error: &script::Error, redactor: &Redactor) {
     if !matches!(error.kind, Kind::Ended(_) | Kind::Cancelled) {
         let text = format!("{error:#}");

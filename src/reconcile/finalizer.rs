@@ -1,5 +1,4 @@
-//! Which finalizers a custom resource has to have, which program a deletion run is, and when a
-//! deletion that does not succeed is given up.
+//! Sets and releases finalizers, and selects the program of a deletion run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +13,8 @@ use crate::model::{Object, Outcome};
 use crate::role::{Entry, Role};
 use crate::watches::{Finalizer, FinalizerFailure};
 
-/// Puts the watch's finalizer on a custom resource before its first run, and takes off those that
-/// were ours and that no watch asks for any more. `None`: the custom resource is gone.
+/// Adds the watch's finalizer to a custom resource before its first run, and releases finalizers of
+/// ours that no watch asks for. Returns `None` if the custom resource no longer exists.
 pub(super) async fn settle(
     context: &Context,
     input: &Input,
@@ -36,7 +35,7 @@ pub(super) async fn settle(
             .filter(|name| !stale.contains(name))
             .cloned()
             .collect();
-        // The API takes no new finalizer on what is being deleted.
+        // The API accepts no new finalizer for an object that is being deleted.
         if let Some(wanted) = wanted.filter(|_| !current.deleting)
             && !after.iter().any(|name| name == wanted)
         {
@@ -47,7 +46,7 @@ pub(super) async fn settle(
     .await
 }
 
-/// Takes finalizers off. `None`: the custom resource is gone.
+/// Releases finalizers. Returns `None` if the custom resource no longer exists.
 pub(super) async fn remove(
     cluster: &Cluster,
     cr: &Arc<Object>,
@@ -63,7 +62,7 @@ pub(super) async fn remove(
     .await
 }
 
-/// Takes all of our finalizers off.
+/// Releases all finalizers of ours.
 pub(super) async fn release(context: &Context, cr: &Arc<Object>) -> Result<(), cluster::Error> {
     finalizer::update_finalizers(&context.cluster, cr, None, |current, before| {
         let ours = own_finalizers(current);
@@ -85,8 +84,9 @@ pub(super) fn has(cr: &Object, name: &str) -> bool {
         .any(|finalizer| finalizer == name)
 }
 
-/// What a deletion run runs: the main script or pipeline of the finalizer's role; without one the role's
-/// `tasks/finalize`; without it its main one, which finds `finalizing` true.
+/// Returns the program of a deletion run: the main script or pipeline of the finalizer's role. Without
+/// such a role, it is `tasks/finalize` of the watch's role, or its main script or pipeline, which sees
+/// that `finalizing` is true.
 pub(super) fn entry<'a>(role: &'a Role, finalizer: &Finalizer) -> &'a Entry {
     match (&finalizer.role, &role.finalize) {
         (None, Some(finalize)) => finalize,
@@ -94,7 +94,7 @@ pub(super) fn entry<'a>(role: &'a Role, finalizer: &Finalizer) -> &'a Entry {
     }
 }
 
-/// How much time a deletion has left; `None` for no bound.
+/// Returns the time left for a deletion; `None` without a limit.
 pub(super) fn time_left(cr: &Object, finalizer: &Finalizer, now: Timestamp) -> Option<Duration> {
     let timeout = finalizer.timeout?;
     let since: Timestamp = cr.details().deletion_timestamp?.parse().ok()?;
@@ -102,7 +102,7 @@ pub(super) fn time_left(cr: &Object, finalizer: &Finalizer, now: Timestamp) -> O
     Some(timeout.saturating_sub(passed))
 }
 
-/// Returns whether a deletion run that ended like this is the last one, and what it could not do is left.
+/// Returns whether the finalizer is released although the deletion run did not succeed.
 pub(super) fn gives_up(finalizer: &Finalizer, outcome: &Outcome, left: Option<Duration>) -> bool {
     finalizer.on_failure == FinalizerFailure::Orphan
         && left == Some(Duration::ZERO)

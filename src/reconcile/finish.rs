@@ -1,4 +1,4 @@
-//! The end of a run: status, Events, report.
+//! Finishes a run: status, Events, report.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::model::{Outcome, PublicText, Reason};
 use crate::telemetry::log;
 use crate::{clock, cluster};
 
-/// The floor of a requeue: a role that asks for the next run at once would run without end.
+/// The minimum time between runs. Without it, a role that requeues at once would run without end.
 const MIN_REQUEUE: Duration = Duration::from_secs(1);
 
 impl Run<'_> {
-    /// Says how the run went, to whoever wants to know.
+    /// Writes the status, sends Events and returns the report.
     pub(super) async fn finish(mut self, end: RunEnd) -> Report {
         let RunEnd {
             outcome,
@@ -33,7 +33,7 @@ impl Run<'_> {
         } = end;
         self.report.outcome = outcome;
         self.report.waits = waits;
-        // A deletion run that is done has let go: there is nobody to write to any more.
+        // A completed deletion run has released the finalizers, so the custom resource no longer exists.
         self.report.gone = gone || self.finalizing && self.report.outcome == Outcome::Done;
         let failed_before = self.failed_before();
         let mut history = History::clone(&self.input.history);
@@ -70,7 +70,7 @@ impl Run<'_> {
 
     async fn write_status(&mut self, history: &mut History) {
         if self.cr.is_unreadable("status") {
-            // A patch of what is not known would replace others' conditions.
+            // A patch of an unknown status would replace the conditions of other clients.
             log::error!("cannot write the status: cannot read it");
             return;
         }
@@ -133,7 +133,8 @@ impl Run<'_> {
         self.report.outcome = end.outcome;
     }
 
-    /// A CRD may have gained a field that it lacked: these runs are rare enough to try.
+    /// Returns whether to send status fields again that the server dropped earlier. The CRD can
+    /// have gained them, and runs with these reasons are rare.
     fn retries_dropped_fields(&self) -> bool {
         !matches!(
             self.input.reason,
@@ -148,7 +149,7 @@ impl Run<'_> {
         let kind = self.cluster.kind(&self.cr.gvk).await?;
         if !kind.is_some_and(|kind| kind.has_status) {
             let kind = self.cr.gvk.kind_group();
-            let note = format!("{kind} has no status subresource: no status is written");
+            let note = format!("{kind} has no status subresource: the operator writes no status");
             if self.context.warned.is_first(&note) {
                 log::warn!("no status subresource", kind = self.cr.gvk);
             }
@@ -157,10 +158,10 @@ impl Run<'_> {
         }
         match self.cluster.cached(&self.cr.object_ref()) {
             Some(None) => return Ok(Some(StatusWrite::Gone)),
-            // What this run wrote itself may be newer than what the cache holds.
+            // A write of this run may be newer than the cache.
             Some(Some(cached)) if cached.resource_version == self.input.cr.resource_version => {}
             Some(Some(cached)) if cached.uid == self.cr.uid => self.cr.replace(cached),
-            // Another has taken its name; the server says so too, at no risk.
+            // Another object has the name. The server refuses the write, because it contains the uid.
             Some(Some(_)) | None => {}
         }
         status::write(&self.cluster, &self.cr, wanted)
@@ -168,8 +169,9 @@ impl Run<'_> {
             .map(Some)
     }
 
-    /// What the runtime would write on its own and the CRD has no place for. After a start nothing is
-    /// remembered, and a status without conditions does not tell whether there may be any.
+    /// Returns the fields of the runtime's own status that the CRD does not declare. After a start,
+    /// the history is empty, and a status without conditions does not show whether the CRD allows
+    /// them.
     async fn undeclared_fields(&self) -> BTreeSet<String> {
         let mut undeclared = BTreeSet::new();
         if self.input.reason != Reason::Startup || self.cr.json().contains("\"conditions\"") {
@@ -195,7 +197,8 @@ impl Run<'_> {
                 self.report.status_written = true;
                 let kind = self.cr.gvk.kind_group();
                 for path in dropped {
-                    let note = format!("the server dropped {path}: the CRD of {kind} lacks it");
+                    let note =
+                        format!("the server dropped {path}: the CRD of {kind} does not declare it");
                     self.report_dropped_field(&note, history);
                 }
                 history.dropped = all_dropped;
@@ -213,13 +216,13 @@ impl Run<'_> {
     fn report_dropped_field(&mut self, note: &str, history: &mut History) {
         let note = self.redactor.public(note);
         if history.reported.insert(note.clone()) {
-            log::warn!("field dropped", note = note);
+            log::warn!("the server dropped a field", note = note);
             self.send(Event::warning(&self.cr, "FieldDropped", note.clone()));
         }
         self.report.notes.push(note);
     }
 
-    /// What the role set, secrets masked.
+    /// Returns the status of the role, with secrets masked.
     fn redacted_status(&self) -> Map<String, Value> {
         let mut status = Value::Object(self.unredacted.status.clone());
         self.redactor.value(&mut status);
@@ -243,7 +246,7 @@ impl Run<'_> {
             .collect()
     }
 
-    /// A reason without secrets that is still one word, which the server insists on.
+    /// Returns the reason without secrets, as one word, which the server requires.
     fn public_reason(&self, reason: &str) -> PublicText {
         let public = self.redactor.public(reason);
         if public == *reason {
@@ -282,18 +285,18 @@ impl Run<'_> {
                 self.send(Event::normal(
                     cr,
                     "Recovered",
-                    "the last run succeeded again",
+                    "the run succeeded after a failure",
                 ));
             }
             Outcome::Done | Outcome::Waiting { .. } | Outcome::Cancelled => {}
         }
     }
 
-    /// What else happened that people may want to know.
+    /// Sends the Events of adopted objects and of the role, and adds notes to the report.
     fn send_other_events(&mut self) {
         if !self.report.effects.adopted.is_empty() {
             let names = enumerate(&self.report.effects.adopted);
-            let note = format!("adopted objects that it did not own: {names}");
+            let note = format!("adopted existing objects: {names}");
             let note = self.redactor.public(&note);
             self.send(Event::normal(&self.cr, "Adopted", note));
         }
@@ -321,8 +324,8 @@ impl Run<'_> {
         }
         if self.report.effects.unreachable && self.input.mode != Mode::Operator {
             self.report.notes.push(
-                "some objects are out of reach of garbage collection; \
-                 this command adds no finalizer for them, the operator does"
+                "garbage collection cannot reach some objects; \
+                 this command adds no finalizer for them, but the operator does"
                     .into(),
             );
         }

@@ -1,4 +1,4 @@
-//! What a script sees: the constants of a run, from the CR's JSON.
+//! The constants that a script sees, from the custom resource.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::role::{self, Role};
 use crate::script::{Variables, value};
 use crate::watches::Watch;
 
-/// For which run the constants are.
+/// The run that the constants are for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScriptInputs<'a> {
     pub(super) cr: &'a ParsedObject,
@@ -17,8 +17,8 @@ pub(super) struct ScriptInputs<'a> {
     pub(super) reason: Reason,
 }
 
-/// Constants of every script, in modules too: `cr`, `spec`, `status`, `meta`, `vars`, `finalizing`,
-/// `reason`.
+/// Returns the constants of every script and module: `cr`, `spec`, `status`, `meta`, `vars`,
+/// `finalizing`, `reason`.
 pub(super) fn variables(scene: &ScriptInputs<'_>) -> Variables {
     let ScriptInputs {
         cr,
@@ -47,12 +47,12 @@ pub(super) fn variables(scene: &ScriptInputs<'_>) -> Variables {
     ])
 }
 
-/// A part of the CR; an empty map where it has none, or something that is no map.
+/// Returns a member of the custom resource; an empty map if it is absent or not a map.
 fn map_of(whole: &Value, key: &str) -> Map<String, Value> {
     whole[key].as_object().cloned().unwrap_or_default()
 }
 
-/// The metadata with everything that scripts may count on: absent maps and lists are empty ones.
+/// Returns the metadata that scripts can rely on: absent maps and lists are empty.
 fn meta(metadata: &Value) -> Value {
     let scalar = |key: &str| metadata[key].clone();
     let map = |key: &str| metadata.get(key).cloned().unwrap_or_else(|| json!({}));

@@ -1,10 +1,10 @@
-//! JSON merge patches (RFC 7386) as statuses need them; pure.
+//! JSON merge patches (RFC 7386) for statuses. Pure functions.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// Lays a patch on a map: maps merge deeply, null removes, everything else replaces.
+/// Applies a patch to a map: maps merge deeply, null removes, other values replace.
 pub(super) fn apply(target: &mut Map<String, Value>, patch: &Map<String, Value>) {
     for (key, value) in patch {
         match value {
@@ -27,7 +27,7 @@ pub(super) fn apply(target: &mut Map<String, Value>, patch: &Map<String, Value>)
     }
 }
 
-/// The patch that makes `new` of `old`; `None` when they are the same.
+/// Returns the patch from `old` to `new`; `None` if they are equal.
 pub(super) fn diff(old: &Map<String, Value>, new: &Map<String, Value>) -> Option<Value> {
     let mut patch = Map::new();
     for key in old.keys().filter(|key| !new.contains_key(*key)) {
@@ -44,7 +44,7 @@ pub(super) fn diff(old: &Map<String, Value>, new: &Map<String, Value>) -> Option
     (!patch.is_empty()).then(|| patch.into())
 }
 
-/// Returns whether a server would store both as one value: it writes `1.0` as `1`.
+/// Returns whether a server stores both as the same value: it writes `1.0` as `1`.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
@@ -62,8 +62,8 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Paths of what a patch sets and an answer lacks: what the server dropped. The topmost path of a part
-/// that is missing as a whole.
+/// Returns the paths that a patch sets and the answer does not contain, so that the server dropped
+/// them. If a whole subtree is missing, returns its root only.
 pub(super) fn missing_paths(sent: &Value, answer: &Value, path: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     collect_missing(sent, answer, path, &mut found);
@@ -73,7 +73,7 @@ pub(super) fn missing_paths(sent: &Value, answer: &Value, path: &str) -> BTreeSe
 fn collect_missing(sent: &Value, answer: &Value, path: &str, found: &mut BTreeSet<String>) {
     match (sent, answer) {
         (Value::Null, _) => {}
-        // An empty map may be left out on the wire.
+        // A server may omit an empty map.
         (Value::Object(sent), Value::Null) if sent.values().all(Value::is_null) => {}
         (_, Value::Null) => {
             found.insert(path.to_owned());
@@ -92,7 +92,7 @@ fn collect_missing(sent: &Value, answer: &Value, path: &str, found: &mut BTreeSe
     }
 }
 
-/// Returns whether a patch sets nothing beyond these paths.
+/// Returns whether a patch sets only these paths.
 pub(super) fn is_within(sent: &Value, paths: &BTreeSet<String>, path: &str) -> bool {
     if paths.contains(path) {
         return true;

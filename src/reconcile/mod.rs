@@ -1,11 +1,11 @@
-//! One run: a custom resource, a role and a cluster in, a [`Report`] out.
+//! Executes one run of a role for a custom resource, and returns a [`Report`].
 //!
-//! The operator, `role run` and tests call the same [`reconcile`]. Nothing about a run is remembered
-//! outside the cluster but [`History`], which saves requests and repetitions and may be lost.
+//! The operator, `role run` and tests call the same [`reconcile`]. A run stores no state outside the
+//! cluster, except [`History`], which saves requests and can be lost.
 //!
-//! Reading order: [`Input`] and [`Report`] (here and in `report`), `run` (the order of the phases), then
-//! the phases: `finalizer`, `inputs` (what the script sees), `execute` (the script), `ending` (what its
-//! end means), `prune`, `close` with `steps`, `conditions`, `status` and `events`.
+//! Reading order: [`Input`] and [`Report`], `run` (the order of the phases), then the phases:
+//! `finalizer`, `inputs` (the constants of the script), `execute` (the script), `outcome_mapping` (its
+//! result), `prune`, `finish` with `steps`, `conditions`, `status` and `events`.
 
 mod change;
 mod conditions;
@@ -48,49 +48,50 @@ use crate::script::{Limits, Pool};
 use crate::telemetry::log;
 use crate::watches::Watch;
 
-/// What all runs of a process share.
+/// The state that all runs of a process share.
 #[derive(Clone)]
 pub struct Context {
-    /// The door to the cluster; the runtime's own writes pass it unfenced.
+    /// The cluster, without a fence, for the runtime's own writes.
     pub cluster: Cluster,
-    /// What earlier runs left in memory about what they applied.
+    /// The results of earlier applies.
     pub apply_cache: ApplyCache,
-    /// Whether children of all kinds were looked for.
+    /// The discovery of the kinds of which children exist.
     pub child_kinds: ChildKindDiscovery,
-    /// The threads that scripts run on.
+    /// The threads that execute scripts.
     pub pool: Arc<Pool>,
-    /// What one script may use up.
+    /// The limits of a script.
     pub limits: Limits,
-    /// Environment variables that the operator opens to roles.
+    /// Environment variables that roles may read.
     pub allow_env: Vec<String>,
-    /// Which steps of a pipeline are done.
+    /// The steps of pipelines that are executed.
     pub selection: StepSelection,
-    /// Who is named on what gets finalizers; nobody where this process adds none.
+    /// The operator that the label of a custom resource with finalizers names; `None` if this
+    /// process adds none.
     pub holder: Option<OperatorId>,
-    /// Where Events go.
+    /// The sender of Events.
     pub events: Recorder,
-    /// Warnings that were given once.
+    /// The warnings that were already logged.
     pub warned: WarnOnce,
     /// The wall clock.
     pub clock: Clock,
 }
 
-/// One run to be done.
+/// The input of a run.
 #[derive(Clone)]
 pub struct Input {
-    /// The custom resource as last seen.
+    /// The last known custom resource.
     pub cr: Arc<Object>,
-    /// How objects of its kind are reconciled.
+    /// The watch that selects the custom resource.
     pub watch: Arc<Watch>,
     /// The roles of the project.
     pub roles: Arc<Roles>,
-    /// Why the run happens.
+    /// The reason of the run.
     pub reason: Reason,
-    /// What for.
+    /// The mode of the run.
     pub mode: Mode,
-    /// Ends the run early: a newer generation, shutdown.
+    /// Cancels the run, for a newer generation or at shutdown.
     pub cancel: CancellationToken,
-    /// What the last report left; empty for the first run.
+    /// The history of the last report; empty for the first run.
     pub history: Arc<History>,
 }
 
@@ -109,19 +110,19 @@ impl Input {
     }
 }
 
-/// What a run is for.
+/// The mode of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The operator's: finalizers are added, Events sent.
+    /// A run of the operator: it adds finalizers and sends Events.
     Operator,
-    /// A person's: host calls and changes are noted; finalizers are never added.
+    /// A run of the command line: it records host calls and changes, and never adds finalizers.
     Once,
-    /// As [`Mode::Once`], with writes as dry-runs and no Events.
+    /// As [`Mode::Once`], with dry-run writes and without Events.
     Plan,
 }
 
 impl Context {
-    /// What runs share, with default limits; its Events are sent from a task on the current runtime.
+    /// Creates a context with default limits. A task on the current runtime sends its Events.
     pub fn new(cluster: Cluster, pool: Arc<Pool>, clock: Clock) -> Self {
         Self {
             events: Recorder::spawn(cluster.clone(), clock.clone()),
@@ -142,30 +143,30 @@ impl Context {
 /// Runs a role for a custom resource.
 ///
 /// # Flow
-/// 1. A held custom resource (`rhai.operator/paused`) is told so in its status, and that is all.
-/// 2. The watch's finalizer is put on it. A custom resource that is being deleted goes another way: the
-///    finalizer's program, the children that garbage collection does not reach, the finalizers.
+/// 1. For a paused custom resource (`rhai.operator/paused`), only the status is written.
+/// 2. The custom resource gets the watch's finalizer. For a custom resource that is being deleted, the
+///    run executes the program of the finalizer, deletes the children that garbage collection cannot
+///    reach, and releases the finalizers instead.
 /// 3. The script runs, within the watch's timeout.
-/// 4. After a run that completed and in which every apply succeeded, what the role no longer applies is
+/// 4. If the run completed and each apply succeeded, children that the role no longer applies are
 ///    deleted.
-/// 5. Status and Events say how it went.
+/// 5. Status and Events report the outcome.
 ///
 /// # Guarantees
-/// - Whatever happens, a report comes: errors are outcomes.
+/// - A run always returns a report: errors are outcomes.
 /// - The status is written at most once, and only if it changes.
-/// - Killed at any point and run again, the outcome is that of an undisturbed run.
-/// - No value of a Secret that the run saw is in a status, an Event, a log line or the report, unless
-///   the role revealed it.
+/// - A run that is killed at any point and repeated has the outcome of an undisturbed run.
+/// - No status, Event, log line or report contains a value of a Secret that the run read, unless the
+///   role revealed it.
 ///
 /// # Assumptions
-/// One run at a time per custom resource.
+/// At most one run per custom resource executes at a time.
 pub async fn reconcile(context: &Context, input: Input) -> Report {
     let span = span(&input);
     Run::new(context, &input).execute().instrument(span).await
 }
 
-/// Writes an outcome that no script came to, e.g. that of the loop detector, into the status and an
-/// Event, without a run.
+/// Writes an outcome that no script returned, such as a write conflict, to the status and an Event.
 pub async fn record_outcome(context: &Context, input: Input, outcome: Outcome) -> Report {
     let span = span(&input);
     Run::new(context, &input)
@@ -183,8 +184,7 @@ fn span(input: &Input) -> Span {
     )
 }
 
-/// Takes our finalizers off a custom resource that is no longer ours to serve: it left the selector,
-/// or its watch is gone.
+/// Releases our finalizers of a custom resource that no watch selects any more.
 pub async fn release(context: &Context, cr: &Arc<Object>) -> Result<(), cluster::Error> {
     finalizer::release(context, cr).await
 }

@@ -1,4 +1,4 @@
-//! From the way in which a script ended to the outcome of its run.
+//! Maps the end of a script to the outcome of its run.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use crate::model::{ObjectRef, Outcome, Redactor};
 use crate::script::{self, Kind};
 use crate::{apply, cluster};
 
-/// How a script ended.
+/// The end of a script.
 #[derive(Debug, PartialEq)]
 pub(super) struct RunEnd {
     pub(super) outcome: Outcome,
-    /// What a waiting run waits for.
+    /// The objects that a waiting run waits for.
     pub(super) waits: BTreeSet<ObjectRef>,
-    /// Whether the custom resource is gone, or another has taken its name.
+    /// True if the custom resource no longer exists, or if another object has its name.
     pub(super) gone: bool,
 }
 
@@ -28,7 +28,7 @@ impl From<Outcome> for RunEnd {
 }
 
 impl RunEnd {
-    /// Of a run whose custom resource is gone before it was done.
+    /// Returns the end of a run whose custom resource disappeared.
     pub(super) fn gone() -> Self {
         Self {
             gone: true,
@@ -36,7 +36,7 @@ impl RunEnd {
         }
     }
 
-    /// Of a deletion run whose custom resource is gone.
+    /// Returns the end of a deletion run whose custom resource disappeared.
     pub(super) fn finished() -> Self {
         Self {
             gone: true,
@@ -44,7 +44,7 @@ impl RunEnd {
         }
     }
 
-    /// Of a script that failed.
+    /// Maps a script error.
     pub(super) fn from_script_error(
         error: &script::Error,
         finalizing: bool,
@@ -111,7 +111,7 @@ impl RunEnd {
         }
     }
 
-    /// Of something that the runtime itself could not do.
+    /// Maps a failed request of the runtime itself.
     pub(super) fn from_cluster_error(
         what: &str,
         error: &cluster::Error,
@@ -134,7 +134,7 @@ impl RunEnd {
         }
     }
 
-    /// The same of what `apply` could not do for the runtime.
+    /// Maps a failed apply, prune or cleanup of the runtime itself.
     pub(super) fn from_apply_error(
         what: &str,
         error: &apply::Error,
@@ -155,8 +155,8 @@ impl RunEnd {
     }
 }
 
-/// Nothing can be made any more in a namespace that goes; a deletion run has nothing left to do there,
-/// any other is about to be followed by one.
+/// Returns the outcome in a terminating namespace, which accepts no new objects. A deletion run has no
+/// work left there; another run is soon followed by one.
 fn terminating_namespace_outcome(finalizing: bool) -> Outcome {
     if finalizing {
         Outcome::Done

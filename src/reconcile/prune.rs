@@ -1,4 +1,4 @@
-//! After a complete run: deleting what the role no longer applies.
+//! Deletes children that the role no longer applies, after a complete run.
 
 use std::sync::Arc;
 
@@ -12,12 +12,17 @@ use crate::model::annotations::{CHILDREN, CLEANUP_FINALIZER};
 use crate::model::{ObjectRef, Outcome};
 use crate::telemetry::log;
 
-/// Names in a sentence, beyond which the rest is a number.
+/// Maximum number of objects that a message names.
 const NAMED: usize = 5;
 
-/// Prunes; how the run ends if that failed.
+/// Deletes the children that a complete run did not apply, unless the watch has `prune: false`, and removes
+/// children that no longer exist from the list of the custom resource. Returns the end of a run that failed
+/// here.
 pub(super) async fn prune(run: &mut Run<'_>) -> Option<RunEnd> {
-    if let Err(end) = sweep(run).await {
+    if !run.input.watch.prune {
+        return update_child_list(run).await;
+    }
+    if let Err(end) = discover_child_kinds(run).await {
         return end;
     }
     let PruneResult { deleted, failed } =
@@ -34,11 +39,11 @@ pub(super) async fn prune(run: &mut Run<'_>) -> Option<RunEnd> {
     run.unredacted.writes.extend(states);
     if !run.report.pruned.is_empty() {
         let names = enumerate(&run.report.pruned);
-        let note = format!("deleted what the role no longer applies: {names}");
+        let note = format!("deleted children that the role no longer applies: {names}");
         let note = run.redactor.public(&note);
         run.send(Event::normal(&run.cr, "Pruned", note));
     }
-    if let Some(end) = forget_gone(run).await {
+    if let Some(end) = update_child_list(run).await {
         return Some(end);
     }
     let (object, error) = failed.first()?;
@@ -51,8 +56,9 @@ pub(super) async fn prune(run: &mut Run<'_>) -> Option<RunEnd> {
     (end.outcome != Outcome::Done).then_some(end)
 }
 
-/// Takes from the custom resource what it keeps for children that are gone.
-async fn forget_gone(run: &mut Run<'_>) -> Option<RunEnd> {
+/// Removes children that no longer exist from the list of the custom resource, and the cleanup finalizer
+/// with the last of them.
+async fn update_child_list(run: &mut Run<'_>) -> Option<RunEnd> {
     if run.input.mode == Mode::Plan || run.cr.uid.is_empty() {
         return None;
     }
@@ -61,9 +67,13 @@ async fn forget_gone(run: &mut Run<'_>) -> Option<RunEnd> {
         Some(Some(cached)) if cached.uid == run.cr.uid => cached,
         _ => Arc::clone(run.cr.object()),
     };
-    // Asked after each run, so that what costs a parse comes last.
+    // This check follows each run, so the cheap test comes before the parse.
     if !newest.json().contains(CHILDREN) && !newest.json().contains(CLEANUP_FINALIZER) {
         return None;
+    }
+    // A child of a kind that no cache holds yet would look absent.
+    if let Err(end) = discover_child_kinds(run).await {
+        return end;
     }
     let applied = &run.report.effects.applied;
     match children::update_child_list(&run.cluster, &run.owner(), &newest, applied).await {
@@ -78,8 +88,8 @@ async fn forget_gone(run: &mut Run<'_>) -> Option<RunEnd> {
     }
 }
 
-/// Sees to it that children of kinds that no role applies any more are known too.
-async fn sweep(run: &Run<'_>) -> Result<(), Option<RunEnd>> {
+/// Waits until the caches hold the children of all kinds, including kinds that no role applies any more.
+async fn discover_child_kinds(run: &Run<'_>) -> Result<(), Option<RunEnd>> {
     if run.cr.uid.is_empty() {
         return Ok(());
     }
@@ -89,21 +99,28 @@ async fn sweep(run: &Run<'_>) -> Result<(), Option<RunEnd>> {
     };
     if error.retryable {
         return Err(Some(RunEnd::from_cluster_error(
-            "cannot look for children",
+            "cannot discover the kinds of children",
             &error,
             false,
             &run.redactor,
         )));
     }
-    // Trying again would not help, and a role that has done its work is not to fail for it.
-    if run.context.warned.is_first("cannot look for children") {
+    // A retry would not help, and a role that did its work must not fail for this.
+    if run
+        .context
+        .warned
+        .is_first("cannot discover the kinds of children")
+    {
         let error = run.redactor.public(&error);
-        log::warn!("cannot prune: cannot look for children", error = error);
+        log::warn!(
+            "cannot prune: cannot discover the kinds of children",
+            error = error
+        );
     }
     Err(None)
 }
 
-/// Some objects in a sentence.
+/// Formats a list of objects for a message.
 pub(super) fn enumerate(objects: &[ObjectRef]) -> String {
     let named: Vec<String> = objects
         .iter()

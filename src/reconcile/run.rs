@@ -1,4 +1,4 @@
-//! The order of a run's phases.
+//! Executes the phases of a run.
 
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ use crate::role::{Role, violations};
 use crate::telemetry::log;
 use crate::watches::{Finalizer, OnDelete};
 
-/// A run that is going on.
+/// A run in progress.
 pub(super) struct Run<'a> {
     pub(super) context: &'a Context,
     pub(super) input: &'a Input,
-    /// The cluster as this run may change it.
+    /// The cluster, with dry-run writes for a plan.
     pub(super) cluster: Cluster,
-    /// The custom resource as last seen.
+    /// The last known custom resource.
     pub(super) cr: ParsedObject,
-    /// Whether it is being deleted.
+    /// True if the custom resource is being deleted.
     pub(super) finalizing: bool,
     /// The secrets that the run has seen.
     pub(super) redactor: Redactor,
@@ -38,7 +38,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// A run that begins now.
+    /// Creates a run that starts now.
     pub(super) fn new(context: &'a Context, input: &'a Input) -> Self {
         let cluster = match input.mode {
             Mode::Plan => context.cluster.with_dry_run(),
@@ -58,7 +58,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs all phases.
+    /// Executes all phases.
     pub(super) async fn execute(mut self) -> Report {
         log::debug!("started");
         if self.is_paused() {
@@ -74,7 +74,7 @@ impl<'a> Run<'a> {
     }
 
     fn is_paused(&self) -> bool {
-        // Most objects have not even the word in them; parsing their metadata is not free.
+        // Most objects do not contain the key, and parsing their metadata has a cost.
         self.cr.json().contains(PAUSED)
             && self
                 .cr
@@ -84,7 +84,7 @@ impl<'a> Run<'a> {
                 .is_some_and(|value| value == "true")
     }
 
-    /// The run of a custom resource that is to stay.
+    /// Reconciles a custom resource that is not being deleted.
     async fn reconcile_live(&mut self) -> RunEnd {
         if self.input.mode == Mode::Operator {
             match finalizer::settle(self.context, self.input).await {
@@ -96,7 +96,7 @@ impl<'a> Run<'a> {
                         &self.redactor,
                     );
                 }
-                // Its deletion comes as an event of its own.
+                // The event of its deletion triggers another run.
                 Ok(Some(cr)) if cr.deleting => return Outcome::Cancelled.into(),
                 Ok(Some(cr)) => self.cr.replace(cr),
                 Ok(None) => return RunEnd::gone(),
@@ -114,14 +114,14 @@ impl<'a> Run<'a> {
         }
         let end = self.run_script(&role, &role.entry, None).await;
         let complete = steps::is_complete(&end.outcome, self.report.effects.partial);
-        if !complete || self.report.effects.failed_applies > 0 || !self.input.watch.prune {
+        if !complete || self.report.effects.failed_applies > 0 {
             return end;
         }
         prune::prune(self).await.unwrap_or(end)
     }
 
-    /// How the run ends where the spec is not what the role's inputs ask for: only people can mend that.
-    /// A deletion is not held up by it.
+    /// Returns the end of the run if the spec does not match the inputs of the role. Only a change
+    /// of the spec or the role helps. A deletion ignores it.
     fn refused_inputs(&self, role: &Role) -> Option<RunEnd> {
         if role.inputs.is_empty() || self.cr.unreadable.is_some() {
             return None;
@@ -138,8 +138,8 @@ impl<'a> Run<'a> {
         Some(Outcome::Stalled { message }.into())
     }
 
-    /// The run of a custom resource that is being deleted. Each finalizer goes when its own part is
-    /// done, so that a later part that waits does not repeat an earlier one.
+    /// Reconciles a custom resource that is being deleted. Each finalizer is released when its own
+    /// part is done, so that a later part that waits does not repeat an earlier one.
     async fn reconcile_deleting(&mut self) -> RunEnd {
         if let Some(finalizer) = self.input.watch.finalizer.clone()
             && finalizer::has(&self.cr, &finalizer.name)
@@ -170,16 +170,16 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs what the watch's finalizer is for.
+    /// Executes the program of the watch's finalizer.
     async fn finalize(&mut self, finalizer: &Finalizer) -> RunEnd {
         let now = self.context.clock.timestamp();
         let left = finalizer::time_left(&self.cr, finalizer, now);
         let overdue = Outcome::Failed {
-            message: "the time is over".into(),
+            message: "the timeout passed".into(),
             after: None,
         };
         if finalizer::gives_up(finalizer, &overdue, left) {
-            return self.give_up(finalizer, "it was not done in time");
+            return self.give_up(finalizer, "the timeout passed");
         }
         let name = finalizer.role.as_ref().unwrap_or(&self.input.watch.role);
         let role = match self.role(name) {
@@ -195,7 +195,7 @@ impl<'a> Run<'a> {
             let why = match &end.outcome {
                 Outcome::Failed { message, .. } | Outcome::Stalled { message } => &**message,
                 Outcome::Waiting { on } => &**on,
-                _ => "it was not done in time",
+                _ => "the timeout passed",
             };
             return self.give_up(finalizer, why);
         }
@@ -205,21 +205,25 @@ impl<'a> Run<'a> {
         end
     }
 
-    /// Lets a custom resource go although its deletion run did not succeed.
+    /// Releases the finalizer although the deletion run did not succeed.
     fn give_up(&self, finalizer: &Finalizer, why: &str) -> RunEnd {
         let note = format!(
-            "finalizer {} is given up, what it cares for is left: {why}",
+            "released finalizer {} although its work is not done: {why}",
             finalizer.name
         );
         let note = self.redactor.public(&note);
         let error = self.redactor.public(why);
         let name = self.redactor.public(&finalizer.name);
-        log::warn!("finalizer given up", finalizer = name, error = error);
+        log::warn!(
+            "released a finalizer although its work is not done",
+            finalizer = name,
+            error = error
+        );
         self.send(Event::warning(&self.cr, "FinalizerGivenUp", note));
         Outcome::Done.into()
     }
 
-    /// Deletes the children that garbage collection does not reach.
+    /// Deletes the children that garbage collection cannot reach.
     async fn delete_unreachable_children(&self) -> RunEnd {
         if self.input.watch.on_delete == OnDelete::Orphan {
             return Outcome::Done.into();
@@ -227,7 +231,7 @@ impl<'a> Run<'a> {
         let swept = self.context.child_kinds.done(&self.context.cluster).await;
         if let Err(error) = swept {
             return RunEnd::from_cluster_error(
-                "cannot look for children",
+                "cannot discover the kinds of children",
                 &error,
                 true,
                 &self.redactor,
@@ -237,7 +241,7 @@ impl<'a> Run<'a> {
             Ok(left) => match left.first() {
                 None => Outcome::Done.into(),
                 Some(first) => {
-                    let on = format!("{first} and {} more to be gone", left.len() - 1);
+                    let on = format!("deletion of {first} and {} more", left.len() - 1);
                     let on = self.redactor.public(&on);
                     RunEnd {
                         waits: left.clone(),
@@ -246,7 +250,7 @@ impl<'a> Run<'a> {
                 }
             },
             Err(error) => {
-                RunEnd::from_apply_error("cannot delete what is left", &error, true, &self.redactor)
+                RunEnd::from_apply_error("cannot delete children", &error, true, &self.redactor)
             }
         }
     }
@@ -254,7 +258,7 @@ impl<'a> Run<'a> {
     async fn release_finalizers(&mut self, names: &[&str]) -> Result<(), RunEnd> {
         match finalizer::remove(&self.cluster, self.cr.object(), names).await {
             Ok(Some(cr)) => self.cr.replace(cr),
-            // The custom resource went with its last finalizer, by whoever's hand.
+            // The custom resource was deleted with its last finalizer.
             Ok(None) => return Err(RunEnd::finished()),
             Err(error) => {
                 return Err(RunEnd::from_cluster_error(
@@ -280,13 +284,13 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The custom resource as owner of what the role applies.
+    /// Returns the custom resource as owner of the objects that the role applies.
     pub(super) fn owner(&self) -> Owner {
         let guarded = self.input.mode != Mode::Plan && !self.finalizing && !self.cr.uid.is_empty();
         let finalizer =
             self.input.mode == Mode::Operator && self.input.watch.on_delete == OnDelete::Delete;
         let mut listed = ChildList::read_from(&self.cr);
-        // What this run has listed may be in the cache only. The list alone proves nothing, so that a
+        // Children that this run listed may be in the cache only. The list alone proves nothing, so a
         // longer one does no harm.
         if let Some(Some(cached)) = self.cluster.cached(&self.cr.object_ref()) {
             listed.extend(ChildList::read_from(&cached));
@@ -305,7 +309,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Hands an Event over; a plan sends none.
+    /// Queues an Event; a plan sends none.
     pub(super) fn send(&self, event: Event) {
         if self.input.mode != Mode::Plan {
             self.context.events.send(event);

@@ -1,9 +1,9 @@
-//! The status at the end of a run: what it should be, and one guarded write if it is not.
+//! Computes the status at the end of a run, and writes it if it differs.
 //!
-//! The write is a merge patch of the status subresource that carries uid and resource version, so that
-//! others' keys and conditions survive whatever list type the CRD declares. A run that completes owns
-//! what it set: what our manager set earlier and this run did not is removed. A run that ends early
-//! only adds.
+//! The write is a merge patch of the status subresource with uid and resourceVersion, so that keys and
+//! conditions of other clients stay, with every list type of the CRD. A run that completes owns its
+//! fields: a status field that an earlier run set and this run does not is removed. A run that ends
+//! early only adds fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,34 +20,34 @@ use crate::model::owner::field_manager;
 use crate::model::{Object, Outcome, ParsedObject};
 use crate::watches::Conditions;
 
-/// What a run wants its CR's status to hold.
+/// The status that a run wants.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DesiredStatus<'a> {
-    /// What the role set, as a merge patch.
+    /// The status of the role, as a merge patch.
     pub(super) role: &'a Map<String, Value>,
-    /// Conditions that the role set.
+    /// The conditions of the role.
     pub(super) conditions: &'a [Condition],
     /// The style of the runtime's own conditions.
     pub(super) style: Conditions,
-    /// What the runtime has to say itself.
+    /// The runtime's own part of the status.
     pub(super) own: RuntimeStatus<'a>,
-    /// The CR's generation that the run saw, and when it ended.
+    /// The generation that the run saw, and the end of the run.
     pub(super) stamp: Stamp<'a>,
-    /// Fields that the server was seen to drop: not worth a write of their own.
+    /// Fields that the server dropped before. A write that contains only these is not sent.
     pub(super) dropped: &'a BTreeSet<String>,
 }
 
-/// What the runtime has to say itself.
+/// The runtime's own part of the status.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RuntimeStatus<'a> {
-    /// Nothing, as the watch has `manageStatus: false`.
+    /// None: the watch has `manageStatus: false`.
     Unmanaged {
-        /// Whether the run completed.
+        /// True if the run completed.
         complete: bool,
     },
-    /// The run's end.
+    /// The result of the run.
     Finished(&'a RunSummary<'a>),
-    /// The CR is held.
+    /// The custom resource is paused.
     Paused,
 }
 
@@ -68,31 +68,31 @@ impl RuntimeStatus<'_> {
         }
     }
 
-    /// A held CR's new generation was not looked at, nor was that of a cancelled run.
+    /// Returns whether the run processed the generation. A paused or cancelled run did not.
     fn observes_generation(&self) -> bool {
         matches!(self, Self::Finished(situation) if *situation.outcome != Outcome::Cancelled)
     }
 }
 
-/// What came of a write.
+/// The result of a status write.
 #[derive(Debug)]
 pub(super) enum StatusWrite {
-    /// The status was so already.
+    /// The status was already as wanted.
     Unchanged(Arc<Object>),
-    /// It is now, but for fields that the server dropped.
+    /// The status was written.
     Changed {
-        /// The CR as it now is.
+        /// The custom resource after the write.
         cr: Arc<Object>,
-        /// Paths of what was dropped, our own keys apart.
+        /// Paths that the server dropped, except the runtime's own.
         dropped: BTreeSet<String>,
-        /// Everything that was dropped.
+        /// All paths that the server dropped.
         all_dropped: BTreeSet<String>,
     },
-    /// The CR is gone, or another has taken its name.
+    /// The custom resource no longer exists, or another object has its name.
     Gone,
 }
 
-/// Writes the status if it is not as wanted.
+/// Writes the status if it differs.
 pub(super) async fn write(
     cluster: &Cluster,
     cr: &ParsedObject,
@@ -122,7 +122,7 @@ pub(super) async fn write(
         if error.kind == ErrorKind::NotFound {
             return Ok(StatusWrite::Gone);
         }
-        // A wrong uid is a conflict or invalid, depending on what else differs.
+        // For a wrong uid, the server returns a conflict or an invalid-object error.
         let overtaken = matches!(error.kind, ErrorKind::Conflict | ErrorKind::Invalid);
         if !overtaken || !attempts.wait_for_retry().await {
             return Err(error);
@@ -149,7 +149,7 @@ fn changed(cr: Arc<Object>, patch: &Value, wanted: &DesiredStatus<'_>) -> Status
     }
 }
 
-/// Returns whether the runtime wrote the field by itself; what a CRD lacks of those is nobody's concern.
+/// Returns whether the path belongs to the runtime's own part. It is not reported if the CRD lacks it.
 fn is_own(path: &str, wanted: &DesiredStatus<'_>) -> bool {
     match path.strip_prefix("status.").unwrap_or_default() {
         "observedGeneration" => true,
@@ -158,7 +158,7 @@ fn is_own(path: &str, wanted: &DesiredStatus<'_>) -> bool {
     }
 }
 
-/// The status of a CR that no server holds as it would be.
+/// Returns the status that a custom resource outside the cluster would have.
 pub(super) fn preview(cr: &ParsedObject, wanted: &DesiredStatus<'_>) -> Value {
     next(&status_of(cr), &[], wanted).into()
 }
@@ -170,7 +170,7 @@ fn status_of(cr: &ParsedObject) -> Map<String, Value> {
         .unwrap_or_default()
 }
 
-/// The merge patch from a CR's status to what it should be; `None` when it is so.
+/// Returns the merge patch to the wanted status; `None` if there is no difference.
 pub(super) fn patch(cr: &ParsedObject, manager: &str, wanted: &DesiredStatus<'_>) -> Option<Value> {
     let live = status_of(cr);
     let sets = status_ownership::field_sets(cr, manager);
@@ -179,7 +179,7 @@ pub(super) fn patch(cr: &ParsedObject, manager: &str, wanted: &DesiredStatus<'_>
     (!merge_patch::is_within(&patch, wanted.dropped, "status")).then_some(patch)
 }
 
-/// The status as it should be.
+/// Returns the wanted status.
 fn next(
     live: &Map<String, Value>,
     sets: &[Value],
@@ -196,7 +196,7 @@ fn next(
     let old = old.map_or(&[][..], Vec::as_slice);
     let list = merged_conditions(old, sets, wanted);
     if list.is_empty() && old.is_empty() {
-        // An empty list that is there stays.
+        // An existing empty list stays.
     } else if list.is_empty() {
         next.remove("conditions");
     } else {
@@ -208,7 +208,7 @@ fn next(
         let seen = live.get(key).cloned();
         next.remove(key);
         next.extend(seen.clone().map(|seen| (key.to_owned(), seen)));
-        // Where the CRD lacks the field, its absence is no reason to write.
+        // A CRD may lack the field, so its absence alone does not cause a write.
         if seen.is_some() || merge_patch::diff(live, &next).is_some() {
             next.insert(key.into(), generation.into());
         }
@@ -220,7 +220,7 @@ fn merged_conditions(old: &[Value], sets: &[Value], wanted: &DesiredStatus<'_>) 
     let complete = wanted.own.complete();
     let own_types = conditions::own_types(wanted.style);
     let managed = !matches!(wanted.own, RuntimeStatus::Unmanaged { .. });
-    // The role has the last word where the run completed, else the table has.
+    // After a completed run, the conditions of the role have precedence; otherwise those of the runtime.
     let by_role: BTreeMap<&str, &Condition> = wanted
         .conditions
         .iter()

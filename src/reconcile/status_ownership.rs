@@ -1,7 +1,8 @@
-//! What of a status is ours, by the field set that the server keeps for our manager; pure.
+//! Finds the status fields that our manager owns, by the field set that the server keeps. Pure
+//! functions.
 //!
-//! Conditions are apart: they are told by their type ([`own_conditions`]), because a list that the CRD
-//! declares as atomic has one owner for all of its entries.
+//! Conditions are identified by their type ([`own_conditions`]), because a list that the CRD declares
+//! as atomic has one owner for all entries.
 
 use std::collections::BTreeSet;
 use std::hash::Hasher;
@@ -12,7 +13,7 @@ use twox_hash::XxHash3_64;
 use super::conditions;
 use crate::model::Object;
 
-/// The field sets under `f:status` of a manager's entries.
+/// Returns the field sets under `f:status` of a manager's entries.
 pub(super) fn field_sets(object: &Object, manager: &str) -> Vec<Value> {
     object
         .managed_by(manager, Some("status"))
@@ -20,7 +21,7 @@ pub(super) fn field_sets(object: &Object, manager: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Types of the conditions that a field set names one by one.
+/// Returns the types of the conditions that a field set names individually.
 pub(super) fn own_conditions(sets: &[Value]) -> BTreeSet<String> {
     let entries = sets
         .iter()
@@ -32,8 +33,8 @@ pub(super) fn own_conditions(sets: &[Value]) -> BTreeSet<String> {
         .collect()
 }
 
-/// Takes out of a status what a field set names, conditions apart; a map or list that this leaves
-/// empty goes too.
+/// Removes from a status the fields of a field set, except conditions, and the maps and lists that
+/// become empty.
 pub(super) fn remove_owned(status: &mut Map<String, Value>, set: &Value) {
     for (name, inner) in fields(set).filter(|(name, _)| *name != "conditions") {
         strip_field(status, name, inner);
@@ -63,7 +64,7 @@ fn strip_field(map: &mut Map<String, Value>, name: &str, set: &Value) {
     }
 }
 
-/// Returns whether a set names an item of a list as a whole: by its keys or by its value.
+/// Returns whether a set names an item of a list, by its keys or by its value.
 fn names_item(set: &Value, item: &Value) -> bool {
     set.as_object().into_iter().flatten().any(|(key, inner)| {
         if let Some(value) = key.strip_prefix("v:") {
@@ -74,7 +75,7 @@ fn names_item(set: &Value, item: &Value) -> bool {
     })
 }
 
-/// The `f:` members of a set.
+/// Returns the `f:` members of a set.
 fn fields(set: &Value) -> impl Iterator<Item = (&str, &Value)> {
     set.as_object()
         .into_iter()
@@ -86,13 +87,13 @@ fn is_leaf(set: &Value) -> bool {
     set.as_object().is_none_or(Map::is_empty)
 }
 
-/// The keys of `k:{"type":"Ready"}`.
+/// Returns the keys of `k:{"type":"Ready"}`.
 fn key_of(key: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(key.strip_prefix("k:")?).ok()
 }
 
-/// A digest of our part of an object's status: when it changes and we did not write, someone edited
-/// what is ours. `value` is the object's tree.
+/// Returns a digest of the status fields that our manager owns. If it changes without a write of ours,
+/// another client edited them. `value` is the tree of the object.
 pub fn digest(object: &Object, value: &Value, manager: &str) -> u64 {
     let status = &value["status"];
     let mut hasher = XxHash3_64::new();

@@ -1,8 +1,8 @@
-//! What a run leaves of the steps of a pipeline: in the status, and what the next run has to know.
+//! Stores the results of pipeline steps: in the status, and for the next run.
 //!
-//! Since when a step waits and how often it failed is an annotation on the custom resource: a place that
-//! there is whatever its CRD declares, and that outlives this process. It is written only when it
-//! changes, so for steps with a timeout or a bounded number of retries.
+//! An annotation of the custom resource stores the time since which a step waits and the number of its
+//! failures, because each object can have one, and it outlives the process. It is written only when it
+//! changes, so only for steps with a timeout or a limit of retries.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use crate::model::annotations::STEPS;
 use crate::pipeline::{StepHistory, StepReport, StepState};
 use crate::telemetry::log;
 
-/// The key of the status that steps are written to, where the CRD declares it.
+/// The status field for steps, if the CRD declares it.
 const FIELD: &str = "steps";
 
 impl Run<'_> {
@@ -42,7 +42,7 @@ impl Run<'_> {
         })
     }
 
-    /// Writes what the next run has to know of steps, if that changed.
+    /// Writes the step history if it changed.
     pub(super) async fn write_step_marks(&mut self) {
         let Some(marks) = self.report.effects.step_history.take() else {
             return;
@@ -58,10 +58,10 @@ impl Run<'_> {
             Ok(()) => {}
             Err(error) if error.kind == ErrorKind::NotFound => self.report.gone = true,
             Err(error) => {
-                let what = "cannot write down since when steps wait";
+                let what = "cannot write the step history";
                 let end = RunEnd::from_cluster_error(what, &error, self.finalizing, &self.redactor);
                 log::error!(
-                    "cannot write an annotation",
+                    "cannot write the step history",
                     error = self.redactor.public(&error)
                 );
                 self.report.outcome = end.outcome;
@@ -94,7 +94,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Puts the steps into the status, where the CRD has a field for them and the role none of its own.
+    /// Adds the steps to the status, if the CRD declares the field and the role does not set it.
     pub(super) async fn add_steps_to_status(&mut self) {
         let steps = &self.report.effects.steps;
         if steps.is_empty()
@@ -116,7 +116,7 @@ impl Run<'_> {
             .insert(FIELD.to_owned(), steps.into());
     }
 
-    /// How many steps were skipped, those within steps included.
+    /// Returns the number of skipped steps, including nested ones.
     pub(super) fn skipped_steps(&self) -> usize {
         fn skipped(steps: &[StepReport]) -> usize {
             let is_skipped = |step: &&StepReport| step.state == StepState::Skipped;
@@ -127,7 +127,7 @@ impl Run<'_> {
     }
 }
 
-/// A step as the status holds it: nothing that differs between two runs in which all was the same.
+/// Returns the status of a step. It is equal for two runs with equal results.
 fn step_status(step: &StepReport) -> Value {
     let mut shown = json!({"name": &*step.name, "state": step.state});
     if !step.message.is_empty() {
@@ -136,14 +136,14 @@ fn step_status(step: &StepReport) -> Value {
     shown
 }
 
-/// Tells which step each change was made by.
+/// Sets the step that made each change.
 pub(super) fn assign_steps(changes: &mut [ObjectChange], order: &[usize], steps: &[StepReport]) {
     for (change, write) in changes.iter_mut().zip(order) {
         change.step = path(steps, *write);
     }
 }
 
-/// The path of the innermost step that made a write.
+/// Returns the path of the innermost step that made a write.
 fn path(steps: &[StepReport], write: usize) -> Option<String> {
     let step = steps.iter().find(|step| step.writes.contains(&write))?;
     Some(match path(&step.steps, write) {
@@ -152,7 +152,7 @@ fn path(steps: &[StepReport], write: usize) -> Option<String> {
     })
 }
 
-/// Returns whether a run that ended so did all that its role is for.
+/// Returns whether a run with this outcome did all the work of its role.
 pub(super) fn is_complete(outcome: &Outcome, partial: bool) -> bool {
     *outcome == Outcome::Done && !partial
 }

@@ -1,19 +1,19 @@
-//! What the log was told once and is not told again.
+//! Remembers warnings, so that the log contains each of them once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// A set of warnings that were given. Clones share it.
+/// The set of warnings that were logged. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct WarnOnce(Arc<Mutex<BTreeSet<String>>>);
 
-/// A process that has this many different things to warn of is warned enough.
+/// Maximum number of distinct warnings remembered. Later ones are not logged.
 const CAPACITY: usize = 10_000;
 
 impl WarnOnce {
-    /// Returns whether this is said for the first time.
+    /// Returns whether the text is new, and remembers it.
     pub(super) fn is_first(&self, what: &str) -> bool {
         let mut told = self.0.lock();
         told.len() < CAPACITY && !told.contains(what) && told.insert(what.to_owned())

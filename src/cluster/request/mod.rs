@@ -36,6 +36,8 @@ pub struct Written {
     pub object: Arc<Object>,
     /// The effect of the write.
     pub effect: Effect,
+    /// True if the write was a dry run: the server stored nothing.
+    pub planned: bool,
     /// Warnings of the server, for example about fields that it dropped.
     pub warnings: Vec<String>,
 }

@@ -55,6 +55,7 @@ impl Cluster {
                         Ok(Written {
                             object: live,
                             effect: Effect::Created,
+                            planned: self.dry_run,
                             warnings: Vec::new(),
                         })
                     }
@@ -224,6 +225,7 @@ impl Cluster {
         Ok(Written {
             object: written,
             effect,
+            planned: self.dry_run,
             warnings: answer.warnings,
         })
     }

@@ -250,7 +250,7 @@ fn ended(
     match error {
         apply::Error::Recreating { object } => {
             session.note_read(object.clone(), None, Subscription::permanent());
-            let on = format!("{object}: it is being deleted, to be made anew");
+            let on = format!("{object}: it is being deleted and will be created again");
             let objects = BTreeSet::from([object]);
             script::end(cx, Arc::new(Ending::Waiting { on, objects }))
         }

@@ -1,7 +1,7 @@
-//! Which Events are sent, counted or refused; pure.
+//! Decides which Events are sent, counted or dropped. Pure functions.
 //!
-//! Like client-go: an Event that repeats within a window is a series, and one object may send 25 at
-//! once and one every five minutes after that.
+//! As in client-go, an Event that repeats within a window is a series, and one object may send 25
+//! Events at once and one every five minutes after that.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,18 +11,19 @@ use jiff::Timestamp;
 use super::Event;
 use crate::clock::Instant;
 
-/// An Event that repeats within this time belongs to the series; longer than the longest backoff.
+/// An Event that repeats within this time belongs to a series. It is longer than the longest backoff.
 const WINDOW: Duration = Duration::from_mins(10);
-/// The count of a series is sent this long after the last time, so that a hot series costs little.
+/// Minimum time between two updates of a series, so that a frequent one costs little.
 const COUNT_EVERY: Duration = Duration::from_secs(10);
-/// Events that one object may send at once.
+/// Number of Events that one object may send at once.
 const BURST: u32 = 25;
-/// Time in which it gains one more.
+/// Time until an object may send one more Event.
 const REFILL: Duration = Duration::from_mins(5);
-/// Series and objects that are remembered; beyond, the longest silent ones go.
+/// Maximum number of series and objects remembered. Those without Events for the longest time are
+/// removed first.
 const CAPACITY: usize = 4096;
 
-/// What is known of the Events sent.
+/// The Events that were sent, and the remaining rate of each object.
 #[derive(Debug, Default)]
 pub(super) struct Aggregator {
     entries: HashMap<Event, Entry>,
@@ -45,32 +46,32 @@ struct Budget {
     since: Instant,
 }
 
-/// What becomes of an Event.
+/// A decision about an Event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// It is sent, under this name.
+    /// Send it under this name.
     Send(String),
-    /// It is counted.
+    /// Count it as part of a series.
     Count,
-    /// Its object has sent too many.
+    /// Drop it, because its object exceeds the rate limit.
     Drop,
 }
 
-/// A count to be sent.
+/// The count of a series to send.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Series {
-    /// Where the Event is.
+    /// The namespace of the Event.
     pub(super) namespace: String,
-    /// Its name.
+    /// The name of the Event.
     pub(super) name: String,
-    /// How often it happened.
+    /// The number of occurrences.
     pub(super) count: u32,
-    /// When it last did.
+    /// The time of the last occurrence.
     pub(super) last: Timestamp,
 }
 
 impl Aggregator {
-    /// Enters an Event that happens now.
+    /// Adds an Event that occurs now.
     pub(super) fn add(&mut self, event: &Event, now: Instant, stamp: Timestamp) -> Decision {
         self.forget_old(now);
         let known = self.entries.get_mut(event);
@@ -103,12 +104,12 @@ impl Aggregator {
         Decision::Send(name)
     }
 
-    /// Forgets an Event that could not be sent: its next one is a first one.
+    /// Removes an Event that could not be sent, so that its next occurrence is sent.
     pub(super) fn forget(&mut self, event: &Event) {
         self.entries.remove(event);
     }
 
-    /// When the next count is due.
+    /// Returns the time at which the next count is due.
     pub(super) fn due(&self) -> Option<Instant> {
         let due = |entry: &Entry| {
             entry
@@ -118,7 +119,7 @@ impl Aggregator {
         self.entries.values().filter_map(due).min()
     }
 
-    /// The counts that are due, or all that have news.
+    /// Returns the counts that are due, or all unsent ones.
     pub(super) fn take_due(&mut self, now: Instant, all: bool) -> Vec<Series> {
         let news = self.entries.iter_mut().filter(|(_, entry)| {
             entry.has_unsent_count() && (all || entry.sent_at + COUNT_EVERY <= now)
@@ -181,9 +182,10 @@ impl Budget {
     }
 }
 
-/// As client-go names Events: the object's name and the time in hexadecimal nanoseconds.
+/// Returns a name in the form of client-go: the name of the object and the time in hexadecimal
+/// nanoseconds.
 fn name(object: &str, stamp: Timestamp) -> String {
-    // 253 characters may be a name; 16 are the time, and a name is cut where no dot precedes one.
+    // A name has at most 253 characters, of which the time takes 16. The cut must not leave a final dot.
     let object = object.get(..object.len().min(235)).unwrap_or(object);
     format!(
         "{}.{:x}",

@@ -1,4 +1,4 @@
-//! What becomes of a status, without a server.
+//! Computation of a status, without a server.
 
 use serde_json::json;
 
@@ -87,7 +87,7 @@ fn map(value: Value) -> Map<String, Value> {
 
 fn ready() -> Value {
     json!({"type": "Ready", "status": "True", "reason": "Reconciled",
-           "message": "role web ran to its end", "lastTransitionTime": THEN,
+           "message": "role web completed", "lastTransitionTime": THEN,
            "observedGeneration": 2})
 }
 
