@@ -68,16 +68,8 @@ pub async fn create_once(
             return Ok(found(live, subscription));
         }
     }
-    // Generated names are not known yet, so all such objects of one owner count as one.
-    let made = ObjectRef {
-        name: if generated {
-            (*owner.manager).into()
-        } else {
-            Arc::clone(&desired.name)
-        },
-        ..target.object.clone()
-    };
-    if ownership.is_owned() && cache.was_recently_created(&made) {
+    let creation = creation_key(owner, desired, &target.object);
+    if ownership.is_owned() && cache.was_recently_created(&creation) {
         check_owner_exists(cluster, owner).await?;
     }
     let body = body(desired, &mut target, owner, ownership)?;
@@ -85,7 +77,7 @@ pub async fn create_once(
     match post(cluster, owner, &target.object, &body).await {
         Ok(written) => {
             if !written.planned {
-                cache.record_creation(&made);
+                cache.record_creation(&creation);
             }
             Ok(CreateResult {
                 object: written.object,
@@ -102,6 +94,20 @@ pub async fn create_once(
             Ok(found(live, subscription))
         }
         Err(error) => Err(conflict::explain_refusal(cluster, owner, error).await),
+    }
+}
+
+/// Returns the key of a creation in the cache. Generated names are not known yet, so all such objects of one
+/// owner count as one.
+fn creation_key(owner: &Owner, desired: &DesiredObject, target: &ObjectRef) -> ObjectRef {
+    let name = if desired.name.is_empty() {
+        (*owner.manager).into()
+    } else {
+        Arc::clone(&desired.name)
+    };
+    ObjectRef {
+        name,
+        ..target.clone()
     }
 }
 

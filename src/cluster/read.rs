@@ -349,15 +349,15 @@ impl Cluster {
         if self.live_reads {
             return Subscription::permanent();
         }
-        self.open(Scope {
+        self.open(&Scope {
             gvk: gvk.clone(),
             namespace: namespace.map(Arc::from),
         })
     }
 
-    fn open(&self, scope: Scope) -> Subscription {
+    fn open(&self, scope: &Scope) -> Subscription {
         let subscription = self.shared.watches.subscribe(scope.clone());
-        self.shared.watches.reference_watch(&scope);
+        self.shared.watches.reference_watch(scope);
         subscription
     }
 
@@ -377,7 +377,7 @@ impl Cluster {
             gvk: kind.gvk.clone(),
             namespace: namespace.filter(|_| kind.namespaced).map(Arc::from),
         };
-        let subscription = self.open(scope.clone());
+        let subscription = self.open(&scope);
         let until = clock::now() + self.shared.settings.call_timeout;
         loop {
             let watch = self.shared.watches.reference_watch(&scope);

@@ -128,14 +128,11 @@ fn defined_name(line: &str) -> Option<&str> {
     }
     let words: Vec<&str> = line.split([' ', '(', '<', '{', ';', ':', '=']).collect();
     let is_keyword = |word: &&str| ["fn", "struct", "enum", "trait", "type", "mod"].contains(word);
-    let at = words.iter().position(|word| is_keyword(word))?;
+    let at = words.iter().position(is_keyword)?;
     let is_modifier =
         |word: &&str| ["pub", "async", "const", "unsafe", "crate)", "super)", ""].contains(word);
     let name = words.get(at + 1).filter(|name| !name.is_empty())?;
-    words[..at]
-        .iter()
-        .all(|word| is_modifier(word))
-        .then_some(*name)
+    words[..at].iter().all(is_modifier).then_some(*name)
 }
 
 fn snake_case(name: &str) -> String {

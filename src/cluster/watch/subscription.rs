@@ -104,7 +104,10 @@ impl Drop for Claim {
 
 /// The claims of all subscriptions, by kind and namespace.
 #[derive(Default)]
-pub(super) struct Claims(Mutex<HashMap<Gvk, HashMap<Option<Arc<str>>, Weak<Claim>>>>);
+pub(super) struct Claims(Mutex<HashMap<Gvk, ClaimsOfKind>>);
+
+/// The claims on one kind, by namespace.
+type ClaimsOfKind = HashMap<Option<Arc<str>>, Weak<Claim>>;
 
 impl WatchRegistry {
     /// Subscribes to a scope; its watch opens with [`WatchRegistry::reference_watch`].

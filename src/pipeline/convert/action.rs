@@ -27,7 +27,7 @@ impl ScriptWriter<'_> {
                 self.result(step, context, &value, keep);
             }
             Action::Role(role) => {
-                if context.is_caught {
+                if context.is_caught() {
                     self.difference("a `fail` of a role is not rescued");
                 }
                 let vars = code::variables(&[], &role.vars);
@@ -36,7 +36,7 @@ impl ScriptWriter<'_> {
             }
             Action::Include(include) => self.include(step, include, context, keep),
             Action::Block(block) if step.repeat.is_some() => {
-                self.block_of_loop(step, block, context, keep)
+                self.block_of_loop(step, block, context, keep);
             }
             Action::Block(block) => {
                 self.block(block, context);
@@ -228,7 +228,7 @@ impl ScriptWriter<'_> {
         };
         let (functions, rest) = split_functions(text);
         self.functions.extend(functions);
-        if context.is_caught && rest.contains("fail(") {
+        if context.is_caught() && rest.contains("fail(") {
             self.difference("a `fail` of a script is not rescued: write `throw`");
         }
         if rest.contains("return") {
@@ -242,7 +242,7 @@ impl ScriptWriter<'_> {
 
     fn fail(&mut self, message: &Text, context: Context) {
         let message = code::text(message);
-        if context.is_caught {
+        if context.is_caught() {
             // A script cannot catch `fail`.
             self.throws_failure = true;
             self.lines(&format!("throw #{{kind: \"failed\", message: {message}}};"));

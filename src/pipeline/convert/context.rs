@@ -11,13 +11,28 @@ pub(super) struct Context {
     pub(super) in_vars: bool,
     /// It is in a `rescue`.
     pub(super) in_rescue: bool,
-    /// It is in a block whose failures are caught.
-    pub(super) is_caught: bool,
-    /// It is in a block whose `rescue` reads the name of the step that failed.
-    pub(super) is_tracked: bool,
+    /// The effect of a failure.
+    pub(super) failure: Failure,
+}
+
+/// The effect of a failure of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Failure {
+    /// It ends the run.
+    #[default]
+    Thrown,
+    /// A `rescue` or `always` catches it.
+    Caught,
+    /// A `rescue` catches it, and reads the name of the step that failed.
+    Tracked,
 }
 
 impl Context {
+    /// Returns whether a block around the step catches a failure.
+    pub(super) fn is_caught(self) -> bool {
+        self.failure >= Failure::Caught
+    }
+
     /// Returns the variables of pipelines that exist here.
     pub(super) fn variables(self) -> impl Iterator<Item = &'static str> {
         let some = [

@@ -1,7 +1,7 @@
 //! Converts steps within steps.
 
 use super::code;
-use super::context::Context;
+use super::context::{Context, Failure};
 use super::helper::Helper;
 use super::writer::ScriptWriter;
 use crate::pipeline::scope::ERROR;
@@ -86,7 +86,7 @@ impl ScriptWriter<'_> {
         let outer = std::mem::take(&mut self.throws_failure);
         self.lines("let failed = ();");
         let caught = Context {
-            is_caught: true,
+            failure: context.failure.max(Failure::Caught),
             ..context
         };
         self.within(
@@ -98,7 +98,7 @@ impl ScriptWriter<'_> {
         self.lines("}");
         let throws_failure = std::mem::replace(&mut self.throws_failure, outer);
         self.steps(&block.always, context);
-        if throws_failure && !context.is_caught {
+        if throws_failure && !context.is_caught() {
             let failed = "type_of(failed) == \"map\" && failed.kind == \"failed\"";
             self.lines(&format!("if {failed} {{ fail(failed.message); }}"));
         }
@@ -117,9 +117,13 @@ impl ScriptWriter<'_> {
         };
         let rescue = self.aside(|script| script.steps(rescue, in_rescue));
         let reads_error = rescue.contains(ERROR);
+        let catch = if reads_error {
+            Failure::Tracked
+        } else {
+            Failure::Caught
+        };
         let caught = Context {
-            is_caught: true,
-            is_tracked: context.is_tracked || reads_error,
+            failure: context.failure.max(catch),
             ..context
         };
         // Failures of these steps are caught, so they do not end the run.

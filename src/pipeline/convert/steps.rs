@@ -1,7 +1,7 @@
 //! Converts lists of steps, and the parts of a step around its action.
 
 use super::code;
-use super::context::Context;
+use super::context::{Context, Failure};
 use super::helper::Helper;
 use super::writer::ScriptWriter;
 use crate::pipeline::order::{execution_order, transitive_needs};
@@ -52,12 +52,12 @@ impl ScriptWriter<'_> {
         if step.timeout.is_some() {
             self.difference("the timeout of a step has no equivalent: the script keeps waiting");
         }
-        if step.retries.is_some() && context.is_caught {
+        if step.retries.is_some() && context.is_caught() {
             self.difference("retries have no equivalent: the first failure is rescued");
         } else if step.retries.is_some() {
             self.difference("retries have no equivalent: the operator retries without end");
         }
-        if context.is_tracked {
+        if context.failure == Failure::Tracked {
             self.lines(&format!("step = {};", code::string(&step.name)));
         }
         if step.repeat.is_some() {

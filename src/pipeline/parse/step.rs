@@ -1,16 +1,26 @@
 //! Parses lists of steps and the keys of a step.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::parser::{File, InheritedScope, Parser};
 use super::values::{ValueParser, is_query};
 use crate::model::diagnostics::{Fields, Item, list_of};
 use crate::model::yaml::{Content, Key, Node, Position};
 use crate::pipeline::keys::{ACTIONS, STEP};
-use crate::pipeline::parsed::{ParsedAction, ParsedStep, StepList};
+use crate::pipeline::parsed::{ParsedAction, ParsedStep, ResultUse, StepList};
 use crate::pipeline::scope::{OBJECT, RESULT, Scope};
 use crate::pipeline::step::{Loop, Ready};
 use crate::pipeline::tree::Test;
+
+/// The conditions that a step waits for.
+struct Gates {
+    ready: Option<Ready>,
+    until: Vec<Test>,
+    timeout: Option<Duration>,
+    /// The results that the conditions use.
+    uses: Vec<ResultUse>,
+}
 
 impl Parser<'_> {
     /// Parses a list of steps.
@@ -21,13 +31,12 @@ impl Parser<'_> {
         inherited: &InheritedScope,
     ) -> StepList {
         let mut list = self.new_list(file);
-        let items = match item.node().content {
-            Content::List(_) => item.items().unwrap_or_default(),
-            _ => {
-                report_no_list(item);
-                Vec::new()
-            }
-        };
+        let mut items = Vec::new();
+        if let Content::List(_) = item.node().content {
+            items = item.items().unwrap_or_default();
+        } else {
+            report_no_list(item);
+        }
         for (index, item) in items.iter().enumerate() {
             // The root of a path in a message is the step.
             let item = Item::root(item.node(), file.findings);
@@ -55,7 +64,7 @@ impl Parser<'_> {
         let name = fields.get("name").and_then(|item| parse_name(&item));
         let register = fields.get("register").and_then(|item| parse_name(&item));
         let mut tags = inherited.tags.clone();
-        tags.extend(parse_words(fields.get("tags")));
+        tags.extend(parse_words(fields.get("tags").as_ref()));
 
         let mut values = ValueParser::new(self, file, scope);
         let repeat = fields.get("loop").and_then(|item| {
@@ -70,24 +79,7 @@ impl Parser<'_> {
             Some(key) => values.action(&fields, key),
         };
         let uses = std::mem::take(&mut values.uses);
-        let gate = |gate| Scope {
-            gate: Some(gate),
-            ..scope
-        };
-        let ready = values.with_scope(gate(OBJECT), |values| values.ready(&fields, action));
-        let until = values.with_scope(gate(RESULT), |values| values.tests_of(&fields, "until"));
-        let gate_uses = values.uses;
-        let timeout = fields.get("timeout");
-        if let Some(item) = &timeout
-            && ready.is_none()
-            && until.is_empty()
-            && !can_wait(action)
-        {
-            item.error(
-                "the step never waits",
-                "add ready or until, or remove timeout",
-            );
-        }
+        let gates = values.gates(&fields, action, scope);
         let inner = InheritedScope { scope, tags };
         let nested = match action {
             Some("block") => self.block(file, &fields, &inner),
@@ -107,14 +99,14 @@ impl Parser<'_> {
             vars: vars.unwrap_or_default(),
             tags: inner.tags,
             action: nested
-                .or(plain.map(ParsedAction::Plain))
+                .or_else(|| plain.map(ParsedAction::Plain))
                 .unwrap_or(ParsedAction::Invalid),
-            ready,
-            until,
-            timeout: timeout.and_then(|item| item.duration()),
+            ready: gates.ready,
+            until: gates.until,
+            timeout: gates.timeout,
             retries: fields.get("retries").and_then(|item| item.count(0)),
             uses,
-            gate_uses,
+            gate_uses: gates.uses,
         })
     }
 
@@ -163,6 +155,33 @@ impl ValueParser<'_, '_, '_> {
                 item.unexpected("a list, a map, or Rhai or JSONPath that returns one", "");
                 None
             }
+        }
+    }
+
+    /// Parses `ready`, `until` and `timeout`.
+    fn gates(&mut self, fields: &Fields<'_>, action: Option<&str>, scope: Scope) -> Gates {
+        let with = |gate| Scope {
+            gate: Some(gate),
+            ..scope
+        };
+        let ready = self.with_scope(with(OBJECT), |values| values.ready(fields, action));
+        let until = self.with_scope(with(RESULT), |values| values.tests_of(fields, "until"));
+        let timeout = fields.get("timeout");
+        if let Some(item) = &timeout
+            && ready.is_none()
+            && until.is_empty()
+            && !can_wait(action)
+        {
+            item.error(
+                "the step never waits",
+                "add ready or until, or remove timeout",
+            );
+        }
+        Gates {
+            ready,
+            until,
+            timeout: timeout.and_then(|item| item.duration()),
+            uses: std::mem::take(&mut self.uses),
         }
     }
 
@@ -241,8 +260,8 @@ fn parse_name(item: &Item<'_>) -> Option<Arc<str>> {
 }
 
 /// Parses one word or a list of words.
-fn parse_words(item: Option<Item<'_>>) -> Vec<Arc<str>> {
-    let texts = item.as_ref().map(parse_texts).unwrap_or_default();
+fn parse_words(item: Option<&Item<'_>>) -> Vec<Arc<str>> {
+    let texts = item.map(parse_texts).unwrap_or_default();
     texts.into_iter().map(|(text, _)| text.into()).collect()
 }
 

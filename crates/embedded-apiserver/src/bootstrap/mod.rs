@@ -70,7 +70,7 @@ fn server() -> Value {
     })
 }
 
-/// Returns the APIServices: this server serves each built-in version of a group.
+/// Returns the `APIServices`: this server serves each built-in version of a group.
 fn api_services(tx: &Transaction<'_>) -> Vec<Value> {
     let groups = tx.catalogue.builtin_groups().iter();
     let versions = groups.flat_map(|group| group.versions.iter().map(move |one| (group, one)));

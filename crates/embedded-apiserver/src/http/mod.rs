@@ -175,7 +175,11 @@ impl Service {
             user: User::default(),
         };
         let sender = self.authenticated(&incoming.headers);
-        let user = self.audit.as_ref().and(sender.as_ref().ok().cloned());
+        let user = sender
+            .as_ref()
+            .ok()
+            .filter(|_| self.audit.is_some())
+            .cloned();
         let completed = self.complete(&mut incoming, sender, body).await;
         let mut response = stack::with_room(|| {
             let response = self.handle(&incoming, completed);

@@ -1,4 +1,4 @@
-//! Validates ResourceQuotas and Namespaces.
+//! Validates `ResourceQuotas` and Namespaces.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Validates PodDisruptionBudgets.
+//! Validates `PodDisruptionBudgets`.
 
 use serde_json::Value;
 

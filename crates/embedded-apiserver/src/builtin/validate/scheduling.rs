@@ -1,4 +1,4 @@
-//! Validates PriorityClasses.
+//! Validates `PriorityClasses`.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Validates StorageClasses.
+//! Validates `StorageClasses`.
 
 use serde_json::Value;
 
