@@ -172,16 +172,16 @@ mod tests {
     fn annotations_name_the_owner_and_prove_nothing() {
         let annotated = |name: &str| {
             claim(&json!({"annotations": {
-                PRIMARY_RESOURCE: name, PRIMARY_RESOURCE_TYPE: "Web.e.com",
+                PRIMARY_RESOURCE: name, PRIMARY_RESOURCE_TYPE: "Web.example.com",
             }}))
         };
         assert_eq!(
             annotated("n/other"),
-            foreign("it belongs to Web.e.com n/other")
+            foreign("it belongs to Web.example.com n/other")
         );
         assert_eq!(
             annotated("n/w"),
-            foreign("it belongs to an earlier Web.e.com n/w")
+            foreign("it belongs to an earlier Web.example.com n/w")
         );
     }
 }
