@@ -247,7 +247,7 @@ pub(crate) fn gone(reference: &Reference, found: Option<&Object>) -> Result<(), 
     }
 }
 
-/// What a look at an object came to.
+/// The result of a look at an object.
 pub(crate) enum Look {
     /// It is as it should be.
     Holds(Option<Arc<Object>>),

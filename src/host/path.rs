@@ -210,7 +210,7 @@ fn not_a_query(query: &str, error: &str) -> String {
     format!("`{}` is {}{hint}", short(query), short(error))
 }
 
-/// What a message shows of a query.
+/// Shortens a query for a message.
 fn short(query: &str) -> Cow<'_, str> {
     if query.chars().nth(SHOWN).is_none() {
         return query.into();

@@ -32,7 +32,7 @@ pub struct FieldSet {
     children: Vec<(Element, Self)>,
 }
 
-/// How much may be owned beside what is desired.
+/// The fields that a manager can own beside the desired ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
     /// Nothing.
@@ -82,7 +82,7 @@ impl Element {
         }
     }
 
-    /// The same in an object that the server has not defaulted: key fields may be left out.
+    /// Finds it in an object that the server has not defaulted: key fields can be absent.
     fn find_in_desired<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         let Self::Key(key) = self else {
             return self.find_in(value).filter(|v| !v.is_null());

@@ -74,8 +74,8 @@ pub fn check(text: &RawValue, outer: usize) -> Result<(), ParseError> {
 /// The diagnostics of one pass over a text.
 struct Scan {
     levels: usize,
-    /// Whether it holds what the grammar takes and a reader may not: half of a surrogate pair, a number
-    /// beyond every float.
+    /// True if it contains text that the grammar allows and a reader can refuse: half of a surrogate pair, or a
+    /// number beyond every float.
     doubtful: bool,
 }
 
@@ -271,7 +271,7 @@ mod tests {
     }
 
     proptest! {
-        /// What passes the check parses; what parses passes the check.
+        /// A text passes the check if and only if it parses.
         #[test]
         fn the_check_and_the_reader_agree(text in texts(), around in 0_usize..300) {
             let text = format!("{}{text}{}", "[".repeat(around), "]".repeat(around));

@@ -5,7 +5,7 @@ use jsonpath_rust::parser::parse_json_path;
 
 /// The longest query, in bytes.
 const LONGEST: usize = 16 << 10;
-/// How deep brackets may be nested: the parser takes three times as long for each function within
+/// The maximum depth of brackets: the parser takes three times as long for each function within
 /// another, twice as long for each filter. `$[?count(@.a[?(@.b)]) > 1]` has four.
 const DEEPEST: usize = 10;
 

@@ -5,9 +5,9 @@
 //! about 5 KB here and 55 KB as a tree of values.
 //!
 //! # Guarantees
-//! What is kept parses: each member is checked when the object is made. A member that cannot be read
-//! ([`super::json`]) is left out, and [`Object::unreadable`] says which one and why. So an object of which
-//! only the metadata can be read still has an address, and nobody takes the rest for empty unknowingly.
+//! Each member is checked when the object is made, so each stored member parses. A member that cannot be read
+//! ([`super::json`]) is left out, and [`Object::unreadable`] says which one and why. So an object with
+//! readable metadata always has an address, and a reader can see that the rest is not empty.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ impl fmt::Display for Unreadable {
 pub struct Managed {
     /// Its name, `rhai-operator/…`.
     pub manager: Box<str>,
-    /// Whether it was an apply; else an update (a create or a patch).
+    /// True for an apply, false for an update (a create or a patch).
     pub apply: bool,
     /// The subresource that was written, `None` for the object itself.
     pub subresource: Option<Box<str>>,
@@ -241,7 +241,7 @@ fn optional(raw: &RawValue) -> Result<Option<Cow<'_, str>>, serde_json::Error> {
     serde_json::from_str::<Option<Text<'_>>>(raw.get()).map(|text| text.map(|Text(text)| text))
 }
 
-/// What [`Object::details`] reads later must be of its type now.
+/// Checks the type of a member that [`Object::details`] reads later.
 fn check<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Result<(), serde_json::Error> {
     serde_json::from_str::<Option<T>>(raw.get()).map(drop)
 }
@@ -387,7 +387,8 @@ impl Object {
         self.label(OWNER_LABEL)
     }
 
-    /// What one of our managers owns of the object itself or of a subresource, its creates included.
+    /// Returns the fields that one of our managers owns of the object itself or of a subresource, with its
+    /// creates.
     pub fn managed_by<'a>(
         &'a self,
         manager: &'a str,

@@ -1,5 +1,5 @@
-//! Where YAML gets its structure: places at which a role seems to rely on data for it, which
-//! `template_objects` refuses, or lets data in unprotected, which `template` does.
+//! Finds where a role seems to take the structure of YAML from data, which `template_objects` refuses, or
+//! where data stays unprotected, as with `template`.
 //!
 //! Heuristics over tokens and lines. Of a `{{ }}` that stands alone on its line (outside of block
 //! scalars), one expects several lines of YAML; they are structure only if a filter of [`STRUCTURE`], a

@@ -1,5 +1,4 @@
-//! What a scenario runs on: an API server of its own in this process, or a cluster; and how time passes
-//! there.
+//! The environment of a scenario: an API server of its own in this process, or a cluster, and its clock.
 //!
 //! On the embedded API time stands still while anything is at work. It passes when the operator has
 //! come to rest and the scenario waits for something, or when a script says so. On a cluster it is real.

@@ -1,5 +1,5 @@
-//! What can be known of a parsed script without running it: what it imports, and whether every function
-//! that it calls exists with that number of arguments.
+//! Checks a parsed script without a run: its imports, and that each function that it calls exists with
+//! that number of arguments.
 //!
 //! A method may also be a closure kept in a map under that name. Values from outside hold no closures,
 //! so such a name occurs in the program as a key, a property or a string; only others are unknown.

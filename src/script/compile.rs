@@ -84,7 +84,7 @@ pub(super) struct Loading<'a> {
     variables: Vec<&'static str>,
 }
 
-/// What a text is parsed as, and what it sees.
+/// The grammar of a text, and the variables that it can use.
 #[derive(Clone, Copy)]
 pub(super) struct Syntax<'a> {
     /// One expression, or statements.
@@ -342,7 +342,7 @@ fn wording(error: &ParseErrorType) -> (String, Option<String>) {
     (lower_first(&error.to_string()), hint)
 }
 
-/// How Rhai says what a word says elsewhere.
+/// Returns the Rhai form of a word from another language.
 fn of_other_languages(word: &str) -> Option<&'static str> {
     Some(match word {
         "and" => "Rhai writes &&",

@@ -300,7 +300,7 @@ pub(super) fn within<T>(
     })
 }
 
-/// What stopped the run was a part of it only.
+/// Continues the run after a stop of one part only.
 pub(super) fn go_on() {
     PHASE.set(Phase::Running);
     NEXT_LOOK.set(0);

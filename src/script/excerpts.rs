@@ -54,7 +54,7 @@ pub(super) fn compile(
     (program, compile::sorted(problems.collect()))
 }
 
-/// What stands for the path of an excerpt; of a script file its path.
+/// Returns the path of a script file, or the stand-in for the path of an excerpt.
 fn path(index: usize, excerpt: &Excerpt) -> String {
     match excerpt.form {
         Form::File => excerpt.file.to_string(),

@@ -27,7 +27,7 @@ pub struct Excerpt {
     pub file: Arc<str>,
     /// The code as the engine reads it; nothing for a script file.
     pub text: Arc<str>,
-    /// Where its characters are in that file.
+    /// Maps its characters to that file.
     pub places: Places,
     /// Variables that it sees beside those of every script.
     pub variables: Arc<[&'static str]>,
@@ -46,7 +46,7 @@ pub enum Form {
     File,
 }
 
-/// Where the characters of an excerpt are in the file around it: pieces that follow one another in both.
+/// Maps the characters of an excerpt to the file that contains it, as pieces in the order of both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places(Vec<(usize, usize, usize)>);
 
@@ -94,7 +94,7 @@ pub(super) struct Compiled {
 }
 
 impl Compiled {
-    /// What the way to an error calls it.
+    /// Returns its name in the path to an error.
     pub(super) fn name(&self) -> &'static str {
         match self.excerpt {
             Some(_) => "an expression",

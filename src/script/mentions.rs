@@ -15,7 +15,7 @@ pub struct Mention {
     /// `x` of `results.x` and of `results["x"]`; none where the variable is used as a whole or by a
     /// key that is computed.
     pub key: Option<String>,
-    /// Where, if it is in the fragment itself: in the file around it. None for a module's.
+    /// Its line and column in the file that contains the fragment. None for a variable of a module.
     pub place: Option<(usize, usize)>,
 }
 

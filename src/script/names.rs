@@ -6,7 +6,7 @@ use rhai::Engine;
 
 use crate::model::diagnostics;
 
-/// What the engine itself does with a name, without a registered function.
+/// The names that the engine handles itself, without a registered function.
 const SYNTACTIC: [(&str, &[usize]); 7] = [
     ("Fn", &[1]),
     ("call", &[1, 2, 3, 4, 5, 6, 7, 8]),

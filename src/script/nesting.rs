@@ -13,7 +13,7 @@ pub(super) const MAX_NESTING: usize = 1_000;
 /// millisecond.
 const OPERATIONS: u64 = 256;
 
-/// When the variables of a program are due.
+/// Decides when to check the variables of a program.
 #[derive(Default)]
 pub(super) struct Watch {
     next: u64,

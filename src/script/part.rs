@@ -9,14 +9,14 @@ use super::current;
 use super::error::{Error, report};
 use super::run::{Run, Stop};
 
-/// What a program without an entry of its own runs: code of the host.
+/// Code of the host, which a program without an entry of its own runs.
 pub type Native =
     Arc<dyn Fn(&NativeCallContext) -> Result<Dynamic, Box<EvalAltResult>> + Send + Sync>;
 
 /// A part of a run that failed, or that [`super::end`] ended.
 #[derive(Debug)]
 pub struct Failure {
-    /// What happened, and where.
+    /// The error and its position.
     pub error: Error,
     /// As a script would catch it.
     pub thrown: Box<EvalAltResult>,

@@ -16,7 +16,7 @@ pub struct Program {
     pub(super) files: BTreeMap<String, File>,
     /// Texts of the files that fragments are in, by what errors call them.
     pub(super) texts: BTreeMap<String, Arc<str>>,
-    /// What is written in other files; see [`super::evaluate`].
+    /// The fragments in other files; see [`super::evaluate`].
     pub(super) fragments: Vec<Compiled>,
     /// Names of variables that closures capture.
     pub(super) captured: BTreeSet<String>,

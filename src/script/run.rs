@@ -111,7 +111,7 @@ impl Run {
         self.stopped.lock().get_or_insert(Stopped { why, place });
     }
 
-    /// What stopped the run was a part of it only.
+    /// Continues the run after a stop of one part only.
     pub(super) fn go_on(&self) {
         *self.stopped.lock() = None;
     }
@@ -121,7 +121,7 @@ impl Run {
         self.stopped.lock().clone()
     }
 
-    /// What may have ended the run from outside.
+    /// Returns the reason of a stop from outside.
     pub(super) fn interrupted(&self) -> Option<Stop> {
         if self.cancel.is_cancelled() {
             Some(Stop::Cancelled)
@@ -132,7 +132,7 @@ impl Run {
         }
     }
 
-    /// Where the last host function was called: the best known place of a panic.
+    /// Returns the position of the last call of a host function, which is the best known position of a panic.
     pub(super) fn last_call(&self) -> Option<Place> {
         self.last_call.lock().clone()
     }

@@ -10,7 +10,7 @@ thread_local! {
     static SEEN: RefCell<Seen> = const { RefCell::new(Seen::new()) };
 }
 
-/// What came before the token at hand.
+/// The tokens before the current one.
 struct Seen {
     /// The next token is the name of a property.
     dot: bool,

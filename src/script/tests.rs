@@ -101,7 +101,7 @@ struct State {
     hanging: tokio::sync::Notify,
     /// The arguments of `collect`.
     collected: Mutex<Vec<String>>,
-    /// What `include_role` runs.
+    /// The program that `include_role` runs.
     included: Option<Arc<Program>>,
 }
 

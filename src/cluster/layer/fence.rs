@@ -1,7 +1,7 @@
 //! A role's permissions, held inside the process beside the cluster's RBAC.
 //!
-//! What is not allowed is answered here, with the Status that a server would send; nothing leaves the
-//! process. Reads that a cache answers pass no layer: [`super::super::read`] asks the same fences.
+//! Answers forbidden requests with the Status that a server would send; they do not leave the process.
+//! Reads from a cache pass no layer: [`super::super::read`] asks the same fences.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};

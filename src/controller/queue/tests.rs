@@ -1,4 +1,4 @@
-//! What the queue promises: order, one run at a time, nothing lost.
+//! Tests of the queue's guarantees: order, one run at a time, no lost trigger.
 
 use super::*;
 use std::collections::HashSet;
@@ -423,7 +423,7 @@ async fn a_run_that_panics_frees_its_slot_and_counts_as_failed() {
     assert_eq!(wait(&queue).await.1.work().failures, 1);
 }
 
-/// How many runs of a key there are in a time, each of which triggers the next one at once.
+/// Returns the number of runs of a key in a time, if each run triggers the next one at once.
 async fn runs_in(time: Duration, rate: RunRate, trigger: impl Fn(&Queue, &Key)) -> usize {
     let queue = Queue::new(100, BACKOFF, rate);
     let kind = queue.add_kind(4, Metrics::default().controller("k"));

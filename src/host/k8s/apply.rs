@@ -280,7 +280,7 @@ pub(crate) fn former(
     script::end(cx, Arc::new(Ending::Waiting { on, objects }))
 }
 
-/// What a script wants to exist.
+/// Returns the desired object that a script passed.
 fn desired(session: &Session, object: &Dynamic, nameless: bool) -> Answer<DesiredObject> {
     let Some(map) = object.read_lock::<Map>() else {
         return Err(invalid(format!(

@@ -5,7 +5,7 @@
 //! adding and searching by turns builds each spelling into an automaton a few times only. Shorter
 //! spellings match whole words and are looked up word by word.
 //!
-//! Of a long spelling only the first 128 characters are in an automaton, which takes some thirty bytes
+//! An automaton contains only the first 128 characters of a long spelling, which takes some thirty bytes
 //! for each; what follows is compared when these are found. A text that quotes only the beginning is
 //! masked too.
 
@@ -17,13 +17,13 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, Input, MatchKind};
 
 /// Shorter spellings match whole words only.
 const ANYWHERE_CHARS: usize = 12;
-/// How many characters of a spelling are in an automaton.
+/// The number of characters of a spelling in an automaton.
 const HEAD_CHARS: usize = 128;
 /// Automata beyond this are not merged: building one takes some thirty times its bytes for a while.
 const MAX_SEGMENT_BYTES: usize = 512 << 10;
-/// How many continuations of one head are told apart.
+/// The maximum number of distinct continuations of one head.
 const MAX_TAILS: usize = 8;
-/// How many values are remembered that share a spelling.
+/// The maximum number of remembered values that share a spelling.
 const MAX_VALUES: usize = 8;
 
 /// The value and the line that a spelling comes from, as fingerprints.
@@ -35,7 +35,7 @@ pub(super) struct Origin {
     pub(super) value: u64,
 }
 
-/// How a spelling goes on after its head.
+/// The continuation of a spelling after its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// As the spelling does.
@@ -49,7 +49,7 @@ pub(super) enum Form {
 pub(super) struct Matcher {
     spellings: Vec<Spelling>,
     by_head: HashMap<Arc<str>, usize>,
-    /// How many spellings match whole words only.
+    /// The number of spellings that match whole words only.
     words: usize,
     /// Long spellings that are in no automaton yet.
     pending: Vec<usize>,
@@ -316,7 +316,7 @@ impl Spelling {
         rest.len()
     }
 
-    /// How much of what follows the head is to be masked too; none if the spelling is no secret.
+    /// Returns the length of the text after the head that belongs to a secret, or none if none does.
     fn length_of_rest(&self, after: &str, is_secret: &dyn Fn(Origin) -> bool) -> Option<usize> {
         if self.is_crowded {
             let may_go_on = self.tails.iter().any(|tail| !tail.rest.is_empty());
@@ -336,7 +336,7 @@ impl Tail {
             || self.is_crowded && is_secret(Origin { line, value: 0 })
     }
 
-    /// How many bytes of a text this goes on with.
+    /// Returns the number of bytes of a text that equal this continuation.
     fn agrees(&self, text: &str) -> usize {
         match self.form {
             Form::Base64 => {

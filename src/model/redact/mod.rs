@@ -42,17 +42,17 @@ pub const WITHHELD: &str =
     "[redacted: the run knows more values of Secrets than can be recognized]";
 /// Shorter values are not redacted: they would blot out ordinary words.
 const MIN_CHARS: usize = 6;
-/// How many bytes of spellings a run may know, a long one counted with its first 128 characters. Automata
+/// The maximum bytes of spellings of a run; a long spelling counts with its first 128 characters. Automata
 /// for as many take some 25 MB, and half a second to build.
 const MAX_HEADS: usize = 2 << 20;
-/// How many bytes of spellings a run may know, each counted whole. They are kept and compared only.
+/// The maximum bytes of spellings of a run, each counted whole. They are kept and compared only.
 const MAX_BYTES: usize = 16 << 20;
 /// Longer texts are cut: they are for people, and the time that masking takes grows with them.
 const MAX_TEXT: usize = 1 << 20;
-/// How much is hidden before such a cut: more than the part of a spelling by which it is recognized.
+/// The number of bytes hidden before such a cut: more than the part of a spelling by which it is recognized.
 const MAX_CUT: usize = 4 << 10;
-/// How often escapes are undone: a value in an annotation of JSON, in an object written as JSON, in a log
-/// message that quotes it.
+/// The maximum number of times that escapes are undone: a value in an annotation of JSON, in an object
+/// written as JSON, in a log message that quotes it.
 const MAX_LEVELS: usize = 3;
 
 /// The run knows more values of Secrets than it can recognize.

@@ -1,4 +1,4 @@
-//! What is masked, in which forms, and what is no secret.
+//! Tests of the masked forms, and of values that are public.
 
 use std::fmt::Write as _;
 

@@ -16,8 +16,7 @@ use crate::script::value;
 /// The description of an error: its kind, the message, a hint.
 type Said = (Kind, String, Option<String>);
 
-/// What a run came to when it did not end well: the reason that it was stopped for, else the script's
-/// own error.
+/// Returns the error of a run: the reason of its stop, or else the error of the script.
 pub(in crate::script) fn report(
     run: &Run,
     programs: &[Arc<Program>],
