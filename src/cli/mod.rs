@@ -53,7 +53,7 @@ enum Command {
     Role(RoleCommand),
     /// Print generated files.
     #[command(subcommand)]
-    Generate(GenerateCommand),
+    Generate(generate::Command),
     /// Print the version.
     Version(version::Options),
 }
@@ -64,12 +64,6 @@ enum RoleCommand {
     Run(Box<role_run::Options>),
     /// Convert the pipeline of a role to a script, and print the script.
     Convert(convert::Options),
-}
-
-#[derive(Debug, Subcommand)]
-enum GenerateCommand {
-    /// Print the JSON Schema of a file, for editors.
-    Schema(generate::Options),
 }
 
 /// The exit code of a command.
@@ -113,7 +107,7 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
         Command::Test(options) => options.run(toolchain),
         Command::Role(RoleCommand::Run(options)) => options.run(toolchain),
         Command::Role(RoleCommand::Convert(options)) => options.run(&toolchain),
-        Command::Generate(GenerateCommand::Schema(options)) => options.run(),
+        Command::Generate(command) => command.run(),
         Command::Version(options) => options.run(),
     };
     match result {

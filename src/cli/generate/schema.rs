@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
 
-use super::Exit;
+use crate::cli::Exit;
 use crate::pipeline;
 use crate::watches;
 
 /// The schema to print.
 #[derive(Debug, Args)]
-pub(super) struct Options {
+pub(in crate::cli) struct Options {
     /// File that the schema describes.
     file: File,
 }
