@@ -349,12 +349,12 @@ fn what_is_wrong_is_named() {
 }
 
 /// Returns an empty server for a test of pipelines.
-fn empty_server() -> steps::stage::Ground {
+fn empty_server() -> steps::step_test::TestNamespace {
     on(&ApiServer::new(apiserver::Options::default()))
 }
 
-fn on(server: &ApiServer) -> steps::stage::Ground {
-    steps::stage::Ground {
+fn on(server: &ApiServer) -> steps::step_test::TestNamespace {
+    steps::step_test::TestNamespace {
         client: server.client(),
         namespace: "default".into(),
         group: "pipelines.example.com".into(),
@@ -401,7 +401,7 @@ async fn a_step_tells_how_far_the_workload_is_that_it_waits_for() {
     });
     let ground = on(&server);
     let files = [("web/tasks/main.yaml", STEPS)];
-    let mut stage = steps::stage::Stage::new(ground, &files).await;
+    let mut stage = steps::step_test::StepTest::new(ground, &files).await;
     stage.spec(serde_json::json!({})).await;
     let expected = "2 of 2, primary: StatefulSet.apps default/db: 1 of 3 replicas are ready";
     soon(async || (stage.waits().await == expected).then_some(())).await;

@@ -38,7 +38,7 @@ use test_harness::copy_folder;
 type Requests = Arc<Mutex<Vec<String>>>;
 
 /// An API server that holds one custom resource.
-struct Ground {
+struct TestCluster {
     requests: Requests,
     context: Context,
     crs: Api<DynamicObject>,
@@ -48,13 +48,13 @@ struct Ground {
 }
 
 /// A custom resource, its kind, and what is there beside.
-struct Scene {
+struct Example {
     crd: Value,
     cr: Value,
     secrets: Vec<Value>,
 }
 
-impl Scene {
+impl Example {
     fn memcached() -> Self {
         let files = fs::read_dir(repository("deploy/crds")).unwrap();
         let mut files = files.map(|file| file.unwrap().path());
@@ -136,7 +136,7 @@ fn line(parts: &http::request::Parts, body: &[u8]) -> String {
 type Folders<'a> = [(&'a str, &'a Path)];
 
 /// The first role is that of the custom resource.
-async fn ground(scene: &Scene, roles: &Folders<'_>) -> Ground {
+async fn set_up(scene: &Example, roles: &Folders<'_>) -> TestCluster {
     let requests = Requests::default();
     // Pods that never start: what a run sees of them does not depend on when it looks.
     let simulation = Control::new();
@@ -183,7 +183,7 @@ async fn ground(scene: &Scene, roles: &Folders<'_>) -> Ground {
     let watch = watch(Gvk::new(group, version, kind), role);
     let runtime = tokio::runtime::Handle::current();
     let pool = Arc::new(Pool::new(toolchain.engine, 1, runtime));
-    Ground {
+    TestCluster {
         context: Context::new(connection.await.unwrap().cluster, pool, Clock::system()),
         roles: Arc::new(loaded),
         watch: Arc::new(watch),
@@ -207,7 +207,7 @@ fn watch(kind: Gvk, role: &Role) -> watches::Watch {
     watch
 }
 
-impl Ground {
+impl TestCluster {
     /// One run: how it ended, what it read, and what it wrote, in order.
     async fn run(&self) -> (String, BTreeSet<String>, Vec<String>) {
         let Some(cr) = self.crs.get_opt(&self.name).await.unwrap() else {
@@ -293,13 +293,13 @@ fn converted(from: &Path, name: &str) -> TempDir {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_script_and_the_pipeline_of_memcached_send_the_same_requests() {
-    let scene = Scene::memcached();
+    let scene = Example::memcached();
     let steps = repository("roles/memcached-steps");
     let converted = converted(&steps, "memcached");
     // Under one name, for the messages that name it.
-    let script = ground(&scene, &[("memcached", &repository("roles/memcached"))]).await;
-    let pipeline = ground(&scene, &[("memcached", &steps)]).await;
-    let converted = ground(&scene, &[("memcached", converted.path())]).await;
+    let script = set_up(&scene, &[("memcached", &repository("roles/memcached"))]).await;
+    let pipeline = set_up(&scene, &[("memcached", &steps)]).await;
+    let converted = set_up(&scene, &[("memcached", converted.path())]).await;
     let first = script.converge().await;
     assert_eq!(pipeline.converge().await, first);
     assert_eq!(converted.converge().await, first);
@@ -333,10 +333,10 @@ async fn each_pipeline_and_its_script_send_the_same_requests() {
             fs::write(steps.path().join(path), text).unwrap();
         }
         let script = converted(steps.path(), "database");
-        let scene = Scene::guide();
+        let scene = Example::guide();
         let beside = ("certificates", &*certificates);
-        let pipeline = ground(&scene, &[("database", steps.path()), beside]).await;
-        let converted = ground(&scene, &[("database", script.path()), beside]).await;
+        let pipeline = set_up(&scene, &[("database", steps.path()), beside]).await;
+        let converted = set_up(&scene, &[("database", script.path()), beside]).await;
         let told = || {
             let main = fs::read_to_string(script.path().join("tasks/main.rhai")).unwrap();
             format!("{}:\n{main}", file.display())

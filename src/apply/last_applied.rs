@@ -35,7 +35,7 @@ impl LastApplied {
     pub(super) fn new(desired: u128, owner: &Owner, live: &ParsedObject, body: &Value) -> Self {
         Self {
             desired,
-            owned: OwnedFieldsDigest::of(owner, live, body),
+            owned: OwnedFieldsDigest::compute(owner, live, body),
             resource_version: live.object().resource_version.clone(),
         }
     }
@@ -53,7 +53,7 @@ impl LastApplied {
         live: &ParsedObject,
         body: &Value,
     ) -> bool {
-        self.desired == desired && self.owned == OwnedFieldsDigest::of(owner, live, body)
+        self.desired == desired && self.owned == OwnedFieldsDigest::compute(owner, live, body)
     }
 
     /// Returns whether `body` asks for the same paths as before, so that the apply gives up no
@@ -64,12 +64,12 @@ impl LastApplied {
         live: &ParsedObject,
         body: &Value,
     ) -> bool {
-        self.owned.shape == OwnedFieldsDigest::of(owner, live, body).shape
+        self.owned.shape == OwnedFieldsDigest::compute(owner, live, body).shape
     }
 }
 
 impl OwnedFieldsDigest {
-    fn of(owner: &Owner, live: &ParsedObject, body: &Value) -> Self {
+    fn compute(owner: &Owner, live: &ParsedObject, body: &Value) -> Self {
         let (mut values, mut shape) = (XxHash3_64::new(), XxHash3_64::new());
         for entry in initial_create::own_entries(owner, live.object()) {
             values.write(entry.fields.as_bytes());

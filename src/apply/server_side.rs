@@ -80,7 +80,7 @@ impl<'a> ServerSideApply<'a> {
 
     pub(super) async fn run(mut self) -> Result<ApplyResult, Error> {
         let digest = self.desired.digest(self.owner, self.ownership);
-        let memo = self.memo();
+        let memo = self.last_applied();
         if let (Some(memo), Some(live)) = (&memo, &self.live)
             && memo.is_current(digest, live)
         {
@@ -111,7 +111,7 @@ impl<'a> ServerSideApply<'a> {
                     .check_access(&self.target.object, "patch")
                     .await?;
                 self.register_child().await?;
-                self.remember(LastApplied::new(digest, self.owner, live, &body));
+                self.store_last_applied(LastApplied::new(digest, self.owner, live, &body));
                 return Ok(self.skipped_result(live.object()));
             }
         }
@@ -119,7 +119,7 @@ impl<'a> ServerSideApply<'a> {
         let mut attempts = ConflictRetry::default();
         loop {
             let body = self.body()?;
-            match self.attempt(memo.as_deref(), &body).await? {
+            match self.write_once(memo.as_deref(), &body).await? {
                 WriteAttempt::Written(written, recreated) => {
                     return Ok(self.into_result(digest, &body, *written, recreated));
                 }
@@ -215,7 +215,7 @@ impl<'a> ServerSideApply<'a> {
 
     /// Sends one write. It creates an absent object and names an existing one by its uid, so that
     /// the server refuses it if the cache was behind.
-    async fn attempt(
+    async fn write_once(
         &self,
         memo: Option<&LastApplied>,
         body: &Value,
@@ -356,7 +356,7 @@ impl<'a> ServerSideApply<'a> {
             if action == Action::Created && self.ownership.is_owned() {
                 self.cache.record_creation(&self.target.object);
             }
-            self.remember(LastApplied::new(digest, self.owner, &object, body));
+            self.store_last_applied(LastApplied::new(digest, self.owner, &object, body));
         }
         ApplyResult {
             adopted: self.adopts,
@@ -383,7 +383,7 @@ impl<'a> ServerSideApply<'a> {
         }
     }
 
-    fn memo(&self) -> Option<Arc<LastApplied>> {
+    fn last_applied(&self) -> Option<Arc<LastApplied>> {
         match self.ownership {
             Ownership::None | Ownership::Informational => self
                 .cache
@@ -392,7 +392,7 @@ impl<'a> ServerSideApply<'a> {
         }
     }
 
-    fn remember(&self, memo: LastApplied) {
+    fn store_last_applied(&self, memo: LastApplied) {
         let memo = Arc::new(memo);
         match self.ownership {
             Ownership::None | Ownership::Informational => {

@@ -97,7 +97,7 @@ impl ApiCall {
         for failures in 1.. {
             let until = self.attempt_deadline(bounds, deadline)?;
             let attempt_end = until.min(clock::now() + settings.attempt_timeout);
-            let failure = match self.attempt(transport, attempt_end, bounds).await {
+            let failure = match self.send_once(transport, attempt_end, bounds).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
@@ -144,7 +144,7 @@ impl ApiCall {
 
     /// The exchange is a task of its own: scripts wait on threads, and such a thread is then woken once,
     /// by the whole answer, and not by each step of the connection.
-    async fn attempt(
+    async fn send_once(
         &self,
         transport: &Transport,
         until: Instant,

@@ -51,20 +51,20 @@ impl Rules {
         let names = |rule: &Rule| rule.resources.iter().any(|one| **one == *kind.plural);
         self.resource_rules
             .iter()
-            .any(|rule| names(rule) && has(&rule.api_groups, &kind.gvk.group))
+            .any(|rule| names(rule) && contains(&rule.api_groups, &kind.gvk.group))
     }
 }
 
 impl Rule {
     fn permits(&self, kind: &ApiKind, verb: &str) -> bool {
         self.resource_names.is_empty()
-            && has(&self.verbs, verb)
-            && has(&self.api_groups, &kind.gvk.group)
-            && has(&self.resources, &kind.plural)
+            && contains(&self.verbs, verb)
+            && contains(&self.api_groups, &kind.gvk.group)
+            && contains(&self.resources, &kind.plural)
     }
 }
 
-fn has(list: &[String], wanted: &str) -> bool {
+fn contains(list: &[String], wanted: &str) -> bool {
     list.iter().any(|item| item == "*" || item == wanted)
 }
 
@@ -79,7 +79,7 @@ impl Cluster {
     /// Requests the rules of this process in a namespace, or in every one.
     pub async fn rules(&self, namespace: Option<&str>) -> Result<Arc<Rules>, Error> {
         #[derive(Deserialize)]
-        struct Answer {
+        struct ReviewResponse {
             #[serde(default)]
             status: Rules,
         }
@@ -97,7 +97,7 @@ impl Cluster {
         let body = Bytes::from(review.to_string());
         let options = WriteOptions::default();
         let answer = self.create(&gvk, None, body, &options).await?;
-        let answer = serde_json::from_str::<Answer>(answer.object.json());
+        let answer = serde_json::from_str::<ReviewResponse>(answer.object.json());
         let rules = Arc::new(answer.map(|answer| answer.status).unwrap_or_default());
         let entry = (clock::now(), Arc::clone(&rules));
         reviews.lock().insert(namespace.map(Arc::from), entry);

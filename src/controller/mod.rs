@@ -72,7 +72,7 @@ pub struct Settings {
 /// An observer of runs.
 pub trait RunObserver: Send + Sync {
     /// Called when a run has ended.
-    fn ran(&self, reason: Reason, report: &Report);
+    fn run_ended(&self, reason: Reason, report: &Report);
 
     /// Called when a controller begins to serve.
     fn serving(&self, _controller: &Controller) {}

@@ -98,7 +98,7 @@ impl Shared {
         }
         self.metrics.pruned(report.pruned.len());
         if let Some(observer) = &self.observer {
-            observer.ran(work.reason, &report);
+            observer.run_ended(work.reason, &report);
         }
         if report.gone {
             self.forget(key);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rhai::{Dynamic, Map};
 use serde_json::Value;
 
-use super::{Answer, invalid};
+use super::{HostResult, invalid};
 use crate::cluster::Cluster;
 use crate::model::field_selector::FieldSelector;
 use crate::model::selector::LabelSelector;
@@ -38,7 +38,7 @@ impl fmt::Display for Reference {
 
 impl Reference {
     /// From any object, or a map `#{apiVersion, kind, name, namespace}`.
-    pub(crate) fn of(reference: &Dynamic) -> Answer<Self> {
+    pub(crate) fn from_dynamic(reference: &Dynamic) -> HostResult<Self> {
         let expected = "expected an object or `#{apiVersion, kind, name, namespace}`";
         let Some(map) = reference.read_lock::<Map>() else {
             let found = if reference.is_unit() {
@@ -110,7 +110,7 @@ impl Options {
         self.0.remove(name).filter(|value| !value.is_unit())
     }
 
-    pub(super) fn take_bool(&mut self, name: &str) -> Answer<Option<bool>> {
+    pub(super) fn take_bool(&mut self, name: &str) -> HostResult<Option<bool>> {
         let Some(value) = self.take(name) else {
             return Ok(None);
         };
@@ -119,7 +119,7 @@ impl Options {
             .map_err(|found| invalid(format!("{name}: expected true or false, found {found}")))
     }
 
-    pub(super) fn take_text(&mut self, name: &str) -> Answer<Option<String>> {
+    pub(super) fn take_text(&mut self, name: &str) -> HostResult<Option<String>> {
         let Some(value) = self.take(name) else {
             return Ok(None);
         };
@@ -129,7 +129,7 @@ impl Options {
     }
 
     /// Refuses what was not taken; `known` for the message.
-    pub(super) fn finish(self, known: &[&str]) -> Answer<()> {
+    pub(super) fn finish(self, known: &[&str]) -> HostResult<()> {
         let Some(unknown) = self.0.keys().next() else {
             return Ok(());
         };
@@ -141,7 +141,7 @@ impl Options {
 }
 
 /// A label selector as text or map.
-pub(super) fn label_selector(selector: Option<&Dynamic>) -> Answer<LabelSelector> {
+pub(super) fn label_selector(selector: Option<&Dynamic>) -> HostResult<LabelSelector> {
     let Some(selector) = selector else {
         return Ok(LabelSelector::default());
     };
@@ -153,7 +153,7 @@ pub(super) fn label_selector(selector: Option<&Dynamic>) -> Answer<LabelSelector
 }
 
 /// A field selector as text or as a map of equalities.
-pub(super) fn field_selector(selector: Option<&Dynamic>) -> Answer<FieldSelector> {
+pub(super) fn field_selector(selector: Option<&Dynamic>) -> HostResult<FieldSelector> {
     let text = match selector.map(json).transpose()? {
         None => return Ok(FieldSelector::default()),
         Some(Value::String(text)) => text,
@@ -171,7 +171,7 @@ pub(super) fn field_selector(selector: Option<&Dynamic>) -> Answer<FieldSelector
 }
 
 /// A duration as Go's text or as whole seconds.
-pub(super) fn duration(value: &Dynamic) -> Answer<Duration> {
+pub(super) fn duration(value: &Dynamic) -> HostResult<Duration> {
     if let Ok(seconds) = value.as_int() {
         let seconds = u64::try_from(seconds);
         return seconds
@@ -188,7 +188,7 @@ pub(super) fn duration(value: &Dynamic) -> Answer<Duration> {
 }
 
 /// A script value as JSON.
-pub(super) fn json(value: &Dynamic) -> Answer<Value> {
+pub(super) fn json(value: &Dynamic) -> HostResult<Value> {
     value::to_value(value).map_err(|error| invalid(error.to_string()))
 }
 
@@ -202,11 +202,11 @@ mod tests {
 
     #[test]
     fn an_object_and_a_short_map_name_the_same() {
-        let object = Reference::of(&eval(
+        let object = Reference::from_dynamic(&eval(
             r#"#{apiVersion: "apps/v1", kind: "Deployment", metadata: #{name: "d", namespace: "n", uid: "u"}}"#,
         ))
         .unwrap();
-        let short = Reference::of(&eval(
+        let short = Reference::from_dynamic(&eval(
             r#"#{apiVersion: "apps/v1", kind: "Deployment", name: "d", namespace: "n"}"#,
         ))
         .unwrap();
@@ -217,10 +217,11 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        let error = Reference::of(&eval(r#"#{apiVersion: "v1", kind: "Pod"}"#)).unwrap_err();
+        let error =
+            Reference::from_dynamic(&eval(r#"#{apiVersion: "v1", kind: "Pod"}"#)).unwrap_err();
         assert!(error.to_string().contains("name is missing"), "{error}");
         assert!(
-            Reference::of(&Dynamic::UNIT)
+            Reference::from_dynamic(&Dynamic::UNIT)
                 .unwrap_err()
                 .to_string()
                 .contains("found ()")

@@ -137,7 +137,7 @@ fn functions(module: Module) -> Vec<Function> {
             let doc = function
                 .comments
                 .iter()
-                .map(|line| undressed(line))
+                .map(|line| strip_slashes(line))
                 .collect::<Vec<_>>();
             Some((
                 function.name.to_string(),
@@ -169,7 +169,7 @@ fn functions(module: Module) -> Vec<Function> {
 }
 
 /// A documentation comment without its slashes.
-fn undressed(comment: &str) -> String {
+fn strip_slashes(comment: &str) -> String {
     let lines = comment.lines().map(|line| {
         let line = line.trim_start().trim_start_matches("///");
         line.strip_prefix(' ').unwrap_or(line).trim_end()
@@ -197,7 +197,7 @@ fn kind_name(rust: &str) -> &str {
         .trim()
         .trim_start_matches('&')
         .trim_start_matches("mut ");
-    let inner = ["Answer<", "Result<"]
+    let inner = ["HostResult<", "Result<"]
         .iter()
         .find_map(|outer| bare.strip_prefix(outer));
     match inner

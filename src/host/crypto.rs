@@ -7,7 +7,7 @@ use rhai::plugin::{Module, export_module, exported_module};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-use super::{Answer, invalid};
+use super::{HostResult, invalid};
 
 /// Longer ones have no use, and a slip of the finger should not fill the memory.
 const LONGEST_PASSWORD: i64 = 4096;
@@ -87,7 +87,7 @@ mod functions {
     /// assert(random_password(24) != random_password(24));
     /// ```
     #[rhai_fn(volatile, return_raw)]
-    pub fn random_password(length: i64) -> Answer<String> {
+    pub fn random_password(length: i64) -> HostResult<String> {
         match usize::try_from(length) {
             Ok(count) if (1..=LONGEST_PASSWORD).contains(&length) => {
                 Ok(Alphanumeric.sample_string(&mut rand::rng(), count))

@@ -4,7 +4,7 @@ use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Array, Dynamic};
 use serde_json::Value;
 
-use super::{Answer, arguments, invalid};
+use super::{HostResult, arguments, invalid};
 use crate::model::yaml;
 use crate::script::value;
 
@@ -40,7 +40,7 @@ mod functions {
     /// assert(from_yaml("# nothing") == ());
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn from_yaml(text: &str) -> Answer<Dynamic> {
+    pub fn from_yaml(text: &str) -> HostResult<Dynamic> {
         match documents(text)?.as_slice() {
             [] => Ok(Dynamic::UNIT),
             [one] => Ok(value::to_dynamic(one)),
@@ -61,7 +61,7 @@ mod functions {
     /// assert(from_yaml_all("a: 1\n---\n---\nb: 2") == [#{a: 1}, #{b: 2}]);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn from_yaml_all(text: &str) -> Answer<Array> {
+    pub fn from_yaml_all(text: &str) -> HostResult<Array> {
         Ok(documents(text)?.iter().map(value::to_dynamic).collect())
     }
 
@@ -78,7 +78,7 @@ mod functions {
     /// assert(from_yaml(to_yaml([1, "1"])) == [1, "1"]);
     /// ```
     #[rhai_fn(pure, return_raw)]
-    pub fn to_yaml(value: &mut Dynamic) -> Answer<String> {
+    pub fn to_yaml(value: &mut Dynamic) -> HostResult<String> {
         yaml::write_within(&arguments::json(value)?, MAX_TEXT)
             .ok_or_else(|| invalid(format!("more than {} MiB as YAML", MAX_TEXT >> 20)))
     }
@@ -93,7 +93,7 @@ mod functions {
     /// assert(from_json(`{"ports": [80, 443]}`).ports == [80, 443]);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn from_json(text: &str) -> Answer<Dynamic> {
+    pub fn from_json(text: &str) -> HostResult<Dynamic> {
         value::from_json(text.as_bytes()).map_err(|error| invalid(format!("not JSON: {error}")))
     }
 
@@ -108,12 +108,12 @@ mod functions {
     /// assert(to_json(#{b: (), a: [1, 2.5]}) == `{"a":[1,2.5],"b":null}`);
     /// ```
     #[rhai_fn(pure, return_raw)]
-    pub fn to_json(value: &mut Dynamic) -> Answer<String> {
+    pub fn to_json(value: &mut Dynamic) -> HostResult<String> {
         Ok(arguments::json(value)?.to_string())
     }
 }
 
 /// Parses the documents of a YAML text.
-fn documents(text: &str) -> Answer<Vec<Value>> {
+fn documents(text: &str) -> HostResult<Vec<Value>> {
     yaml::parse_all(text).map_err(|error| invalid(format!("not YAML: {error}")))
 }

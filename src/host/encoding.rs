@@ -9,7 +9,7 @@ use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Blob, Dynamic, Map};
 use url::Url;
 
-use super::{Answer, invalid};
+use super::{HostResult, invalid};
 
 /// The characters to escape: all but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
@@ -53,7 +53,7 @@ mod functions {
     /// try { base64_decode("?") } catch (error) { assert(error.kind == "invalid"); }
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn base64_decode(text: &str) -> Answer<String> {
+    pub fn base64_decode(text: &str) -> HostResult<String> {
         decode_base64(text).map_err(invalid)
     }
 
@@ -78,7 +78,7 @@ mod functions {
     /// assert(url_decode("a%20b%2Fc") == "a b/c");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn url_decode(text: &str) -> Answer<String> {
+    pub fn url_decode(text: &str) -> HostResult<String> {
         match percent_decode_str(text).decode_utf8() {
             Ok(decoded) => Ok(decoded.into_owned()),
             Err(error) => Err(invalid(format!("the decoded bytes are not text: {error}"))),
@@ -101,7 +101,7 @@ mod functions {
     /// assert(url.query.watch == "1" && url.fragment == ());
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn url_parse(url: &str) -> Answer<Map> {
+    pub fn url_parse(url: &str) -> HostResult<Map> {
         match Url::parse(url) {
             Ok(parsed) => Ok(url_parts(&parsed)),
             Err(error) => Err(invalid(format!("`{url}` is not an absolute URL: {error}"))),

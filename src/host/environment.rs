@@ -6,7 +6,7 @@ use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Dynamic, NativeCallContext};
 
 use super::session::Session;
-use super::{Answer, invalid};
+use super::{HostResult, invalid};
 use crate::script::HostError;
 
 /// The package.
@@ -31,18 +31,18 @@ mod functions {
     /// let image = env("RELATED_IMAGE_WEB", "docker.io/library/nginx:1.29");
     /// ```
     #[rhai_fn(name = "env", volatile, return_raw)]
-    pub fn env(cx: NativeCallContext, name: &str) -> Answer<Dynamic> {
+    pub fn env(cx: NativeCallContext, name: &str) -> HostResult<Dynamic> {
         read(&cx, name).map(Option::unwrap_or_default)
     }
 
     #[rhai_fn(name = "env", volatile, return_raw)]
-    pub fn env_or(cx: NativeCallContext, name: &str, default: Dynamic) -> Answer<Dynamic> {
+    pub fn env_or(cx: NativeCallContext, name: &str, default: Dynamic) -> HostResult<Dynamic> {
         read(&cx, name).map(|value| value.unwrap_or(default))
     }
 }
 
-fn read(cx: &NativeCallContext, name: &str) -> Answer<Option<Dynamic>> {
-    let session = Session::of(cx)?;
+fn read(cx: &NativeCallContext, name: &str) -> HostResult<Option<Dynamic>> {
+    let session = Session::from_call(cx)?;
     let roles = session.roles();
     let closing = roles
         .iter()
@@ -61,7 +61,7 @@ fn read(cx: &NativeCallContext, name: &str) -> Answer<Option<Dynamic>> {
     Err(HostError::new("forbidden", message).into())
 }
 
-fn value(value: Option<OsString>, name: &str) -> Answer<Option<Dynamic>> {
+fn value(value: Option<OsString>, name: &str) -> HostResult<Option<Dynamic>> {
     match value
         .filter(|value| !value.is_empty())
         .map(OsString::into_string)

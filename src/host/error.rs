@@ -7,7 +7,7 @@ use crate::script::HostError;
 use crate::{apply, cluster};
 
 /// Returns the message of an error.
-pub(super) fn words(error: &EvalAltResult) -> String {
+pub(super) fn short_message(error: &EvalAltResult) -> String {
     if let EvalAltResult::ErrorRuntime(value, _) = error
         && let Some(map) = value.read_lock::<Map>()
         && let Some(message) = map.get("message")

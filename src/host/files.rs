@@ -4,7 +4,7 @@ use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Array, NativeCallContext};
 
 use super::session::Session;
-use super::{Answer, invalid, pattern};
+use super::{HostResult, invalid, pattern};
 use crate::script::HostError;
 
 /// The package.
@@ -25,7 +25,7 @@ mod functions {
     ///             data: #{"index.html": file("index.html")}});
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn file(cx: NativeCallContext, name: &str) -> Answer<String> {
+    pub fn file(cx: NativeCallContext, name: &str) -> HostResult<String> {
         read(&cx, name)
     }
 
@@ -40,16 +40,16 @@ mod functions {
     /// }
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn files(cx: NativeCallContext, pattern: &str) -> Answer<Array> {
-        let role = Session::of(&cx)?.role();
+    pub fn files(cx: NativeCallContext, pattern: &str) -> HostResult<Array> {
+        let role = Session::from_call(&cx)?.role();
         let names = pattern::select(pattern, role.files.keys().map(String::as_str))?;
         Ok(names.into_iter().map(Into::into).collect())
     }
 }
 
 /// The text of a file of the role.
-pub(crate) fn read(cx: &NativeCallContext, name: &str) -> Answer<String> {
-    let role = Session::of(cx)?.role();
+pub(crate) fn read(cx: &NativeCallContext, name: &str) -> HostResult<String> {
+    let role = Session::from_call(cx)?.role();
     let Some(bytes) = role.files.get(name) else {
         let message = format!("the role has no files/{name}");
         return Err(HostError::new("not_found", message).into());

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::arguments::{self, Reference};
 use super::fence::fenced;
 use super::session::{Ending, Included, Session, live};
-use super::{Answer, invalid, k8s, path, readiness};
+use super::{HostResult, invalid, k8s, path, readiness};
 use crate::clock;
 use crate::model::{Object, ObjectRef};
 use crate::role;
@@ -37,7 +37,7 @@ mod functions {
     /// assert(!ready(()));
     /// ```
     #[rhai_fn(name = "ready", return_raw)]
-    pub fn ready(object: Dynamic) -> Answer<bool> {
+    pub fn ready(object: Dynamic) -> HostResult<bool> {
         Ok(!object.is_unit() && readiness::not_ready(&arguments::json(&object)?).is_none())
     }
 
@@ -56,14 +56,19 @@ mod functions {
     /// set_status(#{phase: "Running"});
     /// ```
     #[rhai_fn(name = "wait_ready", volatile, return_raw)]
-    pub fn wait_ready(cx: NativeCallContext, object: Dynamic) -> Answer<Dynamic> {
-        wait(&cx, "wait_ready", &Reference::of(&object)?, |found| {
-            let found = found.ok_or("does not exist yet")?;
-            match readiness::not_ready(&found.value()) {
-                Some(why) => Err(why.into()),
-                None => Ok(()),
-            }
-        })
+    pub fn wait_ready(cx: NativeCallContext, object: Dynamic) -> HostResult<Dynamic> {
+        await_condition(
+            &cx,
+            "wait_ready",
+            &Reference::from_dynamic(&object)?,
+            |found| {
+                let found = found.ok_or("does not exist yet")?;
+                match readiness::not_ready(&found.value()) {
+                    Some(why) => Err(why.into()),
+                    None => Ok(()),
+                }
+            },
+        )
     }
 
     /// Waits until a value of an object is as it should be; see `wait_ready` for how.
@@ -84,12 +89,12 @@ mod functions {
         object: Dynamic,
         query: &str,
         value: Dynamic,
-    ) -> Answer<Dynamic> {
+    ) -> HostResult<Dynamic> {
         let wanted = arguments::json(&value)?;
-        let reference = Reference::of(&object)?;
-        wait(&cx, "wait_for", &reference, |found| {
+        let reference = Reference::from_dynamic(&object)?;
+        await_condition(&cx, "wait_for", &reference, |found| {
             let found = found.ok_or("does not exist yet")?;
-            let first = path::first(&value::to_dynamic(&found.value()), query)?;
+            let first = path::first_match(&value::to_dynamic(&found.value()), query)?;
             match arguments::json(&first)? {
                 value if value == wanted => Ok(()),
                 Value::Null => Err(format!("{query} is not set, waiting for {wanted}").into()),
@@ -109,10 +114,10 @@ mod functions {
     /// wait_gone(old);
     /// ```
     #[rhai_fn(name = "wait_gone", volatile, return_raw)]
-    pub fn wait_gone(cx: NativeCallContext, object: Dynamic) -> Answer<()> {
-        let reference = Reference::of(&object)?;
-        wait(&cx, "wait_gone", &reference, |found| {
-            gone(&reference, found)
+    pub fn wait_gone(cx: NativeCallContext, object: Dynamic) -> HostResult<()> {
+        let reference = Reference::from_dynamic(&object)?;
+        await_condition(&cx, "wait_gone", &reference, |found| {
+            check_deleted(&reference, found)
         })
         .map(|_| ())
     }
@@ -130,8 +135,8 @@ mod functions {
     /// wait_until(pods.len >= 3, "3 Pods");
     /// ```
     #[rhai_fn(name = "wait_until", volatile, return_raw)]
-    pub fn wait_until(cx: NativeCallContext, holds: bool, on: &str) -> Answer<()> {
-        let session = Session::of(&cx)?;
+    pub fn wait_until(cx: NativeCallContext, holds: bool, on: &str) -> HostResult<()> {
+        let session = Session::from_call(&cx)?;
         if holds {
             session.trace("wait_until", clock::now(), || on, || "done");
             return Ok(());
@@ -152,8 +157,8 @@ mod functions {
     /// }
     /// ```
     #[rhai_fn(name = "fail", volatile, return_raw)]
-    pub fn fail(cx: NativeCallContext, message: &str) -> Answer<()> {
-        let session = Session::of(&cx)?;
+    pub fn fail(cx: NativeCallContext, message: &str) -> HostResult<()> {
+        let session = Session::from_call(&cx)?;
         session.trace("fail", clock::now(), || "", || message);
         Err(script::end(
             &cx,
@@ -170,8 +175,8 @@ mod functions {
     /// requeue("10m");
     /// ```
     #[rhai_fn(name = "requeue", volatile, return_raw)]
-    pub fn requeue(cx: NativeCallContext, after: Dynamic) -> Answer<()> {
-        let session = Session::of(&cx)?;
+    pub fn requeue(cx: NativeCallContext, after: Dynamic) -> HostResult<()> {
+        let session = Session::from_call(&cx)?;
         let after = arguments::duration(&after)?;
         let mut effects = session.effects();
         let earlier = effects.requested_requeue.filter(|known| *known < after);
@@ -197,12 +202,12 @@ mod functions {
     /// include_role("certificates", #{host: spec.host});
     /// ```
     #[rhai_fn(name = "include_role", volatile, return_raw)]
-    pub fn include_role(cx: NativeCallContext, name: &str) -> Answer<Dynamic> {
+    pub fn include_role(cx: NativeCallContext, name: &str) -> HostResult<Dynamic> {
         include(&cx, name, &Map::new().into())
     }
 
     #[rhai_fn(name = "include_role", volatile, return_raw)]
-    pub fn include_role_with(cx: NativeCallContext, name: &str, vars: Map) -> Answer<Dynamic> {
+    pub fn include_role_with(cx: NativeCallContext, name: &str, vars: Map) -> HostResult<Dynamic> {
         include(&cx, name, &vars.into())
     }
 }
@@ -234,7 +239,7 @@ impl From<Box<rhai::EvalAltResult>> for NotYet {
 }
 
 /// Returns whether an object is gone: another of its name does not count.
-pub(crate) fn gone(reference: &Reference, found: Option<&Object>) -> Result<(), NotYet> {
+pub(crate) fn check_deleted(reference: &Reference, found: Option<&Object>) -> Result<(), NotYet> {
     let is_it = |found: &Object| {
         reference
             .uid
@@ -248,7 +253,7 @@ pub(crate) fn gone(reference: &Reference, found: Option<&Object>) -> Result<(), 
 }
 
 /// The result of a look at an object.
-pub(crate) enum Look {
+pub(crate) enum ConditionCheck {
     /// It is as it should be.
     Holds(Option<Arc<Object>>),
     /// It is not.
@@ -261,15 +266,15 @@ pub(crate) enum Look {
 }
 
 /// Returns the object once a condition holds; else ends the run as waiting for it.
-fn wait(
+fn await_condition(
     cx: &NativeCallContext,
     function: &'static str,
     reference: &Reference,
     holds: impl Fn(Option<&Object>) -> Result<(), NotYet>,
-) -> Answer<Dynamic> {
-    match look(cx, function, reference, holds)? {
-        Look::Holds(found) => found.as_ref().map_or(Ok(Dynamic::UNIT), live),
-        Look::NotYet { object, why } => {
+) -> HostResult<Dynamic> {
+    match check_condition(cx, function, reference, holds)? {
+        ConditionCheck::Holds(found) => found.as_ref().map_or(Ok(Dynamic::UNIT), live),
+        ConditionCheck::NotYet { object, why } => {
             let on = format!("{object}: {why}");
             let objects = BTreeSet::from([object]);
             Err(script::end(cx, Arc::new(Ending::Waiting { on, objects })))
@@ -278,20 +283,20 @@ fn wait(
 }
 
 /// Reads an object, and tells whether a condition holds.
-pub(crate) fn look(
+pub(crate) fn check_condition(
     cx: &NativeCallContext,
     function: &'static str,
     reference: &Reference,
     holds: impl Fn(Option<&Object>) -> Result<(), NotYet>,
-) -> Answer<Look> {
-    let session = Session::of(cx)?;
+) -> HostResult<ConditionCheck> {
+    let session = Session::from_call(cx)?;
     let since = clock::now();
     let (object, found): (ObjectRef, Option<Arc<Object>>) =
         script::block_on(cx, k8s::read(&session, reference))?;
     match holds(found.as_deref()) {
         Ok(()) => {
             session.trace(function, since, || object, || "done");
-            Ok(Look::Holds(found))
+            Ok(ConditionCheck::Holds(found))
         }
         Err(NotYet::Error(error)) => Err(error),
         Err(NotYet::Because(why)) => {
@@ -301,14 +306,14 @@ pub(crate) fn look(
                 || object.clone(),
                 || format!("waiting: {why}"),
             );
-            Ok(Look::NotYet { object, why })
+            Ok(ConditionCheck::NotYet { object, why })
         }
     }
 }
 
 /// Runs another role of the project.
-pub(crate) fn include(cx: &NativeCallContext, name: &str, vars: &Dynamic) -> Answer<Dynamic> {
-    let session = Session::of(cx)?;
+pub(crate) fn include(cx: &NativeCallContext, name: &str, vars: &Dynamic) -> HostResult<Dynamic> {
+    let session = Session::from_call(cx)?;
     let Some(role) = session.setup.roles.get(name) else {
         let message = format!("there is no role {name} in this project");
         return Err(HostError::new("not_found", message).into());

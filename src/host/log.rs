@@ -7,7 +7,7 @@ use rhai::{
 use tracing::Level;
 
 use super::session::Session;
-use super::{Answer, arguments};
+use super::{HostResult, arguments};
 use crate::telemetry::log;
 
 /// Target of what roles say, so that it can be let through or kept out apart from the runtime's.
@@ -43,13 +43,13 @@ mod functions {
     /// log_debug("parameters", vars);
     /// ```
     #[rhai_fn(name = "log_debug", volatile, return_raw)]
-    pub fn log_debug(cx: NativeCallContext, message: Dynamic) -> Answer<()> {
-        say(&cx, Level::DEBUG, &message, None)
+    pub fn log_debug(cx: NativeCallContext, message: Dynamic) -> HostResult<()> {
+        write_log(&cx, Level::DEBUG, &message, None)
     }
 
     #[rhai_fn(name = "log_debug", volatile, return_raw)]
-    pub fn log_debug_with(cx: NativeCallContext, message: Dynamic, values: Map) -> Answer<()> {
-        say(&cx, Level::DEBUG, &message, Some(values))
+    pub fn log_debug_with(cx: NativeCallContext, message: Dynamic, values: Map) -> HostResult<()> {
+        write_log(&cx, Level::DEBUG, &message, Some(values))
     }
 
     /// Writes to the role's log: what an operator of the cluster may want to know.
@@ -61,13 +61,13 @@ mod functions {
     /// log_info(`scaled to ${spec.replicas}`);
     /// ```
     #[rhai_fn(name = "log_info", volatile, return_raw)]
-    pub fn log_info(cx: NativeCallContext, message: Dynamic) -> Answer<()> {
-        say(&cx, Level::INFO, &message, None)
+    pub fn log_info(cx: NativeCallContext, message: Dynamic) -> HostResult<()> {
+        write_log(&cx, Level::INFO, &message, None)
     }
 
     #[rhai_fn(name = "log_info", volatile, return_raw)]
-    pub fn log_info_with(cx: NativeCallContext, message: Dynamic, values: Map) -> Answer<()> {
-        say(&cx, Level::INFO, &message, Some(values))
+    pub fn log_info_with(cx: NativeCallContext, message: Dynamic, values: Map) -> HostResult<()> {
+        write_log(&cx, Level::INFO, &message, Some(values))
     }
 
     /// Writes to the role's log: what works, but not as it should.
@@ -79,13 +79,13 @@ mod functions {
     /// log_warn("the image has no digest", #{image: spec.image});
     /// ```
     #[rhai_fn(name = "log_warn", volatile, return_raw)]
-    pub fn log_warn(cx: NativeCallContext, message: Dynamic) -> Answer<()> {
-        say(&cx, Level::WARN, &message, None)
+    pub fn log_warn(cx: NativeCallContext, message: Dynamic) -> HostResult<()> {
+        write_log(&cx, Level::WARN, &message, None)
     }
 
     #[rhai_fn(name = "log_warn", volatile, return_raw)]
-    pub fn log_warn_with(cx: NativeCallContext, message: Dynamic, values: Map) -> Answer<()> {
-        say(&cx, Level::WARN, &message, Some(values))
+    pub fn log_warn_with(cx: NativeCallContext, message: Dynamic, values: Map) -> HostResult<()> {
+        write_log(&cx, Level::WARN, &message, Some(values))
     }
 
     /// Writes to the role's log: what does not work. The run goes on; see `fail` for what ends it.
@@ -97,13 +97,13 @@ mod functions {
     /// log_error("the backup failed", #{job: "nightly"});
     /// ```
     #[rhai_fn(name = "log_error", volatile, return_raw)]
-    pub fn log_error(cx: NativeCallContext, message: Dynamic) -> Answer<()> {
-        say(&cx, Level::ERROR, &message, None)
+    pub fn log_error(cx: NativeCallContext, message: Dynamic) -> HostResult<()> {
+        write_log(&cx, Level::ERROR, &message, None)
     }
 
     #[rhai_fn(name = "log_error", volatile, return_raw)]
-    pub fn log_error_with(cx: NativeCallContext, message: Dynamic, values: Map) -> Answer<()> {
-        say(&cx, Level::ERROR, &message, Some(values))
+    pub fn log_error_with(cx: NativeCallContext, message: Dynamic, values: Map) -> HostResult<()> {
+        write_log(&cx, Level::ERROR, &message, Some(values))
     }
 }
 
@@ -123,15 +123,20 @@ fn print<T: Variant + Clone>(module: &mut Module) {
         .with_params_info(["value: ?", "()"])
         .set_into_module(
             module,
-            |cx: NativeCallContext<'_>, value: T| -> Answer<ImmutableString> {
-                say(&cx, Level::INFO, &Dynamic::from(value), None)?;
+            |cx: NativeCallContext<'_>, value: T| -> HostResult<ImmutableString> {
+                write_log(&cx, Level::INFO, &Dynamic::from(value), None)?;
                 Ok(ImmutableString::new())
             },
         );
 }
 
-fn say(cx: &NativeCallContext, level: Level, message: &Dynamic, values: Option<Map>) -> Answer<()> {
-    let session = Session::of(cx)?;
+fn write_log(
+    cx: &NativeCallContext,
+    level: Level,
+    message: &Dynamic,
+    values: Option<Map>,
+) -> HostResult<()> {
+    let session = Session::from_call(cx)?;
     let setup = &session.setup;
     let message = setup.redactor.public(message);
     let values = match values {

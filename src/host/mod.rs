@@ -11,6 +11,7 @@
 
 pub(crate) mod arguments;
 pub mod catalogue;
+mod compile_cache;
 pub mod crypto;
 pub mod document;
 pub mod encoding;
@@ -22,7 +23,6 @@ pub mod flow;
 mod json_path;
 pub mod k8s;
 pub mod log;
-mod memo;
 pub mod path;
 mod pattern;
 pub mod quantity;
@@ -42,7 +42,7 @@ use crate::role::Toolchain;
 use crate::script::{Engine, HostError};
 
 /// The result of a host function. A script can catch the error.
-pub(crate) type Answer<T> = Result<T, Box<EvalAltResult>>;
+pub(crate) type HostResult<T> = Result<T, Box<EvalAltResult>>;
 
 /// The packages, ready to be registered with an engine.
 pub fn modules() -> Vec<Shared<Module>> {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Array, Dynamic, Map};
 
-use super::memo::Memo;
-use super::{Answer, arguments, invalid, json_path};
+use super::compile_cache::CompileCache;
+use super::{HostResult, arguments, invalid, json_path};
 use crate::script::{self, value};
 
 /// As deep as JSON readers go; deeper values are a script's mistake, and would exhaust the stack.
@@ -42,7 +42,7 @@ mod functions {
     /// assert(merge(#{a: #{x: 1, y: 2}}, #{a: #{y: 3}}) == #{a: #{x: 1, y: 3}});
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn merge(base: Map, over: Map) -> Answer<Map> {
+    pub fn merge(base: Map, over: Map) -> HostResult<Map> {
         merged(base, over)
     }
 
@@ -64,18 +64,18 @@ mod functions {
     /// ```
     #[rhai_fn(name = "get", pure)]
     pub fn get_path(value: &mut Dynamic, path: &str, default: Dynamic) -> Dynamic {
-        walk(value, path.split('.')).unwrap_or(default)
+        find_at_path(value, path.split('.')).unwrap_or(default)
     }
 
     #[rhai_fn(name = "get", pure, return_raw)]
-    pub fn get_keys(value: &mut Dynamic, path: Array, default: Dynamic) -> Answer<Dynamic> {
+    pub fn get_keys(value: &mut Dynamic, path: Array, default: Dynamic) -> HostResult<Dynamic> {
         let keys: Vec<String> = path.iter().map(ToString::to_string).collect();
         if let Some(odd) = path.iter().find(|key| !key.is_string() && !key.is_int()) {
             return Err(invalid(format!(
                 "a key is a string or a number, not {odd:?}"
             )));
         }
-        Ok(walk(value, keys.iter().map(String::as_str)).unwrap_or(default))
+        Ok(find_at_path(value, keys.iter().map(String::as_str)).unwrap_or(default))
     }
 
     /// Selects all values that a JSONPath query (RFC 9535) finds, in order.
@@ -92,7 +92,7 @@ mod functions {
     /// assert(jsonpath(pods, "$[*].phase") == []);
     /// ```
     #[rhai_fn(pure, return_raw)]
-    pub fn jsonpath(value: &mut Dynamic, query: &str) -> Answer<Array> {
+    pub fn jsonpath(value: &mut Dynamic, query: &str) -> HostResult<Array> {
         select(value, query, usize::MAX)
     }
 
@@ -109,24 +109,24 @@ mod functions {
     /// assert(jsonpath_one(conditions, "$.phase") == ());
     /// ```
     #[rhai_fn(pure, return_raw)]
-    pub fn jsonpath_one(value: &mut Dynamic, query: &str) -> Answer<Dynamic> {
-        first(value, query)
+    pub fn jsonpath_one(value: &mut Dynamic, query: &str) -> HostResult<Dynamic> {
+        first_match(value, query)
     }
 }
 
 /// The first value that a query finds, or `()`.
-pub(super) fn first(value: &Dynamic, query: &str) -> Answer<Dynamic> {
+pub(super) fn first_match(value: &Dynamic, query: &str) -> HostResult<Dynamic> {
     Ok(select(value, query, 1)?.pop().unwrap_or_default())
 }
 
 /// Two maps merged as `merge` promises.
-pub(crate) fn merged(mut base: Map, over: Map) -> Answer<Map> {
+pub(crate) fn merged(mut base: Map, over: Map) -> HostResult<Map> {
     lay_over(&mut base, over, 0)?;
     Ok(base)
 }
 
 /// Lays `over` over `base`, in place.
-fn lay_over(base: &mut Map, over: Map, depth: usize) -> Answer<()> {
+fn lay_over(base: &mut Map, over: Map, depth: usize) -> HostResult<()> {
     if depth > MAX_DEPTH {
         return Err(invalid(format!(
             "maps are nested deeper than {MAX_DEPTH} levels"
@@ -155,15 +155,15 @@ fn lay_over(base: &mut Map, over: Map, depth: usize) -> Answer<()> {
 }
 
 /// The value at the end of a path of keys, unless it is `()`. Only that value is copied.
-fn walk<'a>(value: &Dynamic, mut keys: impl Iterator<Item = &'a str>) -> Option<Dynamic> {
+fn find_at_path<'a>(value: &Dynamic, mut keys: impl Iterator<Item = &'a str>) -> Option<Dynamic> {
     let Some(key) = keys.next() else {
         return (!value.is_unit()).then(|| value.clone());
     };
     if let Some(map) = value.read_lock::<Map>() {
-        return walk(map.get(key)?, keys);
+        return find_at_path(map.get(key)?, keys);
     }
     let array = value.read_lock::<Array>()?;
-    walk(array.get(index(key, array.len())?)?, keys)
+    find_at_path(array.get(index(key, array.len())?)?, keys)
 }
 
 /// The index that a number means, counted from the end where it is negative.
@@ -178,9 +178,9 @@ fn index(key: &str, length: usize) -> Option<usize> {
 }
 
 /// The first `most` values that a query finds.
-pub(crate) fn select(value: &Dynamic, query: &str, most: usize) -> Answer<Array> {
+pub(crate) fn select(value: &Dynamic, query: &str, most: usize) -> HostResult<Array> {
     thread_local! {
-        static QUERIES: Memo<json_path::Query> = Memo::new();
+        static QUERIES: CompileCache<json_path::Query> = CompileCache::new();
     }
     let parsed = QUERIES
         .with(|known| known.get(query, json_path::Query::parse))

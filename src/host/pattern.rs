@@ -2,7 +2,7 @@
 
 use regex::Regex;
 
-use super::{Answer, invalid, text};
+use super::{HostResult, invalid, text};
 
 /// Returns whether a name is meant as a pattern.
 pub(super) fn is_pattern(name: &str) -> bool {
@@ -13,7 +13,7 @@ pub(super) fn is_pattern(name: &str) -> bool {
 pub(super) fn select<'a>(
     pattern: &str,
     names: impl Iterator<Item = &'a str>,
-) -> Answer<Vec<&'a str>> {
+) -> HostResult<Vec<&'a str>> {
     let regex = text::regex(&expression(pattern))
         .map_err(|error| invalid(format!("`{pattern}` is not a pattern: {error}")))?;
     let mut selected: Vec<_> = names.filter(|name| Regex::is_match(&regex, name)).collect();

@@ -2,7 +2,7 @@
 
 use rhai::plugin::{Module, export_module, exported_module};
 
-use super::{Answer, invalid};
+use super::{HostResult, invalid};
 
 /// The package.
 pub(super) fn module() -> Module {
@@ -24,7 +24,7 @@ mod functions {
     /// assert(quantity(2) == 2.0);
     /// ```
     #[rhai_fn(name = "quantity", return_raw)]
-    pub fn quantity_text(value: &str) -> Answer<f64> {
+    pub fn quantity_text(value: &str) -> HostResult<f64> {
         parse(value).ok_or_else(|| {
             invalid(format!(
                 "`{value}` is not a quantity such as `500m`, `2` or `1.5Gi`"

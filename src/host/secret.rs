@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::arguments::Reference;
 use super::session::Session;
-use super::{Answer, arguments, invalid, k8s};
+use super::{HostResult, arguments, invalid, k8s};
 use crate::apply::{Claim, ExistingObject};
 use crate::clock;
 use crate::cluster::watch::Subscription;
@@ -41,8 +41,8 @@ mod functions {
     /// k8s_apply(template_objects("config.yaml", #{password: secret.password}));
     /// ```
     #[rhai_fn(name = "ensure_secret", volatile, return_raw)]
-    pub fn ensure_secret(cx: NativeCallContext, name: &str, make: FnPtr) -> Answer<Map> {
-        let session = Session::of(&cx)?;
+    pub fn ensure_secret(cx: NativeCallContext, name: &str, make: FnPtr) -> HostResult<Map> {
+        let session = Session::from_call(&cx)?;
         let reference = Reference {
             gvk: Gvk::new("", "v1", "Secret"),
             namespace: None,
@@ -59,7 +59,7 @@ mod functions {
             session.trace("ensure_secret", since, object, || "exists");
             secret
         } else {
-            let secret = made(&cx, &session, name, &make)?;
+            let secret = create_generated(&cx, &session, name, &make)?;
             // Somebody else may have been quicker.
             check_owned(&cx, &session, &secret)?;
             secret
@@ -82,8 +82,8 @@ mod functions {
     /// log_info(`the license is ${token}`);
     /// ```
     #[rhai_fn(name = "secret", volatile, return_raw)]
-    pub fn secret(cx: NativeCallContext, value: &str) -> Answer<String> {
-        let session = Session::of(&cx)?;
+    pub fn secret(cx: NativeCallContext, value: &str) -> HostResult<String> {
+        let session = Session::from_call(&cx)?;
         if !session.setup.redactor.mark(value) {
             let hint = "hint: values of fewer than 6 characters cannot be redacted";
             return Err(invalid(format!(
@@ -105,15 +105,15 @@ mod functions {
     /// set_status(#{user: reveal(login.user)});
     /// ```
     #[rhai_fn(name = "reveal", volatile, return_raw)]
-    pub fn reveal(cx: NativeCallContext, value: &str) -> Answer<String> {
-        Session::of(&cx)?.setup.redactor.reveal(value);
+    pub fn reveal(cx: NativeCallContext, value: &str) -> HostResult<String> {
+        Session::from_call(&cx)?.setup.redactor.reveal(value);
         Ok(value.to_owned())
     }
 }
 
 /// Refuses a Secret of somebody else: a role that took its values for generated ones would use a
 /// password that another knows, or give away one that is not its own.
-fn check_owned(cx: &NativeCallContext, session: &Session, secret: &Arc<Object>) -> Answer<()> {
+fn check_owned(cx: &NativeCallContext, session: &Session, secret: &Arc<Object>) -> HostResult<()> {
     let owner = &session.setup.owner;
     let existing = || ExistingObject {
         live: Arc::clone(secret),
@@ -139,12 +139,12 @@ fn check_owned(cx: &NativeCallContext, session: &Session, secret: &Arc<Object>) 
     }
 }
 
-fn made(
+fn create_generated(
     cx: &NativeCallContext,
     session: &Session,
     name: &str,
     make: &FnPtr,
-) -> Answer<Arc<Object>> {
+) -> HostResult<Arc<Object>> {
     let values: Dynamic = make.call_within_context(cx, ())?;
     let values = arguments::json(&values)?;
     let texts = values

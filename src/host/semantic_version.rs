@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use rhai::plugin::{Module, export_module, exported_module};
 use semver::{Version, VersionReq};
 
-use super::{Answer, invalid};
+use super::{HostResult, invalid};
 
 /// The package.
 pub(super) fn module() -> Module {
@@ -29,7 +29,7 @@ mod functions {
     /// assert(semver_compare("2.0.0", "2.0.0-rc.1") == 1);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn semver_compare(a: &str, b: &str) -> Answer<i64> {
+    pub fn semver_compare(a: &str, b: &str) -> HostResult<i64> {
         Ok(match version(a)?.cmp_precedence(&version(b)?) {
             Ordering::Less => -1,
             Ordering::Equal => 0,
@@ -50,7 +50,7 @@ mod functions {
     /// assert(!semver_matches("1.3.0", "~1.2"));
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn semver_matches(version: &str, range: &str) -> Answer<bool> {
+    pub fn semver_matches(version: &str, range: &str) -> HostResult<bool> {
         let range = VersionReq::parse(range)
             .map_err(|error| invalid(format!("`{range}` is not a range of versions: {error}")))?;
         Ok(range.matches(&super::version(version)?))
@@ -58,7 +58,7 @@ mod functions {
 }
 
 /// A version, read with forgiveness.
-fn version(text: &str) -> Answer<Version> {
+fn version(text: &str) -> HostResult<Version> {
     let bare = text.trim().trim_start_matches('v');
     let (numbers, rest) = bare.split_at(bare.find(['-', '+']).unwrap_or(bare.len()));
     let missing = 2_usize.saturating_sub(numbers.matches('.').count());

@@ -8,8 +8,8 @@ use parking_lot::{Mutex, MutexGuard};
 use rhai::{Dynamic, NativeCallContext};
 use serde_json::{Map, Value};
 
-use super::Answer;
-use super::error::words;
+use super::HostResult;
+use super::error::short_message;
 use crate::apply::{self, Action, ActionCounts, ApplyCache, ApplyResult, ExistingObject, Owner};
 use crate::clock::{self, Clock, Instant};
 use crate::cluster::request::{ListQuery, WriteOptions};
@@ -20,7 +20,7 @@ use crate::model::redact::{PublicText, Redactor};
 use crate::model::{Object, ObjectRef};
 use crate::pipeline::{OpenSteps, StepHistory, StepReport, StepSelection};
 use crate::role::{Entry, Role, Roles};
-use crate::script::{self, HostError, Native, Run, Variables, value};
+use crate::script::{self, HostError, NativeEntry, Run, Variables, value};
 
 /// The inputs of a session.
 pub struct Setup {
@@ -43,7 +43,7 @@ pub struct Setup {
     /// Environment variables that the operator's flag opens; a trailing `*` stands for any ending.
     pub allow_env: Vec<String>,
     /// Returns the native code of an entry: the executor of pipelines, which is above this layer.
-    pub native: fn(&Entry) -> Option<Native>,
+    pub native: fn(&Entry) -> Option<NativeEntry>,
     /// True to record each call in [`RunEffects::trace`].
     pub trace: bool,
     /// The history of steps that earlier runs stored.
@@ -218,8 +218,8 @@ impl Session {
     }
 
     /// The session of the run that makes a call.
-    pub fn of(cx: &NativeCallContext) -> Answer<Arc<Self>> {
-        Run::of(cx)?
+    pub fn from_call(cx: &NativeCallContext) -> HostResult<Arc<Self>> {
+        Run::from_call(cx)?
             .state()
             .ok_or_else(|| "called outside a run of a role".into())
     }
@@ -303,10 +303,10 @@ impl Session {
         function: &'static str,
         since: Instant,
         object: impl FnOnce() -> String,
-        answer: Answer<T>,
-    ) -> Answer<T> {
+        answer: HostResult<T>,
+    ) -> HostResult<T> {
         if let Err(error) = &answer {
-            self.trace(function, since, object, || words(error));
+            self.trace(function, since, object, || short_message(error));
         }
         answer
     }
@@ -420,7 +420,7 @@ impl Session {
 const TRACED: usize = 4_096;
 
 /// Returns a live object as scripts see it. Costs a parse.
-pub(crate) fn live(object: &Arc<Object>) -> Answer<Dynamic> {
+pub(crate) fn live(object: &Arc<Object>) -> HostResult<Dynamic> {
     readable(object)?;
     let value = value::from_json(object.json().as_bytes());
     Ok(value.map_err(|error| unreadable(object, &error))?)

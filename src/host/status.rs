@@ -5,7 +5,7 @@ use rhai::{Dynamic, Map, NativeCallContext};
 use serde_json::Value;
 
 use super::session::{Event, RoleCondition, Session};
-use super::{Answer, arguments, invalid};
+use super::{HostResult, arguments, invalid};
 use crate::model::condition::Status;
 
 /// Longer words are cut by the server's own rules for conditions.
@@ -32,7 +32,7 @@ mod functions {
     /// set_status(#{phase: "Running", endpoints: #{web: `http://${meta.name}`}});
     /// ```
     #[rhai_fn(name = "set_status", volatile, return_raw)]
-    pub fn set_status(cx: NativeCallContext, values: Map) -> Answer<()> {
+    pub fn set_status(cx: NativeCallContext, values: Map) -> HostResult<()> {
         put(&cx, values)
     }
 
@@ -53,7 +53,7 @@ mod functions {
         status: Dynamic,
         reason: &str,
         message: &str,
-    ) -> Answer<()> {
+    ) -> HostResult<()> {
         condition(&cx, kind, &status, (reason, message))
     }
 
@@ -67,14 +67,14 @@ mod functions {
     /// event("Normal", "ScaledDown", "nobody is there at night");
     /// ```
     #[rhai_fn(name = "event", volatile, return_raw)]
-    pub fn event(cx: NativeCallContext, kind: &str, reason: &str, message: &str) -> Answer<()> {
-        tell(&cx, kind, (reason, message))
+    pub fn event(cx: NativeCallContext, kind: &str, reason: &str, message: &str) -> HostResult<()> {
+        add_event(&cx, kind, (reason, message))
     }
 }
 
 /// `set_status`.
-pub(crate) fn put(cx: &NativeCallContext, values: Map) -> Answer<()> {
-    let session = Session::of(cx)?;
+pub(crate) fn put(cx: &NativeCallContext, values: Map) -> HostResult<()> {
+    let session = Session::from_call(cx)?;
     for (key, hint) in [
         ("conditions", "use `set_condition`"),
         ("observedGeneration", "the runtime writes it"),
@@ -97,14 +97,14 @@ pub(crate) fn condition(
     kind: &str,
     status: &Dynamic,
     (reason, message): (&str, &str),
-) -> Answer<()> {
+) -> HostResult<()> {
     let condition = RoleCondition {
         kind: checked_type(kind)?,
         status: status_of(status)?,
         reason: checked_reason("set_condition", reason)?,
         message: message.to_owned(),
     };
-    let session = Session::of(cx)?;
+    let session = Session::from_call(cx)?;
     let mut output = session.unredacted();
     output
         .conditions
@@ -114,11 +114,11 @@ pub(crate) fn condition(
 }
 
 /// `event`.
-pub(crate) fn tell(
+pub(crate) fn add_event(
     cx: &NativeCallContext,
     kind: &str,
     (reason, message): (&str, &str),
-) -> Answer<()> {
+) -> HostResult<()> {
     let warning = match kind {
         "Normal" => false,
         "Warning" => true,
@@ -133,7 +133,7 @@ pub(crate) fn tell(
         reason: checked_reason("event", reason)?,
         message: message.to_owned(),
     };
-    Session::of(cx)?.unredacted().events.push(event);
+    Session::from_call(cx)?.unredacted().events.push(event);
     Ok(())
 }
 
@@ -164,7 +164,7 @@ fn leave_out(value: &mut Value, in_list: bool) {
     }
 }
 
-fn status_of(status: &Dynamic) -> Answer<Status> {
+fn status_of(status: &Dynamic) -> HostResult<Status> {
     if let Ok(holds) = status.as_bool() {
         return Ok(holds.into());
     }
@@ -175,7 +175,7 @@ fn status_of(status: &Dynamic) -> Answer<Status> {
     })
 }
 
-fn checked_type(kind: &str) -> Answer<String> {
+fn checked_type(kind: &str) -> HostResult<String> {
     let name = kind.rsplit_once('/').map_or(kind, |(_, name)| name);
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -189,7 +189,7 @@ fn checked_type(kind: &str) -> Answer<String> {
 }
 
 /// The server refuses other reasons, and with them the whole status.
-fn checked_reason(function: &str, reason: &str) -> Answer<String> {
+fn checked_reason(function: &str, reason: &str) -> HostResult<String> {
     let begins = reason.starts_with(|c: char| c.is_ascii_alphabetic());
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ',' | ':');
     let ends = !reason.ends_with([',', ':']);

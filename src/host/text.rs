@@ -11,8 +11,8 @@ use regex::{Match, Regex, RegexBuilder};
 use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Array, Dynamic, EvalAltResult};
 
-use super::memo::Memo;
-use super::{Answer, invalid};
+use super::compile_cache::CompileCache;
+use super::{HostResult, invalid};
 use crate::script;
 
 /// The maximum compiled size of a pattern, a tenth of the crate's default: a few hundred alternatives fit.
@@ -52,7 +52,7 @@ mod functions {
     /// assert(!regex_match("db", "^web"));
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn regex_match(text: &str, pattern: &str) -> Answer<bool> {
+    pub fn regex_match(text: &str, pattern: &str) -> HostResult<bool> {
         let regex = compile(text, pattern).map_err(refused)?;
         Ok(regex.is_match(text))
     }
@@ -73,7 +73,7 @@ mod functions {
     /// assert(regex_find("nginx", `\d`) == ());
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn regex_find(text: &str, pattern: &str) -> Answer<Dynamic> {
+    pub fn regex_find(text: &str, pattern: &str) -> HostResult<Dynamic> {
         let regex = compile(text, pattern).map_err(refused)?;
         let Some(found) = regex.captures(text) else {
             return Ok(Dynamic::UNIT);
@@ -100,7 +100,7 @@ mod functions {
     /// assert(regex_replace("a=1", `(\w)=(\w)`, "$2=$1") == "1=a");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn regex_replace(text: &str, pattern: &str, replacement: &str) -> Answer<String> {
+    pub fn regex_replace(text: &str, pattern: &str, replacement: &str) -> HostResult<String> {
         let regex = compile(text, pattern).map_err(refused)?;
         replace_all(&regex, text, replacement).map_err(refused)
     }
@@ -153,7 +153,7 @@ pub(super) fn replace_all(regex: &Regex, text: &str, replacement: &str) -> Resul
 /// Compiles a pattern, once per thread.
 pub(super) fn regex(pattern: &str) -> Result<Rc<Regex>, regex::Error> {
     thread_local! {
-        static PATTERNS: Memo<Regex> = Memo::new();
+        static PATTERNS: CompileCache<Regex> = CompileCache::new();
     }
     PATTERNS.with(|known| known.get(pattern, |text| build(text, PATTERN_BYTES)))
 }
@@ -161,7 +161,7 @@ pub(super) fn regex(pattern: &str) -> Result<Rc<Regex>, regex::Error> {
 /// Compiles a pattern for long texts, once per thread.
 fn small_regex(pattern: &str) -> Result<Rc<Regex>, regex::Error> {
     thread_local! {
-        static PATTERNS: Memo<Regex> = Memo::new();
+        static PATTERNS: CompileCache<Regex> = CompileCache::new();
     }
     PATTERNS.with(|known| known.get(pattern, |text| build(text, SMALL_PATTERN_BYTES)))
 }
@@ -174,7 +174,7 @@ fn build(pattern: &str, bytes: usize) -> Result<Regex, regex::Error> {
 }
 
 /// Returns the cause of an error in one line. The crate shows it below the pattern, however long that is.
-fn why(error: &regex::Error) -> String {
+fn pattern_error(error: &regex::Error) -> String {
     let drawn = error.to_string();
     let last = drawn.lines().last().unwrap_or_default();
     last.trim_start_matches("error: ")
@@ -197,7 +197,7 @@ pub(super) fn compile(text: &str, pattern: &str) -> Result<Rc<Regex>, String> {
         regex(pattern)
     };
     compiled.map_err(|error| {
-        let why = why(&error);
+        let why = pattern_error(&error);
         if is_long && regex(pattern).is_ok() {
             let most = LONG_TEXT >> 10;
             return format!("the pattern is too large for a text of more than {most} KiB: {why}");
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_wrong_pattern_is_told_in_one_line() {
-        let told = |pattern: &str| why(&regex(pattern).unwrap_err());
+        let told = |pattern: &str| pattern_error(&regex(pattern).unwrap_err());
         assert_eq!(told("(((a"), "unclosed group");
         assert!(
             told("((a{1,1000}){1,1000}){1,1000}").starts_with("Compiled regex exceeds size limit")

@@ -9,7 +9,7 @@ use rhai::NativeCallContext;
 use rhai::plugin::{Module, export_module, exported_module};
 
 use super::session::Session;
-use super::{Answer, invalid};
+use super::{HostResult, invalid};
 use crate::model::duration;
 
 /// The package.
@@ -30,8 +30,8 @@ mod functions {
     /// }
     /// ```
     #[rhai_fn(volatile, return_raw)]
-    pub fn now(cx: NativeCallContext) -> Answer<i64> {
-        let session = Session::of(&cx)?;
+    pub fn now(cx: NativeCallContext) -> HostResult<i64> {
+        let session = Session::from_call(&cx)?;
         Ok(session.setup.clock.timestamp().as_second())
     }
 
@@ -48,7 +48,7 @@ mod functions {
     /// assert(parse_time("02.01.1970 00:00", "%d.%m.%Y %H:%M") == 86400);
     /// ```
     #[rhai_fn(name = "parse_time", return_raw)]
-    pub fn parse_time(text: &str) -> Answer<i64> {
+    pub fn parse_time(text: &str) -> HostResult<i64> {
         let moment: Timestamp = text
             .parse()
             .map_err(|error| invalid(format!("`{text}` is not an RFC 3339 time: {error}")))?;
@@ -56,7 +56,7 @@ mod functions {
     }
 
     #[rhai_fn(name = "parse_time", return_raw)]
-    pub fn parse_time_as(text: &str, format: &str) -> Answer<i64> {
+    pub fn parse_time_as(text: &str, format: &str) -> HostResult<i64> {
         read_moment(text, format)
             .map(Timestamp::as_second)
             .map_err(|error| invalid(format!("`{text}` is not a time as `{format}`: {error}")))
@@ -75,12 +75,12 @@ mod functions {
     /// assert(format_time(86400, "%Y%m%d") == "19700102");
     /// ```
     #[rhai_fn(name = "format_time", return_raw)]
-    pub fn format_time(seconds: i64) -> Answer<String> {
+    pub fn format_time(seconds: i64) -> HostResult<String> {
         write_moment(seconds, "%Y-%m-%dT%H:%M:%SZ").map_err(invalid)
     }
 
     #[rhai_fn(name = "format_time", return_raw)]
-    pub fn format_time_as(seconds: i64, format: &str) -> Answer<String> {
+    pub fn format_time_as(seconds: i64, format: &str) -> HostResult<String> {
         write_moment(seconds, format).map_err(invalid)
     }
 
@@ -96,7 +96,7 @@ mod functions {
     /// assert(duration(90) == 90);
     /// ```
     #[rhai_fn(name = "duration", return_raw)]
-    pub fn duration_text(value: &str) -> Answer<i64> {
+    pub fn duration_text(value: &str) -> HostResult<i64> {
         let parsed = duration::parse(value).map_err(|error| invalid(error.to_string()))?;
         let whole = parsed.as_secs() + u64::from(parsed.subsec_nanos() > 0);
         i64::try_from(whole).map_err(|_| invalid(format!("`{value}` is too long")))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::tree::{Expression, SourceLocation, Test, Text, Tree};
-use crate::script::Fragment;
+use crate::script::SnippetId;
 
 /// `apply`.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub enum Script {
         /// Its path within the role.
         path: Arc<str>,
         /// Its code in the pipeline's program.
-        fragment: Fragment,
+        fragment: SnippetId,
     },
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn load(source: Source<'_>, entry: &str) -> Loaded {
     let (program, compile_problems) =
         source
             .engine
-            .compile_excerpts(source.sources, entry, &snippets);
+            .compile_snippets(source.sources, entry, &snippets);
     problems.extend(compile_problems);
     files.extend(snippets.iter().map(|snippet| Arc::clone(&snippet.file)));
     files.extend(program.scripts().map(|(path, _)| Arc::from(path)));

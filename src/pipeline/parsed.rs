@@ -8,13 +8,13 @@ use super::step::{Action, Block, Include, Loop, Ready, Step};
 use super::tree::{SourceLocation, Test, Tree};
 use crate::model::Diagnostic;
 use crate::model::yaml::Position;
-use crate::script::{Excerpt, Fragment};
+use crate::script::{Snippet, SnippetId};
 
 /// A parsed file of steps with all files that it includes.
 pub(super) struct ParsedPipeline {
     pub(super) steps: StepList,
     /// The code in the files; the n-th is fragment n of the program.
-    pub(super) snippets: Vec<Excerpt>,
+    pub(super) snippets: Vec<Snippet>,
     /// The files of steps that were parsed, by their path within the role.
     pub(super) files: BTreeSet<Arc<str>>,
     pub(super) problems: Vec<Diagnostic>,
@@ -88,7 +88,7 @@ pub(super) enum ParsedAction {
 pub(super) enum ResultUse {
     /// All uses in a piece of code, which are known once it is compiled.
     Code {
-        fragment: Fragment,
+        fragment: SnippetId,
         /// The file that contains the code, by its path within the role.
         file: Arc<str>,
     },

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::script::Fragment;
+use crate::script::SnippetId;
 
 /// A location in a file of the pipeline.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,7 @@ impl fmt::Display for SourceLocation {
 #[derive(Clone, Debug)]
 pub struct Expression {
     /// Its code in the pipeline's program, for [`crate::script::evaluate`].
-    pub fragment: Fragment,
+    pub fragment: SnippetId,
     /// The code as written, without `${}`.
     pub text: Arc<str>,
     /// The location of its first character.

@@ -14,7 +14,7 @@ use crate::host::session::Setup;
 use crate::model::{Outcome, Redactor};
 use crate::pipeline::execute;
 use crate::role::{Entry, Role};
-use crate::script::{self, Job, Kind};
+use crate::script::{self, ErrorKind, Job};
 use crate::telemetry::log;
 
 impl Run<'_> {
@@ -100,7 +100,7 @@ impl Run<'_> {
 /// Logs a failed script with the source line and the call chain. Ends of a run such as waiting are not
 /// failures.
 fn log(error: &script::Error, redactor: &Redactor) {
-    if !matches!(error.kind, Kind::Ended(_) | Kind::Cancelled) {
+    if !matches!(error.kind, ErrorKind::Ended(_) | ErrorKind::Cancelled) {
         let text = format!("{error:#}");
         log::error!("script failed", error = redactor.public(&text));
     }

@@ -15,7 +15,7 @@ use crate::watches::{Finalizer, FinalizerFailure};
 
 /// Adds the watch's finalizer to a custom resource before its first run, and releases finalizers of
 /// ours that no watch asks for. Returns `None` if the custom resource no longer exists.
-pub(super) async fn settle(
+pub(super) async fn update(
     context: &Context,
     input: &Input,
 ) -> Result<Option<Arc<Object>>, cluster::Error> {

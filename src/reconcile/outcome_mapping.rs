@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::host::Ending;
 use crate::model::{ObjectRef, Outcome, Redactor};
-use crate::script::{self, Kind};
+use crate::script::{self, ErrorKind};
 use crate::{apply, cluster};
 
 /// The end of a script.
@@ -29,7 +29,7 @@ impl From<Outcome> for RunEnd {
 
 impl RunEnd {
     /// Returns the end of a run whose custom resource disappeared.
-    pub(super) fn gone() -> Self {
+    pub(super) fn for_absent_cr() -> Self {
         Self {
             gone: true,
             ..Outcome::Cancelled.into()
@@ -37,7 +37,7 @@ impl RunEnd {
     }
 
     /// Returns the end of a deletion run whose custom resource disappeared.
-    pub(super) fn finished() -> Self {
+    pub(super) fn for_finished_deletion() -> Self {
         Self {
             gone: true,
             ..Outcome::Done.into()
@@ -52,7 +52,7 @@ impl RunEnd {
     ) -> Self {
         let message = || redactor.public(error);
         match &error.kind {
-            Kind::Ended(ending) => match ending.downcast_ref::<Ending>() {
+            ErrorKind::Ended(ending) => match ending.downcast_ref::<Ending>() {
                 Some(ending) => Self::from_ending(ending, error, redactor),
                 None => Outcome::Failed {
                     message: message(),
@@ -60,22 +60,26 @@ impl RunEnd {
                 }
                 .into(),
             },
-            Kind::Host(host) if host.kind == cluster::ErrorKind::NamespaceTerminating.as_str() => {
+            ErrorKind::Host(host)
+                if host.kind == cluster::ErrorKind::NamespaceTerminating.as_str() =>
+            {
                 terminating_namespace_outcome(finalizing).into()
             }
-            Kind::Cancelled => Outcome::Cancelled.into(),
-            Kind::Host(host) => Outcome::Failed {
+            ErrorKind::Cancelled => Outcome::Cancelled.into(),
+            ErrorKind::Host(host) => Outcome::Failed {
                 message: message(),
                 after: host.after,
             }
             .into(),
-            Kind::Thrown(_) | Kind::Limit(_) | Kind::Deadline | Kind::Panic | Kind::Runtime => {
-                Outcome::Failed {
-                    message: message(),
-                    after: None,
-                }
-                .into()
+            ErrorKind::Thrown(_)
+            | ErrorKind::Limit(_)
+            | ErrorKind::Deadline
+            | ErrorKind::Panic
+            | ErrorKind::Runtime => Outcome::Failed {
+                message: message(),
+                after: None,
             }
+            .into(),
         }
     }
 
@@ -89,7 +93,7 @@ impl RunEnd {
                 }
             }
             Ending::Failed(message) => {
-                let message = match error.place() {
+                let message = match error.location() {
                     Some(place) => redactor.public(&format!("{place}: {message}")),
                     None => redactor.public(message),
                 };
@@ -107,7 +111,7 @@ impl RunEnd {
                 let (message, after) = (redactor.public(message), *after);
                 Outcome::Failed { message, after }.into()
             }
-            Ending::Gone => Self::gone(),
+            Ending::Gone => Self::for_absent_cr(),
         }
     }
 
@@ -145,7 +149,7 @@ impl RunEnd {
             apply::Error::Cluster(error) => {
                 Self::from_cluster_error(what, error, finalizing, redactor)
             }
-            apply::Error::OwnerGone { .. } => Self::gone(),
+            apply::Error::OwnerGone { .. } => Self::for_absent_cr(),
             error => Outcome::Failed {
                 message: redactor.public(&format!("{what}: {error}")),
                 after: None,
@@ -176,7 +180,7 @@ mod tests {
     use crate::model::Gvk;
     use crate::script::{Frame, HostError};
 
-    fn failed(kind: Kind) -> script::Error {
+    fn failed(kind: ErrorKind) -> script::Error {
         let frame = Frame {
             function: None,
             file: "web/tasks/main.rhai".into(),
@@ -192,7 +196,7 @@ mod tests {
         }
     }
 
-    fn end(kind: Kind, finalizing: bool) -> RunEnd {
+    fn end(kind: ErrorKind, finalizing: bool) -> RunEnd {
         RunEnd::from_script_error(&failed(kind), finalizing, &Redactor::default())
     }
 
@@ -200,7 +204,8 @@ mod tests {
     fn a_servers_delay_is_kept() {
         let mut host = HostError::new("too_many_requests", "slow down");
         host.after = Some(Duration::from_secs(7));
-        let Outcome::Failed { after, .. } = end(Kind::Host(Box::new(host)), false).outcome else {
+        let Outcome::Failed { after, .. } = end(ErrorKind::Host(Box::new(host)), false).outcome
+        else {
             panic!("a failed host call is a failure");
         };
         assert_eq!(after, Some(Duration::from_secs(7)));
@@ -213,7 +218,7 @@ mod tests {
             on: "Pod n/x".into(),
             objects: BTreeSet::from([object.clone()]),
         };
-        let end = end(Kind::Ended(Arc::new(ending)), false);
+        let end = end(ErrorKind::Ended(Arc::new(ending)), false);
         assert_eq!(
             end.outcome,
             Outcome::Waiting {
@@ -226,7 +231,7 @@ mod tests {
     #[test]
     fn fail_is_terminal_and_says_where() {
         let ending = Ending::Failed("no hunter22".into());
-        let end = end(Kind::Ended(Arc::new(ending)), false);
+        let end = end(ErrorKind::Ended(Arc::new(ending)), false);
         let message = "web/tasks/main.rhai:3:1: no hunter22".into();
         assert_eq!(end.outcome, Outcome::Stalled { message });
     }
@@ -236,9 +241,9 @@ mod tests {
         let redactor = Redactor::default();
         redactor.add("hunter22");
         for kind in [
-            Kind::Runtime,
-            Kind::Ended(Arc::new(Ending::Failed("no hunter22".into()))),
-            Kind::Host(Box::new(HostError::new("invalid", "no hunter22"))),
+            ErrorKind::Runtime,
+            ErrorKind::Ended(Arc::new(Ending::Failed("no hunter22".into()))),
+            ErrorKind::Host(Box::new(HostError::new("invalid", "no hunter22"))),
         ] {
             let end = RunEnd::from_script_error(&failed(kind), false, &redactor);
             let shown = end.outcome.message().unwrap();
@@ -252,7 +257,7 @@ mod tests {
     #[test]
     fn a_namespace_that_goes_ends_a_deletion_run_well() {
         let host = || {
-            Kind::Host(Box::new(HostError::new(
+            ErrorKind::Host(Box::new(HostError::new(
                 "namespace_terminating",
                 "forbidden",
             )))
@@ -266,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_vanished_custom_resource_is_no_error() {
-        let end = end(Kind::Ended(Arc::new(Ending::Gone)), false);
+        let end = end(ErrorKind::Ended(Arc::new(Ending::Gone)), false);
         assert_eq!(end.outcome, Outcome::Cancelled);
         assert!(end.gone);
     }

@@ -78,7 +78,7 @@ async fn update_child_list(run: &mut Run<'_>) -> Option<RunEnd> {
     let applied = &run.report.effects.applied;
     match children::update_child_list(&run.cluster, &run.owner(), &newest, applied).await {
         Ok(Some(_)) => None,
-        Ok(None) => Some(RunEnd::gone()),
+        Ok(None) => Some(RunEnd::for_absent_cr()),
         Err(error) => Some(RunEnd::from_cluster_error(
             "cannot update the list of children",
             &error,

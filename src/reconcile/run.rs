@@ -87,7 +87,7 @@ impl<'a> Run<'a> {
     /// Reconciles a custom resource that is not being deleted.
     async fn reconcile_live(&mut self) -> RunEnd {
         if self.input.mode == Mode::Operator {
-            match finalizer::settle(self.context, self.input).await {
+            match finalizer::update(self.context, self.input).await {
                 Err(error) => {
                     return RunEnd::from_cluster_error(
                         "cannot set finalizers",
@@ -99,7 +99,7 @@ impl<'a> Run<'a> {
                 // The event of its deletion triggers another run.
                 Ok(Some(cr)) if cr.deleting => return Outcome::Cancelled.into(),
                 Ok(Some(cr)) => self.cr.replace(cr),
-                Ok(None) => return RunEnd::gone(),
+                Ok(None) => return RunEnd::for_absent_cr(),
             }
         }
         let role = match self.role(&self.input.watch.role) {
@@ -259,7 +259,7 @@ impl<'a> Run<'a> {
         match finalizer::remove(&self.cluster, self.cr.object(), names).await {
             Ok(Some(cr)) => self.cr.replace(cr),
             // The custom resource was deleted with its last finalizer.
-            Ok(None) => return Err(RunEnd::finished()),
+            Ok(None) => return Err(RunEnd::for_finished_deletion()),
             Err(error) => {
                 return Err(RunEnd::from_cluster_error(
                     "cannot remove finalizers",

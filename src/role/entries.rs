@@ -8,7 +8,7 @@ use super::Entry;
 use crate::model::Diagnostic;
 use crate::model::diagnostic::Severity;
 use crate::pipeline::{self, Source};
-use crate::script::{Excerpt, Form, Places};
+use crate::script::{PositionMap, Snippet, SnippetForm};
 
 /// The loader of both entries. It also compiles the files that no entry uses, to report their errors.
 pub(super) struct Entries<'a> {
@@ -125,18 +125,18 @@ impl<'a> Entries<'a> {
 
     /// Compiles a script that a step could run: it can use the variables of steps.
     fn unused_script(&mut self, path: &str) {
-        let excerpt = Excerpt {
-            form: Form::File,
+        let snippet = Snippet {
+            form: SnippetForm::File,
             file: path.into(),
             text: "".into(),
-            places: Places::default(),
+            positions: PositionMap::default(),
             variables: pipeline::scope::ALL.into(),
             elsewhere: &[],
         };
         let Source {
             engine, sources, ..
         } = self.source;
-        let (_, problems) = engine.compile_excerpts(sources, path, &[excerpt]);
+        let (_, problems) = engine.compile_snippets(sources, path, &[snippet]);
         self.report(problems);
     }
 

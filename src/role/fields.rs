@@ -48,7 +48,7 @@ struct FieldCheck<'a> {
 impl FieldCheck<'_> {
     fn code(&mut self, entry: &Entry) {
         for (variable, root) in VARIABLES {
-            for property in entry.program().properties(variable) {
+            for property in entry.program().property_uses(variable) {
                 let names = property.keys.iter().map(|(name, _)| &**name);
                 let names: Vec<&str> = root.iter().copied().chain(names).collect();
                 let Some((index, hint)) = self.unknown(&names) else {

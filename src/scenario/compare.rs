@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    fn told(expected: &Value, actual: &Value) -> Vec<String> {
+    fn mismatch_texts(expected: &Value, actual: &Value) -> Vec<String> {
         let found = mismatches(expected, actual);
         found.iter().map(ToString::to_string).collect()
     }
@@ -188,13 +188,13 @@ mod tests {
     #[test]
     fn a_map_may_have_more_and_a_list_may_not() {
         let actual = json!({"a": 1, "b": {"c": [1, 2], "d": "x"}});
-        assert!(told(&json!({"b": {"c": [1, 2]}}), &actual).is_empty());
+        assert!(mismatch_texts(&json!({"b": {"c": [1, 2]}}), &actual).is_empty());
         assert_eq!(
-            told(&json!({"b": {"c": [1]}}), &actual),
+            mismatch_texts(&json!({"b": {"c": [1]}}), &actual),
             ["b.c: expected 1 items, found 2"]
         );
         assert_eq!(
-            told(&json!({"b": {"c": [1, 3], "d": "y"}, "e": true}), &actual),
+            mismatch_texts(&json!({"b": {"c": [1, 3], "d": "y"}, "e": true}), &actual),
             [
                 "b.c[1]: expected 3, found 2",
                 "b.d: expected \"y\", found \"x\"",
@@ -206,17 +206,17 @@ mod tests {
     #[test]
     fn null_is_absence_and_numbers_are_numbers() {
         let actual = json!({"a": null, "n": 1});
-        assert!(told(&json!({"a": null, "b": null, "n": 1.0}), &actual).is_empty());
+        assert!(mismatch_texts(&json!({"a": null, "b": null, "n": 1.0}), &actual).is_empty());
         assert_eq!(
-            told(&json!({"n": null}), &actual),
+            mismatch_texts(&json!({"n": null}), &actual),
             ["n: expected null, found 1"]
         );
         assert_eq!(
-            told(&json!({"n": "1"}), &actual),
+            mismatch_texts(&json!({"n": "1"}), &actual),
             ["n: expected \"1\", found 1"]
         );
         assert_eq!(
-            told(&json!({"n": {"x": 1}}), &actual),
+            mismatch_texts(&json!({"n": {"x": 1}}), &actual),
             ["n: expected a map, found 1"]
         );
     }
@@ -227,12 +227,12 @@ mod tests {
             {"type": "Ready", "status": "False"}, {"type": "Other", "status": "True"},
         ]});
         let ready = |status: &str| json!({"$.conditions[?@.type=='Ready'].status": [status]});
-        assert!(told(&ready("False"), &status).is_empty());
+        assert!(mismatch_texts(&ready("False"), &status).is_empty());
         assert_eq!(
-            told(&ready("True"), &status),
+            mismatch_texts(&ready("True"), &status),
             [r#"$.conditions[?@.type=='Ready'].status[0]: expected "True", found "False""#]
         );
-        assert_eq!(told(&json!({"$.none": []}), &status), [""; 0]);
+        assert_eq!(mismatch_texts(&json!({"$.none": []}), &status), [""; 0]);
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl From<&script::Error> for Failure {
             .filter(|part| !part.is_empty())
             .collect();
         Self {
-            location: error.place().unwrap_or_default(),
+            location: error.location().unwrap_or_default(),
             message: first.to_owned(),
             details: details.join("\n"),
         }

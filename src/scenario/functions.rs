@@ -361,7 +361,7 @@ fn print<T: Variant + Clone>(module: &mut Module) {
 }
 
 fn context(cx: &NativeCallContext) -> ScriptResult<Arc<ScenarioContext>> {
-    Run::of(cx)?
+    Run::from_call(cx)?
         .state()
         .ok_or_else(|| "called outside a scenario".into())
 }

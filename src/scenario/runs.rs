@@ -31,7 +31,7 @@ pub(super) struct LastRun {
 }
 
 impl RunObserver for Runs {
-    fn ran(&self, reason: Reason, report: &Report) {
+    fn run_ended(&self, reason: Reason, report: &Report) {
         let mut seen = self.0.lock();
         seen.count += 1;
         let object = report.cr.object_ref();

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use rhai::{AST, Dynamic, EvalAltResult, NativeCallContext, Position, Scope};
 
-use super::current;
-use super::error::{HostError, Place};
-use super::fragment::Fragment;
+use super::error::{CallSite, HostError};
 use super::limits::Limit;
-use super::part::Native;
+use super::native_step::NativeEntry;
 use super::program::Program;
 use super::run::{Run, Stop, Variables};
+use super::snippet::SnippetId;
+use super::thread_context;
 use crate::clock;
 
 /// Waits for a host call on the script's thread. Ends the run, uncatchably, when it is cancelled, past
@@ -20,9 +20,9 @@ pub fn block_on<T>(
     cx: &NativeCallContext,
     call: impl Future<Output = Result<T, HostError>>,
 ) -> Result<T, Box<EvalAltResult>> {
-    let run = Run::of(cx)?;
+    let run = Run::from_call(cx)?;
     if !run.count_host_call() {
-        return Err(run.stop(Stop::Limit(Limit::HostCalls), Some(Place::of(cx))));
+        return Err(run.stop(Stop::Limit(Limit::HostCalls), Some(CallSite::from_call(cx))));
     }
     self::checkpoint()?;
     let answer = run.runtime.block_on(async {
@@ -35,15 +35,15 @@ pub fn block_on<T>(
     });
     match answer {
         Ok(answer) => answer.map_err(Into::into),
-        Err(why) => Err(run.stop(why, Some(Place::of(cx)))),
+        Err(why) => Err(run.stop(why, Some(CallSite::from_call(cx)))),
     }
 }
 
 /// Ends the run from within a host function: an error that no script can catch.
 /// [`super::Pool::run`] then answers [`super::Kind::Ended`] with `ending`.
 pub fn end(cx: &NativeCallContext, ending: Arc<dyn Any + Send + Sync>) -> Box<EvalAltResult> {
-    match Run::of(cx) {
-        Ok(run) => run.stop(Stop::Ended(ending), Some(Place::of(cx))),
+    match Run::from_call(cx) {
+        Ok(run) => run.stop(Stop::Ended(ending), Some(CallSite::from_call(cx))),
         Err(error) => error,
     }
 }
@@ -53,12 +53,12 @@ pub fn end(cx: &NativeCallContext, ending: Arc<dyn Any + Send + Sync>) -> Box<Ev
 pub fn include(
     cx: &NativeCallContext,
     program: &Arc<Program>,
-    native: Option<&Native>,
+    native: Option<&NativeEntry>,
     variables: Variables,
 ) -> Result<Dynamic, Box<EvalAltResult>> {
-    let run = Run::of(cx)?;
-    current::within(program, variables, || start(cx.engine(), program, native))
-        .unwrap_or_else(|| Err(run.stop(Stop::Limit(Limit::Depth), Some(Place::of(cx)))))
+    let run = Run::from_call(cx)?;
+    thread_context::with_program(program, variables, || start(cx.engine(), program, native))
+        .unwrap_or_else(|| Err(run.stop(Stop::Limit(Limit::Depth), Some(CallSite::from_call(cx)))))
         .map_err(|error| {
             let role = format!("role {}", program.name());
             let file = program.entry().to_owned();
@@ -68,10 +68,13 @@ pub fn include(
 
 /// Evaluates a fragment of the program at work, within the current run. It sees the run's variables as
 /// [`set_variable`] left them.
-pub fn evaluate(cx: &NativeCallContext, fragment: Fragment) -> Result<Dynamic, Box<EvalAltResult>> {
-    let program = current::program().ok_or("a fragment needs a run")?;
+pub fn evaluate(
+    cx: &NativeCallContext,
+    fragment: SnippetId,
+) -> Result<Dynamic, Box<EvalAltResult>> {
+    let program = thread_context::program().ok_or("a fragment needs a run")?;
     let compiled = program
-        .fragments
+        .snippets
         .get(fragment.0)
         .ok_or("the program has no such fragment")?;
     of_ast(cx.engine(), &compiled.ast).map_err(|error| {
@@ -83,17 +86,17 @@ pub fn evaluate(cx: &NativeCallContext, fragment: Fragment) -> Result<Dynamic, B
 
 /// Gives a variable of the program at work another value, or adds one. Included programs do not see it.
 pub fn set_variable(name: &'static str, value: Dynamic) {
-    current::set_variable(name, value);
+    thread_context::set_variable(name, value);
 }
 
 /// Sets or removes a key of a variable of the program at work that is a map: what it was before.
 pub fn put_variable(name: &str, key: &str, value: Option<Dynamic>) -> Option<Dynamic> {
-    current::put_variable(name, key, value)
+    thread_context::put_variable(name, key, value)
 }
 
 /// A variable of the program at work.
 pub fn variable(name: &str) -> Option<Dynamic> {
-    current::variable(name)
+    thread_context::variable(name)
 }
 
 /// Returns an error that ends the run of this thread, uncatchably, where the run is cancelled, past its
@@ -102,19 +105,19 @@ pub fn variable(name: &str) -> Option<Dynamic> {
 /// Native code that takes more than some milliseconds, or that allocates in a loop, calls this between
 /// two steps of its work. Code that knows no scripts calls [`checkpoint::pass`], which looks here.
 pub fn checkpoint() -> Result<(), Box<EvalAltResult>> {
-    checkpoint::pass().map_err(|checkpoint::Interrupted| current::over())
+    checkpoint::pass().map_err(|checkpoint::Interrupted| thread_context::stop_error())
 }
 
 /// As [`checkpoint`], for inner loops: looks now and then only.
 pub fn tick() -> Result<(), Box<EvalAltResult>> {
-    checkpoint::tick().map_err(|checkpoint::Interrupted| current::over())
+    checkpoint::tick().map_err(|checkpoint::Interrupted| thread_context::stop_error())
 }
 
 /// Runs a program's entry on this thread, within the current run.
 pub(super) fn start(
     engine: &rhai::Engine,
     program: &Program,
-    native: Option<&Native>,
+    native: Option<&NativeEntry>,
 ) -> Result<Dynamic, Box<EvalAltResult>> {
     if let Some(native) = native {
         let mut global = engine.new_global_runtime_state();

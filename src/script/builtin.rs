@@ -8,7 +8,7 @@ use rhai::{
     Array, Dynamic, EvalAltResult, FnPtr, ImmutableString, Module, NativeCallContext, Shared,
 };
 
-type Answer<T> = Result<T, Box<EvalAltResult>>;
+type RhaiResult<T> = Result<T, Box<EvalAltResult>>;
 
 /// These functions, to be registered after the standard library's.
 pub(super) fn module() -> Shared<Module> {
@@ -23,20 +23,20 @@ pub(super) fn module() -> Shared<Module> {
 mod functions {
     /// Refused: a run that waits would hold its thread; see `wait_for`, `wait_ready`, `requeue`.
     #[rhai_fn(name = "sleep", volatile, return_raw)]
-    pub(crate) fn sleep_seconds(_seconds: i64) -> Answer<()> {
+    pub(crate) fn sleep_seconds(_seconds: i64) -> RhaiResult<()> {
         Err(no_sleep())
     }
 
     /// Refused: a run that waits would hold its thread; see `wait_for`, `wait_ready`, `requeue`.
     #[rhai_fn(name = "sleep", volatile, return_raw)]
-    pub(crate) fn sleep_fraction(_seconds: f64) -> Answer<()> {
+    pub(crate) fn sleep_fraction(_seconds: f64) -> RhaiResult<()> {
         Err(no_sleep())
     }
 
     /// Sorts by a function that compares two elements: a negative number or `true` when the first comes
     /// first. Elements that compare equal keep their order.
     #[rhai_fn(name = "sort", name = "sort_by", return_raw)]
-    pub(crate) fn sort(cx: NativeCallContext, array: &mut Array, compare: FnPtr) -> Answer<()> {
+    pub(crate) fn sort(cx: NativeCallContext, array: &mut Array, compare: FnPtr) -> RhaiResult<()> {
         *array = merge_sort(mem::take(array), &mut |a, b| {
             let answer = compare.call_raw(&cx, None, [b.clone(), a.clone()])?;
             if let Ok(first) = answer.as_bool() {
@@ -57,7 +57,7 @@ mod functions {
         text: &mut ImmutableString,
         find: &str,
         substitute: &str,
-    ) -> Answer<()> {
+    ) -> RhaiResult<()> {
         *text = replaced(&cx, text, find, substitute)?;
         Ok(())
     }
@@ -69,20 +69,23 @@ mod functions {
         text: &mut ImmutableString,
         find: char,
         substitute: &str,
-    ) -> Answer<()> {
+    ) -> RhaiResult<()> {
         *text = replaced(&cx, text, find.encode_utf8(&mut [0; 4]), substitute)?;
         Ok(())
     }
 
     /// Returns the characters of a text; refused where they are too many.
     #[rhai_fn(return_raw)]
-    pub(crate) fn to_chars(cx: NativeCallContext, text: &str) -> Answer<Array> {
+    pub(crate) fn to_chars(cx: NativeCallContext, text: &str) -> RhaiResult<Array> {
         collected(&cx, text.chars().map(Into::into))
     }
 
     /// Splits a text at white space; refused where the pieces are too many.
     #[rhai_fn(name = "split", pure, return_raw)]
-    pub(crate) fn split_space(cx: NativeCallContext, text: &mut ImmutableString) -> Answer<Array> {
+    pub(crate) fn split_space(
+        cx: NativeCallContext,
+        text: &mut ImmutableString,
+    ) -> RhaiResult<Array> {
         if text.is_empty() {
             return Ok(vec![text.clone().into()]);
         }
@@ -95,7 +98,7 @@ mod functions {
         cx: NativeCallContext,
         text: &mut ImmutableString,
         delimiter: &str,
-    ) -> Answer<Array> {
+    ) -> RhaiResult<Array> {
         if text.is_empty() {
             return Ok(vec![text.clone().into()]);
         }
@@ -109,7 +112,7 @@ mod functions {
         text: &mut ImmutableString,
         delimiter: &str,
         segments: i64,
-    ) -> Answer<Array> {
+    ) -> RhaiResult<Array> {
         if text.is_empty() {
             return Ok(vec![text.clone().into()]);
         }
@@ -121,7 +124,7 @@ mod functions {
         cx: NativeCallContext,
         text: &mut ImmutableString,
         delimiter: char,
-    ) -> Answer<Array> {
+    ) -> RhaiResult<Array> {
         pieces(&cx, text.split(delimiter))
     }
 
@@ -131,7 +134,7 @@ mod functions {
         text: &mut ImmutableString,
         delimiter: char,
         segments: i64,
-    ) -> Answer<Array> {
+    ) -> RhaiResult<Array> {
         pieces(&cx, text.splitn(at_least_one(segments), delimiter))
     }
 
@@ -141,7 +144,7 @@ mod functions {
         cx: NativeCallContext,
         text: &mut ImmutableString,
         delimiter: &str,
-    ) -> Answer<Array> {
+    ) -> RhaiResult<Array> {
         if text.is_empty() {
             return Ok(vec![text.clone().into()]);
         }
@@ -154,7 +157,7 @@ mod functions {
         text: &mut ImmutableString,
         delimiter: &str,
         segments: i64,
-    ) -> Answer<Array> {
+    ) -> RhaiResult<Array> {
         if text.is_empty() {
             return Ok(vec![text.clone().into()]);
         }
@@ -166,7 +169,7 @@ mod functions {
         cx: NativeCallContext,
         text: &mut ImmutableString,
         delimiter: char,
-    ) -> Answer<Array> {
+    ) -> RhaiResult<Array> {
         pieces(&cx, text.rsplit(delimiter))
     }
 
@@ -176,34 +179,34 @@ mod functions {
         text: &mut ImmutableString,
         delimiter: char,
         segments: i64,
-    ) -> Answer<Array> {
+    ) -> RhaiResult<Array> {
         pieces(&cx, text.rsplitn(at_least_one(segments), delimiter))
     }
 
     #[rhai_fn(get = "tag", pure, return_raw)]
-    pub(crate) fn get_tag(value: &mut Dynamic) -> Answer<i64> {
+    pub(crate) fn get_tag(value: &mut Dynamic) -> RhaiResult<i64> {
         Err(no_tag(value))
     }
 
     #[rhai_fn(set = "tag", return_raw)]
-    pub(crate) fn put_tag(value: &mut Dynamic, _tag: i64) -> Answer<()> {
+    pub(crate) fn put_tag(value: &mut Dynamic, _tag: i64) -> RhaiResult<()> {
         Err(no_tag(value))
     }
 
     #[rhai_fn(pure, return_raw)]
-    pub(crate) fn tag(value: &mut Dynamic) -> Answer<i64> {
+    pub(crate) fn tag(value: &mut Dynamic) -> RhaiResult<i64> {
         Err(no_tag(value))
     }
 
     #[rhai_fn(return_raw)]
-    pub(crate) fn set_tag(value: &mut Dynamic, _tag: i64) -> Answer<()> {
+    pub(crate) fn set_tag(value: &mut Dynamic, _tag: i64) -> RhaiResult<()> {
         Err(no_tag(value))
     }
 }
 
 /// Collects values into an array; stops at the first that is too many for one, before the engine
 /// measures the array.
-fn collected(cx: &NativeCallContext, values: impl Iterator<Item = Dynamic>) -> Answer<Array> {
+fn collected(cx: &NativeCallContext, values: impl Iterator<Item = Dynamic>) -> RhaiResult<Array> {
     let most = cx.engine().max_array_size();
     let mut array = Array::new();
     for value in values {
@@ -216,7 +219,7 @@ fn collected(cx: &NativeCallContext, values: impl Iterator<Item = Dynamic>) -> A
     Ok(array)
 }
 
-fn pieces<'t>(cx: &NativeCallContext, texts: impl Iterator<Item = &'t str>) -> Answer<Array> {
+fn pieces<'t>(cx: &NativeCallContext, texts: impl Iterator<Item = &'t str>) -> RhaiResult<Array> {
     collected(cx, texts.map(Into::into))
 }
 
@@ -231,7 +234,7 @@ fn replaced(
     text: &str,
     find: &str,
     substitute: &str,
-) -> Answer<ImmutableString> {
+) -> RhaiResult<ImmutableString> {
     let added = text.matches(find).count().saturating_mul(substitute.len());
     if text.len().saturating_add(added) > cx.engine().max_string_size() {
         let what = "Length of string".to_owned();
@@ -259,8 +262,8 @@ fn no_tag(value: &Dynamic) -> Box<EvalAltResult> {
 /// before `a`. What the comparison answers need not make sense.
 fn merge_sort(
     mut array: Array,
-    later: &mut dyn FnMut(&Dynamic, &Dynamic) -> Answer<bool>,
-) -> Answer<Array> {
+    later: &mut dyn FnMut(&Dynamic, &Dynamic) -> RhaiResult<bool>,
+) -> RhaiResult<Array> {
     if array.len() < 2 {
         return Ok(array);
     }

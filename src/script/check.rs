@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rhai::{AST, ASTNode, Dynamic, Expr, FnCallExpr, FnPtr, Position, Stmt};
 
-use super::compile::{Loaded, problem};
+use super::compile::{ParsedFile, diagnostic};
 use super::engine::Engine;
-use super::names::Names;
+use super::names::FunctionNames;
 use super::sources::Sources;
 use crate::model::Diagnostic;
 
@@ -25,7 +25,7 @@ pub(super) struct Import {
 /// Every import of a script, in functions too.
 pub(super) fn imports(ast: &AST) -> Vec<Import> {
     let mut imports = Vec::new();
-    walk(ast, |node| {
+    visit_nodes(ast, |node| {
         if let ASTNode::Stmt(Stmt::Import(import, _)) = node {
             let name = match &import.0 {
                 Expr::StringConstant(name, _) => Some(name.to_string()),
@@ -45,7 +45,7 @@ pub(super) fn imports(ast: &AST) -> Vec<Import> {
 /// The names of variables and parameters of a script.
 pub(super) fn locals(ast: &AST) -> BTreeSet<String> {
     let mut locals = BTreeSet::new();
-    walk(ast, |node| match node {
+    visit_nodes(ast, |node| match node {
         ASTNode::Stmt(Stmt::Var(variable, ..)) => {
             locals.insert(variable.0.as_str().to_owned());
         }
@@ -65,7 +65,7 @@ pub(super) fn locals(ast: &AST) -> BTreeSet<String> {
 /// The names of variables that closures of a script capture.
 pub(super) fn captured(ast: &AST) -> BTreeSet<String> {
     let mut captured = BTreeSet::new();
-    walk(ast, |node| {
+    visit_nodes(ast, |node| {
         if let ASTNode::Stmt(Stmt::Share(variables)) = node {
             captured.extend(variables.iter().map(|(name, _)| name.as_str().to_owned()));
         }
@@ -77,7 +77,7 @@ pub(super) fn captured(ast: &AST) -> BTreeSet<String> {
 /// constant map.
 pub(super) fn assigned(ast: &AST, variables: &[&str]) -> Vec<(String, Position)> {
     let mut assigned = Vec::new();
-    walk(ast, |node| {
+    visit_nodes(ast, |node| {
         if let ASTNode::Stmt(Stmt::Assignment(parts)) = node
             && let Some((name, position)) = root(&parts.1.lhs)
             && variables.contains(&name)
@@ -99,7 +99,7 @@ fn root(expression: &Expr) -> Option<(&str, Position)> {
     }
 }
 
-fn walk(ast: &AST, mut visit: impl FnMut(&ASTNode)) {
+fn visit_nodes(ast: &AST, mut visit: impl FnMut(&ASTNode)) {
     ast.walk(&mut |path: &[ASTNode]| {
         if let Some(node) = path.last() {
             visit(node);
@@ -112,7 +112,7 @@ fn walk(ast: &AST, mut visit: impl FnMut(&ASTNode)) {
 pub(super) fn functions(
     engine: &Engine,
     sources: &Sources,
-    files: &BTreeMap<String, Option<Loaded>>,
+    files: &BTreeMap<String, Option<ParsedFile>>,
 ) -> Vec<Diagnostic> {
     let mut words = BTreeSet::new();
     let mut exported = BTreeMap::new();
@@ -126,15 +126,15 @@ pub(super) fn functions(
         let Some(file) = file else { continue };
         let mut names = engine.names().clone();
         names.include(&exported[path.as_str()]);
-        let scope = Known {
+        let scope = CallableFunctions {
             names,
             words: &words,
             exported: &exported,
             file,
         };
-        walk(&file.ast, |node| {
+        visit_nodes(&file.ast, |node| {
             if let Some((position, message, hint)) = scope.wrong_call(node) {
-                let mut problem = problem(sources, path, position, message);
+                let mut problem = diagnostic(sources, path, position, message);
                 problem.hint = hint;
                 problems.push(problem);
             }
@@ -143,8 +143,8 @@ pub(super) fn functions(
     problems
 }
 
-fn functions_of(ast: &AST) -> Names {
-    let mut names = Names::default();
+fn functions_of(ast: &AST) -> FunctionNames {
+    let mut names = FunctionNames::default();
     for function in ast.iter_functions() {
         names.add(function.name, function.params.len());
     }
@@ -153,7 +153,7 @@ fn functions_of(ast: &AST) -> Names {
 
 /// Keys, properties and strings: names under which a closure may be kept.
 fn collect_words(ast: &AST, words: &mut BTreeSet<String>) {
-    walk(ast, |node| match node {
+    visit_nodes(ast, |node| match node {
         ASTNode::Expr(Expr::Map(map, _)) => {
             words.extend(map.0.iter().map(|(key, _)| key.as_str().to_owned()));
         }
@@ -185,16 +185,16 @@ fn keys_within(value: &Dynamic, words: &mut BTreeSet<String>) {
 }
 
 /// The functions that one file can call.
-struct Known<'a> {
-    names: Names,
+struct CallableFunctions<'a> {
+    names: FunctionNames,
     words: &'a BTreeSet<String>,
-    exported: &'a BTreeMap<&'a str, Names>,
-    file: &'a Loaded,
+    exported: &'a BTreeMap<&'a str, FunctionNames>,
+    file: &'a ParsedFile,
 }
 
 type Wrong = (Position, String, Option<String>);
 
-impl Known<'_> {
+impl CallableFunctions<'_> {
     fn wrong_call(&self, node: &ASTNode) -> Option<Wrong> {
         match node {
             ASTNode::Expr(Expr::FnCall(call, position))
@@ -251,7 +251,7 @@ impl Known<'_> {
 
     fn wrong(
         &self,
-        names: &Names,
+        names: &FunctionNames,
         name: &str,
         arities: &[usize],
         position: Position,

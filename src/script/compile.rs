@@ -23,9 +23,9 @@ pub(super) fn compile(
     sources: &Sources,
     entry: &str,
 ) -> Result<Program, Vec<Diagnostic>> {
-    let mut loading = Loading::new(engine, sources, entry);
+    let mut loading = ProgramLoader::new(engine, sources, entry);
     if sources.get(entry).is_none() {
-        return Err(vec![loading.problem(
+        return Err(vec![loading.diagnostic(
             entry,
             Position::NONE,
             "there is no such file",
@@ -34,7 +34,7 @@ pub(super) fn compile(
     loading.load(entry, &mut Vec::new());
     let (files, problems) = loading.finish();
     if !problems.is_empty() {
-        return Err(sorted(problems));
+        return Err(sort_diagnostics(problems));
     }
     Ok(Program {
         name: sources.name.clone(),
@@ -42,12 +42,12 @@ pub(super) fn compile(
         captured: captured(&files),
         texts: BTreeMap::new(),
         files: with_fixed(files),
-        fragments: Vec::new(),
+        snippets: Vec::new(),
     })
 }
 
 /// By place, each once.
-pub(super) fn sorted(mut problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
+pub(super) fn sort_diagnostics(mut problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
     problems.sort_by(|a, b| {
         (&a.file, a.line, a.column, &a.message).cmp(&(&b.file, b.line, b.column, &b.message))
     });
@@ -62,10 +62,10 @@ pub(super) fn captured(files: &Files) -> BTreeSet<String> {
 }
 
 /// Files by path; none was not well formed.
-pub(super) type Files = BTreeMap<String, Option<Loaded>>;
+pub(super) type Files = BTreeMap<String, Option<ParsedFile>>;
 
 /// A file that was parsed, and what it imports.
-pub(super) struct Loaded {
+pub(super) struct ParsedFile {
     pub(super) ast: AST,
     pub(super) text: Arc<str>,
     pub(super) label: String,
@@ -74,7 +74,7 @@ pub(super) struct Loaded {
 }
 
 /// A program on its way.
-pub(super) struct Loading<'a> {
+pub(super) struct ProgramLoader<'a> {
     engine: &'a Engine,
     sources: &'a Sources,
     entry: &'a str,
@@ -95,7 +95,7 @@ pub(super) struct Syntax<'a> {
     pub(super) elsewhere: &'a [(&'static str, &'static str)],
 }
 
-impl<'a> Loading<'a> {
+impl<'a> ProgramLoader<'a> {
     /// Nothing loaded yet; modules are looked for beside `entry`.
     pub(super) fn new(engine: &'a Engine, sources: &'a Sources, entry: &'a str) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl<'a> Loading<'a> {
     }
 
     /// Returns whether a file was met already.
-    pub(super) fn knows(&self, path: &str) -> bool {
+    pub(super) fn contains(&self, path: &str) -> bool {
         self.files.contains_key(path)
     }
 
@@ -126,8 +126,8 @@ impl<'a> Loading<'a> {
         (self.files, self.problems)
     }
 
-    fn problem(&self, path: &str, at: Position, message: impl Into<String>) -> Diagnostic {
-        problem(self.sources, path, at, message)
+    fn diagnostic(&self, path: &str, at: Position, message: impl Into<String>) -> Diagnostic {
+        diagnostic(self.sources, path, at, message)
     }
 
     /// Parses a file and all that it imports; `above` are the files that led here.
@@ -159,7 +159,7 @@ impl<'a> Loading<'a> {
         let mut imports = Vec::new();
         above.push(path.to_owned());
         for import in check::imports(&ast) {
-            if let Some(target) = self.follow(path, &import, above) {
+            if let Some(target) = self.load_import(path, &import, above) {
                 imports.push((import.alias, target));
             }
         }
@@ -167,7 +167,7 @@ impl<'a> Loading<'a> {
         let label = label(self.sources, path);
         self.files.insert(
             path.to_owned(),
-            Some(Loaded {
+            Some(ParsedFile {
                 ast,
                 text,
                 label,
@@ -176,17 +176,22 @@ impl<'a> Loading<'a> {
         );
     }
 
-    fn follow(&mut self, path: &str, import: &Import, above: &mut Vec<String>) -> Option<String> {
+    fn load_import(
+        &mut self,
+        path: &str,
+        import: &Import,
+        above: &mut Vec<String>,
+    ) -> Option<String> {
         let Some(name) = &import.name else {
             let message = "an import needs its module's name in quotes: what is imported must be known when the role is loaded";
             self.problems
-                .push(self.problem(path, import.position, message));
+                .push(self.diagnostic(path, import.position, message));
             return None;
         };
         let target = match resolve(self.sources.paths(), self.entry, path, name) {
             Ok(target) => target,
             Err((message, hint)) => {
-                let mut problem = self.problem(path, import.position, message);
+                let mut problem = self.diagnostic(path, import.position, message);
                 problem.hint = hint;
                 self.problems.push(problem);
                 return None;
@@ -199,7 +204,7 @@ impl<'a> Loading<'a> {
                 .chain([target.as_str()]);
             let message = format!("import cycle: {}", circle.collect::<Vec<_>>().join(" → "));
             self.problems
-                .push(self.problem(path, import.position, message));
+                .push(self.diagnostic(path, import.position, message));
             return None;
         }
         if !self.files.contains_key(&target) {
@@ -235,7 +240,7 @@ impl<'a> Loading<'a> {
                 }
                 other => {
                     let (message, hint) = wording(other);
-                    let mut problem = self.problem(path, position, message);
+                    let mut problem = self.diagnostic(path, position, message);
                     problem.hint = hint;
                     self.problems.push(problem);
                     break None;
@@ -255,7 +260,8 @@ impl<'a> Loading<'a> {
     fn tell_assigned(&mut self, path: &str, ast: &AST, variables: &[&str]) {
         let variables = [self.engine.variables(), variables].concat();
         for (name, position) in check::assigned(ast, &variables) {
-            let mut problem = self.problem(path, position, format!("`{name}` cannot be changed"));
+            let mut problem =
+                self.diagnostic(path, position, format!("`{name}` cannot be changed"));
             problem.hint = Some(format!("work on a copy: let mine = {name};"));
             self.problems.push(problem);
         }
@@ -270,7 +276,8 @@ impl<'a> Loading<'a> {
     ) {
         let locals = ast.map(check::locals).unwrap_or_default();
         for (name, position) in undefined {
-            let mut problem = self.problem(path, position, format!("undefined variable `{name}`"));
+            let mut problem =
+                self.diagnostic(path, position, format!("undefined variable `{name}`"));
             let known = self.engine.variables().iter().chain(what.variables);
             let elsewhere = what.elsewhere.iter().find(|(known, _)| *known == name);
             problem.hint = if let Some((_, place)) = elsewhere {
@@ -292,7 +299,7 @@ impl<'a> Loading<'a> {
 }
 
 /// A problem at a place of a file of the sources.
-pub(super) fn problem(
+pub(super) fn diagnostic(
     sources: &Sources,
     path: &str,
     at: Position,
@@ -372,7 +379,7 @@ pub(super) fn with_fixed(files: Files) -> BTreeMap<String, File> {
         .into_iter()
         .zip(fixed)
         .map(|((path, loaded), fixed)| {
-            let Loaded {
+            let ParsedFile {
                 ast, text, label, ..
             } = loaded;
             (
@@ -390,7 +397,7 @@ pub(super) fn with_fixed(files: Files) -> BTreeMap<String, File> {
 }
 
 /// Has a file nothing at its top level that depends on a run, nor has what it imports? There is no cycle.
-fn is_fixed(files: &BTreeMap<String, Loaded>, path: &str) -> bool {
+fn is_fixed(files: &BTreeMap<String, ParsedFile>, path: &str) -> bool {
     files.get(path).is_some_and(|file| {
         file.ast.statements().iter().all(is_constant)
             && file

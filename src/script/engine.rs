@@ -8,13 +8,13 @@ use rhai::packages::{
 };
 use rhai::{Module, Shared};
 
-use super::fragment::Excerpt;
 use super::limits::{MAX_DEPTH, MAX_VARIABLES, Values};
 use super::modules::Modules;
-use super::names::Names;
+use super::names::FunctionNames;
 use super::program::Program;
+use super::snippet::Snippet;
 use super::sources::Sources;
-use super::{builtin, compile, current, excerpts, syntax};
+use super::{builtin, compile, snippet_compiler, syntax, thread_context};
 use crate::model::Diagnostic;
 
 /// Levels that an expression may be nested.
@@ -29,7 +29,7 @@ pub struct Engine(Arc<Inner>);
 
 struct Inner {
     rhai: rhai::Engine,
-    names: Names,
+    names: FunctionNames,
     values: Values,
     variables: Vec<&'static str>,
 }
@@ -54,9 +54,9 @@ impl Engine {
         }
         fence(&mut engine, values);
         syntax::hook(&mut engine);
-        current::hook(&mut engine);
+        thread_context::hook(&mut engine);
         engine.set_module_resolver(Modules);
-        let names = Names::of(&engine);
+        let names = FunctionNames::from_engine(&engine);
         Self(Arc::new(Inner {
             rhai: engine,
             names,
@@ -72,15 +72,15 @@ impl Engine {
     }
 
     /// Compiles what is written inside other files (they are among the `sources` too) and every module
-    /// that it reaches, looked for beside `entry`: the n-th fragment of the program is the n-th excerpt.
+    /// that it reaches, looked for beside `entry`: the n-th fragment of the program is the n-th snippet.
     /// Also answers all that is wrong; if that is anything, the program is for looking at only.
-    pub fn compile_excerpts(
+    pub fn compile_snippets(
         &self,
         sources: &Sources,
         entry: &str,
-        excerpts: &[Excerpt],
+        snippets: &[Snippet],
     ) -> (Program, Vec<Diagnostic>) {
-        excerpts::compile(self, sources, entry, excerpts)
+        snippet_compiler::compile(self, sources, entry, snippets)
     }
 
     /// The engine itself, for the catalogue of functions.
@@ -88,7 +88,7 @@ impl Engine {
         &self.0.rhai
     }
 
-    pub(super) fn names(&self) -> &Names {
+    pub(super) fn names(&self) -> &FunctionNames {
         &self.0.names
     }
 

@@ -34,7 +34,7 @@ pub struct Frame {
 
 /// The class of an error.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum ErrorKind {
     /// A `throw` of the script with this value.
     Thrown(Dynamic),
     /// A host function failed and the script did not catch it, or threw it again.
@@ -53,7 +53,7 @@ pub enum Kind {
     Runtime,
 }
 
-impl Kind {
+impl ErrorKind {
     /// A word for metrics.
     pub fn name(&self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub struct Error {
     /// The message.
-    pub kind: Kind,
+    pub kind: ErrorKind,
     /// For people: lower case, no period.
     pub message: String,
     /// The hint.
@@ -85,7 +85,7 @@ pub struct Error {
 
 impl Error {
     /// A run that ended before it began.
-    pub(super) fn unstarted(kind: Kind, message: impl Into<String>) -> Self {
+    pub(super) fn without_trace(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
@@ -97,15 +97,15 @@ impl Error {
     /// Returns the name of the limit that ended the run, for metrics, if one did.
     pub fn limit(&self) -> Option<&'static str> {
         match &self.kind {
-            Kind::Limit(limit) => Some(limit.name()),
-            Kind::Deadline => Some("time"),
+            ErrorKind::Limit(limit) => Some(limit.name()),
+            ErrorKind::Deadline => Some("time"),
             _ => None,
         }
     }
 
     /// `web/tasks/main.rhai:12:5`, if known.
-    pub fn place(&self) -> Option<String> {
-        self.trace.first().map(Frame::place)
+    pub fn location(&self) -> Option<String> {
+        self.trace.first().map(Frame::location)
     }
 }
 
@@ -119,14 +119,14 @@ impl std::error::Error for Error {}
 
 /// A position within a named file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CallSite {
     pub(super) file: Option<String>,
     pub(super) position: Position,
 }
 
-impl Place {
+impl CallSite {
     /// The place where a host function was called.
-    pub(super) fn of(cx: &NativeCallContext) -> Self {
+    pub(super) fn from_call(cx: &NativeCallContext) -> Self {
         Self {
             file: cx.call_source().map(str::to_owned),
             position: cx.call_position(),

@@ -20,38 +20,38 @@ mod bridge;
 mod builtin;
 mod check;
 mod compile;
-mod current;
 mod engine;
 mod error;
-mod excerpts;
-mod fragment;
 mod limits;
-mod mentions;
 mod modules;
 mod names;
+mod native_step;
 mod nesting;
 mod panics;
-mod part;
 mod pool;
 mod program;
 mod run;
+mod snippet;
+mod snippet_compiler;
 mod sources;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod thread_context;
 pub mod value;
+mod variable_usage;
 mod worker;
 
 pub use bridge::{
     block_on, checkpoint, end, evaluate, include, put_variable, set_variable, tick, variable,
 };
 pub use engine::Engine;
-pub use error::{Error, Frame, HostError, Kind};
-pub use fragment::{Excerpt, Form, Fragment, Places};
+pub use error::{Error, ErrorKind, Frame, HostError};
 pub use limits::{Limit, Limits};
-pub use mentions::{Mention, Property};
-pub use part::{Failure, Native, at, attempt};
+pub use native_step::{NativeEntry, StepFailure, call_at, try_step};
 pub use pool::{Job, Pool};
 pub use program::Program;
 pub use run::{Run, Variables};
+pub use snippet::{PositionMap, Snippet, SnippetForm, SnippetId};
 pub use sources::Sources;
+pub use variable_usage::{PropertyUse, VariableUse};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use rhai::{Engine, EvalAltResult, Module, ModuleResolver, Position, Scope, Shared};
 
-use super::current;
 use super::program::{File, Program};
 use super::sources::resolve;
+use super::thread_context;
 
 /// Finds modules by the run of this thread.
 pub(super) struct Modules;
@@ -20,7 +20,7 @@ impl ModuleResolver for Modules {
         position: Position,
     ) -> Result<Shared<Module>, Box<EvalAltResult>> {
         let unknown = || EvalAltResult::ErrorModuleNotFound(path.to_owned(), position);
-        let program = current::program().ok_or_else(unknown)?;
+        let program = thread_context::program().ok_or_else(unknown)?;
         let importer = source
             .and_then(|label| program.path(label))
             .unwrap_or(&program.entry);
@@ -31,14 +31,14 @@ impl ModuleResolver for Modules {
         if let Some(module) = file.module.get() {
             return Ok(module.clone());
         }
-        if let Some(module) = current::module(&target) {
+        if let Some(module) = thread_context::module(&target) {
             return Ok(module);
         }
         let module = evaluate(engine, file, position)?;
         if file.fixed {
             return Ok(file.module.get_or_init(|| module).clone());
         }
-        current::keep_module(&target, &module);
+        thread_context::keep_module(&target, &module);
         Ok(module)
     }
 }

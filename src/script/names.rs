@@ -19,11 +19,11 @@ const SYNTACTIC: [(&str, &[usize]); 7] = [
 
 /// Names with the numbers of arguments that they take, as functions (a method has its object first).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names(BTreeMap<String, BTreeSet<usize>>);
+pub(super) struct FunctionNames(BTreeMap<String, BTreeSet<usize>>);
 
-impl Names {
+impl FunctionNames {
     /// All registered functions.
-    pub(super) fn of(engine: &Engine) -> Self {
+    pub(super) fn from_engine(engine: &Engine) -> Self {
         let mut names = Self::default();
         for (name, arities) in SYNTACTIC {
             for &arity in arities {

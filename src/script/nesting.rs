@@ -15,11 +15,11 @@ const OPERATIONS: u64 = 256;
 
 /// Decides when to check the variables of a program.
 #[derive(Default)]
-pub(super) struct Watch {
+pub(super) struct NestingCheck {
     next: u64,
 }
 
-impl Watch {
+impl NestingCheck {
     /// Returns whether a variable is nested too deeply, where it is time to look: now that this local
     /// variable is read.
     pub(super) fn is_exceeded(&mut self, local: &Dynamic, scope: &Scope, operations: u64) -> bool {

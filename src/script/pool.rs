@@ -23,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use super::engine::Engine;
-use super::error::{Error, Kind};
+use super::error::{Error, ErrorKind};
 use super::limits::Limits;
-use super::part::Native;
+use super::native_step::NativeEntry;
 use super::program::Program;
 use super::run::{Run, Variables};
 use super::{panics, worker};
@@ -45,7 +45,7 @@ pub struct Job {
     /// The program to run.
     pub program: Arc<Program>,
     /// The native function to run in place of the program's entry.
-    pub native: Option<Native>,
+    pub native: Option<NativeEntry>,
     /// The constants of the script.
     pub variables: Variables,
     /// The value that [`Run::state`] returns to host functions.
@@ -60,19 +60,19 @@ pub struct Job {
 
 /// A bounded set of threads, made as they are needed.
 pub struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolShared>,
 }
 
-struct Shared {
+struct PoolShared {
     engine: Engine,
     runtime: Handle,
     most: usize,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     work: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     waiting: VecDeque<Task>,
     threads: usize,
     busy: usize,
@@ -83,7 +83,7 @@ struct Task {
     span: Span,
     run: Arc<Run>,
     program: Arc<Program>,
-    native: Option<Native>,
+    native: Option<NativeEntry>,
     variables: Variables,
     done: oneshot::Sender<Result<Dynamic, Error>>,
 }
@@ -92,7 +92,7 @@ impl Pool {
     /// A pool of at most `threads`, whose host calls run on `runtime`.
     pub fn new(engine: Engine, threads: usize, runtime: Handle) -> Self {
         panics::install();
-        let shared = Shared {
+        let shared = PoolShared {
             engine,
             runtime,
             most: threads.max(1),
@@ -128,7 +128,12 @@ impl Pool {
             variables,
             done,
         })?;
-        let lost = || Error::unstarted(Kind::Cancelled, "cancelled: the process is shutting down");
+        let lost = || {
+            Error::without_trace(
+                ErrorKind::Cancelled,
+                "cancelled: the process is shutting down",
+            )
+        };
         answer.await.unwrap_or_else(|_| Err(lost()))
     }
 
@@ -150,7 +155,7 @@ impl Drop for Pool {
     }
 }
 
-impl Shared {
+impl PoolShared {
     fn submit(self: Arc<Self>, task: Task) -> Result<(), Error> {
         let mut state = self.state.lock();
         state.waiting.push_back(task);
@@ -185,7 +190,7 @@ impl Shared {
         drop(state);
         drop(waiting);
         let message = format!("no thread could be made for the run: {error}");
-        Err(Error::unstarted(Kind::Cancelled, message))
+        Err(Error::without_trace(ErrorKind::Cancelled, message))
     }
 
     /// A thread's life.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use rhai::{AST, Module, Shared};
 
-use super::fragment::{Compiled, Fragment};
+use super::snippet::{CompiledSnippet, SnippetId};
 
 /// A compiled program, made by [`super::Engine::compile`] and run by a [`super::Job`].
 pub struct Program {
@@ -17,7 +17,7 @@ pub struct Program {
     /// Texts of the files that fragments are in, by what errors call them.
     pub(super) texts: BTreeMap<String, Arc<str>>,
     /// The fragments in other files; see [`super::evaluate`].
-    pub(super) fragments: Vec<Compiled>,
+    pub(super) snippets: Vec<CompiledSnippet>,
     /// Names of variables that closures capture.
     pub(super) captured: BTreeSet<String>,
 }
@@ -35,8 +35,8 @@ pub(super) struct File {
 
 impl Program {
     /// The code of a fragment.
-    pub fn fragment(&self, fragment: Fragment) -> Option<&AST> {
-        self.fragments.get(fragment.0).map(|compiled| &compiled.ast)
+    pub fn fragment(&self, fragment: SnippetId) -> Option<&AST> {
+        self.snippets.get(fragment.0).map(|compiled| &compiled.ast)
     }
 
     /// The text of a script by its path within the role.

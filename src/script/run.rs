@@ -10,9 +10,9 @@ use rhai::{Dynamic, EvalAltResult, NativeCallContext};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::current;
-use super::error::{HostError, Place};
+use super::error::{CallSite, HostError};
 use super::limits::{Limit, Limits};
+use super::thread_context;
 use crate::clock;
 
 /// Constants that a program sees everywhere, modules included.
@@ -27,8 +27,8 @@ pub struct Run {
     pub(super) deadline: clock::Instant,
     host_calls: AtomicU64,
     stopped: Mutex<Option<Stopped>>,
-    failures: Mutex<Vec<Failure>>,
-    last_call: Mutex<Option<Place>>,
+    failures: Mutex<Vec<HostFailure>>,
+    last_call: Mutex<Option<CallSite>>,
 }
 
 /// The reason that a run must end. A script cannot catch it.
@@ -44,14 +44,14 @@ pub(super) enum Stop {
 #[derive(Clone)]
 pub(super) struct Stopped {
     pub(super) why: Stop,
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<CallSite>,
 }
 
 /// A host error that was handed to the script.
 #[derive(Clone)]
-pub(super) struct Failure {
+pub(super) struct HostFailure {
     pub(super) error: HostError,
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<CallSite>,
 }
 
 impl Run {
@@ -77,9 +77,9 @@ impl Run {
     }
 
     /// The run of a call; an error when the engine is used without a [`super::Pool`].
-    pub fn of(cx: &NativeCallContext) -> Result<Arc<Self>, Box<EvalAltResult>> {
-        let run = current::run().ok_or("host functions need a run")?;
-        *run.last_call.lock() = Some(Place::of(cx));
+    pub fn from_call(cx: &NativeCallContext) -> Result<Arc<Self>, Box<EvalAltResult>> {
+        let run = thread_context::run().ok_or("host functions need a run")?;
+        *run.last_call.lock() = Some(CallSite::from_call(cx));
         Ok(run)
     }
 
@@ -100,19 +100,19 @@ impl Run {
 
     /// Ends the run: the engine is stopped at its next operation, and the answer is an error for the way
     /// there, to which the engine adds the call chain.
-    pub(super) fn stop(&self, why: Stop, place: Option<Place>) -> Box<EvalAltResult> {
+    pub(super) fn stop(&self, why: Stop, place: Option<CallSite>) -> Box<EvalAltResult> {
         self.mark_stopped(why, place);
-        current::halt();
-        current::over()
+        thread_context::halt();
+        thread_context::stop_error()
     }
 
     /// Notes why the run ends; the first reason stays.
-    pub(super) fn mark_stopped(&self, why: Stop, place: Option<Place>) {
+    pub(super) fn mark_stopped(&self, why: Stop, place: Option<CallSite>) {
         self.stopped.lock().get_or_insert(Stopped { why, place });
     }
 
     /// Continues the run after a stop of one part only.
-    pub(super) fn go_on(&self) {
+    pub(super) fn resume(&self) {
         *self.stopped.lock() = None;
     }
 
@@ -133,7 +133,7 @@ impl Run {
     }
 
     /// Returns the position of the last call of a host function, which is the best known position of a panic.
-    pub(super) fn last_call(&self) -> Option<Place> {
+    pub(super) fn last_call(&self) -> Option<CallSite> {
         self.last_call.lock().clone()
     }
 
@@ -141,7 +141,7 @@ impl Run {
     pub(super) fn fail(&self, error: HostError) -> Dynamic {
         let mut caught = error.to_map();
         let mut failures = self.failures.lock();
-        failures.push(Failure {
+        failures.push(HostFailure {
             error,
             place: self.last_call(),
         });
@@ -150,7 +150,7 @@ impl Run {
     }
 
     /// The host error that a thrown value stands for, also when the script caught and threw it again.
-    pub(super) fn failure(&self, thrown: &Dynamic) -> Option<Failure> {
+    pub(super) fn failure(&self, thrown: &Dynamic) -> Option<HostFailure> {
         let index = usize::try_from(thrown.tag()).ok()?.checked_sub(1)?;
         self.failures.lock().get(index).cloned()
     }

@@ -7,11 +7,11 @@ use std::cell::RefCell;
 use rhai::{Engine, Identifier, Token, is_valid_identifier};
 
 thread_local! {
-    static SEEN: RefCell<Seen> = const { RefCell::new(Seen::new()) };
+    static TOKENS: RefCell<TokenContext> = const { RefCell::new(TokenContext::new()) };
 }
 
 /// The tokens before the current one.
-struct Seen {
+struct TokenContext {
     /// The next token is the name of a property.
     dot: bool,
     /// The next token is a map's key, if the innermost bracket is a map's.
@@ -20,7 +20,7 @@ struct Seen {
     open: Vec<bool>,
 }
 
-impl Seen {
+impl TokenContext {
     const fn new() -> Self {
         Self {
             dot: false,
@@ -51,14 +51,14 @@ impl Seen {
 
 /// Forgets what came before: a new file begins.
 pub(super) fn begin() {
-    SEEN.set(Seen::new());
+    TOKENS.set(TokenContext::new());
 }
 
 /// Sets the hook of an engine.
 pub(super) fn hook(engine: &mut Engine) {
     #[expect(deprecated, reason = "not deprecated but marked as free to change")]
     engine.on_parse_token(|token, _, _| {
-        SEEN.with_borrow_mut(|seen| {
+        TOKENS.with_borrow_mut(|seen| {
             let token = if seen.names_a_property() {
                 as_name(token)
             } else {

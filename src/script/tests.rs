@@ -25,12 +25,12 @@ const VARIABLES: [&str; 3] = ["cr", "spec", "finalizing"];
 /// Host functions as tests need them.
 #[export_module]
 mod host {
-    type Answer<T> = Result<T, Box<EvalAltResult>>;
+    type RhaiResult<T> = Result<T, Box<EvalAltResult>>;
 
     /// Waits until the run ends.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn hang(cx: NativeCallContext) -> Answer<()> {
-        if let Some(state) = Run::of(&cx)?.state::<State>() {
+    pub(crate) fn hang(cx: NativeCallContext) -> RhaiResult<()> {
+        if let Some(state) = Run::from_call(&cx)?.state::<State>() {
             state.hanging.notify_one();
         }
         super::super::block_on(&cx, std::future::pending())
@@ -38,12 +38,12 @@ mod host {
 
     /// Answers at once.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn answer(cx: NativeCallContext, value: Dynamic) -> Answer<Dynamic> {
+    pub(crate) fn answer(cx: NativeCallContext, value: Dynamic) -> RhaiResult<Dynamic> {
         super::super::block_on(&cx, async { Ok(value) })
     }
 
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn k8s_get(cx: NativeCallContext, name: &str) -> Answer<Dynamic> {
+    pub(crate) fn k8s_get(cx: NativeCallContext, name: &str) -> RhaiResult<Dynamic> {
         let error = HostError {
             code: Some(404),
             reason: "NotFound".to_owned(),
@@ -55,14 +55,14 @@ mod host {
     }
 
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn refuse(_name: &str) -> Answer<()> {
+    pub(crate) fn refuse(_name: &str) -> RhaiResult<()> {
         Err(HostError::new("invalid", "a name is needed").into())
     }
 
     /// Keeps a text for the rest of the run.
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn collect(cx: NativeCallContext, text: &str) -> Answer<()> {
-        let state = Run::of(&cx)?.state::<State>().ok_or("no state")?;
+    pub(crate) fn collect(cx: NativeCallContext, text: &str) -> RhaiResult<()> {
+        let state = Run::from_call(&cx)?.state::<State>().ok_or("no state")?;
         state.collected.lock().push(text.to_owned());
         Ok(())
     }
@@ -79,13 +79,13 @@ mod host {
     }
 
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn wait_ready(cx: NativeCallContext) -> Answer<()> {
+    pub(crate) fn wait_ready(cx: NativeCallContext) -> RhaiResult<()> {
         Err(end(&cx, Arc::new("waiting")))
     }
 
     #[rhai_fn(volatile, return_raw)]
-    pub(crate) fn include_role(cx: NativeCallContext, size: i64) -> Answer<Dynamic> {
-        let state = Run::of(&cx)?.state::<State>().ok_or("no state")?;
+    pub(crate) fn include_role(cx: NativeCallContext, size: i64) -> RhaiResult<Dynamic> {
+        let state = Run::from_call(&cx)?.state::<State>().ok_or("no state")?;
         let program = state.included.as_ref().ok_or("nothing to include")?;
         let variables = Variables::from([(
             "spec",

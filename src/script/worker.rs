@@ -6,41 +6,41 @@ use std::sync::Arc;
 use rhai::{Dynamic, EvalAltResult};
 
 use super::engine::Engine;
-use super::error::{Error, Kind, panicked, report};
+use super::error::{Error, ErrorKind, panicked, report};
 use super::limits::Limit;
-use super::part::Native;
+use super::native_step::NativeEntry;
 use super::program::Program;
 use super::run::{Run, Stop, Variables};
-use super::{bridge, current, nesting, panics};
+use super::{bridge, nesting, panics, thread_context};
 
 /// Runs a program to its end, whatever that is.
 pub(super) fn run(
     engine: &Engine,
     run: &Arc<Run>,
     program: &Arc<Program>,
-    native: Option<&Native>,
+    native: Option<&NativeEntry>,
     variables: Variables,
 ) -> Result<Dynamic, Error> {
     match run.interrupted() {
         Some(Stop::Cancelled) => {
-            return Err(Error::unstarted(
-                Kind::Cancelled,
+            return Err(Error::without_trace(
+                ErrorKind::Cancelled,
                 "cancelled before it began",
             ));
         }
         Some(_) => {
             let message = "its timeout passed before it began: all script threads were busy";
-            return Err(Error::unstarted(Kind::Deadline, message));
+            return Err(Error::without_trace(ErrorKind::Deadline, message));
         }
         None => {}
     }
-    let _entered = current::enter(engine, run.clone(), program.clone(), variables);
+    let _entered = thread_context::enter(engine, run.clone(), program.clone(), variables);
     let guarded = panics::quietly(|| {
         catch_unwind(AssertUnwindSafe(|| {
             bridge::start(engine.rhai(), program, native)
         }))
     });
-    let programs = current::programs();
+    let programs = thread_context::programs();
     let Ok(answer) = guarded else {
         return Err(panicked(run, &programs, &panics::take_message()));
     };
@@ -56,7 +56,7 @@ pub(super) fn run(
                 return Err(failed(None));
             }
             // What the last call allocated, no operation looked at.
-            if current::is_memory_exceeded() {
+            if thread_context::is_memory_exceeded() {
                 run.mark_stopped(Stop::Limit(Limit::Memory), None);
                 return Err(failed(None));
             }

@@ -39,19 +39,19 @@ struct Entry {
     /// Maximum number of concurrent runs of this kind. Default: the flag of the operator.
     max_concurrent_reconciles: Option<Count>,
     /// True if the operator writes conditions.
-    #[schemars(default = "yes")]
+    #[schemars(default = "default_true")]
     manage_status: Flag,
     /// True if changes of children trigger runs.
-    #[schemars(default = "yes")]
+    #[schemars(default = "default_true")]
     watch_dependent_resources: Flag,
     /// True if changes of cluster-scoped children trigger runs.
-    #[schemars(default = "yes")]
+    #[schemars(default = "default_true")]
     watch_cluster_scoped_resources: Flag,
     /// True if changes of the custom resource's annotations and labels trigger runs.
-    #[schemars(default = "no")]
+    #[schemars(default = "default_false")]
     watch_annotations_changes: Flag,
     /// True if vars contains the keys of the spec in snake_case.
-    #[schemars(default = "no")]
+    #[schemars(default = "default_false")]
     snake_case_parameters: Flag,
     /// The objects of the kind that the role serves. Default: all.
     selector: Option<Selector>,
@@ -64,25 +64,25 @@ struct Entry {
     /// Maximum duration of a run, e.g. 90s. Default: 5m.
     timeout: Option<String>,
     /// True if children that the role no longer applies are deleted.
-    #[schemars(default = "yes")]
+    #[schemars(default = "default_true")]
     prune: Flag,
     /// True if the operator deletes children that garbage collection cannot reach.
     on_delete: Option<OnDelete>,
     /// True if applies take over fields that other managers own.
     force: Option<Flag>,
     /// True if applies take over existing objects that the custom resource does not own.
-    #[schemars(default = "no")]
+    #[schemars(default = "default_false")]
     adopt: Flag,
     /// Namespaces whose objects the role serves. Default: all of WATCH_NAMESPACE.
     #[schemars(length(min = 1))]
     namespaces: Option<Vec<String>>,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
-fn no() -> bool {
+fn default_false() -> bool {
     false
 }
 

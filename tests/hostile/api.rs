@@ -14,7 +14,7 @@ pub(crate) struct Api(Client);
 
 /// The parts of an object that the tests look at. The rest is skipped without recursion.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Seen {
+pub(crate) struct ObjectSummary {
     pub(crate) metadata: Metadata,
     status: Option<Box<RawValue>>,
     data: Option<Box<RawValue>>,
@@ -49,14 +49,14 @@ pub(crate) struct Condition {
 
 /// What became of a request that makes an object.
 pub(crate) enum Created {
-    Made(Box<Seen>),
+    Made(Box<ObjectSummary>),
     /// The server does not take it.
     Refused(String),
 }
 
 /// An object with its text.
 pub(crate) struct Object {
-    pub(crate) seen: Seen,
+    pub(crate) seen: ObjectSummary,
     pub(crate) text: String,
 }
 
@@ -93,7 +93,7 @@ impl Api {
     }
 
     /// An object; none where there is none.
-    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Option<Seen>> {
+    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Option<ObjectSummary>> {
         match self.send(Method::GET, path, "application/json", None).await {
             Ok(text) => Ok(Some(serde_json::from_str(&text)?)),
             Err(error) if code(&error) == Some(404) => Ok(None),
@@ -187,7 +187,7 @@ fn code(error: &kube::Error) -> Option<u16> {
     }
 }
 
-impl Seen {
+impl ObjectSummary {
     /// A condition, if the status is of the form that the runtime writes.
     pub(crate) fn condition(&self, r#type: &str) -> Option<Condition> {
         let status: Conditions = serde_json::from_str(self.status.as_ref()?.get()).ok()?;

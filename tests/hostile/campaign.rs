@@ -5,7 +5,7 @@ use anyhow::{Context, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
 
-use super::api::{Api, Created, Owner, Seen};
+use super::api::{Api, Created, ObjectSummary, Owner};
 use super::bystander::Bystander;
 use super::cases::{Case, Kind};
 use super::cluster::{self, Namespaces, Snapshot, in_namespace};
@@ -298,7 +298,7 @@ impl<O: Operator> Campaign<O> {
         objects: &Snapshot,
         report: &mut Report,
     ) -> anyhow::Result<()> {
-        let secrets = Secrets::of(objects);
+        let secrets = Secrets::from_objects(objects);
         for member in members {
             if let Some(seen) = self.api.get(&member.path).await?
                 && let Some(leak) = secrets.find(seen.status())
@@ -352,7 +352,7 @@ impl<O: Operator> Campaign<O> {
             let Some(seen) = self.api.get(&member.path).await? else {
                 return Ok(());
             };
-            let failed = |seen: &Seen| {
+            let failed = |seen: &ObjectSummary| {
                 let ready = seen.condition("Ready");
                 ready.is_some_and(|ready| {
                     ["Failed", "Invalid", "Paused"].contains(&ready.reason.as_str())
@@ -387,7 +387,12 @@ impl<O: Operator> Campaign<O> {
     }
 
     /// Takes the finalizers off an object that its role would have released.
-    async fn give_up(&self, seen: &Seen, name: &str, members: &[Member]) -> anyhow::Result<()> {
+    async fn give_up(
+        &self,
+        seen: &ObjectSummary,
+        name: &str,
+        members: &[Member],
+    ) -> anyhow::Result<()> {
         let owners = &seen.metadata.owner_references;
         let is_theirs = |uid: &str| members.iter().any(|member| member.uid == uid);
         if let Some(namespace) = &seen.metadata.namespace

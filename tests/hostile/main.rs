@@ -32,14 +32,14 @@ mod cluster;
 mod oracle;
 mod random;
 mod report;
-mod stage;
+mod test_processes;
 mod values;
 mod wait;
 
 use self::campaign::Campaign;
 use self::cases::Selection;
 use self::cluster::Namespaces;
-use self::stage::Stage;
+use self::test_processes::TestProcesses;
 
 /// The number of cases where the environment does not say.
 const CASES: usize = 250;
@@ -47,7 +47,7 @@ const CASES: usize = 250;
 const GROUP: &str = "hostile.test";
 
 #[test]
-fn a_hostile_tenant_hurts_nobody() -> anyhow::Result<()> {
+fn hostile_custom_resources_change_only_their_own_objects() -> anyhow::Result<()> {
     tokio::runtime::Runtime::new()?.block_on(attack())
 }
 
@@ -61,7 +61,7 @@ async fn attack() -> anyhow::Result<()> {
         others: vec!["other".to_owned()],
     };
     let all: Vec<_> = kinds.iter().chain([&widget]).collect();
-    let stage = Stage::set(&all, async |api| {
+    let stage = TestProcesses::set(&all, async |api| {
         cluster::prepare(api, &namespaces, &all).await?;
         let module = include_str!("../fixtures/modules.kmm.sigs.x-k8s.io.yaml");
         cluster::define(api, &rhai_operator::model::yaml::parse(module)?).await

@@ -147,7 +147,7 @@ pub(crate) struct Secrets(BTreeSet<String>);
 
 impl Secrets {
     /// Those of the Secret that roles read, and the passwords that they made up.
-    pub(crate) fn of(objects: &Snapshot) -> Self {
+    pub(crate) fn from_objects(objects: &Snapshot) -> Self {
         let mut values = vec![TOKEN.to_owned(), KEY.to_owned()];
         let logins = objects.iter().filter(|(name, _)| name.ends_with("-login"));
         values.extend(logins.filter_map(|(_, login)| {

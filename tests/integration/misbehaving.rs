@@ -41,7 +41,7 @@ pub(crate) fn operator() -> ExitCode {
     reason = "the signature of a host function"
 )]
 fn crash(cx: NativeCallContext) -> Result<(), Box<EvalAltResult>> {
-    let _run = Run::of(&cx)?;
+    let _run = Run::from_call(&cx)?;
     panic!("the host is broken")
 }
 

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::steps;
 use test_harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 
-fn test_namespace(case: &Case) -> steps::stage::Ground {
-    steps::stage::Ground {
+fn test_namespace(case: &Case) -> steps::step_test::TestNamespace {
+    steps::step_test::TestNamespace {
         client: case.cluster.client.clone(),
         namespace: case.namespace.clone(),
         group: case.group.clone(),

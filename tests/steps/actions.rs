@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::flow::states;
-use super::stage::{Ground, Stage};
+use super::step_test::{StepTest, TestNamespace};
 
 const MAIN: &str = "web/tasks/main.yaml";
 
@@ -24,8 +24,8 @@ const ACTIONS: &str = r#"
   ready: true
 - name: value
   script: |
-    fn twice(x) { x * 2 }
-    twice(spec.size)
+    fn double(x) { x * 2 }
+    double(spec.size)
 - name: nested
   include: more.yaml
 - name: state
@@ -52,9 +52,9 @@ const INCLUDED: &str = r#"
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: deep}, data: {x: "from ${meta.name}"}}
 "#;
 
-pub(crate) async fn every_action_does_what_it_says(ground: Ground) {
+pub(crate) async fn every_action_does_what_it_says(ground: TestNamespace) {
     let files = [(MAIN, ACTIONS), ("web/tasks/more.yaml", INCLUDED)];
-    let mut stage = Stage::new(ground, &files).await;
+    let mut stage = StepTest::new(ground, &files).await;
     stage.spec(json!({"size": 3})).await;
     stage.set("foreign", json!({})).await;
     let report = stage.until_done().await;
@@ -75,7 +75,7 @@ pub(crate) async fn every_action_does_what_it_says(ground: Ground) {
     assert_eq!(healthy.unwrap()["message"], "size 3");
 }
 
-pub(crate) async fn every_key_does_what_it_says(ground: Ground) {
+pub(crate) async fn every_key_does_what_it_says(ground: TestNamespace) {
     const STEPS: &str = r#"
 - name: first thing
   register: first
@@ -110,7 +110,7 @@ pub(crate) async fn every_key_does_what_it_says(ground: Ground) {
 "#;
     const DEFAULTS: &str = "deep: {a: 1}\nouter: o\n";
     let files = [(MAIN, STEPS), ("web/defaults/main.yaml", DEFAULTS)];
-    let mut stage = Stage::new(ground, &files).await;
+    let mut stage = StepTest::new(ground, &files).await;
     let spec = json!({"ports": {"http": 80, "ssh": 22}, "items": [
         {"name": "a", "on": true, "n": 1}, {"name": "b", "on": false, "n": 2},
         {"name": "c", "on": true, "n": 3},
@@ -129,13 +129,13 @@ pub(crate) async fn every_key_does_what_it_says(ground: Ground) {
     assert_eq!(status["blocks"], blocks);
 }
 
-pub(crate) async fn a_loop_that_shrinks_leaves_nothing_behind(ground: Ground) {
+pub(crate) async fn a_loop_that_shrinks_leaves_nothing_behind(ground: TestNamespace) {
     const STEPS: &str = r#"
 - name: shards
   loop: spec.shards
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: "shard-${item}"}}
 "#;
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({"shards": ["a", "b", "c"]})).await;
     stage.done().await;
     assert_eq!(stage.maps().await, ["shard-a", "shard-b", "shard-c"]);
@@ -145,7 +145,7 @@ pub(crate) async fn a_loop_that_shrinks_leaves_nothing_behind(ground: Ground) {
     assert_eq!(stage.maps().await, ["shard-b"]);
 }
 
-pub(crate) async fn a_file_and_a_template_are_applied(ground: Ground) {
+pub(crate) async fn a_file_and_a_template_are_applied(ground: TestNamespace) {
     const STEPS: &str = "
 - name: file
   apply: {file: two.yaml}
@@ -169,7 +169,7 @@ data: {item: '{{ item }}', first: '{{ results.file[0].metadata.name }}', size: '
         ("web/files/two.yaml", TWO),
         ("web/templates/map.yaml.j2", TEMPLATE),
     ];
-    let mut stage = Stage::new(ground, &files).await;
+    let mut stage = StepTest::new(ground, &files).await;
     stage.spec(json!({"size": 3})).await;
     stage.done().await;
     assert_eq!(stage.maps().await, ["f1", "f2", "t-p", "t-q"]);
@@ -178,7 +178,7 @@ data: {item: '{{ item }}', first: '{{ results.file[0].metadata.name }}', size: '
     assert_eq!(stage.data("t-q").await, made);
 }
 
-pub(crate) async fn roles_of_both_kinds_include_each_other(ground: Ground) {
+pub(crate) async fn roles_of_both_kinds_include_each_other(ground: TestNamespace) {
     const STEPS: &str = r#"
 - name: scripted
   role: {name: script, vars: {word: "${spec.word}"}}
@@ -201,7 +201,7 @@ let made = include_role("inner", #{word: vars.word});
         ("script/tasks/main.rhai", SCRIPT),
         ("inner/tasks/main.yaml", INNER),
     ];
-    let mut stage = Stage::new(ground, &files).await;
+    let mut stage = StepTest::new(ground, &files).await;
     stage.spec(json!({"word": "hello"})).await;
     let on = stage.waits().await;
     assert!(on.starts_with("1 of 2, scripted: 2 of 2, gate: "), "{on}");
@@ -211,7 +211,7 @@ let made = include_role("inner", #{word: vars.word});
     assert_eq!(stage.maps().await, ["gate", "inner"]);
 }
 
-pub(crate) async fn the_end_of_a_custom_resource_is_a_pipeline_too(ground: Ground) {
+pub(crate) async fn the_end_of_a_custom_resource_is_a_pipeline_too(ground: TestNamespace) {
     const STEPS: &str = "
 - name: child
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: child}}
@@ -224,7 +224,7 @@ pub(crate) async fn the_end_of_a_custom_resource_is_a_pipeline_too(ground: Groun
   delete: {apiVersion: v1, kind: ConfigMap, name: farewell}
 ";
     let files = [(MAIN, STEPS), ("web/tasks/finalize.yaml", FINALIZE)];
-    let mut stage = Stage::new(ground, &files).await;
+    let mut stage = StepTest::new(ground, &files).await;
     stage.spec(json!({})).await;
     stage.done().await;
     stage.delete().await;

@@ -11,11 +11,11 @@ use rhai_operator::model::Outcome;
 use serde_json::json;
 
 use super::flow::states;
-use super::stage::{Ground, Stage};
+use super::step_test::{StepTest, TestNamespace};
 
 const MAIN: &str = "web/tasks/main.yaml";
 
-pub(crate) async fn a_timeout_outlives_a_restart(ground: Ground) {
+pub(crate) async fn a_timeout_outlives_a_restart(ground: TestNamespace) {
     const STEPS: &str = "
 - name: slow
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: slow}}
@@ -25,7 +25,7 @@ pub(crate) async fn a_timeout_outlives_a_restart(ground: Ground) {
   needs: []
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: beside}}
 ";
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({"try": 1})).await;
     let report = stage.run().await;
     assert!(matches!(report.outcome, Outcome::Waiting { .. }));
@@ -53,7 +53,7 @@ pub(crate) async fn a_timeout_outlives_a_restart(ground: Ground) {
     assert!(annotations.get("rhai.operator/steps").is_none(), "{web}");
 }
 
-pub(crate) async fn retries_are_counted_over_runs(ground: Ground) {
+pub(crate) async fn retries_are_counted_over_runs(ground: TestNamespace) {
     const STEPS: &str = "
 - name: group
   block:
@@ -69,7 +69,7 @@ pub(crate) async fn retries_are_counted_over_runs(ground: Ground) {
     when: spec.rescue == false
     fail: '${error.step}: ${error.message}'
 ";
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({"broken": true, "rescue": true})).await;
     for _ in 0..2 {
         let why = stage.fails().await;
@@ -156,8 +156,8 @@ impl Graph {
     }
 }
 
-pub(crate) async fn an_order_that_needs_allow_makes_the_same(ground: Ground) {
-    let mut stage = Stage::new(ground, &[(MAIN, "- {name: none, script: '1'}\n")]).await;
+pub(crate) async fn an_order_that_needs_allow_makes_the_same(ground: TestNamespace) {
+    let mut stage = StepTest::new(ground, &[(MAIN, "- {name: none, script: '1'}\n")]).await;
     stage.spec(json!({"size": 3})).await;
     let mut runner = TestRunner::new_with_rng(
         Config::default(),
@@ -180,7 +180,7 @@ pub(crate) async fn an_order_that_needs_allow_makes_the_same(ground: Ground) {
     }
 }
 
-pub(crate) async fn what_a_run_may_use_up_is_bounded(ground: Ground) {
+pub(crate) async fn what_a_run_may_use_up_is_bounded(ground: TestNamespace) {
     const ENDLESS: &str = "
 - name: endless
   script: 'loop {}'
@@ -196,7 +196,7 @@ pub(crate) async fn what_a_run_may_use_up_is_bounded(ground: Ground) {
     for n in 0..16 { text += text; }
     text
 "#;
-    let mut stage = Stage::new(ground, &[(MAIN, ENDLESS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, ENDLESS)]).await;
     stage.spec(json!({"items": vec![0; 100]})).await;
     stage.limits().operations = 100_000;
     // What ends a run ends it whole: there is nothing left to do the other step with.

@@ -7,11 +7,11 @@ use rhai_operator::reconcile::StepSelection;
 use serde_json::json;
 
 use super::flow::states;
-use super::stage::{Ground, Stage};
+use super::step_test::{StepTest, TestNamespace};
 
 const MAIN: &str = "web/tasks/main.yaml";
 
-pub(crate) async fn what_is_held_up_holds_up_what_needs_it(ground: Ground) {
+pub(crate) async fn what_is_held_up_holds_up_what_needs_it(ground: TestNamespace) {
     const STEPS: &str = "
 - name: group
   block:
@@ -27,7 +27,7 @@ pub(crate) async fn what_is_held_up_holds_up_what_needs_it(ground: Ground) {
 - name: third
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: third}}
 ";
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({"bad": false})).await;
     let report = stage.run().await;
     assert!(matches!(report.outcome, Outcome::Waiting { .. }));
@@ -40,7 +40,7 @@ pub(crate) async fn what_is_held_up_holds_up_what_needs_it(ground: Ground) {
     assert!(why.starts_with("1 of 3, group: 2 of 2, bad: "), "{why}");
 }
 
-pub(crate) async fn an_item_and_an_error_are_those_of_the_place(ground: Ground) {
+pub(crate) async fn an_item_and_an_error_are_those_of_the_place(ground: TestNamespace) {
     const STEPS: &str = r#"
 - name: outer
   loop: [p, q]
@@ -76,7 +76,7 @@ pub(crate) async fn an_item_and_an_error_are_those_of_the_place(ground: Ground) 
   - name: last
     apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: last}}
 "#;
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({})).await;
     let why = stage.fails().await;
     assert!(why.contains("fourth: "), "{why}");
@@ -88,7 +88,7 @@ pub(crate) async fn an_item_and_an_error_are_those_of_the_place(ground: Ground) 
     );
 }
 
-pub(crate) async fn the_nearest_of_several_timeouts_counts(ground: Ground) {
+pub(crate) async fn the_nearest_of_several_timeouts_counts(ground: TestNamespace) {
     const STEPS: &str = "
 - name: short
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: short}}
@@ -100,13 +100,13 @@ pub(crate) async fn the_nearest_of_several_timeouts_counts(ground: Ground) {
   ready: $.data.open
   timeout: 10m
 ";
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({})).await;
     let report = stage.run().await;
     assert_eq!(report.requeue_after, Some(Duration::from_mins(5)));
 }
 
-pub(crate) async fn a_clock_runs_on_behind_a_failure_and_not_behind_a_wait(ground: Ground) {
+pub(crate) async fn a_clock_runs_on_behind_a_failure_and_not_behind_a_wait(ground: TestNamespace) {
     const STEPS: &str = r#"
 - name: first
   script: |
@@ -119,7 +119,7 @@ pub(crate) async fn a_clock_runs_on_behind_a_failure_and_not_behind_a_wait(groun
   ready: $.data.open
   timeout: 10m
 "#;
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({})).await;
     stage.set("mode", json!({"mode": "well"})).await;
     stage.waits().await;
@@ -138,7 +138,7 @@ pub(crate) async fn a_clock_runs_on_behind_a_failure_and_not_behind_a_wait(groun
     }
 }
 
-pub(crate) async fn failures_are_counted_as_long_as_they_follow_each_other(ground: Ground) {
+pub(crate) async fn failures_are_counted_as_long_as_they_follow_each_other(ground: TestNamespace) {
     const STEPS: &str = r#"
 - name: hard
   retries: 1
@@ -149,7 +149,7 @@ pub(crate) async fn failures_are_counted_as_long_as_they_follow_each_other(groun
       "waiting" => wait_until(false, "better times"),
     }
 "#;
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({})).await;
     for (mode, outcome) in [
         ("broken", "failed"),
@@ -163,7 +163,7 @@ pub(crate) async fn failures_are_counted_as_long_as_they_follow_each_other(groun
     }
 }
 
-pub(crate) async fn retries_of_two_roles_are_counted_apart(ground: Ground) {
+pub(crate) async fn retries_of_two_roles_are_counted_apart(ground: TestNamespace) {
     const MAIN: &str = r#"try { include_role("a"); } catch {} include_role("b");"#;
     const STEPS: &str = "- {name: hard, retries: 1, script: throw `no`}\n";
     let files = [
@@ -171,12 +171,12 @@ pub(crate) async fn retries_of_two_roles_are_counted_apart(ground: Ground) {
         ("a/tasks/main.yaml", STEPS),
         ("b/tasks/main.yaml", STEPS),
     ];
-    let mut stage = Stage::new(ground, &files).await;
+    let mut stage = StepTest::new(ground, &files).await;
     stage.spec(json!({})).await;
     stage.fails().await;
 }
 
-pub(crate) async fn a_script_catches_what_a_pipeline_fails_with(ground: Ground) {
+pub(crate) async fn a_script_catches_what_a_pipeline_fails_with(ground: TestNamespace) {
     const MAIN: &str = r#"
 try { include_role("inner"); } catch (error) { set_status(#{kind: error.kind}); }
 "#;
@@ -185,13 +185,13 @@ try { include_role("inner"); } catch (error) { set_status(#{kind: error.kind}); 
         ("web/tasks/main.rhai", MAIN),
         ("inner/tasks/main.yaml", STEPS),
     ];
-    let mut stage = Stage::new(ground, &files).await;
+    let mut stage = StepTest::new(ground, &files).await;
     stage.spec(json!({})).await;
     stage.done().await;
     assert_eq!(stage.status().await["kind"], "kind_absent");
 }
 
-pub(crate) async fn what_was_to_be_applied_and_is_not_known_prunes_nothing(ground: Ground) {
+pub(crate) async fn what_was_to_be_applied_and_is_not_known_prunes_nothing(ground: TestNamespace) {
     const STEPS: &str = r#"
 - name: old
   when: spec.old
@@ -205,7 +205,7 @@ pub(crate) async fn what_was_to_be_applied_and_is_not_known_prunes_nothing(groun
   - name: told
     status: {message: "${error.message}"}
 "#;
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({"old": true})).await;
     stage.done().await;
     stage.spec(json!({"old": false})).await;
@@ -215,14 +215,16 @@ pub(crate) async fn what_was_to_be_applied_and_is_not_known_prunes_nothing(groun
     assert_eq!(stage.status().await["message"], message);
 }
 
-pub(crate) async fn until_is_asked_when_all_is_ready_and_all_of_it_has_to_hold(ground: Ground) {
+pub(crate) async fn until_is_asked_when_all_is_ready_and_all_of_it_has_to_hold(
+    ground: TestNamespace,
+) {
     const STEPS: &str = r#"
 - name: gate
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: gate}}
   ready: $.data.open
   until: [result.data.open == "yes", 'k8s_get("v1", "ConfigMap", "elsewhere") != ()']
 "#;
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({})).await;
     let waits = |report: &rhai_operator::reconcile::Report| {
         let names = report.waits.iter().map(|object| object.name.to_string());
@@ -244,7 +246,7 @@ pub(crate) async fn until_is_asked_when_all_is_ready_and_all_of_it_has_to_hold(g
     stage.until_done().await;
 }
 
-pub(crate) async fn a_start_is_a_place_in_the_file(ground: Ground) {
+pub(crate) async fn a_start_is_a_place_in_the_file(ground: TestNamespace) {
     const STEPS: &str = "
 - name: one
   needs: [three]
@@ -260,7 +262,7 @@ pub(crate) async fn a_start_is_a_place_in_the_file(ground: Ground) {
   always:
   - {name: last, script: '5'}
 ";
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({})).await;
     let start = |name: &str| StepSelection {
         start_at: Some(name.to_owned()),

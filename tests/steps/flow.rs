@@ -3,7 +3,7 @@
 use rhai_operator::reconcile::{Report, StepSelection, StepState};
 use serde_json::json;
 
-use super::stage::{Ground, Stage};
+use super::step_test::{StepTest, TestNamespace};
 
 const MAIN: &str = "web/tasks/main.yaml";
 
@@ -15,7 +15,7 @@ pub(crate) fn states(report: &Report) -> Vec<String> {
         .collect()
 }
 
-pub(crate) async fn a_branch_that_waits_holds_up_only_those_that_need_it(ground: Ground) {
+pub(crate) async fn a_branch_that_waits_holds_up_only_those_that_need_it(ground: TestNamespace) {
     const DIAMOND: &str = "
 - name: top
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: top}}
@@ -33,7 +33,7 @@ pub(crate) async fn a_branch_that_waits_holds_up_only_those_that_need_it(ground:
   needs: [left, right]
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: bottom}}
 ";
-    let mut stage = Stage::new(ground, &[(MAIN, DIAMOND)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, DIAMOND)]).await;
     stage.spec(json!({})).await;
     let on = stage.waits().await;
     assert!(on.starts_with("2 of 5, left: ConfigMap "), "{on}");
@@ -55,7 +55,7 @@ pub(crate) async fn a_branch_that_waits_holds_up_only_those_that_need_it(ground:
     assert_eq!(stage.maps().await.len(), 5);
 }
 
-pub(crate) async fn what_a_skipped_step_applied_is_pruned(ground: Ground) {
+pub(crate) async fn what_a_skipped_step_applied_is_pruned(ground: TestNamespace) {
     const STEPS: &str = "
 - name: always
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: always}}
@@ -68,7 +68,7 @@ pub(crate) async fn what_a_skipped_step_applied_is_pruned(ground: Ground) {
   when: $.spec.extra
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: extra}}
 ";
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({"wait": false, "extra": true})).await;
     stage.done().await;
     assert_eq!(stage.maps().await, ["always", "extra"]);
@@ -85,7 +85,7 @@ pub(crate) async fn what_a_skipped_step_applied_is_pruned(ground: Ground) {
     assert_eq!(stage.maps().await, ["always", "gate"]);
 }
 
-pub(crate) async fn a_refused_request_is_rescued(ground: Ground) {
+pub(crate) async fn a_refused_request_is_rescued(ground: TestNamespace) {
     const META: &str = "
 permissions:
   api:
@@ -114,7 +114,7 @@ permissions:
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: next}}
 ";
     let files = [(MAIN, STEPS), ("web/meta/main.yaml", META)];
-    let mut stage = Stage::new(ground, &files).await;
+    let mut stage = StepTest::new(ground, &files).await;
     stage.spec(json!({})).await;
     let report = stage.done().await;
     assert_eq!(stage.maps().await, ["before", "last", "next", "rescued"]);
@@ -135,7 +135,7 @@ permissions:
     assert_eq!(block, expected);
 }
 
-pub(crate) async fn steps_that_fail_are_told_together(ground: Ground) {
+pub(crate) async fn steps_that_fail_are_told_together(ground: TestNamespace) {
     const STEPS: &str = "
 - name: first
   apply: {apiVersion: v1, kind: Nonsense, metadata: {name: x}}
@@ -152,7 +152,7 @@ pub(crate) async fn steps_that_fail_are_told_together(ground: Ground) {
   needs: []
   assert: spec.size > 0
 ";
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({"size": 0})).await;
     let why = stage.fails().await;
     let place = |line: usize| format!("web/tasks/main.yaml:{line}:3: ");
@@ -168,7 +168,7 @@ pub(crate) async fn steps_that_fail_are_told_together(ground: Ground) {
     assert_eq!(stage.maps().await, ["fine"]);
 }
 
-pub(crate) async fn a_script_that_waits_holds_up_its_own_step(ground: Ground) {
+pub(crate) async fn a_script_that_waits_holds_up_its_own_step(ground: TestNamespace) {
     const STEPS: &str = r#"
 - name: look
   script: |
@@ -188,7 +188,7 @@ pub(crate) async fn a_script_that_waits_holds_up_its_own_step(ground: Ground) {
   when: spec.hopeless
   script: fail("there is no hope");
 "#;
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({"hopeless": false})).await;
     let on = stage.waits().await;
     assert!(on.starts_with("1 of 4, look: ConfigMap "), "{on}");
@@ -205,7 +205,7 @@ pub(crate) async fn a_script_that_waits_holds_up_its_own_step(ground: Ground) {
     assert!(why.ends_with("there is no hope"), "{why}");
 }
 
-pub(crate) async fn nothing_changed_asks_nothing(ground: Ground) {
+pub(crate) async fn nothing_changed_asks_nothing(ground: TestNamespace) {
     const STEPS: &str = r#"
 - name: list
   apply:
@@ -229,7 +229,7 @@ pub(crate) async fn nothing_changed_asks_nothing(ground: Ground) {
         "steps": steps, "each": {"type": "integer"},
         "conditions": {"type": "array", "items": open},
     }});
-    let mut stage = Stage::with_status(ground, status, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::with_status(ground, status, &[(MAIN, STEPS)]).await;
     stage.spec(json!({"x": 3})).await;
     stage.until_at_rest().await;
     for _ in 0..3 {
@@ -239,7 +239,7 @@ pub(crate) async fn nothing_changed_asks_nothing(ground: Ground) {
     assert_eq!(stage.data("a").await, json!({"x": "3"}));
 }
 
-pub(crate) async fn steps_are_in_the_status_where_the_crd_has_them(ground: Ground) {
+pub(crate) async fn steps_are_in_the_status_where_the_crd_has_them(ground: TestNamespace) {
     const STEPS: &str = "
 - name: one
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}
@@ -259,7 +259,7 @@ pub(crate) async fn steps_are_in_the_status_where_the_crd_has_them(ground: Groun
         "steps": schema["steps"],
         "conditions": {"type": "array", "items": open},
     }});
-    let mut stage = Stage::with_status(ground, status, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::with_status(ground, status, &[(MAIN, STEPS)]).await;
     stage.spec(json!({})).await;
     stage.waits().await;
     let status = stage.status().await;
@@ -279,7 +279,7 @@ pub(crate) async fn steps_are_in_the_status_where_the_crd_has_them(ground: Groun
     );
 }
 
-pub(crate) async fn a_part_of_the_steps_prunes_nothing(ground: Ground) {
+pub(crate) async fn a_part_of_the_steps_prunes_nothing(ground: TestNamespace) {
     const STEPS: &str = "
 - name: one
   tags: [base]
@@ -295,7 +295,7 @@ pub(crate) async fn a_part_of_the_steps_prunes_nothing(ground: Ground) {
     when: spec.four
     apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: four}}
 ";
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({"four": true})).await;
     let tags = ["base".to_owned()].into();
     stage.select(StepSelection {
@@ -326,7 +326,7 @@ pub(crate) async fn a_part_of_the_steps_prunes_nothing(ground: Ground) {
     assert_eq!(stage.maps().await, ["one", "three", "two"]);
 }
 
-pub(crate) async fn no_secret_is_told(ground: Ground) {
+pub(crate) async fn no_secret_is_told(ground: TestNamespace) {
     const STEPS: &str = r#"
 - name: secret
   apply: {apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: "${base64_decode(spec.password)}"}}
@@ -339,7 +339,7 @@ pub(crate) async fn no_secret_is_told(ground: Ground) {
         "steps": {"type": "array", "items": step},
         "conditions": {"type": "array", "items": open},
     }});
-    let mut stage = Stage::with_status(ground, status, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::with_status(ground, status, &[(MAIN, STEPS)]).await;
     // What stands in the custom resource is no secret: not as it is.
     stage.spec(json!({"password": "aHVudGVyMjIyMg=="})).await;
     let report = stage.run().await;
@@ -354,7 +354,9 @@ pub(crate) async fn no_secret_is_told(ground: Ground) {
     }
 }
 
-pub(crate) async fn what_is_done_in_any_case_is_not_done_while_the_block_waits(ground: Ground) {
+pub(crate) async fn what_is_done_in_any_case_is_not_done_while_the_block_waits(
+    ground: TestNamespace,
+) {
     const STEPS: &str = "
 - name: group
   block:
@@ -368,7 +370,7 @@ pub(crate) async fn what_is_done_in_any_case_is_not_done_while_the_block_waits(g
   - name: always
     apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: always}}
 ";
-    let mut stage = Stage::new(ground, &[(MAIN, STEPS)]).await;
+    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
     stage.spec(json!({})).await;
     let on = stage.waits().await;
     assert!(on.starts_with("1 of 1, group: 1 of 1, gate: "), "{on}");

@@ -1,6 +1,6 @@
 //! Pipelines, run on any ground: the same tests on the embedded API and on a real server.
 
-pub(crate) mod stage;
+pub(crate) mod step_test;
 
 mod actions;
 mod bounds;

@@ -100,7 +100,7 @@ impl View {
 }
 
 impl RunObserver for View {
-    fn ran(&self, reason: Reason, report: &Report) {
+    fn run_ended(&self, reason: Reason, report: &Report) {
         let object = report.cr.object_ref();
         let mut state = self.shared.lock();
         state.stale = true;
@@ -295,11 +295,11 @@ mod tests {
     #[test]
     fn a_run_is_a_row_until_its_object_is_gone() {
         let view = View::new(true);
-        view.ran(Reason::Created, &report(Outcome::Done));
+        view.run_ended(Reason::Created, &report(Outcome::Done));
         let waiting = Outcome::Waiting {
             on: "Deployment a".into(),
         };
-        view.ran(Reason::Child, &report(waiting));
+        view.run_ended(Reason::Child, &report(waiting));
         let picture = drawn(&view, SIZE);
         let row = picture.last().unwrap();
         assert!(
@@ -309,7 +309,7 @@ mod tests {
         assert!(row.ends_with("Deployment a"), "{picture:?}");
         let mut gone = report(Outcome::Done);
         gone.gone = true;
-        view.ran(Reason::Deleted, &gone);
+        view.run_ended(Reason::Deleted, &gone);
         assert!(view.shared.lock().rows.is_empty());
     }
 
@@ -320,12 +320,12 @@ mod tests {
         for name in ["a", "b", "c", "d"] {
             let cr = json!({"metadata": {"name": name, "namespace": "n", "uid": name}});
             done.cr = Arc::new(testing::custom_resource(&cr));
-            view.ran(Reason::Created, &done);
+            view.run_ended(Reason::Created, &done);
         }
         done.outcome = Outcome::Waiting {
             on: "something".into(),
         };
-        view.ran(Reason::Child, &done);
+        view.run_ended(Reason::Child, &done);
         let size = Size { rows: 7, ..SIZE };
         let picture = drawn(&view, size);
         assert!(picture[2].contains("n/d"), "{picture:?}");

@@ -18,7 +18,7 @@ use jsonpath_rust::query::queryable::Queryable;
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
-use super::memo::Memo;
+use super::compile_cache::CompileCache;
 use super::text::PATTERN_BYTES;
 use crate::model::json_path::Error;
 
@@ -237,7 +237,7 @@ impl Queryable for Node<'_> {
 fn matches(text: &Node<'_>, pattern: &Node<'_>, whole: bool) -> Option<bool> {
     thread_local! {
         /// Also those that are none: finding that out costs as much.
-        static PATTERNS: Memo<Option<Regex>> = Memo::new();
+        static PATTERNS: CompileCache<Option<Regex>> = CompileCache::new();
     }
     spend(MATCH);
     let pattern = of_i_regexp(pattern.as_str()?, whole);

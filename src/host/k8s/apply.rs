@@ -8,7 +8,7 @@ use rhai::{Array, Dynamic, Map, NativeCallContext};
 
 use super::super::arguments::{self, Reference};
 use super::super::session::{Ending, Session, live};
-use super::super::{Answer, invalid};
+use super::super::{HostResult, invalid};
 use super::write;
 use crate::apply::{self, Action, DesiredObject, ExistingObject, Options};
 use crate::clock;
@@ -55,13 +55,17 @@ mod functions {
     /// log_info(`applied ${config.metadata.name}`);
     /// ```
     #[rhai_fn(name = "k8s_apply", volatile, return_raw)]
-    pub fn k8s_apply(cx: NativeCallContext, object: Dynamic) -> Answer<Dynamic> {
-        all(&cx, &object, Options::default())
+    pub fn k8s_apply(cx: NativeCallContext, object: Dynamic) -> HostResult<Dynamic> {
+        apply_all(&cx, &object, Options::default())
     }
 
     #[rhai_fn(name = "k8s_apply", volatile, return_raw)]
-    pub fn k8s_apply_with(cx: NativeCallContext, object: Dynamic, options: Map) -> Answer<Dynamic> {
-        all(&cx, &object, options_of(options)?)
+    pub fn k8s_apply_with(
+        cx: NativeCallContext,
+        object: Dynamic,
+        options: Map,
+    ) -> HostResult<Dynamic> {
+        apply_all(&cx, &object, options_of(options)?)
     }
 
     /// Applies an object, or deletes it: `if`, in the world of things that should exist.
@@ -82,13 +86,17 @@ mod functions {
     /// });
     /// ```
     #[rhai_fn(name = "k8s_ensure", volatile, return_raw)]
-    pub fn k8s_ensure(cx: NativeCallContext, present: bool, object: Dynamic) -> Answer<Dynamic> {
+    pub fn k8s_ensure(
+        cx: NativeCallContext,
+        present: bool,
+        object: Dynamic,
+    ) -> HostResult<Dynamic> {
         if present {
-            return all(&cx, &object, Options::default());
+            return apply_all(&cx, &object, Options::default());
         }
         for object in objects(&object)? {
-            let reference = Reference::of(&object)?;
-            write::one(
+            let reference = Reference::from_dynamic(&object)?;
+            write::delete_one(
                 &cx,
                 &reference,
                 Propagation::Background,
@@ -115,13 +123,13 @@ mod functions {
     /// });
     /// ```
     #[rhai_fn(name = "k8s_create", volatile, return_raw)]
-    pub fn k8s_create(cx: NativeCallContext, object: Dynamic) -> Answer<Dynamic> {
+    pub fn k8s_create(cx: NativeCallContext, object: Dynamic) -> HostResult<Dynamic> {
         create(&cx, &object).and_then(|created| live(&created))
     }
 }
 
 /// The objects of an argument, in their order.
-fn objects(argument: &Dynamic) -> Answer<Vec<Dynamic>> {
+fn objects(argument: &Dynamic) -> HostResult<Vec<Dynamic>> {
     if let Some(items) = argument.read_lock::<Array>() {
         return Ok(items.clone());
     }
@@ -133,12 +141,17 @@ fn objects(argument: &Dynamic) -> Answer<Vec<Dynamic>> {
     Ok(vec![argument.clone()])
 }
 
-fn all(cx: &NativeCallContext, argument: &Dynamic, options: Options) -> Answer<Dynamic> {
+fn apply_all(cx: &NativeCallContext, argument: &Dynamic, options: Options) -> HostResult<Dynamic> {
     if argument.is_map() {
-        return live(&one(cx, &*Session::of(cx)?, argument, options)?);
+        return live(&apply_one(
+            cx,
+            &*Session::from_call(cx)?,
+            argument,
+            options,
+        )?);
     }
     let applied = apply(cx, argument, options)?;
-    let applied = applied.iter().map(live).collect::<Answer<Array>>();
+    let applied = applied.iter().map(live).collect::<HostResult<Array>>();
     applied.map(Into::into)
 }
 
@@ -147,21 +160,21 @@ pub(crate) fn apply(
     cx: &NativeCallContext,
     argument: &Dynamic,
     options: Options,
-) -> Answer<Vec<Arc<Object>>> {
-    let session = Session::of(cx)?;
+) -> HostResult<Vec<Arc<Object>>> {
+    let session = Session::from_call(cx)?;
     let objects = objects(argument)?;
     let objects = objects.iter();
     objects
-        .map(|object| one(cx, &session, object, options))
+        .map(|object| apply_one(cx, &session, object, options))
         .collect()
 }
 
-fn one(
+fn apply_one(
     cx: &NativeCallContext,
     session: &Session,
     object: &Dynamic,
     options: Options,
-) -> Answer<Arc<Object>> {
+) -> HostResult<Arc<Object>> {
     let since = clock::now();
     let result = desired(session, object, false).and_then(|desired| {
         let (setup, cluster) = (&session.setup, session.cluster());
@@ -192,8 +205,8 @@ fn one(
     session.trace_failure("k8s_apply", since, || name_of(object), result)
 }
 
-pub(crate) fn create(cx: &NativeCallContext, object: &Dynamic) -> Answer<Arc<Object>> {
-    let session = Session::of(cx)?;
+pub(crate) fn create(cx: &NativeCallContext, object: &Dynamic) -> HostResult<Arc<Object>> {
+    let session = Session::from_call(cx)?;
     let setup = &session.setup;
     let since = clock::now();
     let desired = desired(&session, object, true)?;
@@ -281,7 +294,7 @@ pub(crate) fn former(
 }
 
 /// Returns the desired object that a script passed.
-fn desired(session: &Session, object: &Dynamic, nameless: bool) -> Answer<DesiredObject> {
+fn desired(session: &Session, object: &Dynamic, nameless: bool) -> HostResult<DesiredObject> {
     let Some(map) = object.read_lock::<Map>() else {
         return Err(invalid(format!(
             "expected an object, found {}",
@@ -324,7 +337,7 @@ fn desired(session: &Session, object: &Dynamic, nameless: bool) -> Answer<Desire
     })
 }
 
-fn options_of(options: Map) -> Answer<Options> {
+fn options_of(options: Map) -> HostResult<Options> {
     let mut given = arguments::Options::new(options);
     let default = Options::default();
     let options = Options {
@@ -339,7 +352,7 @@ fn options_of(options: Map) -> Answer<Options> {
 
 /// Describes an object that was not applied, for a trace.
 fn name_of(object: &Dynamic) -> String {
-    match Reference::of(object) {
+    match Reference::from_dynamic(object) {
         Ok(reference) => format!("{} {}", reference.gvk.kind_group(), reference.name),
         Err(_) => "?".to_owned(),
     }

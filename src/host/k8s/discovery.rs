@@ -3,7 +3,7 @@
 use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Array, NativeCallContext};
 
-use super::super::Answer;
+use super::super::HostResult;
 use super::super::session::Session;
 use crate::model::Gvk;
 use crate::{clock, script};
@@ -26,8 +26,8 @@ mod functions {
     /// }
     /// ```
     #[rhai_fn(name = "has_api", volatile, return_raw)]
-    pub fn has_api(cx: NativeCallContext, api_version: &str, kind: &str) -> Answer<bool> {
-        let session = Session::of(&cx)?;
+    pub fn has_api(cx: NativeCallContext, api_version: &str, kind: &str) -> HostResult<bool> {
+        let session = Session::from_call(&cx)?;
         let since = clock::now();
         let gvk = Gvk::from_api_version(api_version, kind);
         let answer = script::block_on(&cx, async {
@@ -44,8 +44,8 @@ mod functions {
     /// let on_openshift = "config.openshift.io" in api_groups();
     /// ```
     #[rhai_fn(name = "api_groups", volatile, return_raw)]
-    pub fn api_groups(cx: NativeCallContext) -> Answer<Array> {
-        let session = Session::of(&cx)?;
+    pub fn api_groups(cx: NativeCallContext) -> HostResult<Array> {
+        let session = Session::from_call(&cx)?;
         let since = clock::now();
         let answer = script::block_on(&cx, async { Ok(session.cluster().api_groups().await?) });
         let groups = session.trace_failure("api_groups", since, String::new, answer)?;
@@ -68,8 +68,8 @@ mod functions {
     /// let sidecars = semver_matches(k8s_version(), ">=1.29");
     /// ```
     #[rhai_fn(name = "k8s_version", volatile, return_raw)]
-    pub fn k8s_version(cx: NativeCallContext) -> Answer<String> {
-        let session = Session::of(&cx)?;
+    pub fn k8s_version(cx: NativeCallContext) -> HostResult<String> {
+        let session = Session::from_call(&cx)?;
         let since = clock::now();
         let answer = script::block_on(&cx, async { Ok(session.cluster().k8s_version().await?) });
         let version = session.trace_failure("k8s_version", since, String::new, answer)?;

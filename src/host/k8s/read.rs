@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Array, Dynamic, Map, NativeCallContext};
 
-use super::super::Answer;
+use super::super::HostResult;
 use super::super::arguments::{Options, Reference, field_selector, label_selector};
 use super::super::session::{Session, live, readable};
 use crate::clock;
@@ -47,7 +47,7 @@ mod functions {
         api_version: &str,
         kind: &str,
         name: &str,
-    ) -> Answer<Dynamic> {
+    ) -> HostResult<Dynamic> {
         get(&cx, &reference(api_version, kind, name, None))
     }
 
@@ -58,13 +58,13 @@ mod functions {
         kind: &str,
         name: &str,
         namespace: &str,
-    ) -> Answer<Dynamic> {
+    ) -> HostResult<Dynamic> {
         get(&cx, &reference(api_version, kind, name, Some(namespace)))
     }
 
     #[rhai_fn(name = "k8s_get", volatile, return_raw)]
-    pub fn k8s_get_ref(cx: NativeCallContext, object: Dynamic) -> Answer<Dynamic> {
-        get(&cx, &Reference::of(&object)?)
+    pub fn k8s_get_ref(cx: NativeCallContext, object: Dynamic) -> HostResult<Dynamic> {
+        get(&cx, &Reference::from_dynamic(&object)?)
     }
 
     /// Reads all objects of a kind that fit. The custom resource is reconciled again when the answer
@@ -83,7 +83,7 @@ mod functions {
     /// set_status(#{nodes: pods.filter(|pod| ready(pod)).map(|pod| pod.metadata.name)});
     /// ```
     #[rhai_fn(name = "k8s_list", volatile, return_raw)]
-    pub fn k8s_list(cx: NativeCallContext, api_version: &str, kind: &str) -> Answer<Array> {
+    pub fn k8s_list(cx: NativeCallContext, api_version: &str, kind: &str) -> HostResult<Array> {
         list(&cx, &Gvk::from_api_version(api_version, kind), Map::new())
     }
 
@@ -93,7 +93,7 @@ mod functions {
         api_version: &str,
         kind: &str,
         options: Map,
-    ) -> Answer<Array> {
+    ) -> HostResult<Array> {
         list(&cx, &Gvk::from_api_version(api_version, kind), options)
     }
 }
@@ -107,8 +107,8 @@ fn reference(api_version: &str, kind: &str, name: &str, namespace: Option<&str>)
     }
 }
 
-fn get(cx: &NativeCallContext, reference: &Reference) -> Answer<Dynamic> {
-    let session = Session::of(cx)?;
+fn get(cx: &NativeCallContext, reference: &Reference) -> HostResult<Dynamic> {
+    let session = Session::from_call(cx)?;
     let since = clock::now();
     let answer = script::block_on(cx, read(&session, reference));
     let (object, found) =
@@ -134,8 +134,8 @@ pub(crate) async fn read(
     Ok((object, read.object))
 }
 
-fn list(cx: &NativeCallContext, gvk: &Gvk, options: Map) -> Answer<Array> {
-    let session = Session::of(cx)?;
+fn list(cx: &NativeCallContext, gvk: &Gvk, options: Map) -> HostResult<Array> {
+    let session = Session::from_call(cx)?;
     let setup = &session.setup;
     let since = clock::now();
     let mut options = Options::new(options);

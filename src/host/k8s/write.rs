@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::super::arguments::{self, Options, Reference};
 use super::super::session::{Session, live};
-use super::super::{Answer, invalid};
+use super::super::{HostResult, invalid};
 use super::json_patch;
 use super::read::read;
 use crate::apply::{Claim, diff};
@@ -37,12 +37,12 @@ mod functions {
     /// k8s_delete(k8s_list("v1", "Pod", #{labels: #{job: meta.name}}), #{propagation: "foreground"});
     /// ```
     #[rhai_fn(name = "k8s_delete", volatile, return_raw)]
-    pub fn k8s_delete(cx: NativeCallContext, object: Dynamic) -> Answer<()> {
+    pub fn k8s_delete(cx: NativeCallContext, object: Dynamic) -> HostResult<()> {
         delete(&cx, &object, Propagation::Background)
     }
 
     #[rhai_fn(name = "k8s_delete", volatile, return_raw)]
-    pub fn k8s_delete_with(cx: NativeCallContext, object: Dynamic, options: Map) -> Answer<()> {
+    pub fn k8s_delete_with(cx: NativeCallContext, object: Dynamic, options: Map) -> HostResult<()> {
         let mut options = Options::new(options);
         let propagation = propagation(options.take_text("propagation")?.as_deref())?;
         options.finish(&["propagation"])?;
@@ -66,8 +66,17 @@ mod functions {
     ///           #{metadata: #{labels: #{team: spec.team}}});
     /// ```
     #[rhai_fn(name = "k8s_patch", volatile, return_raw)]
-    pub fn k8s_patch(cx: NativeCallContext, object: Dynamic, patch: Dynamic) -> Answer<Dynamic> {
-        change(&cx, &Reference::of(&object)?, &patch, PatchKind::Merge)
+    pub fn k8s_patch(
+        cx: NativeCallContext,
+        object: Dynamic,
+        patch: Dynamic,
+    ) -> HostResult<Dynamic> {
+        change(
+            &cx,
+            &Reference::from_dynamic(&object)?,
+            &patch,
+            PatchKind::Merge,
+        )
     }
 
     #[rhai_fn(name = "k8s_patch", volatile, return_raw)]
@@ -76,7 +85,7 @@ mod functions {
         object: Dynamic,
         patch: Dynamic,
         form: &str,
-    ) -> Answer<Dynamic> {
+    ) -> HostResult<Dynamic> {
         let kind = match form {
             "merge" => PatchKind::Merge,
             "json" => PatchKind::Json,
@@ -86,7 +95,7 @@ mod functions {
                 return Err(invalid(format!("form: {expected}, found {other}")));
             }
         };
-        change(&cx, &Reference::of(&object)?, &patch, kind)
+        change(&cx, &Reference::from_dynamic(&object)?, &patch, kind)
     }
 
     /// Sets the number of replicas of a Deployment, a `StatefulSet`, or of any kind that can be scaled;
@@ -101,13 +110,13 @@ mod functions {
     /// k8s_scale(#{apiVersion: "apps/v1", kind: "Deployment", name: "worker"}, 0);
     /// ```
     #[rhai_fn(name = "k8s_scale", volatile, return_raw)]
-    pub fn k8s_scale(cx: NativeCallContext, object: Dynamic, replicas: i64) -> Answer<()> {
-        scale(&cx, &Reference::of(&object)?, replicas)
+    pub fn k8s_scale(cx: NativeCallContext, object: Dynamic, replicas: i64) -> HostResult<()> {
+        scale(&cx, &Reference::from_dynamic(&object)?, replicas)
     }
 }
 
 /// Parses the propagation policy of a deletion.
-pub(crate) fn propagation(word: Option<&str>) -> Answer<Propagation> {
+pub(crate) fn propagation(word: Option<&str>) -> HostResult<Propagation> {
     match word {
         None | Some("background" | "Background") => Ok(Propagation::Background),
         Some("foreground" | "Foreground") => Ok(Propagation::Foreground),
@@ -124,14 +133,22 @@ pub(crate) fn delete(
     cx: &NativeCallContext,
     object: &Dynamic,
     propagation: Propagation,
-) -> Answer<()> {
+) -> HostResult<()> {
     let Some(objects) = object.read_lock::<Array>() else {
-        return one(cx, &Reference::of(object)?, propagation, Scope::Any);
+        return delete_one(
+            cx,
+            &Reference::from_dynamic(object)?,
+            propagation,
+            Scope::Any,
+        );
     };
-    let references: Vec<_> = objects.iter().map(Reference::of).collect::<Answer<_>>()?;
+    let references: Vec<_> = objects
+        .iter()
+        .map(Reference::from_dynamic)
+        .collect::<HostResult<_>>()?;
     references
         .iter()
-        .try_for_each(|reference| one(cx, reference, propagation, Scope::Any))
+        .try_for_each(|reference| delete_one(cx, reference, propagation, Scope::Any))
 }
 
 /// The objects that a deletion selects.
@@ -143,13 +160,13 @@ pub(super) enum Scope {
     Owned,
 }
 
-pub(super) fn one(
+pub(super) fn delete_one(
     cx: &NativeCallContext,
     reference: &Reference,
     propagation: Propagation,
     scope: Scope,
-) -> Answer<()> {
-    let session = Session::of(cx)?;
+) -> HostResult<()> {
+    let session = Session::from_call(cx)?;
     let since = clock::now();
     let answer = script::block_on(cx, async {
         let cluster = &session.cluster();
@@ -193,8 +210,8 @@ fn change(
     reference: &Reference,
     patch: &Dynamic,
     kind: PatchKind,
-) -> Answer<Dynamic> {
-    let session = Session::of(cx)?;
+) -> HostResult<Dynamic> {
+    let session = Session::from_call(cx)?;
     let since = clock::now();
     let patch = arguments::json(patch)?;
     if reference.gvk.group.is_empty() && &*reference.gvk.kind == "Secret" {
@@ -230,11 +247,11 @@ fn change(
     live(&after)
 }
 
-fn scale(cx: &NativeCallContext, reference: &Reference, replicas: i64) -> Answer<()> {
+fn scale(cx: &NativeCallContext, reference: &Reference, replicas: i64) -> HostResult<()> {
     if replicas < 0 {
         return Err(invalid(format!("replicas: {replicas} is negative")));
     }
-    let session = Session::of(cx)?;
+    let session = Session::from_call(cx)?;
     let since = clock::now();
     let answer = script::block_on(cx, async {
         let cluster = &session.cluster();

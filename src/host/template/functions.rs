@@ -6,7 +6,7 @@ use rhai::plugin::{Module, export_module, exported_module};
 use rhai::{Array, Dynamic, Map, NativeCallContext};
 
 use super::super::session::Session;
-use super::super::{Answer, path, pattern};
+use super::super::{HostResult, path, pattern};
 use super::{render, render_objects};
 use crate::pipeline::scope;
 use crate::script::{self, HostError, value};
@@ -44,12 +44,12 @@ mod functions {
     /// let config = template("nginx.conf", #{port: 8080});
     /// ```
     #[rhai_fn(name = "template", return_raw)]
-    pub fn template(cx: NativeCallContext, name: &str) -> Answer<String> {
+    pub fn template(cx: NativeCallContext, name: &str) -> HostResult<String> {
         to_text(&cx, name, Map::new())
     }
 
     #[rhai_fn(name = "template", return_raw)]
-    pub fn template_with(cx: NativeCallContext, name: &str, vars: Map) -> Answer<String> {
+    pub fn template_with(cx: NativeCallContext, name: &str, vars: Map) -> HostResult<String> {
         to_text(&cx, name, vars)
     }
 
@@ -72,34 +72,38 @@ mod functions {
     /// }
     /// ```
     #[rhai_fn(name = "template_objects", return_raw)]
-    pub fn template_objects(cx: NativeCallContext, name: &str) -> Answer<Array> {
+    pub fn template_objects(cx: NativeCallContext, name: &str) -> HostResult<Array> {
         to_objects(&cx, name, Map::new())
     }
 
     #[rhai_fn(name = "template_objects", return_raw)]
-    pub fn template_objects_with(cx: NativeCallContext, name: &str, vars: Map) -> Answer<Array> {
+    pub fn template_objects_with(
+        cx: NativeCallContext,
+        name: &str,
+        vars: Map,
+    ) -> HostResult<Array> {
         to_objects(&cx, name, vars)
     }
 }
 
-fn to_text(cx: &NativeCallContext, name: &str, vars: Map) -> Answer<String> {
-    let session = Session::of(cx)?;
-    let scope = seen(&session, vars)?;
+fn to_text(cx: &NativeCallContext, name: &str, vars: Map) -> HostResult<String> {
+    let session = Session::from_call(cx)?;
+    let scope = template_scope(&session, vars)?;
     ended(render(&session.role().templates, name, &scope))
 }
 
 /// Returns the error of a rendering, or the end of the run if the rendering stopped for it.
-pub(super) fn ended<T>(rendered: Result<T, HostError>) -> Answer<T> {
+pub(super) fn ended<T>(rendered: Result<T, HostError>) -> HostResult<T> {
     rendered.or_else(|error| {
         script::checkpoint()?;
         Err(error.into())
     })
 }
 
-pub(crate) fn to_objects(cx: &NativeCallContext, name: &str, vars: Map) -> Answer<Array> {
-    let session = Session::of(cx)?;
+pub(crate) fn to_objects(cx: &NativeCallContext, name: &str, vars: Map) -> HostResult<Array> {
+    let session = Session::from_call(cx)?;
     let role = session.role();
-    let scope = seen(&session, vars)?;
+    let scope = template_scope(&session, vars)?;
     let mut objects = Array::new();
     for name in names(&role.templates, name)? {
         let documents = ended(render_objects(&role.templates, name, &scope))?;
@@ -109,7 +113,7 @@ pub(crate) fn to_objects(cx: &NativeCallContext, name: &str, vars: Map) -> Answe
 }
 
 /// Returns the templates that a name or a pattern selects.
-fn names<'a>(templates: &'a Environment<'_>, name: &'a str) -> Answer<Vec<&'a str>> {
+fn names<'a>(templates: &'a Environment<'_>, name: &'a str) -> HostResult<Vec<&'a str>> {
     if !pattern::is_pattern(name) {
         return Ok(vec![name]);
     }
@@ -122,7 +126,7 @@ fn names<'a>(templates: &'a Environment<'_>, name: &'a str) -> Answer<Vec<&'a st
 }
 
 /// Returns the scope of a template.
-fn seen(session: &Session, over: Map) -> Answer<Value> {
+fn template_scope(session: &Session, over: Map) -> HostResult<Value> {
     let mut variables = session.variables();
     let vars = variables
         .remove("vars")

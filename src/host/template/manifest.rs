@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str, placeholders: &mut Placeholders) -> Result<Vec<J
     let text = without_empty_lines(text, placeholders);
     let needs_style = placeholders.any(|entry| !matches!(entry, Entry::Text(_)));
     let styles = if needs_style {
-        Styles::of(&text, placeholders)
+        Styles::parse(&text, placeholders)
     } else {
         Styles::default()
     };
@@ -83,7 +83,7 @@ struct Styles {
 }
 
 impl Styles {
-    fn of(text: &str, placeholders: &Placeholders) -> Self {
+    fn parse(text: &str, placeholders: &Placeholders) -> Self {
         let mut styles = Self::default();
         let mut parser = Parser::new_from_str(text);
         let mut is_merge = false;

@@ -50,7 +50,7 @@ impl ScriptWriter<'_> {
                     let message = assert.message.as_ref().unwrap_or(&default);
                     let visible = self.visible(context, None);
                     let opening = format!("if !({}) {{", code::test(test, None, &visible));
-                    self.within(&opening, |script| script.fail(message, context), "}");
+                    self.braced_block(&opening, |script| script.fail(message, context), "}");
                 }
                 self.gates(step, context, "()");
             }
@@ -93,7 +93,7 @@ impl ScriptWriter<'_> {
             }
             script.gates(step, context, "result");
         };
-        self.within("{", body, "}");
+        self.braced_block("{", body, "}");
     }
 
     /// Adds the gates of a step; `result` is the code of its result.
@@ -102,7 +102,7 @@ impl ScriptWriter<'_> {
             Some(Ready::Status) => {
                 let each = self.helper(Helper::Each, result);
                 let opening = format!("for object in {each} {{");
-                self.within(&opening, |script| script.lines("wait_ready(object);"), "}");
+                self.braced_block(&opening, |script| script.lines("wait_ready(object);"), "}");
             }
             Some(Ready::Test(test)) => {
                 let each = self.helper(Helper::Each, result);
@@ -111,7 +111,7 @@ impl ScriptWriter<'_> {
                 let on = format!("`${{object.kind}} ${{object.metadata.name}}` + {on}");
                 let wait = format!("wait_until({is_open}, {on});");
                 let opening = format!("for object in {each} {{");
-                self.within(&opening, |script| script.lines(&wait), "}");
+                self.braced_block(&opening, |script| script.lines(&wait), "}");
             }
             None => {}
         }
@@ -211,12 +211,12 @@ impl ScriptWriter<'_> {
         }
         let delete = format!("k8s_delete(object{options});");
         let opening = format!("for object in {objects} {{");
-        self.within(&opening, |script| script.lines(&delete), "}");
+        self.braced_block(&opening, |script| script.lines(&delete), "}");
         if let Some(ready) = &step.ready {
             if let Ready::Test(_) = ready {
                 self.difference("a `ready` test of a deleted object is a wait for its deletion");
             }
-            self.within(&opening, |script| script.lines("wait_gone(object);"), "}");
+            self.braced_block(&opening, |script| script.lines("wait_gone(object);"), "}");
         }
     }
 

@@ -53,14 +53,14 @@ impl ScriptWriter<'_> {
             script.lines(&results);
         };
         let outer = |script: &mut Self| {
-            script.within("let result = {", body, "};");
+            script.braced_block("let result = {", body, "};");
             let kept = keep("result");
             if kept != "result;" {
                 script.lines(&kept);
             }
             script.gates(step, context, "result");
         };
-        self.within("{", outer, "}");
+        self.braced_block("{", outer, "}");
     }
 
     /// Returns the map of some results. A result that is not always registered may be absent.
@@ -89,12 +89,12 @@ impl ScriptWriter<'_> {
             failure: context.failure.max(Failure::Caught),
             ..context
         };
-        self.within(
+        self.braced_block(
             "try {",
             |script| script.block_with_rescue(block, caught),
             "} catch (error) {",
         );
-        self.deeper(|script| script.lines("failed = error;"));
+        self.indented(|script| script.lines("failed = error;"));
         self.lines("}");
         let throws_failure = std::mem::replace(&mut self.throws_failure, outer);
         self.steps(&block.always, context);
@@ -115,7 +115,7 @@ impl ScriptWriter<'_> {
             in_rescue: true,
             ..context
         };
-        let rescue = self.aside(|script| script.steps(rescue, in_rescue));
+        let rescue = self.detached(|script| script.steps(rescue, in_rescue));
         let reads_error = rescue.contains(ERROR);
         let catch = if reads_error {
             Failure::Tracked
@@ -128,7 +128,7 @@ impl ScriptWriter<'_> {
         };
         // Failures of these steps are caught, so they do not end the run.
         let outer = std::mem::take(&mut self.throws_failure);
-        self.within(
+        self.braced_block(
             "try {",
             |script| script.steps(&block.steps, caught),
             "} catch (error) {",
@@ -137,7 +137,7 @@ impl ScriptWriter<'_> {
         if reads_error {
             self.tracks_step = true;
             let failure = self.helper(Helper::Failure, "error, step");
-            self.deeper(|script| script.lines(&format!("let error = {failure};")));
+            self.indented(|script| script.lines(&format!("let error = {failure};")));
         }
         self.code.push_str(&rescue);
         self.lines("}");

@@ -86,7 +86,7 @@ impl ScriptWriter<'_> {
             }
             script.conditional(step, context, work);
         };
-        self.within("{", with_variables, "}");
+        self.braced_block("{", with_variables, "}");
     }
 
     fn conditional(
@@ -100,7 +100,7 @@ impl ScriptWriter<'_> {
         } else {
             let condition = self.all_of(&step.when, context);
             let opening = format!("if {condition} {{");
-            self.within(&opening, |script| work(script, context), "}");
+            self.braced_block(&opening, |script| work(script, context), "}");
         }
     }
 
@@ -148,16 +148,16 @@ impl ScriptWriter<'_> {
         };
         let Some(name) = &step.register else {
             let each = |script: &mut Self| each(script, &|value| format!("{value};"));
-            self.within(&opening, each, "}");
+            self.braced_block(&opening, each, "}");
             return;
         };
         let all = |script: &mut Self| {
             script.lines("let made = [];");
             let each = |script: &mut Self| each(script, &|value| format!("made.push({value});"));
-            script.within(&opening, each, "}");
+            script.braced_block(&opening, each, "}");
             script.lines(&format!("results{} = made;", code::property(name)));
         };
-        self.within("{", all, "}");
+        self.braced_block("{", all, "}");
     }
 }
 

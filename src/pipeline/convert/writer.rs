@@ -60,7 +60,7 @@ impl<'a> ScriptWriter<'a> {
     }
 
     /// Adds lines one level deeper.
-    pub(super) fn deeper<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn indented<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
         self.depth += 1;
         let result = body(self);
         self.depth -= 1;
@@ -68,16 +68,21 @@ impl<'a> ScriptWriter<'a> {
     }
 
     /// Adds a block. `opening` ends with its brace.
-    pub(super) fn within(&mut self, opening: &str, body: impl FnOnce(&mut Self), closing: &str) {
+    pub(super) fn braced_block(
+        &mut self,
+        opening: &str,
+        body: impl FnOnce(&mut Self),
+        closing: &str,
+    ) {
         self.lines(opening);
-        self.deeper(body);
+        self.indented(body);
         self.lines(closing);
     }
 
     /// Returns the code that `body` adds one level deeper, without adding it.
-    pub(super) fn aside(&mut self, body: impl FnOnce(&mut Self)) -> String {
+    pub(super) fn detached(&mut self, body: impl FnOnce(&mut Self)) -> String {
         let before = std::mem::take(&mut self.code);
-        self.deeper(body);
+        self.indented(body);
         std::mem::replace(&mut self.code, before)
     }
 

@@ -11,7 +11,7 @@ use super::outcome::{ListOutcome, StepOutcome};
 use crate::apply;
 use crate::host::arguments::Reference;
 use crate::host::session::{Ending, live};
-use crate::host::{Answer, files, flow, k8s, status, template};
+use crate::host::{HostResult, files, flow, k8s, status, template};
 use crate::model::Object;
 use crate::pipeline::action::{Apply, Assert, Delete, Manifests, Options, Script};
 use crate::pipeline::scope;
@@ -32,11 +32,13 @@ pub(super) enum ActionResult {
 
 impl ActionResult {
     /// Returns the result of the step.
-    pub(super) fn value(&self) -> Answer<Dynamic> {
+    pub(super) fn value(&self) -> HostResult<Dynamic> {
         Ok(match self {
-            Self::Objects(objects, true) => {
-                objects.iter().map(live).collect::<Answer<Array>>()?.into()
-            }
+            Self::Objects(objects, true) => objects
+                .iter()
+                .map(live)
+                .collect::<HostResult<Array>>()?
+                .into(),
             Self::Objects(objects, false) => objects.first().map_or(Ok(Dynamic::UNIT), live)?,
             Self::Value(result) | Self::Steps(StepOutcome::Done(result)) => result.clone(),
             Self::Deleted(_) | Self::Steps(_) => Dynamic::UNIT,
@@ -46,7 +48,11 @@ impl ActionResult {
 
 impl Executor<'_> {
     /// Executes the action of a step.
-    pub(super) fn act(&self, cx: &NativeCallContext, step: &Step) -> Answer<ActionResult> {
+    pub(super) fn execute_action(
+        &self,
+        cx: &NativeCallContext,
+        step: &Step,
+    ) -> HostResult<ActionResult> {
         let text = |text| evaluate::text(cx, text);
         match &step.action {
             Action::Apply(apply) => self.apply(cx, apply),
@@ -76,7 +82,7 @@ impl Executor<'_> {
             }
             Action::Event(event) => {
                 let (reason, message) = (text(&event.reason)?, text(&event.message)?);
-                status::tell(cx, &text(&event.kind)?, (&reason, &message)).map(|()| NO_RESULT)
+                status::add_event(cx, &text(&event.kind)?, (&reason, &message)).map(|()| NO_RESULT)
             }
             Action::Assert(assert) => self::assert(cx, assert),
             Action::Fail(message) => Err(fail(cx, text(message)?)),
@@ -84,7 +90,7 @@ impl Executor<'_> {
         }
     }
 
-    fn apply(&self, cx: &NativeCallContext, apply: &Apply) -> Answer<ActionResult> {
+    fn apply(&self, cx: &NativeCallContext, apply: &Apply) -> HostResult<ActionResult> {
         let mut wanted = manifests(cx, &apply.manifests).inspect_err(|_| {
             // The objects are unknown, so the run must not prune any.
             self.session.effects().failed_applies += 1;
@@ -98,7 +104,7 @@ impl Executor<'_> {
         Ok(ActionResult::Objects(applied, !wanted.is_map()))
     }
 
-    fn include(&self, cx: &NativeCallContext, include: &Include) -> Answer<ActionResult> {
+    fn include(&self, cx: &NativeCallContext, include: &Include) -> HostResult<ActionResult> {
         let namespace = self.enter_namespace();
         let outcome = self.list(cx, &include.steps)?;
         let results = namespace.take_results();
@@ -107,7 +113,12 @@ impl Executor<'_> {
         ))
     }
 
-    fn block(&self, cx: &NativeCallContext, step: &Step, block: &Block) -> Answer<ActionResult> {
+    fn block(
+        &self,
+        cx: &NativeCallContext,
+        step: &Step,
+        block: &Block,
+    ) -> HostResult<ActionResult> {
         if step.repeat.is_none() {
             let outcome = self.sections(cx, block)?;
             return Ok(ActionResult::Steps(
@@ -123,7 +134,7 @@ impl Executor<'_> {
     }
 
     /// Executes the steps of a block, then `rescue` after a failure, then `always`.
-    fn sections(&self, cx: &NativeCallContext, block: &Block) -> Answer<ListOutcome> {
+    fn sections(&self, cx: &NativeCallContext, block: &Block) -> HostResult<ListOutcome> {
         let mut outcome = self.list(cx, &block.steps)?;
         if outcome.has_final_failure()
             && let Some(rescue) = &block.rescue
@@ -143,7 +154,7 @@ impl Executor<'_> {
 const NO_RESULT: ActionResult = ActionResult::Value(Dynamic::UNIT);
 
 /// Evaluates the objects to apply, as `k8s_apply` accepts them.
-fn manifests(cx: &NativeCallContext, manifests: &Manifests) -> Answer<Dynamic> {
+fn manifests(cx: &NativeCallContext, manifests: &Manifests) -> HostResult<Dynamic> {
     match manifests {
         Manifests::Inline(tree) => evaluate::tree(cx, tree),
         Manifests::Documents(_, documents) => {
@@ -151,7 +162,7 @@ fn manifests(cx: &NativeCallContext, manifests: &Manifests) -> Answer<Dynamic> {
             Ok(documents.collect::<Array>().into())
         }
         Manifests::File(name, location) => {
-            script::at(cx, "file", evaluate::call_location(location), |cx| {
+            script::call_at(cx, "file", evaluate::call_location(location), |cx| {
                 Ok(files::read(cx, &evaluate::text(cx, name)?)?.into())
             })
         }
@@ -161,7 +172,7 @@ fn manifests(cx: &NativeCallContext, manifests: &Manifests) -> Answer<Dynamic> {
             location,
         } => {
             let vars = evaluate::variables(cx, vars)?;
-            script::at(cx, "template", evaluate::call_location(location), |cx| {
+            script::call_at(cx, "template", evaluate::call_location(location), |cx| {
                 Ok(template::to_objects(cx, &evaluate::text(cx, name)?, vars)?.into())
             })
         }
@@ -214,7 +225,7 @@ fn all_texts(map: &mut Dynamic) {
     }
 }
 
-fn delete_all(cx: &NativeCallContext, delete: &Delete) -> Answer<ActionResult> {
+fn delete_all(cx: &NativeCallContext, delete: &Delete) -> HostResult<ActionResult> {
     let objects = evaluate::tree(cx, &delete.objects)?;
     let references = references(&objects)?;
     k8s::delete(cx, &objects, k8s::propagation(delete.propagation)?)?;
@@ -222,14 +233,14 @@ fn delete_all(cx: &NativeCallContext, delete: &Delete) -> Answer<ActionResult> {
 }
 
 /// Returns the references of an object, or of a list of objects.
-pub(super) fn references(value: &Dynamic) -> Answer<Vec<Reference>> {
+pub(super) fn references(value: &Dynamic) -> HostResult<Vec<Reference>> {
     match value.read_lock::<Array>() {
-        Some(objects) => objects.iter().map(Reference::of).collect(),
-        None => Ok(vec![Reference::of(value)?]),
+        Some(objects) => objects.iter().map(Reference::from_dynamic).collect(),
+        None => Ok(vec![Reference::from_dynamic(value)?]),
     }
 }
 
-fn assert(cx: &NativeCallContext, assert: &Assert) -> Answer<ActionResult> {
+fn assert(cx: &NativeCallContext, assert: &Assert) -> HostResult<ActionResult> {
     for test in &assert.that {
         if !evaluate::is_true(cx, test)? {
             let message = match &assert.message {

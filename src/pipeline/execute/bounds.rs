@@ -9,7 +9,7 @@ use super::evaluate;
 use super::executor::Executor;
 use super::failure::{Failure, Wait, timed_out};
 use super::outcome::StepOutcome;
-use crate::host::Answer;
+use crate::host::HostResult;
 use crate::pipeline::step::Step;
 use crate::pipeline::{StepHistory, StepRecord};
 use crate::script;
@@ -22,7 +22,7 @@ impl Executor<'_> {
         step: &Step,
         path: String,
         outcome: StepOutcome,
-    ) -> Answer<StepOutcome> {
+    ) -> HostResult<StepOutcome> {
         let outcome = match (outcome, step.timeout) {
             (StepOutcome::Waiting(waits), Some(timeout)) => {
                 self.waiting(cx, step, &path, (waits, timeout))?
@@ -47,7 +47,7 @@ impl Executor<'_> {
         step: &Step,
         path: &str,
         (waits, timeout): (Vec<Wait>, Duration),
-    ) -> Answer<StepOutcome> {
+    ) -> HostResult<StepOutcome> {
         let clock = &self.session.setup.clock;
         let now = clock.timestamp();
         let record = self.record(path);
@@ -69,7 +69,7 @@ impl Executor<'_> {
         let failures = record.failures;
         self.set_record(path.to_owned(), StepRecord { since, failures });
         let fail = |_: &NativeCallContext<'_>| Err::<(), _>(timed_out(timeout, &waits));
-        let failed = script::attempt(|| evaluate::in_step(cx, step, fail))?;
+        let failed = script::try_step(|| evaluate::in_step(cx, step, fail))?;
         let failure = failed
             .err()
             .map(|failure| Failure::new(&step.name, failure));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rhai::{Array, Dynamic, EvalAltResult, Identifier, Map, NativeCallContext};
 
-use crate::host::{Answer, VARIABLES, invalid, path};
+use crate::host::{HostResult, VARIABLES, invalid, path};
 use crate::pipeline::scope;
 use crate::pipeline::step::{Loop, Step};
 use crate::pipeline::tree::{Expression, Query, SourceLocation, Test, Text, TextPart, Tree};
@@ -18,26 +18,26 @@ const NAMES: [&str; 4] = [scope::RESULTS, scope::ITEM, scope::RESULT, scope::ERR
 pub(super) fn in_step<T>(
     cx: &NativeCallContext,
     step: &Step,
-    body: impl FnOnce(&NativeCallContext) -> Answer<T>,
-) -> Answer<T> {
+    body: impl FnOnce(&NativeCallContext) -> HostResult<T>,
+) -> HostResult<T> {
     let name = format!("step {}", step.name);
-    script::at(cx, &name, call_location(&step.location), body)
+    script::call_at(cx, &name, call_location(&step.location), body)
 }
 
 /// Evaluates an expression.
-pub(super) fn expression(cx: &NativeCallContext, expression: &Expression) -> Answer<Dynamic> {
+pub(super) fn expression(cx: &NativeCallContext, expression: &Expression) -> HostResult<Dynamic> {
     script::evaluate(cx, expression.fragment)
 }
 
 /// Evaluates a value with slots.
-pub(super) fn tree(cx: &NativeCallContext, tree: &Tree) -> Answer<Dynamic> {
+pub(super) fn tree(cx: &NativeCallContext, tree: &Tree) -> HostResult<Dynamic> {
     Ok(match tree {
         Tree::Constant(constant) => value::to_dynamic(constant),
         Tree::Slot(slot) => expression(cx, slot)?.flatten(),
         Tree::Text(parts) => joined(cx, parts)?.into(),
         Tree::List(items) => {
             let items = items.iter().map(|item| self::tree(cx, item));
-            items.collect::<Answer<Array>>()?.into()
+            items.collect::<HostResult<Array>>()?.into()
         }
         Tree::Map(entries) => {
             let mut map = Map::new();
@@ -50,7 +50,7 @@ pub(super) fn tree(cx: &NativeCallContext, tree: &Tree) -> Answer<Dynamic> {
 }
 
 /// Evaluates a map of variables.
-pub(super) fn variables(cx: &NativeCallContext, entries: &[(Arc<str>, Tree)]) -> Answer<Map> {
+pub(super) fn variables(cx: &NativeCallContext, entries: &[(Arc<str>, Tree)]) -> HostResult<Map> {
     let entries = entries.iter();
     entries
         .map(|(key, entry)| Ok(((&**key).into(), tree(cx, entry)?)))
@@ -58,14 +58,14 @@ pub(super) fn variables(cx: &NativeCallContext, entries: &[(Arc<str>, Tree)]) ->
 }
 
 /// Evaluates a text with slots.
-pub(super) fn text(cx: &NativeCallContext, text: &Text) -> Answer<String> {
+pub(super) fn text(cx: &NativeCallContext, text: &Text) -> HostResult<String> {
     match text {
         Text::Constant(constant) => Ok(constant.to_string()),
         Text::Parts(parts) => joined(cx, parts),
     }
 }
 
-fn joined(cx: &NativeCallContext, parts: &[TextPart]) -> Answer<String> {
+fn joined(cx: &NativeCallContext, parts: &[TextPart]) -> HostResult<String> {
     let mut text = String::new();
     for part in parts {
         match part {
@@ -105,7 +105,7 @@ fn not_a_text(value: &Dynamic) -> String {
 fn error_at(cx: &NativeCallContext, at: &Expression, message: String) -> Box<EvalAltResult> {
     let name = format!("${{{}}}", at.text);
     let refuse = |_: &NativeCallContext<'_>| Err(invalid(message));
-    match script::at::<Infallible>(cx, &name, call_location(&at.location), refuse) {
+    match script::call_at::<Infallible>(cx, &name, call_location(&at.location), refuse) {
         Err(error) => error,
         Ok(never) => match never {},
     }
@@ -117,7 +117,7 @@ pub(super) fn call_location(location: &SourceLocation) -> (&str, usize, usize) {
 }
 
 /// Returns whether a test is true.
-pub(super) fn is_true(cx: &NativeCallContext, test: &Test) -> Answer<bool> {
+pub(super) fn is_true(cx: &NativeCallContext, test: &Test) -> HostResult<bool> {
     match test {
         Test::Constant(constant) => Ok(*constant),
         Test::Query(query) => Ok(select(query)?.iter().any(is_match)),
@@ -131,7 +131,7 @@ pub(super) fn is_true(cx: &NativeCallContext, test: &Test) -> Answer<bool> {
 }
 
 /// Returns whether a query on an object selects something.
-pub(super) fn is_true_of(object: &Dynamic, query: &Query) -> Answer<bool> {
+pub(super) fn is_true_of(object: &Dynamic, query: &Query) -> HostResult<bool> {
     let found = path::select(object, &query.text, usize::MAX)?;
     Ok(found.iter().any(is_match))
 }
@@ -140,7 +140,7 @@ fn is_match(value: &Dynamic) -> bool {
     !value.is_unit() && value.as_bool() != Ok(false)
 }
 
-fn select(query: &Query) -> Answer<Array> {
+fn select(query: &Query) -> HostResult<Array> {
     let Some((variable, rest)) = &query.variable else {
         let all = VARIABLES.iter().chain(&NAMES);
         let all = all.filter_map(|name| Some(((*name).into(), script::variable(name)?)));
@@ -152,7 +152,7 @@ fn select(query: &Query) -> Answer<Array> {
 }
 
 /// Evaluates the items that a step is repeated for.
-pub(super) fn items(cx: &NativeCallContext, repeat: &Loop) -> Answer<Array> {
+pub(super) fn items(cx: &NativeCallContext, repeat: &Loop) -> HostResult<Array> {
     match repeat {
         Loop::Items(items) => list(cx, tree(cx, items)?, None),
         Loop::Expression(items) => list(cx, expression(cx, items)?.flatten(), Some(items)),
@@ -161,7 +161,7 @@ pub(super) fn items(cx: &NativeCallContext, repeat: &Loop) -> Answer<Array> {
 }
 
 /// Returns the items of a list, or the entries of a map.
-fn list(cx: &NativeCallContext, value: Dynamic, from: Option<&Expression>) -> Answer<Array> {
+fn list(cx: &NativeCallContext, value: Dynamic, from: Option<&Expression>) -> HostResult<Array> {
     if value.is_map() {
         return Ok(value.cast::<Map>().into_iter().map(entry).collect());
     }

@@ -8,7 +8,7 @@ use rhai::{Dynamic, Map, NativeCallContext};
 use super::guards::FlagGuard;
 use super::open_step::OpenStep;
 use super::outcome::{ListOutcome, StepOutcome};
-use crate::host::{Answer, Session};
+use crate::host::{HostResult, Session};
 use crate::pipeline::order::execution_order;
 use crate::pipeline::step::Step;
 use crate::pipeline::{StepSelection, scope};
@@ -80,7 +80,7 @@ impl<'a> Executor<'a> {
     }
 
     /// Executes the steps of a list.
-    pub(super) fn list(&self, cx: &NativeCallContext, steps: &[Step]) -> Answer<ListOutcome> {
+    pub(super) fn list(&self, cx: &NativeCallContext, steps: &[Step]) -> HostResult<ListOutcome> {
         let mut outcomes: Vec<Option<StepOutcome>> = steps.iter().map(|_| None).collect();
         let start = self.start(steps);
         for index in execution_order(steps) {
@@ -92,7 +92,7 @@ impl<'a> Executor<'a> {
             let has_started = self.has_started.get() || is_later;
             self.has_started.set(has_started);
             let is_selected = has_started || start == Some(Start::Within(index));
-            let outcome = self.one(cx, (steps, index), &outcomes, is_selected)?;
+            let outcome = self.execute_one(cx, (steps, index), &outcomes, is_selected)?;
             outcomes[index] = Some(outcome);
         }
         if start.is_some() {
@@ -108,13 +108,13 @@ impl<'a> Executor<'a> {
         Ok(all)
     }
 
-    fn one(
+    fn execute_one(
         &self,
         cx: &NativeCallContext,
         (steps, index): (&[Step], usize),
         outcomes: &[Option<StepOutcome>],
         is_selected: bool,
-    ) -> Answer<StepOutcome> {
+    ) -> HostResult<StepOutcome> {
         script::checkpoint()?;
         let step = &steps[index];
         let open = OpenStep::new(self.session, step);

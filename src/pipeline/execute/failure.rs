@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use rhai::{Dynamic, EvalAltResult};
 
-use crate::cluster::ErrorKind;
+use crate::cluster;
 use crate::host::session::Ending;
 use crate::model::ObjectRef;
-use crate::script::{self, Error, HostError, Kind};
+use crate::script::{self, Error, ErrorKind, HostError};
 
 /// A condition that a step waits for.
 #[derive(Clone, Debug)]
@@ -36,10 +36,10 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    pub(super) fn new(step: &Arc<str>, failure: script::Failure) -> Self {
-        let script::Failure { error, thrown } = failure;
+    pub(super) fn new(step: &Arc<str>, failure: script::StepFailure) -> Self {
+        let script::StepFailure { error, thrown } = failure;
         let (message, terminal) = match ending(&error) {
-            Some(Ending::Failed(message)) => match error.place() {
+            Some(Ending::Failed(message)) => match error.location() {
                 Some(place) => (format!("{place}: {message}"), true),
                 None => (message.clone(), true),
             },
@@ -61,7 +61,7 @@ impl Failure {
     /// Returns the least time before a retry, if a server demanded one.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         match &self.error.kind {
-            Kind::Host(host) => host.after,
+            ErrorKind::Host(host) => host.after,
             _ => match ending(&self.error) {
                 Some(Ending::Broken { after, .. }) => *after,
                 _ => None,
@@ -77,7 +77,7 @@ impl Failure {
             ("kind".into(), text(self.kind())),
             ("message".into(), text(self.reason())),
         ]);
-        if let Kind::Host(host) = &self.error.kind {
+        if let ErrorKind::Host(host) = &self.error.kind {
             let code = host
                 .code
                 .map_or(Dynamic::UNIT, |code| i64::from(code).into());
@@ -99,7 +99,7 @@ impl Failure {
     /// Returns whether the namespace of the object is terminating, which decides the outcome of the run.
     pub(super) fn is_namespace_terminating(&self) -> bool {
         match &self.error.kind {
-            Kind::Host(host) => host.kind == ErrorKind::NamespaceTerminating.as_str(),
+            ErrorKind::Host(host) => host.kind == cluster::ErrorKind::NamespaceTerminating.as_str(),
             _ => false,
         }
     }
@@ -114,7 +114,7 @@ impl Failure {
 
     fn kind(&self) -> &str {
         match &self.error.kind {
-            Kind::Host(host) => &host.kind,
+            ErrorKind::Host(host) => &host.kind,
             _ if self.terminal => "failed",
             kind => kind.name(),
         }
@@ -124,7 +124,7 @@ impl Failure {
 /// Returns how a host function ended a step, if one did.
 pub(super) fn ending(error: &Error) -> Option<&Ending> {
     match &error.kind {
-        Kind::Ended(ending) => ending.downcast_ref(),
+        ErrorKind::Ended(ending) => ending.downcast_ref(),
         _ => None,
     }
 }

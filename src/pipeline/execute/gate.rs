@@ -10,8 +10,8 @@ use super::executor::Executor;
 use super::failure::Wait;
 use super::guards::VariableGuard;
 use crate::host::arguments::Reference;
-use crate::host::flow::{self, Look, NotYet};
-use crate::host::{Answer, readiness};
+use crate::host::flow::{self, ConditionCheck, NotYet};
+use crate::host::{HostResult, readiness};
 use crate::model::{Object, ObjectRef};
 use crate::pipeline::scope;
 use crate::pipeline::step::{Ready, Step};
@@ -26,7 +26,7 @@ impl Executor<'_> {
         step: &Step,
         done: &ActionResult,
         result: &Dynamic,
-    ) -> Answer<Vec<Wait>> {
+    ) -> HostResult<Vec<Wait>> {
         let mut waits = Vec::new();
         if let Some(ready) = &step.ready {
             for reference in done.references()? {
@@ -46,7 +46,7 @@ impl Executor<'_> {
         step: &Step,
         done: &ActionResult,
         result: &Dynamic,
-    ) -> Answer<Option<Wait>> {
+    ) -> HostResult<Option<Wait>> {
         let reads_before = self.session.effects().reads.count();
         let _guard = VariableGuard::set(scope::RESULT, result.clone());
         for test in &step.until {
@@ -66,7 +66,7 @@ impl Executor<'_> {
 
 impl ActionResult {
     /// Returns the objects that `ready` checks.
-    fn references(&self) -> Answer<Vec<Reference>> {
+    fn references(&self) -> HostResult<Vec<Reference>> {
         match self {
             Self::Objects(objects, _) => {
                 let objects = objects.iter();
@@ -103,18 +103,18 @@ fn closed(
     ready: &Ready,
     done: &ActionResult,
     reference: &Reference,
-) -> Answer<Option<Wait>> {
+) -> HostResult<Option<Wait>> {
     let look = match done {
-        ActionResult::Deleted(_) => flow::look(cx, "wait_gone", reference, |found| {
-            flow::gone(reference, found)
+        ActionResult::Deleted(_) => flow::check_condition(cx, "wait_gone", reference, |found| {
+            flow::check_deleted(reference, found)
         }),
-        _ => flow::look(cx, "wait_ready", reference, |found| {
+        _ => flow::check_condition(cx, "wait_ready", reference, |found| {
             is_open(cx, ready, found)
         }),
     };
     Ok(match look? {
-        Look::Holds(_) => None,
-        Look::NotYet { object, why } => Some(Wait {
+        ConditionCheck::Holds(_) => None,
+        ConditionCheck::NotYet { object, why } => Some(Wait {
             on: format!("{object}: {why}"),
             objects: BTreeSet::from([object]),
         }),

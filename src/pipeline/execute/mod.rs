@@ -37,15 +37,15 @@ use rhai::{Dynamic, Map, NativeCallContext};
 use self::executor::Executor;
 use self::outcome::ListOutcome;
 use crate::host::session::Ending;
-use crate::host::{Answer, Session};
+use crate::host::{HostResult, Session};
 use crate::pipeline::step::Pipeline;
 use crate::pipeline::{StepHistory, StepSelection, scope};
 use crate::role::Entry;
-use crate::script::{self, HostError, Native};
+use crate::script::{self, HostError, NativeEntry};
 use crate::telemetry::log;
 
 /// Returns the native code that replaces the script of an entry that is a pipeline.
-pub fn native(entry: &Entry) -> Option<Native> {
+pub fn native(entry: &Entry) -> Option<NativeEntry> {
     match entry {
         Entry::Script(_) => None,
         Entry::Pipeline(pipeline) => {
@@ -56,8 +56,8 @@ pub fn native(entry: &Entry) -> Option<Native> {
 }
 
 /// Executes a pipeline, either as the whole run or as an included role.
-fn run(cx: &NativeCallContext, pipeline: &Pipeline) -> Answer<Dynamic> {
-    let session = Session::of(cx)?;
+fn run(cx: &NativeCallContext, pipeline: &Pipeline) -> HostResult<Dynamic> {
+    let session = Session::from_call(cx)?;
     let is_whole = session.included.lock().is_empty() && session.open.lock().is_empty();
     let everything = StepSelection::default();
     let selection = if is_whole {
@@ -85,13 +85,13 @@ fn run(cx: &NativeCallContext, pipeline: &Pipeline) -> Answer<Dynamic> {
 }
 
 /// Ends a run that consists of a pipeline, unless all steps are done.
-fn end_run(cx: &NativeCallContext, mut outcome: ListOutcome) -> Answer<()> {
+fn end_run(cx: &NativeCallContext, mut outcome: ListOutcome) -> HostResult<()> {
     if let Some(thrown) = outcome.take_decisive() {
         return Err(thrown);
     }
     let ending = outcome.ending();
     if let Some(Ending::Broken { message, .. }) = &ending {
-        let session = Session::of(cx)?;
+        let session = Session::from_call(cx)?;
         let message = session.setup.redactor.public(message);
         log::error!("steps failed", error = message);
     }
@@ -103,7 +103,7 @@ fn end_run(cx: &NativeCallContext, mut outcome: ListOutcome) -> Answer<()> {
 
 /// Ends an included role, unless all steps are done. The role that includes it can catch an error that is
 /// not terminal.
-fn end_included_role(cx: &NativeCallContext, mut outcome: ListOutcome) -> Answer<()> {
+fn end_included_role(cx: &NativeCallContext, mut outcome: ListOutcome) -> HostResult<()> {
     match outcome.ending() {
         Some(Ending::Broken {
             terminal: false, ..

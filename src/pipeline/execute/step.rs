@@ -11,7 +11,7 @@ use super::failure::{Failure, Wait, ending};
 use super::guards::{ItemGuard, VariableGuard};
 use super::outcome::{ListOutcome, StepOutcome};
 use crate::host::session::Ending;
-use crate::host::{Answer, path};
+use crate::host::{HostResult, path};
 use crate::pipeline::scope;
 use crate::pipeline::step::Step;
 use crate::script;
@@ -27,7 +27,7 @@ impl Executor<'_> {
         cx: &NativeCallContext,
         step: &Step,
         path: String,
-    ) -> Answer<StepOutcome> {
+    ) -> HostResult<StepOutcome> {
         let span = log::span!(
             "step",
             path = self.session.setup.redactor.public(&path),
@@ -35,8 +35,8 @@ impl Executor<'_> {
         );
         let _entered = span.enter();
         let outcome = self.contain(cx, step, |cx| match &step.repeat {
-            None => self.once(cx, step),
-            Some(repeat) => self.each(cx, step, evaluate::items(cx, repeat)?),
+            None => self.execute_once(cx, step),
+            Some(repeat) => self.execute_loop(cx, step, evaluate::items(cx, repeat)?),
         })?;
         let outcome = self.bounded(cx, step, path, outcome)?;
         log::debug!("step", state = outcome.state().as_str());
@@ -48,9 +48,9 @@ impl Executor<'_> {
         &self,
         cx: &NativeCallContext,
         step: &Step,
-        body: impl FnOnce(&NativeCallContext) -> Answer<StepOutcome>,
-    ) -> Answer<StepOutcome> {
-        let failure = match script::attempt(|| evaluate::in_step(cx, step, body))? {
+        body: impl FnOnce(&NativeCallContext) -> HostResult<StepOutcome>,
+    ) -> HostResult<StepOutcome> {
+        let failure = match script::try_step(|| evaluate::in_step(cx, step, body))? {
             Ok(outcome) => return Ok(outcome),
             Err(failure) => failure,
         };
@@ -71,13 +71,18 @@ impl Executor<'_> {
     }
 
     /// Executes a step for each item. An item that waits or fails does not block the others.
-    fn each(&self, cx: &NativeCallContext, step: &Step, items: Array) -> Answer<StepOutcome> {
+    fn execute_loop(
+        &self,
+        cx: &NativeCallContext,
+        step: &Step,
+        items: Array,
+    ) -> HostResult<StepOutcome> {
         let (mut results, mut all) = (Array::new(), ListOutcome::default());
         for (index, item) in items.into_iter().enumerate() {
             script::checkpoint()?;
             let _variable = VariableGuard::set(scope::ITEM, item);
             let _item = ItemGuard::new(self.session, index);
-            match self.contain(cx, step, |cx| self.once(cx, step))? {
+            match self.contain(cx, step, |cx| self.execute_once(cx, step))? {
                 StepOutcome::Done(result) => results.push(result),
                 outcome => all.add(&format!("item {index}"), outcome),
             }
@@ -85,14 +90,14 @@ impl Executor<'_> {
         Ok(all.into_step_outcome(|| results.into()))
     }
 
-    fn once(&self, cx: &NativeCallContext, step: &Step) -> Answer<StepOutcome> {
+    fn execute_once(&self, cx: &NativeCallContext, step: &Step) -> HostResult<StepOutcome> {
         let _guard = set_vars(cx, step)?;
         for test in &step.when {
             if !evaluate::is_true(cx, test)? {
                 return Ok(StepOutcome::Skipped);
             }
         }
-        let done = match self.act(cx, step)? {
+        let done = match self.execute_action(cx, step)? {
             ActionResult::Steps(outcome @ (StepOutcome::Waiting(_) | StepOutcome::Failed(_))) => {
                 return Ok(outcome);
             }
@@ -109,7 +114,7 @@ impl Executor<'_> {
 }
 
 /// Merges the variables of a step into `vars` until the guard is dropped. Each sees those before it.
-fn set_vars(cx: &NativeCallContext, step: &Step) -> Answer<Option<VariableGuard>> {
+fn set_vars(cx: &NativeCallContext, step: &Step) -> HostResult<Option<VariableGuard>> {
     if step.vars.is_empty() {
         return Ok(None);
     }

@@ -10,7 +10,7 @@ use crate::pipeline::action::{Assert, Condition, Event, Role, Script};
 use crate::pipeline::keys;
 use crate::pipeline::step::Action;
 use crate::pipeline::tree::{Text, Tree};
-use crate::script::Form;
+use crate::script::SnippetForm;
 
 const EVENT_TYPES: [(&str, &str); 2] = [("Normal", "Normal"), ("Warning", "Warning")];
 
@@ -50,7 +50,7 @@ impl ValueParser<'_, '_, '_> {
             _ => None,
         };
         let Some(item) = named else {
-            return self.code(item, Form::Script).map(Script::Inline);
+            return self.code(item, SnippetForm::Script).map(Script::Inline);
         };
         let name = item.text()?;
         if !self.parser.file_exists("tasks", name, &item) {

@@ -10,7 +10,7 @@ use crate::pipeline::parsed::StepList;
 use crate::pipeline::scope::{self, Scope};
 use crate::pipeline::tree::SourceLocation;
 use crate::role_files::RoleFiles;
-use crate::script::{Engine, Excerpt, Form, Fragment, Places};
+use crate::script::{Engine, PositionMap, Snippet, SnippetForm, SnippetId};
 
 /// The parser of one pipeline.
 pub(super) struct Parser<'a> {
@@ -20,7 +20,7 @@ pub(super) struct Parser<'a> {
     /// The name of the role.
     role: &'a str,
     /// The code that was found; the n-th is fragment n of the program.
-    pub(super) snippets: Vec<Excerpt>,
+    pub(super) snippets: Vec<Snippet>,
     /// The number of the next list of steps.
     next_list: usize,
     pub(super) parsed_files: BTreeSet<Arc<str>>,
@@ -88,34 +88,34 @@ impl<'a> Parser<'a> {
     pub(super) fn add_code(
         &mut self,
         file: File<'_>,
-        places: Places,
+        positions: PositionMap,
         code: &str,
-        (form, scope): (Form, Scope),
-    ) -> Fragment {
-        self.add_snippet(Excerpt {
+        (form, scope): (SnippetForm, Scope),
+    ) -> SnippetId {
+        self.add_snippet(Snippet {
             form,
             file: Arc::clone(file.path),
             text: code.into(),
-            places,
+            positions,
             variables: scope.variables().into(),
             elsewhere: scope::PLACES,
         })
     }
 
     /// Adds a script file.
-    pub(super) fn add_script_file(&mut self, path: &Arc<str>, scope: Scope) -> Fragment {
-        self.add_snippet(Excerpt {
-            form: Form::File,
+    pub(super) fn add_script_file(&mut self, path: &Arc<str>, scope: Scope) -> SnippetId {
+        self.add_snippet(Snippet {
+            form: SnippetForm::File,
             file: Arc::clone(path),
             text: "".into(),
-            places: Places::default(),
+            positions: PositionMap::default(),
             variables: scope.variables().into(),
             elsewhere: scope::PLACES,
         })
     }
 
-    fn add_snippet(&mut self, snippet: Excerpt) -> Fragment {
-        let fragment = Fragment::new(self.snippets.len());
+    fn add_snippet(&mut self, snippet: Snippet) -> SnippetId {
+        let fragment = SnippetId::new(self.snippets.len());
         self.snippets.push(snippet);
         fragment
     }

@@ -19,7 +19,7 @@ impl ValueParser<'_, '_, '_> {
         let text = item.text()?;
         let places = string_positions::places(self.file.text, item.position(), text);
         let position = |index| {
-            let (line, column) = places.at(index);
+            let (line, column) = places.position_at(index);
             Position { line, column }
         };
         let parsed = match json_path::parse(text) {

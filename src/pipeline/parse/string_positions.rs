@@ -2,14 +2,14 @@
 //! escapes, folding and indentation.
 
 use crate::model::yaml::Position;
-use crate::script::Places;
+use crate::script::PositionMap;
 
 /// Returns the positions of the characters of a string that begins at a position of a text. If they are
 /// unknown (behind an alias), each is the position of the string.
-pub(super) fn places(text: &str, at: Position, string: &str) -> Places {
-    let mut places = Places::default();
+pub(super) fn places(text: &str, at: Position, string: &str) -> PositionMap {
+    let mut places = PositionMap::default();
     if align(text, at, string, &mut places).is_none() {
-        places = Places::default();
+        places = PositionMap::default();
         for (index, _) in string.chars().enumerate() {
             places.add(index, at.line, at.column);
         }
@@ -68,7 +68,7 @@ enum Style {
 }
 
 /// Adds the position of each character of a string; none if the text does not contain the string.
-fn align(text: &str, at: Position, string: &str, places: &mut Places) -> Option<()> {
+fn align(text: &str, at: Position, string: &str, places: &mut PositionMap) -> Option<()> {
     let line = text.split('\n').nth(at.line.checked_sub(1)?)?;
     let before: usize = text
         .split('\n')
@@ -201,7 +201,7 @@ mod tests {
             .chars()
             .enumerate()
             .filter(|(_, c)| *c == '@')
-            .map(|(index, _)| places.at(index))
+            .map(|(index, _)| places.position_at(index))
             .collect();
         assert_eq!(found, wanted, "{text}");
         assert!(!wanted.is_empty());
@@ -225,6 +225,6 @@ mod tests {
     fn the_position_of_an_aliased_string_is_the_alias() {
         let text = "x: *a\n";
         let at = Position { line: 1, column: 4 };
-        assert_eq!(places(text, at, "text").at(2), (1, 4));
+        assert_eq!(places(text, at, "text").position_at(2), (1, 4));
     }
 }

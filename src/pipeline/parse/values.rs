@@ -10,7 +10,7 @@ use crate::model::yaml::{Content, Node, Position};
 use crate::pipeline::parsed::ResultUse;
 use crate::pipeline::scope::Scope;
 use crate::pipeline::tree::{Expression, SourceLocation, Test, Text, TextPart, Tree};
-use crate::script::{Form, Fragment, Places};
+use crate::script::{PositionMap, SnippetForm, SnippetId};
 
 /// The parser of values that see the same variables. It collects the results that they use.
 pub(super) struct ValueParser<'p, 'a, 'f> {
@@ -44,9 +44,14 @@ impl<'p, 'a, 'f> ValueParser<'p, 'a, 'f> {
     }
 
     /// Adds code; `start` is the index of its first character in the string with these positions.
-    fn add_code(&mut self, (code, start): (&str, usize), at: &Places, form: Form) -> Expression {
+    fn add_code(
+        &mut self,
+        (code, start): (&str, usize),
+        at: &PositionMap,
+        form: SnippetForm,
+    ) -> Expression {
         let places = at.after(start);
-        let (line, column) = places.at(0);
+        let (line, column) = places.position_at(0);
         let scope = (form, self.scope);
         let fragment = self.parser.add_code(self.file, places, code, scope);
         self.note_code(fragment, self.file.path);
@@ -58,19 +63,19 @@ impl<'p, 'a, 'f> ValueParser<'p, 'a, 'f> {
     }
 
     /// Adds a script file.
-    pub(super) fn add_script_file(&mut self, path: &Arc<str>) -> Fragment {
+    pub(super) fn add_script_file(&mut self, path: &Arc<str>) -> SnippetId {
         let fragment = self.parser.add_script_file(path, self.scope);
         self.note_code(fragment, path);
         fragment
     }
 
-    fn note_code(&mut self, fragment: Fragment, file: &Arc<str>) {
+    fn note_code(&mut self, fragment: SnippetId, file: &Arc<str>) {
         let file = Arc::clone(file);
         self.uses.push(ResultUse::Code { fragment, file });
     }
 
     /// Parses a string that is code as a whole.
-    pub(super) fn code(&mut self, item: &Item<'_>, form: Form) -> Option<Expression> {
+    pub(super) fn code(&mut self, item: &Item<'_>, form: SnippetForm) -> Option<Expression> {
         let text = item.text()?;
         if text.trim().is_empty() {
             item.error("expected Rhai, found nothing", "");
@@ -87,9 +92,9 @@ impl<'p, 'a, 'f> ValueParser<'p, 'a, 'f> {
             && let Some([Piece::Slot(code, start)]) = slots::split(text).ok().as_deref()
         {
             let at = string_positions::places(self.file.text, item.position(), text);
-            return Some(self.add_code((code, *start), &at, Form::Expression));
+            return Some(self.add_code((code, *start), &at, SnippetForm::Expression));
         }
-        self.code(item, Form::Expression)
+        self.code(item, SnippetForm::Expression)
     }
 
     /// Parses a test: Rhai, JSONPath, or a bool.
@@ -139,7 +144,7 @@ impl<'p, 'a, 'f> ValueParser<'p, 'a, 'f> {
         let pieces = match slots::split(text) {
             Ok(pieces) => pieces,
             Err(index) => {
-                let (line, column) = whole.at(index);
+                let (line, column) = whole.position_at(index);
                 let hint = "add the missing }, or write $${ for the text ${";
                 let at = Position { line, column };
                 self.file.findings.error(at, "`${` is not closed", hint);
@@ -151,7 +156,7 @@ impl<'p, 'a, 'f> ValueParser<'p, 'a, 'f> {
             .map(|piece| match piece {
                 Piece::Literal(text) => TextPart::Literal(text.into()),
                 Piece::Slot(code, start) => {
-                    TextPart::Slot(self.add_code((&code, start), &whole, Form::Expression))
+                    TextPart::Slot(self.add_code((&code, start), &whole, SnippetForm::Expression))
                 }
             })
             .collect()

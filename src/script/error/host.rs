@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rhai::{Dynamic, EvalAltResult, Map, Position};
 
-use crate::script::current;
+use crate::script::thread_context;
 
 /// An error of a host function. A script catches it as a map with `kind`, `code`, `reason`,
 /// `message` and `retryable`.
@@ -67,7 +67,7 @@ impl std::error::Error for HostError {}
 /// As a script's error, to be returned by host functions that do not wait.
 impl From<HostError> for Box<EvalAltResult> {
     fn from(error: HostError) -> Self {
-        let value = match current::run() {
+        let value = match thread_context::run() {
             Some(run) => run.fail(error),
             None => error.to_map(),
         };

@@ -6,7 +6,7 @@ use super::{Error, Frame};
 
 impl Frame {
     /// `web/tasks/main.rhai:12:5`.
-    pub fn place(&self) -> String {
+    pub fn location(&self) -> String {
         let mut place = self.file.clone();
         for number in [self.line, self.column] {
             if number == 0 {
@@ -21,7 +21,7 @@ impl Frame {
 
 pub(super) fn error(error: &Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if let Some(innermost) = error.trace.first() {
-        write!(f, "{}: ", innermost.place())?;
+        write!(f, "{}: ", innermost.location())?;
     }
     f.write_str(&error.message)?;
     if !f.alternate() {
@@ -58,7 +58,7 @@ fn calls(trace: &[Frame], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut last = None;
     for pair in trace.windows(2) {
         let function = pair[0].function.as_deref().unwrap_or("a function");
-        let call = format!("in {function}, called at {}", pair[1].place());
+        let call = format!("in {function}, called at {}", pair[1].location());
         if last.as_ref() == Some(&call) {
             repeated += 1;
             continue;

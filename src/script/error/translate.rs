@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use rhai::{Dynamic, EvalAltResult};
 
-use super::{Error, Frame, Kind, Place};
+use super::{CallSite, Error, ErrorKind, Frame};
 use crate::script::engine::Engine;
-use crate::script::fragment::numbers;
 use crate::script::limits::{Limit, MAX_VARIABLES};
 use crate::script::nesting::{self, MAX_NESTING};
 use crate::script::program::Program;
 use crate::script::run::{Run, Stop, Stopped};
+use crate::script::snippet::numbers;
 use crate::script::value;
 
 /// The description of an error: its kind, the message, a hint.
-type Said = (Kind, String, Option<String>);
+type Description = (ErrorKind, String, Option<String>);
 
 /// Returns the error of a run: the reason of its stop, or else the error of the script.
 pub(in crate::script) fn report(
@@ -37,7 +37,7 @@ pub(in crate::script) fn report(
         }
         (None, Some(error)) => describe(run, engine, error.unwrap_inner()),
         (None, None) => (
-            Kind::Runtime,
+            ErrorKind::Runtime,
             "the run ended for no known reason".to_owned(),
             None,
         ),
@@ -47,7 +47,7 @@ pub(in crate::script) fn report(
         && let first = frame(programs, None, &place)
         && !arose_at(&trace, &first)
     {
-        let first = first.place();
+        let first = first.location();
         hint.get_or_insert_with(|| format!("thrown again; it first arose at {first}"));
     }
     finish(programs, kind, message, hint, trace)
@@ -62,12 +62,12 @@ pub(in crate::script) fn panicked(run: &Run, programs: &[Arc<Program>], panic: &
         .collect();
     let message = format!("a host function panicked: {panic}");
     let hint = "this is the last call of a host function that is known of".to_owned();
-    finish(programs, Kind::Panic, message, Some(hint), trace)
+    finish(programs, ErrorKind::Panic, message, Some(hint), trace)
 }
 
 fn finish(
     programs: &[Arc<Program>],
-    kind: Kind,
+    kind: ErrorKind,
     message: String,
     hint: Option<String>,
     mut trace: Vec<Frame>,
@@ -98,7 +98,7 @@ fn trace(programs: &[Arc<Program>], error: &EvalAltResult) -> Vec<Frame> {
         frames.push(frame(
             programs,
             function.take(),
-            &Place {
+            &CallSite {
                 file: file.clone(),
                 position,
             },
@@ -122,7 +122,7 @@ fn trace(programs: &[Arc<Program>], error: &EvalAltResult) -> Vec<Frame> {
     frames.reverse();
     // A native function that calls a closure stands where it is itself called.
     frames.dedup_by(|outer, inner| {
-        let is_same = inner.place() == outer.place() && inner.function != outer.function;
+        let is_same = inner.location() == outer.location() && inner.function != outer.function;
         if is_same {
             inner.function = outer.function.take();
         }
@@ -139,14 +139,17 @@ fn function_name(name: &str) -> String {
     }
 }
 
-fn frame(programs: &[Arc<Program>], function: Option<String>, place: &Place) -> Frame {
+fn frame(programs: &[Arc<Program>], function: Option<String>, place: &CallSite) -> Frame {
     let file = place.file.clone();
     let file = file.or_else(|| Some(programs.first()?.entry().to_owned()));
     let file = file.unwrap_or_default();
-    let fragments = programs.iter().flat_map(|program| &program.fragments);
+    let fragments = programs.iter().flat_map(|program| &program.snippets);
     let mut fragments = fragments.filter(|fragment| fragment.label == file);
     let (file, (line, column)) = match fragments.next() {
-        Some(fragment) => (fragment.file.clone(), fragment.place(place.position)),
+        Some(fragment) => (
+            fragment.file.clone(),
+            fragment.file_position(place.position),
+        ),
         None => (file, numbers(place.position)),
     };
     Frame {
@@ -165,7 +168,7 @@ fn arose_at(trace: &[Frame], place: &Frame) -> bool {
     })
 }
 
-fn stopped(run: &Run, why: Stop) -> Said {
+fn stopped(run: &Run, why: Stop) -> Description {
     match why {
         Stop::Limit(limit) => {
             let limits = &run.limits;
@@ -194,24 +197,28 @@ fn stopped(run: &Run, why: Stop) -> Said {
                     None,
                 ),
             };
-            (Kind::Limit(limit), text, hint.map(str::to_owned))
+            (ErrorKind::Limit(limit), text, hint.map(str::to_owned))
         }
         Stop::Deadline => (
-            Kind::Deadline,
+            ErrorKind::Deadline,
             "not done within its timeout".to_owned(),
             None,
         ),
-        Stop::Cancelled => (Kind::Cancelled, "cancelled".to_owned(), None),
-        Stop::Ended(ending) => (Kind::Ended(ending), "ended by the script".to_owned(), None),
+        Stop::Cancelled => (ErrorKind::Cancelled, "cancelled".to_owned(), None),
+        Stop::Ended(ending) => (
+            ErrorKind::Ended(ending),
+            "ended by the script".to_owned(),
+            None,
+        ),
     }
 }
 
-fn describe(run: &Run, engine: &Engine, error: &EvalAltResult) -> Said {
+fn describe(run: &Run, engine: &Engine, error: &EvalAltResult) -> Description {
     use EvalAltResult as E;
     // The engine tells of these only the outermost call.
     let limit = |limit, message: String| {
         let hint = "it happened here or in a function that is called here".to_owned();
-        (Kind::Limit(limit), message, Some(hint))
+        (ErrorKind::Limit(limit), message, Some(hint))
     };
     match error {
         E::ErrorRuntime(thrown, _) => thrown_value(run, thrown),
@@ -225,10 +232,10 @@ fn describe(run: &Run, engine: &Engine, error: &EvalAltResult) -> Said {
             format!("more than {MAX_VARIABLES} variables in one function"),
         ),
         E::ErrorDataTooLarge(what, _) => limit(Limit::Memory, too_large(engine, what)),
-        E::ErrorTerminated(..) => (Kind::Cancelled, "stopped".to_owned(), None),
+        E::ErrorTerminated(..) => (ErrorKind::Cancelled, "stopped".to_owned(), None),
         other => {
             let (message, hint) = super::wording::runtime(engine.names(), other);
-            (Kind::Runtime, message, hint)
+            (ErrorKind::Runtime, message, hint)
         }
     }
 }
@@ -248,7 +255,7 @@ fn too_large(engine: &Engine, what: &str) -> String {
 }
 
 /// Describes a value that a script threw, or the error of a host function that it did not catch.
-fn thrown_value(run: &Run, thrown: &Dynamic) -> Said {
+fn thrown_value(run: &Run, thrown: &Dynamic) -> Description {
     // What is nested without bounds must not leave the thread of the run: only there is the stack large.
     if nesting::is_too_deep(thrown) {
         return stopped(run, Stop::Limit(Limit::Nesting));
@@ -259,11 +266,11 @@ fn thrown_value(run: &Run, thrown: &Dynamic) -> Said {
     });
     if let Some(failure) = run.failure(thrown) {
         let message = own_message.unwrap_or_else(|| failure.error.message.clone());
-        return (Kind::Host(Box::new(failure.error)), message, None);
+        return (ErrorKind::Host(Box::new(failure.error)), message, None);
     }
     let message = own_message.unwrap_or_else(|| match thrown.as_immutable_string_ref() {
         Ok(text) => text.to_string(),
         Err(_) => value::to_value(thrown).map_or_else(|_| thrown.to_string(), |v| v.to_string()),
     });
-    (Kind::Thrown(thrown.clone()), message, None)
+    (ErrorKind::Thrown(thrown.clone()), message, None)
 }

@@ -2,12 +2,12 @@
 
 use rhai::{EvalAltResult, Position};
 
-use crate::script::names::Names;
+use crate::script::names::FunctionNames;
 
 type Wording = (String, Option<String>);
 
 /// An error while a script runs.
-pub(super) fn runtime(names: &Names, error: &EvalAltResult) -> Wording {
+pub(super) fn runtime(names: &FunctionNames, error: &EvalAltResult) -> Wording {
     use EvalAltResult as E;
     match error {
         E::ErrorFunctionNotFound(signature, _) => unknown_function(names, signature),
@@ -53,7 +53,7 @@ pub(in crate::script) fn lower_first(text: &str) -> String {
 }
 
 /// `name (i64, map)`; operators come this way too.
-fn unknown_function(names: &Names, signature: &str) -> Wording {
+fn unknown_function(names: &FunctionNames, signature: &str) -> Wording {
     let (name, types) = signature.split_once(" (").unwrap_or((signature, ")"));
     let types = kinds(types.trim_end_matches(')'));
     if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {

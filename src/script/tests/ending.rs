@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 use super::{Error, Limits, Pool, State, compile, engine, failure, job};
 use crate::clock;
-use crate::script::{Kind, Limit, Run, checkpoint, value};
+use crate::script::{ErrorKind, Limit, Run, checkpoint, value};
 
 /// Runs that never end by themselves.
 const ENDLESS: [&str; 13] = [
@@ -53,10 +53,13 @@ async fn endless_loops_run_out_of_operations() {
     for script in ENDLESS {
         let error = with_operations(script, 200_000).await;
         assert!(
-            matches!(error.kind, Kind::Limit(Limit::Operations | Limit::Depth)),
+            matches!(
+                error.kind,
+                ErrorKind::Limit(Limit::Operations | Limit::Depth)
+            ),
             "{script}: {error}"
         );
-        assert!(error.place().is_some(), "{script}: {error}");
+        assert!(error.location().is_some(), "{script}: {error}");
     }
 }
 
@@ -65,7 +68,7 @@ async fn operations_are_counted_within_closures() {
     let script = "let a = []; a.pad(9000, 1); a.map(|x| x + 1).len()";
     let error = with_operations(script, 10_000).await;
     assert!(
-        matches!(error.kind, Kind::Limit(Limit::Operations)),
+        matches!(error.kind, ErrorKind::Limit(Limit::Operations)),
         "{error}"
     );
     assert_eq!(error.message, "stopped after 10000 operations");
@@ -100,7 +103,10 @@ async fn endless_loops_are_cancelled() {
             cancel.cancel();
         });
         let error = answer.unwrap_err();
-        let is_expected = matches!(error.kind, Kind::Cancelled | Kind::Limit(Limit::Depth));
+        let is_expected = matches!(
+            error.kind,
+            ErrorKind::Cancelled | ErrorKind::Limit(Limit::Depth)
+        );
         assert!(is_expected, "{script}: {error}");
     }
 }
@@ -115,7 +121,7 @@ async fn a_deadline_ends_a_loop_that_catches_everything() {
         .run(job)
         .await
         .unwrap_err();
-    assert!(matches!(error.kind, Kind::Deadline), "{error}");
+    assert!(matches!(error.kind, ErrorKind::Deadline), "{error}");
 }
 
 #[tokio::test]
@@ -137,7 +143,10 @@ async fn a_blocked_host_call_is_cancelled_even_where_the_script_catches() {
             cancel.cancel();
         });
         let error = answer.unwrap_err();
-        assert!(matches!(error.kind, Kind::Cancelled), "{script}: {error}");
+        assert!(
+            matches!(error.kind, ErrorKind::Cancelled),
+            "{script}: {error}"
+        );
         assert!(
             error.to_string().starts_with("web/tasks/main.rhai:1:"),
             "{error}"
@@ -148,7 +157,7 @@ async fn a_blocked_host_call_is_cancelled_even_where_the_script_catches() {
 #[tokio::test(start_paused = true)]
 async fn a_blocked_host_call_ends_at_the_deadline() {
     let error = failure("try { hang() } catch (e) { }").await;
-    assert!(matches!(error.kind, Kind::Deadline), "{error}");
+    assert!(matches!(error.kind, ErrorKind::Deadline), "{error}");
     assert_eq!(
         error.to_string(),
         "web/tasks/main.rhai:1:7: not done within its timeout"
@@ -164,13 +173,13 @@ async fn a_run_that_is_cancelled_or_late_before_it_begins_does_not_begin() {
     cancelled.cancel.cancel();
     assert!(matches!(
         pool.run(cancelled).await.unwrap_err().kind,
-        Kind::Cancelled
+        ErrorKind::Cancelled
     ));
     let mut late = job(&program);
     late.deadline = clock::now();
     assert!(matches!(
         pool.run(late).await.unwrap_err().kind,
-        Kind::Deadline
+        ErrorKind::Deadline
     ));
 }
 
@@ -215,7 +224,7 @@ web/tasks/main.rhai:2:10: calls are nested more than 64 deep
     ] {
         let error = run_including_itself(script).await;
         assert!(
-            matches!(error.kind, Kind::Limit(Limit::Depth)),
+            matches!(error.kind, ErrorKind::Limit(Limit::Depth)),
             "{script}: {error}"
         );
     }
@@ -264,10 +273,10 @@ async fn endless_allocation_is_stopped() {
     ] {
         let error = with_operations(script, 50_000_000).await;
         assert!(
-            matches!(error.kind, Kind::Limit(Limit::Memory)),
+            matches!(error.kind, ErrorKind::Limit(Limit::Memory)),
             "{script}: {error}"
         );
-        assert!(error.place().is_some(), "{script}: {error}");
+        assert!(error.location().is_some(), "{script}: {error}");
     }
 }
 
@@ -291,7 +300,7 @@ async fn many_variables_together_are_bounded() {
     ] {
         let error = with_limits(script, limits).await;
         assert!(
-            matches!(error.kind, Kind::Limit(Limit::Memory)),
+            matches!(error.kind, ErrorKind::Limit(Limit::Memory)),
             "{script}: {error}"
         );
         assert_eq!(error.message, "the run holds more than 1 MiB of memory");
@@ -307,7 +316,7 @@ async fn nesting_without_end_is_stopped_before_it_overflows_the_stack() {
     ] {
         let error = failure(script).await;
         assert!(
-            matches!(error.kind, Kind::Limit(Limit::Nesting)),
+            matches!(error.kind, ErrorKind::Limit(Limit::Nesting)),
             "{script}: {error}"
         );
     }
@@ -340,7 +349,7 @@ async fn memory_held_for_a_moment_within_a_native_call_counts() {
     for script in ["borrow(2000000)", "try { borrow(2000000) } catch { }; 1"] {
         let error = with_limits(script, limits).await;
         assert!(
-            matches!(error.kind, Kind::Limit(Limit::Memory)),
+            matches!(error.kind, ErrorKind::Limit(Limit::Memory)),
             "{script}: {error}"
         );
         assert_eq!(error.limit(), Some("memory"));
@@ -389,14 +398,14 @@ fn reading_and_writing_json_are_interrupted() {
 }
 
 /// Runs native code that brings about a reason to stop and then works on, past checkpoints.
-async fn at_a_checkpoint(cause: impl Fn(&Run) + Send + Sync + 'static) -> Kind {
+async fn at_a_checkpoint(cause: impl Fn(&Run) + Send + Sync + 'static) -> ErrorKind {
     let engine = engine();
     let program = compile(&engine, &[("tasks/main.rhai", "1")]);
     let mut job = job(&program);
     job.limits.memory = 1 << 20;
     job.native = Some(Arc::new(move |cx| {
         checkpoint()?;
-        cause(&*Run::of(cx)?);
+        cause(&*Run::from_call(cx)?);
         checkpoint()?;
         unreachable!("the run must have ended")
     }));
@@ -407,9 +416,9 @@ async fn at_a_checkpoint(cause: impl Fn(&Run) + Send + Sync + 'static) -> Kind {
 #[tokio::test]
 async fn a_checkpoint_ends_native_code() {
     let kind = at_a_checkpoint(|run| run.cancel.cancel()).await;
-    assert!(matches!(kind, Kind::Cancelled), "{kind:?}");
+    assert!(matches!(kind, ErrorKind::Cancelled), "{kind:?}");
     let kind = at_a_checkpoint(|_| drop(Vec::<u8>::with_capacity(1 << 21))).await;
-    assert!(matches!(kind, Kind::Limit(Limit::Memory)), "{kind:?}");
+    assert!(matches!(kind, ErrorKind::Limit(Limit::Memory)), "{kind:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -419,7 +428,7 @@ async fn a_checkpoint_ends_native_code_past_its_deadline() {
         run.runtime.block_on(clock::sleep_until(late));
     })
     .await;
-    assert!(matches!(kind, Kind::Deadline), "{kind:?}");
+    assert!(matches!(kind, ErrorKind::Deadline), "{kind:?}");
 }
 
 #[test]
@@ -435,7 +444,7 @@ async fn too_many_host_calls_end_the_run() {
     };
     let error = with_limits("loop { try { answer(1) } catch {} }", limits).await;
     assert!(
-        matches!(error.kind, Kind::Limit(Limit::HostCalls)),
+        matches!(error.kind, ErrorKind::Limit(Limit::HostCalls)),
         "{error}"
     );
     assert_eq!(
@@ -455,13 +464,13 @@ async fn an_ending_of_the_host_cannot_be_caught() {
         "let a = [2, 1]; a.sort(|x, y| wait_ready())",
     ] {
         let error = failure(script).await;
-        let Kind::Ended(ending) = &error.kind else {
+        let ErrorKind::Ended(ending) = &error.kind else {
             panic!("{script}: {error}")
         };
         assert_eq!(ending.downcast_ref::<&str>(), Some(&"waiting"));
         assert!(
             error
-                .place()
+                .location()
                 .is_some_and(|place| place.starts_with("web/tasks/main.rhai:1:")),
             "{script}: {error}"
         );
@@ -479,7 +488,7 @@ async fn a_panic_ends_one_run_and_its_thread_lives() {
     let pool = Pool::new(engine, 1, Handle::current());
     for _ in 0..3 {
         let error = pool.run(job(&bad)).await.unwrap_err();
-        assert!(matches!(error.kind, Kind::Panic), "{error}");
+        assert!(matches!(error.kind, ErrorKind::Panic), "{error}");
         assert!(
             error
                 .message

@@ -1,7 +1,7 @@
 //! The text of errors, and the values that scripts catch.
 
 use super::{failure, json, run_files};
-use crate::script::Kind;
+use crate::script::ErrorKind;
 
 #[test]
 fn err_golden() {
@@ -49,7 +49,7 @@ async fn a_host_error_that_is_thrown_again_is_still_the_hosts() {
         "let kept = (); try { k8s_get(\"pod\") } catch (e) { kept = e; } throw kept;",
     ] {
         let error = failure(script).await;
-        let Kind::Host(host) = &error.kind else {
+        let ErrorKind::Host(host) = &error.kind else {
             panic!("{script}: {error}")
         };
         assert_eq!(
@@ -63,7 +63,7 @@ async fn a_host_error_that_is_thrown_again_is_still_the_hosts() {
 #[tokio::test]
 async fn what_a_script_throws_keeps_its_value() {
     let error = failure("throw #{ kind: \"quota\", message: \"too many\", of: 3 }").await;
-    let Kind::Thrown(value) = &error.kind else {
+    let ErrorKind::Thrown(value) = &error.kind else {
         panic!("{error}")
     };
     assert_eq!(value.as_map_ref().unwrap()["of"].as_int(), Ok(3));

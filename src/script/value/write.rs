@@ -31,7 +31,7 @@ pub fn write_json(value: &Dynamic, out: &mut Vec<u8>) -> Result<(), Error> {
         path: Vec::new(),
     };
     writer.value(value).map_err(|problem| Error {
-        path: writer.place(),
+        path: writer.path_text(),
         problem,
     })
 }
@@ -148,7 +148,7 @@ impl Writer<'_> {
     }
 
     /// Returns the place of the value: `spec.ports[0]`.
-    fn place(&self) -> String {
+    fn path_text(&self) -> String {
         let mut place = String::new();
         for step in self.path.iter().rev() {
             match step {

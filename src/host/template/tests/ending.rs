@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::clock;
 use crate::host::template::functions::ended;
-use crate::script::{Engine, Job, Kind, Limit, Limits, Pool, Sources};
+use crate::script::{Engine, ErrorKind, Job, Limit, Limits, Pool, Sources};
 
 /// Renders a template in a run that may hold 16 MiB. The template may call `cancel()`.
-async fn end_of(template: &str) -> Kind {
+async fn end_of(template: &str) -> ErrorKind {
     let engine = Engine::new(Vec::new(), &[]);
     let mut sources = Sources::new("role", ".");
     sources.insert("tasks/main.rhai".to_owned(), "1");
@@ -61,7 +61,7 @@ async fn memory_that_a_rendering_holds_is_its_run_s() {
     ] {
         let kind = end_of(template).await;
         assert!(
-            matches!(kind, Kind::Limit(Limit::Memory)),
+            matches!(kind, ErrorKind::Limit(Limit::Memory)),
             "{kind:?}: {template}"
         );
     }
@@ -77,6 +77,6 @@ async fn a_rendering_ends_between_two_operations() {
         "{{ cancel() }}{{ [2, 1] | sort }}{{ nothing }}",
     ] {
         let kind = end_of(template).await;
-        assert!(matches!(kind, Kind::Cancelled), "{kind:?}: {template}");
+        assert!(matches!(kind, ErrorKind::Cancelled), "{kind:?}: {template}");
     }
 }

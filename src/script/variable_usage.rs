@@ -5,23 +5,23 @@ use std::collections::BTreeSet;
 use rhai::{AST, ASTNode, Expr, Position, Stmt};
 
 use super::check;
-use super::fragment::{Fragment, numbers};
 use super::program::Program;
+use super::snippet::{SnippetId, numbers};
 use super::sources::resolve;
 
 /// One use of a variable.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mention {
+pub struct VariableUse {
     /// `x` of `results.x` and of `results["x"]`; none where the variable is used as a whole or by a
     /// key that is computed.
     pub key: Option<String>,
     /// Its line and column in the file that contains the fragment. None for a variable of a module.
-    pub place: Option<(usize, usize)>,
+    pub position: Option<(usize, usize)>,
 }
 
 /// A property of a variable: `spec.a["b"]`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Property {
+pub struct PropertyUse {
     /// The file, by its path within the role.
     pub file: String,
     /// The keys, with line and column of each.
@@ -30,15 +30,15 @@ pub struct Property {
 
 impl Program {
     /// Returns the uses of a variable in a fragment and in the modules that it imports.
-    pub fn mentions(&self, fragment: Fragment, variable: &str) -> Vec<Mention> {
-        let Some(compiled) = self.fragments.get(fragment.0) else {
+    pub fn variable_uses(&self, fragment: SnippetId, variable: &str) -> Vec<VariableUse> {
+        let Some(compiled) = self.snippets.get(fragment.0) else {
             return Vec::new();
         };
-        let own = uses(&compiled.ast, variable)
+        let own = occurrences(&compiled.ast, variable)
             .into_iter()
-            .map(|used| Mention {
-                place: Some(compiled.place(used.position())),
-                key: used.first(),
+            .map(|used| VariableUse {
+                position: Some(compiled.file_position(used.position())),
+                key: used.first_key(),
             });
         let mut mentions: Vec<_> = own.collect();
         let mut seen = BTreeSet::new();
@@ -54,15 +54,15 @@ impl Program {
 
     /// The properties of a variable that any code of the program reads or writes by constant keys. A
     /// script that has a variable of its own with that name is left out.
-    pub fn properties(&self, variable: &str) -> Vec<Property> {
+    pub fn property_uses(&self, variable: &str) -> Vec<PropertyUse> {
         let shadows = |ast: &AST| {
             check::locals(ast).contains(variable) && !check::captured(ast).contains(variable)
         };
         let mut properties = Vec::new();
         let files = self.files.iter().filter(|(_, file)| !shadows(&file.ast));
         for (path, file) in files {
-            for used in uses(&file.ast, variable) {
-                properties.push(Property {
+            for used in occurrences(&file.ast, variable) {
+                properties.push(PropertyUse {
                     file: path.clone(),
                     keys: used
                         .keys
@@ -73,17 +73,17 @@ impl Program {
             }
         }
         let prefix = format!("{}/", self.name);
-        for compiled in self.fragments.iter().filter(|one| !shadows(&one.ast)) {
-            for used in uses(&compiled.ast, variable) {
+        for compiled in self.snippets.iter().filter(|one| !shadows(&one.ast)) {
+            for used in occurrences(&compiled.ast, variable) {
                 let keys = used.keys.iter();
-                properties.push(Property {
+                properties.push(PropertyUse {
                     file: compiled
                         .file
                         .strip_prefix(&prefix)
                         .unwrap_or(&compiled.file)
                         .to_owned(),
                     keys: keys
-                        .map(|(key, at)| (key.clone(), compiled.place(*at)))
+                        .map(|(key, at)| (key.clone(), compiled.file_position(*at)))
                         .collect(),
                 });
             }
@@ -100,7 +100,7 @@ impl Program {
         importer: &str,
         variable: &str,
         seen: &mut BTreeSet<String>,
-        mentions: &mut Vec<Mention>,
+        mentions: &mut Vec<VariableUse>,
     ) {
         for name in check::imports(ast)
             .into_iter()
@@ -113,10 +113,10 @@ impl Program {
             let Some(file) = self.files.get(&path).filter(|_| seen.insert(path.clone())) else {
                 continue;
             };
-            let uses = uses(&file.ast, variable).into_iter();
-            mentions.extend(uses.map(|used| Mention {
-                key: used.first(),
-                place: None,
+            let uses = occurrences(&file.ast, variable).into_iter();
+            mentions.extend(uses.map(|used| VariableUse {
+                key: used.first_key(),
+                position: None,
             }));
             self.in_modules(&file.ast, &path, variable, seen, mentions);
         }
@@ -124,13 +124,13 @@ impl Program {
 }
 
 /// One use in a script: the keys that follow the variable, as far as they are constant.
-struct Used {
+struct Occurrence {
     variable: Position,
     keys: Vec<(String, Position)>,
 }
 
-impl Used {
-    fn first(&self) -> Option<String> {
+impl Occurrence {
+    fn first_key(&self) -> Option<String> {
         self.keys.first().map(|(key, _)| key.clone())
     }
 
@@ -140,7 +140,7 @@ impl Used {
     }
 }
 
-fn uses(ast: &AST, variable: &str) -> Vec<Used> {
+fn occurrences(ast: &AST, variable: &str) -> Vec<Occurrence> {
     let mut uses = Vec::new();
     ast.walk(&mut |path: &[ASTNode]| {
         if let Some(ASTNode::Expr(Expr::Variable(parts, _, position))) = path.last()
@@ -155,11 +155,11 @@ fn uses(ast: &AST, variable: &str) -> Vec<Used> {
                 Some(ASTNode::Expr(Expr::Dot(chain, ..) | Expr::Index(chain, ..)))
                     if is_variable(&chain.lhs, *position) =>
                 {
-                    constant(&chain.rhs, &mut keys);
+                    constant_keys(&chain.rhs, &mut keys);
                 }
                 _ => {}
             }
-            uses.push(Used {
+            uses.push(Occurrence {
                 variable: *position,
                 keys,
             });
@@ -174,12 +174,12 @@ fn is_variable(expression: &Expr, position: Position) -> bool {
 }
 
 /// The keys that follow a variable, up to one that is computed; whether all were constant.
-fn constant(rest: &Expr, keys: &mut Vec<(String, Position)>) -> bool {
+fn constant_keys(rest: &Expr, keys: &mut Vec<(String, Position)>) -> bool {
     match rest {
         Expr::Property(property, position) => keys.push((property.2.to_string(), *position)),
         Expr::StringConstant(text, position) => keys.push((text.to_string(), *position)),
         Expr::Dot(chain, ..) | Expr::Index(chain, ..) => {
-            return constant(&chain.lhs, keys) && constant(&chain.rhs, keys);
+            return constant_keys(&chain.lhs, keys) && constant_keys(&chain.rhs, keys);
         }
         _ => return false,
     }
@@ -189,28 +189,28 @@ fn constant(rest: &Expr, keys: &mut Vec<(String, Position)>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::engine::Engine;
-    use super::super::fragment::{Excerpt, Form, Places};
+    use super::super::snippet::{PositionMap, Snippet, SnippetForm};
     use super::super::sources::Sources;
     use super::*;
 
     #[track_caller]
     fn check(text: &str, expected: &[Option<&str>]) {
         let engine = Engine::new(vec![], &["spec"]);
-        let mut places = Places::default();
-        places.add(0, 1, 1);
-        let excerpt = Excerpt {
-            form: Form::Script,
+        let mut positions = PositionMap::default();
+        positions.add(0, 1, 1);
+        let snippet = Snippet {
+            form: SnippetForm::Script,
             file: "a.yaml".into(),
             text: text.into(),
-            places,
+            positions,
             variables: ["results"].into(),
             elsewhere: &[],
         };
         let mut sources = Sources::new("", "");
         sources.insert("m.rhai", "fn f() { results.far }");
-        let (program, problems) = engine.compile_excerpts(&sources, "a.yaml", &[excerpt]);
+        let (program, problems) = engine.compile_snippets(&sources, "a.yaml", &[snippet]);
         assert_eq!(problems, [], "{text}");
-        let mentions = program.mentions(Fragment(0), "results");
+        let mentions = program.variable_uses(SnippetId(0), "results");
         let keys: Vec<_> = mentions
             .iter()
             .map(|mention| mention.key.as_deref())

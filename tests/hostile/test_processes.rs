@@ -32,7 +32,7 @@ const HEALTHY: Duration = Duration::from_secs(20);
 const TOKEN: &str = "operator-token";
 
 /// The running processes.
-pub(crate) struct Stage {
+pub(crate) struct TestProcesses {
     pub(crate) api: Api,
     pub(crate) process: Process,
     _listening: Listening,
@@ -47,7 +47,7 @@ pub(crate) struct Process {
     log: PathBuf,
 }
 
-impl Drop for Stage {
+impl Drop for TestProcesses {
     fn drop(&mut self) {
         self.driving.abort();
     }
@@ -90,7 +90,7 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-impl Stage {
+impl TestProcesses {
     /// A server, to which the kinds and all else may be added before the operator starts.
     pub(crate) async fn set(
         kinds: &[&Kind],

@@ -17,17 +17,17 @@ const MAX_BYTES: usize = 4 << 20;
 /// Values compiled from texts, forgotten all at once when there are too many.
 ///
 /// They count for the run that made them, until it ends; forgetting them counts for none.
-pub(crate) struct Memo<T>(RefCell<Known<T>>);
+pub(crate) struct CompileCache<T>(RefCell<Compiled<T>>);
 
-struct Known<T> {
+struct Compiled<T> {
     values: HashMap<String, Rc<T>>,
     bytes: usize,
 }
 
-impl<T> Memo<T> {
+impl<T> CompileCache<T> {
     /// An empty cache.
     pub(crate) fn new() -> Self {
-        Self(RefCell::new(Known {
+        Self(RefCell::new(Compiled {
             values: HashMap::new(),
             bytes: 0,
         }))
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_text_is_compiled_once() {
-        let memo = Memo::new();
+        let memo = CompileCache::new();
         let first = memo.get("a", |text| Ok::<_, Infallible>(text.len()));
         let second = memo.get("a", |_| Err("compiled again"));
         assert_eq!((first.as_deref(), second.as_deref()), (Ok(&1), Ok(&1)));
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn it_does_not_grow_without_bound() {
-        let memo = Memo::new();
+        let memo = CompileCache::new();
         for n in 0..10 * CAPACITY {
             let _ = memo.get(&n.to_string(), |_| Ok::<_, Infallible>(vec![0_u8; n % 2]));
         }

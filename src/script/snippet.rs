@@ -9,10 +9,10 @@ use rhai::{AST, Position};
 
 /// One fragment of a [`super::Program`], for [`super::evaluate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fragment(pub(super) usize);
+pub struct SnippetId(pub(super) usize);
 
-impl Fragment {
-    /// The fragment of the excerpt of an index.
+impl SnippetId {
+    /// The fragment of the snippet of an index.
     pub fn new(index: usize) -> Self {
         Self(index)
     }
@@ -20,15 +20,15 @@ impl Fragment {
 
 /// A fragment before it is compiled.
 #[derive(Clone, Debug)]
-pub struct Excerpt {
+pub struct Snippet {
     /// The syntax: an expression, statements, or a whole script file.
-    pub form: Form,
+    pub form: SnippetForm,
     /// The file that it is in, by its path within the role.
     pub file: Arc<str>,
     /// The code as the engine reads it; nothing for a script file.
     pub text: Arc<str>,
     /// Maps its characters to that file.
-    pub places: Places,
+    pub positions: PositionMap,
     /// Variables that it sees beside those of every script.
     pub variables: Arc<[&'static str]>,
     /// Variables that exist only elsewhere, with a hint where.
@@ -37,7 +37,7 @@ pub struct Excerpt {
 
 /// The syntax that a fragment may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum SnippetForm {
     /// One expression.
     Expression,
     /// Statements and functions; its value is that of the last one.
@@ -46,11 +46,11 @@ pub enum Form {
     File,
 }
 
-/// Maps the characters of an excerpt to the file that contains it, as pieces in the order of both.
+/// Maps the characters of a snippet to the file that contains it, as pieces in the order of both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places(Vec<(usize, usize, usize)>);
+pub struct PositionMap(Vec<(usize, usize, usize)>);
 
-impl Places {
+impl PositionMap {
     /// Adds that the character of this index (and those after it, on the same line) is at a line and a
     /// column, both from 1; indices have to rise.
     pub fn add(&mut self, index: usize, line: usize, column: usize) {
@@ -66,14 +66,14 @@ impl Places {
     /// Those of what begins at an index.
     #[must_use]
     pub fn after(&self, index: usize) -> Self {
-        let (line, column) = self.at(index);
+        let (line, column) = self.position_at(index);
         let later = self.0.iter().filter(|(start, ..)| *start > index);
         let later = later.map(|&(start, line, column)| (start - index, line, column));
         Self(std::iter::once((0, line, column)).chain(later).collect())
     }
 
     /// Line and column of the character of an index.
-    pub fn at(&self, index: usize) -> (usize, usize) {
+    pub fn position_at(&self, index: usize) -> (usize, usize) {
         let after = self.0.partition_point(|&(start, ..)| start <= index);
         match after.checked_sub(1).and_then(|last| self.0.get(last)) {
             Some(&(start, line, column)) => (line, column + (index - start)),
@@ -83,29 +83,29 @@ impl Places {
 }
 
 /// A compiled fragment.
-pub(super) struct Compiled {
+pub(super) struct CompiledSnippet {
     /// The name of its source in the engine.
     pub(super) label: String,
     /// The name of the file around it in errors.
     pub(super) file: String,
-    /// Of an excerpt; none of a script file.
-    pub(super) excerpt: Option<(Arc<str>, Places)>,
+    /// Of a snippet; none of a script file.
+    pub(super) source: Option<(Arc<str>, PositionMap)>,
     pub(super) ast: AST,
 }
 
-impl Compiled {
+impl CompiledSnippet {
     /// Returns its name in the path to an error.
     pub(super) fn name(&self) -> &'static str {
-        match self.excerpt {
+        match self.source {
             Some(_) => "an expression",
             None => "a script",
         }
     }
 
     /// Line and column in the file around it.
-    pub(super) fn place(&self, position: Position) -> (usize, usize) {
-        match &self.excerpt {
-            Some((text, places)) => around(text, places, numbers(position)),
+    pub(super) fn file_position(&self, position: Position) -> (usize, usize) {
+        match &self.source {
+            Some((text, positions)) => to_file_position(text, positions, numbers(position)),
             None => numbers(position),
         }
     }
@@ -117,10 +117,10 @@ pub(super) fn numbers(position: Position) -> (usize, usize) {
     (line.unwrap_or(0), column.unwrap_or(0))
 }
 
-/// The place in the file around it of a line and a column of an excerpt.
-pub(super) fn around(
+/// The place in the file around it of a line and a column of a snippet.
+pub(super) fn to_file_position(
     text: &str,
-    places: &Places,
+    positions: &PositionMap,
     (line, column): (usize, usize),
 ) -> (usize, usize) {
     let above: usize = text
@@ -128,5 +128,5 @@ pub(super) fn around(
         .take(line.saturating_sub(1))
         .map(|line| line.chars().count() + 1)
         .sum();
-    places.at(above + column.saturating_sub(1))
+    positions.position_at(above + column.saturating_sub(1))
 }

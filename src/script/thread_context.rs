@@ -46,23 +46,23 @@ thread_local! {
     static PHASE: Cell<Phase> = const { Cell::new(Phase::Running) };
     /// The count of the thread's bytes that a run must not exceed.
     static MEMORY_END: Cell<isize> = const { Cell::new(isize::MAX) };
-    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<ThreadContext>> = const { RefCell::new(None) };
 }
 
-struct Current {
+struct ThreadContext {
     run: Arc<Run>,
     engine: Shell,
     /// The programs at work: the job's, and those that include one another.
-    frames: Vec<Running>,
+    frames: Vec<ProgramFrame>,
     /// Every program that took part, for the source lines of errors.
     seen: Vec<Arc<Program>>,
 }
 
-struct Running {
+struct ProgramFrame {
     program: Arc<Program>,
-    variables: Vec<(&'static str, Served)>,
+    variables: Vec<(&'static str, SharedVariable)>,
     modules: Vec<(String, Shared<Module>)>,
-    nesting: nesting::Watch,
+    nesting: nesting::NestingCheck,
 }
 
 /// A variable as it is handed out: shared, so that reading one field of a large map copies that field
@@ -71,7 +71,7 @@ struct Running {
 /// A method of a shared value locks it while its closure runs. For a function that the closure calls
 /// there is therefore a copy per level of calls; a variable that closures of the program capture
 /// (`spec.ports.filter(|p| p.number > spec.least)`) is copied for each reader.
-struct Served {
+struct SharedVariable {
     original: Dynamic,
     captured: bool,
     shared: Vec<Option<Dynamic>>,
@@ -80,7 +80,7 @@ struct Served {
 /// Tells a captured variable of the run from other captured values.
 const CAPTURED: i32 = -1;
 
-impl Served {
+impl SharedVariable {
     fn new(program: &Program, name: &str, original: Dynamic) -> Self {
         Self {
             original,
@@ -127,22 +127,22 @@ fn change(map: &mut Map, key: &str, value: Option<Dynamic>) -> Option<Dynamic> {
     }
 }
 
-impl Running {
+impl ProgramFrame {
     fn new(program: Arc<Program>, variables: Variables) -> Self {
         let variables = variables
             .into_iter()
-            .map(|(name, original)| (name, Served::new(&program, name, original)))
+            .map(|(name, original)| (name, SharedVariable::new(&program, name, original)))
             .collect();
         Self {
             program,
             variables,
             modules: Vec::new(),
-            nesting: nesting::Watch::default(),
+            nesting: nesting::NestingCheck::default(),
         }
     }
 }
 
-impl Running {
+impl ProgramFrame {
     fn serve(&mut self, name: &str, level: usize) -> Option<Dynamic> {
         let served = self.variables.iter_mut().find(|(known, _)| *known == name);
         served.map(|(_, served)| served.get(level))
@@ -150,7 +150,7 @@ impl Running {
 }
 
 /// Takes the thread for a run; free again when dropped.
-pub(super) struct Entered {
+pub(super) struct ThreadGuard {
     /// The bytes that the thread allocates from here on are the run's.
     _memory: Measurement,
     _check: checkpoint::Installed,
@@ -162,7 +162,7 @@ pub(super) fn enter(
     run: Arc<Run>,
     program: Arc<Program>,
     variables: Variables,
-) -> Entered {
+) -> ThreadGuard {
     OPERATIONS.set(0);
     NEXT_LOOK.set(0);
     PHASE.set(Phase::Running);
@@ -170,20 +170,20 @@ pub(super) fn enter(
     let limit = isize::try_from(run.limits.memory).unwrap_or(isize::MAX);
     MEMORY_END.set(allocation_meter::live().saturating_add(limit));
     let seen = vec![program.clone()];
-    let frames = vec![Running::new(program, variables)];
-    CURRENT.set(Some(Current {
+    let frames = vec![ProgramFrame::new(program, variables)];
+    CURRENT.set(Some(ThreadContext {
         run,
         engine: engine.clone(),
         frames,
         seen,
     }));
-    Entered {
+    ThreadGuard {
         _memory: memory,
-        _check: checkpoint::install(may_go_on),
+        _check: checkpoint::install(may_continue),
     }
 }
 
-impl Drop for Entered {
+impl Drop for ThreadGuard {
     fn drop(&mut self) {
         MEMORY_END.set(isize::MAX);
         // Taken out first: dropping a script's values must not find the cell borrowed.
@@ -237,7 +237,7 @@ pub(super) fn keep_module(path: &str, module: &Shared<Module>) {
 pub(super) fn set_variable(name: &'static str, value: Dynamic) {
     let before = with(|current| {
         let frame = current.frames.last_mut()?;
-        let served = Served::new(&frame.program, name, value);
+        let served = SharedVariable::new(&frame.program, name, value);
         let mut variables = frame.variables.iter_mut();
         if let Some((_, before)) = variables.find(|(known, _)| *known == name) {
             return Some(std::mem::replace(before, served));
@@ -270,7 +270,7 @@ pub(super) fn variable(name: &str) -> Option<Dynamic> {
 }
 
 /// Runs `body` with another program's variables and modules; none when programs nest too deeply.
-pub(super) fn within<T>(
+pub(super) fn with_program<T>(
     program: &Arc<Program>,
     variables: Variables,
     body: impl FnOnce() -> T,
@@ -287,7 +287,7 @@ pub(super) fn within<T>(
         if fits {
             current
                 .frames
-                .push(Running::new(program.clone(), variables));
+                .push(ProgramFrame::new(program.clone(), variables));
             if !current.seen.iter().any(|seen| Arc::ptr_eq(seen, program)) {
                 current.seen.push(program.clone());
             }
@@ -301,7 +301,7 @@ pub(super) fn within<T>(
 }
 
 /// Continues the run after a stop of one part only.
-pub(super) fn go_on() {
+pub(super) fn resume() {
     PHASE.set(Phase::Running);
     NEXT_LOOK.set(0);
 }
@@ -312,7 +312,7 @@ pub(super) fn halt() {
     NEXT_LOOK.set(0);
 }
 
-fn with<T>(look: impl FnOnce(&mut Current) -> T) -> Option<T> {
+fn with<T>(look: impl FnOnce(&mut ThreadContext) -> T) -> Option<T> {
     CURRENT.with_borrow_mut(|current| current.as_mut().map(look))
 }
 
@@ -329,11 +329,11 @@ fn on_operation() -> Option<Dynamic> {
     if operations < NEXT_LOOK.get() && !is_memory_exceeded() {
         return None;
     }
-    look(operations)
+    check_bounds(operations)
 }
 
 #[cold]
-fn look(operations: u64) -> Option<Dynamic> {
+fn check_bounds(operations: u64) -> Option<Dynamic> {
     if PHASE.get() != Phase::Running {
         return Some(Dynamic::UNIT);
     }
@@ -361,7 +361,7 @@ pub(super) fn is_memory_exceeded() -> bool {
 }
 
 /// Returns whether the run of this thread may go on; stops it where it must end.
-fn may_go_on() -> bool {
+fn may_continue() -> bool {
     let Some(run) = run() else {
         return true;
     };
@@ -394,7 +394,7 @@ fn on_variable(
 ) -> Result<Option<Dynamic>, Box<EvalAltResult>> {
     if PHASE.get() == Phase::Stopping {
         halt();
-        return Err(over());
+        return Err(stop_error());
     }
     let level = context.global_runtime_state().level;
     with(|current| {
@@ -423,7 +423,7 @@ fn on_variable(
 }
 
 /// The error of a run that was stopped: what it says is not shown, see [`Run::stopped`].
-pub(super) fn over() -> Box<EvalAltResult> {
+pub(super) fn stop_error() -> Box<EvalAltResult> {
     Box::new(EvalAltResult::ErrorRuntime(
         "the run is over".into(),
         Position::NONE,

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use rhai::{Dynamic, EvalAltResult, NativeCallContext, Position};
 
-use super::current;
 use super::error::{Error, report};
 use super::run::{Run, Stop};
+use super::thread_context;
 
 /// Code of the host, which a program without an entry of its own runs.
-pub type Native =
+pub type NativeEntry =
     Arc<dyn Fn(&NativeCallContext) -> Result<Dynamic, Box<EvalAltResult>> + Send + Sync>;
 
 /// A part of a run that failed, or that [`super::end`] ended.
 #[derive(Debug)]
-pub struct Failure {
+pub struct StepFailure {
     /// The error and its position.
     pub error: Error,
     /// As a script would catch it.
@@ -24,27 +24,27 @@ pub struct Failure {
 
 /// Does a part of a run. What [`super::end`] ended within it ends the part only; what ends a run from
 /// outside (limits, deadline, cancellation) is an error of the whole.
-pub fn attempt<T>(
+pub fn try_step<T>(
     body: impl FnOnce() -> Result<T, Box<EvalAltResult>>,
-) -> Result<Result<T, Failure>, Box<EvalAltResult>> {
+) -> Result<Result<T, StepFailure>, Box<EvalAltResult>> {
     let answer = body();
-    let run = current::run().ok_or("a part needs a run")?;
+    let run = thread_context::run().ok_or("a part needs a run")?;
     let stopped = run.stopped().map(|stopped| stopped.why);
     let thrown = match (stopped, answer) {
         (None, Ok(value)) => return Ok(Ok(value)),
         (None, Err(thrown)) if thrown.is_catchable() => thrown,
-        (Some(Stop::Ended(_)), answer) => answer.err().unwrap_or_else(current::over),
-        (_, answer) => return Err(answer.err().unwrap_or_else(current::over)),
+        (Some(Stop::Ended(_)), answer) => answer.err().unwrap_or_else(thread_context::stop_error),
+        (_, answer) => return Err(answer.err().unwrap_or_else(thread_context::stop_error)),
     };
-    let engine = current::engine().ok_or("a part needs a run")?;
-    let error = report(&run, &current::programs(), &engine, Some(&thrown));
-    run.go_on();
-    current::go_on();
-    Ok(Err(Failure { error, thrown }))
+    let engine = thread_context::engine().ok_or("a part needs a run")?;
+    let error = report(&run, &thread_context::programs(), &engine, Some(&thrown));
+    run.resume();
+    thread_context::resume();
+    Ok(Err(StepFailure { error, thrown }))
 }
 
 /// Calls host functions as from a place of a file, which errors then name: within `name`.
-pub fn at<T>(
+pub fn call_at<T>(
     cx: &NativeCallContext,
     name: &str,
     (file, line, column): (&str, usize, usize),
@@ -56,16 +56,16 @@ pub fn at<T>(
     global.level = cx.call_level();
     let inner = NativeCallContext::new_with_all_fields(cx.engine(), name, None, &global, position);
     // From here on this is the place that errors arose at.
-    Run::of(&inner)?;
+    Run::from_call(&inner)?;
     body(&inner).map_err(|error| {
-        let error = placed(error, position);
+        let error = with_position(error, position);
         let (name, file) = (name.to_owned(), file.to_owned());
         EvalAltResult::ErrorInFunctionCall(name, file, error, position).into()
     })
 }
 
 /// The error with a position, where it has none.
-fn placed(mut error: Box<EvalAltResult>, position: Position) -> Box<EvalAltResult> {
+fn with_position(mut error: Box<EvalAltResult>, position: Position) -> Box<EvalAltResult> {
     if error.position().is_none() {
         error.set_position(position);
     }

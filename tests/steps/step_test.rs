@@ -25,15 +25,15 @@ const SOON: Duration = Duration::from_mins(2);
 
 /// A cluster, and a namespace and an API group that nobody else uses.
 #[derive(Clone)]
-pub(crate) struct Ground {
+pub(crate) struct TestNamespace {
     pub(crate) client: Client,
     pub(crate) namespace: String,
     pub(crate) group: String,
 }
 
 /// One custom resource of kind `Web`, named `w`.
-pub(crate) struct Stage {
-    ground: Ground,
+pub(crate) struct StepTest {
+    ground: TestNamespace,
     project: Project,
     folder: TempDir,
     requests: Arc<AtomicUsize>,
@@ -44,14 +44,18 @@ pub(crate) struct Stage {
     pub(crate) reason: Reason,
 }
 
-impl Stage {
+impl StepTest {
     /// With the files of roles, by their paths within `roles/`; the kind's role is `web`.
-    pub(crate) async fn new(ground: Ground, files: &[(&str, &str)]) -> Self {
+    pub(crate) async fn new(ground: TestNamespace, files: &[(&str, &str)]) -> Self {
         Self::with_status(ground, open(), files).await
     }
 
     /// The same with a schema of the status.
-    pub(crate) async fn with_status(ground: Ground, status: Value, files: &[(&str, &str)]) -> Self {
+    pub(crate) async fn with_status(
+        ground: TestNamespace,
+        status: Value,
+        files: &[(&str, &str)],
+    ) -> Self {
         define(&ground, status).await;
         let folder = tempfile::tempdir().unwrap();
         let (requests, now) = (Arc::default(), Arc::new(Mutex::new(start())));
@@ -265,7 +269,7 @@ fn open() -> Value {
 
 /// Loads the roles, and makes what runs of one process share.
 fn load(
-    ground: &Ground,
+    ground: &TestNamespace,
     folder: &TempDir,
     files: &[(&str, &str)],
     (requests, now): (&Arc<AtomicUsize>, &Arc<Mutex<Timestamp>>),
@@ -306,7 +310,7 @@ fn load(
 }
 
 /// Makes the kind `Web` and waits until the API serves it.
-async fn define(ground: &Ground, status: Value) {
+async fn define(ground: &TestNamespace, status: Value) {
     let group = &ground.group;
     let crd = json!({
         "metadata": {"name": format!("webs.{group}")},

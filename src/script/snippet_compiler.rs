@@ -1,0 +1,120 @@
+//! Snippets → program: each is compiled as if it were a file, and what is wrong is told with its place
+//! in the file around it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::compile::{self, Files, ProgramLoader, Syntax};
+use super::engine::Engine;
+use super::program::Program;
+use super::snippet::{CompiledSnippet, Snippet, SnippetForm, to_file_position};
+use super::sources::Sources;
+use crate::model::Diagnostic;
+
+/// A program whose n-th fragment is the n-th snippet, and all that is wrong; with errors among that, some
+/// fragments are empty and the program must not be run. Modules are looked for beside `entry`.
+pub(super) fn compile(
+    engine: &Engine,
+    sources: &Sources,
+    entry: &str,
+    snippets: &[Snippet],
+) -> (Program, Vec<Diagnostic>) {
+    // A module is one for all snippets that import it.
+    let variables: BTreeSet<_> = snippets.iter().flat_map(|one| &*one.variables).collect();
+    let variables = variables.into_iter().copied().collect();
+    let mut loading = ProgramLoader::new(engine, sources, entry).with_variables(variables);
+    for (index, snippet) in snippets.iter().enumerate() {
+        let path = snippet_path(index, snippet);
+        let syntax = Syntax {
+            expression: snippet.form == SnippetForm::Expression,
+            variables: &snippet.variables,
+            elsewhere: snippet.elsewhere,
+        };
+        if !loading.contains(&path) {
+            loading.load_text(&path, text(sources, snippet), syntax, &mut Vec::new());
+        }
+    }
+    let (mut files, problems) = loading.finish();
+    let captured = compile::captured(&files);
+    let fragments: Vec<_> = snippets
+        .iter()
+        .enumerate()
+        .map(|(index, snippet)| {
+            compiled_snippet(sources, &mut files, &snippet_path(index, snippet), snippet)
+        })
+        .collect();
+    let program = Program {
+        name: sources.name.clone(),
+        entry: entry.to_owned(),
+        texts: texts(sources, snippets),
+        captured,
+        files: compile::with_fixed(files),
+        snippets: fragments,
+    };
+    let problems = problems.into_iter();
+    let problems = problems.map(|problem| at_file_position(problem, sources, snippets));
+    (program, compile::sort_diagnostics(problems.collect()))
+}
+
+/// Returns the path of a script file, or the stand-in for the path of a snippet.
+fn snippet_path(index: usize, snippet: &Snippet) -> String {
+    match snippet.form {
+        SnippetForm::File => snippet.file.to_string(),
+        SnippetForm::Expression | SnippetForm::Script => format!("{}#{index}", snippet.file),
+    }
+}
+
+fn text(sources: &Sources, snippet: &Snippet) -> Arc<str> {
+    match snippet.form {
+        SnippetForm::File => sources.text(&snippet.file).unwrap_or_default(),
+        SnippetForm::Expression | SnippetForm::Script => snippet.text.clone(),
+    }
+}
+
+/// Takes a snippet from the files; a script file stays among them, it may also be a module.
+fn compiled_snippet(
+    sources: &Sources,
+    files: &mut Files,
+    path: &str,
+    snippet: &Snippet,
+) -> CompiledSnippet {
+    let loaded = files.get(path).and_then(Option::as_ref);
+    let ast = loaded.map(|loaded| loaded.ast.clone()).unwrap_or_default();
+    let inner = snippet.form != SnippetForm::File;
+    if inner {
+        files.remove(path);
+    }
+    CompiledSnippet {
+        label: compile::label(sources, path),
+        file: compile::label(sources, &snippet.file),
+        source: inner.then(|| (snippet.text.clone(), snippet.positions.clone())),
+        ast,
+    }
+}
+
+fn texts(sources: &Sources, snippets: &[Snippet]) -> BTreeMap<String, Arc<str>> {
+    let snippets = snippets.iter();
+    snippets
+        .filter_map(|snippet| {
+            let text = sources.text(&snippet.file)?;
+            Some((compile::label(sources, &snippet.file), text))
+        })
+        .collect()
+}
+
+/// A problem of a snippet with its place in the file around it.
+fn at_file_position(
+    mut problem: Diagnostic,
+    sources: &Sources,
+    snippets: &[Snippet],
+) -> Diagnostic {
+    let name = problem.file.to_str().and_then(|file| file.rsplit_once('#'));
+    let index = name.and_then(|(_, index)| index.parse::<usize>().ok());
+    let Some(snippet) = index.and_then(|index| snippets.get(index)) else {
+        return problem;
+    };
+    problem.file = sources.folder.join(&*snippet.file);
+    let inner = (problem.line, problem.column);
+    (problem.line, problem.column) = to_file_position(&snippet.text, &snippet.positions, inner);
+    problem
+}
