@@ -59,11 +59,11 @@ fn every_example_operator_keeps_what_its_scenario_promises() {
 }
 
 #[test]
-fn roles_that_trigger_themselves_run_within_bounds() {
-    let output = test(&repository().join("tests/rates"), &[]);
+fn runs_are_neither_too_frequent_nor_too_late() {
+    let output = test(&repository().join("tests/scheduling"), &[]);
     let [stdout, stderr] = texts(&output);
     assert_eq!(output.status.code(), Some(0), "{stdout}{stderr}");
-    assert!(stderr.starts_with("2 scenarios, all passed"), "{stderr}");
+    assert!(stderr.starts_with("4 scenarios, all passed"), "{stderr}");
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         watches_that_are_cut_lose_nothing,
         a_watch_that_falls_silent_is_noticed,
         a_watch_that_expired_is_listed_anew,
+        an_operator_is_not_ready_before_discovery_answers,
         a_restarted_server_is_found_again: real "it stops the API server and starts it again",
         a_kind_that_goes_and_comes_is_served_again,
         a_namespace_may_go_under_our_feet,
@@ -228,6 +229,30 @@ async fn a_watch_that_expired_is_listed_anew(case: Case) -> anyhow::Result<()> {
     test.converges_in_service().await?;
     assert!(expired.hits() >= 2);
     Ok(())
+}
+
+async fn an_operator_is_not_ready_before_discovery_answers(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let proxy = Proxy::start(&case).await?;
+    let discovery = proxy.inject(Rule::on(Method::GET, "^/apis?($|[?]|/[^/]+/v1($|[?]))").hold());
+    let project = widgets.project(MAKE_MAP)?;
+    let operator = Operator::builder(&case, &project)
+        .through(&proxy)
+        .start()
+        .await?;
+    eventually(SOON, "a discovery request", || async {
+        anyhow::ensure!(discovery.hits() > 0, "no discovery request");
+        Ok(())
+    })
+    .await?;
+    let (status, body) = operator.readiness().await?;
+    assert_eq!(status, 503, "{body}");
+    let (status, body) = operator.health().await?;
+    assert_eq!(status, 200, "{body}");
+    discovery.clear();
+    operator.ready().await?;
+    widgets.make("a", "one").await?;
+    widgets.is_done("a").await
 }
 
 async fn a_restarted_server_is_found_again(case: Case) -> anyhow::Result<()> {

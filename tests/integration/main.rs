@@ -33,6 +33,7 @@ mod ports;
 mod reclaim;
 mod role_run;
 mod scale;
+mod scenarios;
 mod status;
 #[path = "../steps/mod.rs"]
 mod steps;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         reclaim::tests(),
         role_run::tests(),
         scale::tests(),
+        scenarios::tests(),
         status::tests(),
         subscriptions::tests(),
         unreadable::tests(),

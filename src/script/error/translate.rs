@@ -46,6 +46,7 @@ pub(in crate::script) fn report(
         && let Some(place) = run.failure(thrown).and_then(|failure| failure.place)
         && let first = frame(programs, None, &place)
         && !arose_at(&trace, &first)
+        && trace.first().is_some_and(|frame| is_throw(programs, frame))
     {
         let first = first.location();
         hint.get_or_insert_with(|| format!("thrown again; it first arose at {first}"));
@@ -73,13 +74,7 @@ fn finish(
     mut trace: Vec<Frame>,
 ) -> Error {
     for frame in &mut trace {
-        let mut texts = programs
-            .iter()
-            .filter_map(|program| program.text(&frame.file));
-        frame.source = texts
-            .next()
-            .and_then(|text| text.lines().nth(frame.line.checked_sub(1)?))
-            .map(|line| line.trim_end().to_owned());
+        frame.source = source_line(programs, frame).map(|line| line.trim_end().to_owned());
     }
     Error {
         kind,
@@ -159,6 +154,23 @@ fn frame(programs: &[Arc<Program>], function: Option<String>, place: &CallSite) 
         column,
         source: None,
     }
+}
+
+/// Returns the line of a frame in the text of its file.
+fn source_line<'a>(programs: &'a [Arc<Program>], frame: &Frame) -> Option<&'a str> {
+    let mut texts = programs
+        .iter()
+        .filter_map(|program| program.text(&frame.file));
+    texts.next()?.lines().nth(frame.line.checked_sub(1)?)
+}
+
+/// Returns whether a frame is at a `throw` statement, and not at a call that failed.
+fn is_throw(programs: &[Arc<Program>], frame: &Frame) -> bool {
+    let statement = source_line(programs, frame).and_then(|line| {
+        let (start, _) = line.char_indices().nth(frame.column.checked_sub(1)?)?;
+        line.get(start..)
+    });
+    statement.is_some_and(|statement| statement.starts_with("throw"))
 }
 
 fn arose_at(trace: &[Frame], place: &Frame) -> bool {
