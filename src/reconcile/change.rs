@@ -6,6 +6,9 @@ use crate::apply::diff::{self, ChangeKind};
 use crate::host::session::WrittenStates;
 use crate::model::{Object, ObjectRef, PublicText, Redactor};
 
+/// Maximum number of writes that a log line names.
+const MAX_LOGGED: usize = 10;
+
 /// A change of one object in a run, or in a plan.
 #[derive(Clone, Debug)]
 pub struct ObjectChange {
@@ -17,6 +20,28 @@ pub struct ObjectChange {
     pub diff: PublicText,
     /// Path of the step that made the change; `None` for scripts and pruned objects.
     pub step: Option<String>,
+}
+
+/// Lists the writes of a run for the log: `created ConfigMap n/a, deleted Secret n/b`.
+pub(super) fn describe_writes(objects: &[ObjectRef], states: &[WrittenStates]) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for (object, states) in objects.iter().zip(states) {
+        let verb = match (&states.before, &states.after) {
+            (None, _) => "created",
+            (Some(_), Some(_)) => "changed",
+            (Some(_), None) => "deleted",
+        };
+        let part = format!("{verb} {object}");
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    let more = parts.len().saturating_sub(MAX_LOGGED);
+    parts.truncate(MAX_LOGGED);
+    if more > 0 {
+        parts.push(format!("and {more} more"));
+    }
+    parts.join(", ")
 }
 
 /// Combines the writes of a run to one change per object, in the order of the first write of each. The
@@ -103,5 +128,34 @@ mod tests {
             "{diff}"
         );
         assert!(diff.contains("-  key: old\n+  key: new\n"), "{diff}");
+    }
+
+    #[test]
+    fn the_log_names_each_written_object_once_and_how() {
+        let object = |name: &str| {
+            let gvk = Gvk::new("", "v1", "ConfigMap");
+            ObjectRef::new(gvk, Some("n"), name)
+        };
+        let state = |name: &str| {
+            let tree = json!({"metadata": {"name": name, "namespace": "n"}});
+            Some(Arc::new(
+                Object::from_value(&object(name).gvk, &tree).unwrap(),
+            ))
+        };
+        let written = |before, after| WrittenStates { before, after };
+        let objects = [object("a"), object("b"), object("b"), object("c")];
+        let states = [
+            written(None, state("a")),
+            written(state("b"), state("b")),
+            written(state("b"), state("b")),
+            written(state("c"), None),
+        ];
+        assert_eq!(
+            describe_writes(&objects, &states),
+            "created ConfigMap n/a, changed ConfigMap n/b, deleted ConfigMap n/c"
+        );
+        let many: Vec<_> = (0..12).map(|n| object(&n.to_string())).collect();
+        let states: Vec<_> = many.iter().map(|_| written(None, state("x"))).collect();
+        assert!(describe_writes(&many, &states).ends_with("ConfigMap n/9, and 2 more"));
     }
 }

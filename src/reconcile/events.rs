@@ -4,6 +4,7 @@
 //! series instead of sent again, and each custom resource has a rate limit (`event_aggregator`). If the
 //! queue is full or the server refuses an Event, it is lost and logged.
 
+mod event;
 mod event_aggregator;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
+pub(super) use self::event::Event;
 use self::event_aggregator::{Aggregator, Decision, Series};
 use crate::clock::{self, Clock};
 use crate::cluster::request::{PatchKind, WriteOptions};
@@ -29,52 +31,6 @@ const QUEUE: usize = 1024;
 const MAX_NOTE: usize = 1000;
 /// Maximum length of a reason in characters.
 const MAX_REASON: usize = 128;
-/// The namespace of Events about cluster-scoped objects.
-const DEFAULT_NAMESPACE: &str = "default";
-
-/// An Event about a custom resource.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Event {
-    /// The custom resource.
-    pub(super) regarding: ObjectRef,
-    /// The uid of the custom resource.
-    pub(super) uid: Box<str>,
-    /// True for the type `Warning`, false for `Normal`.
-    pub(super) warning: bool,
-    /// The reason: one `CamelCase` word.
-    pub(super) reason: PublicText,
-    /// The note for the user.
-    pub(super) note: PublicText,
-}
-
-impl Event {
-    /// Creates an Event of type `Normal`.
-    pub(super) fn normal(cr: &Object, reason: &'static str, note: impl Into<PublicText>) -> Self {
-        Self {
-            regarding: cr.object_ref(),
-            uid: cr.uid.clone(),
-            warning: false,
-            reason: reason.into(),
-            note: note.into(),
-        }
-    }
-
-    /// Creates an Event of type `Warning`.
-    pub(super) fn warning(cr: &Object, reason: &'static str, note: impl Into<PublicText>) -> Self {
-        Self {
-            warning: true,
-            ..Self::normal(cr, reason, note)
-        }
-    }
-
-    /// Returns the namespace of the Event.
-    fn namespace(&self) -> &str {
-        self.regarding
-            .namespace
-            .as_deref()
-            .unwrap_or(DEFAULT_NAMESPACE)
-    }
-}
 
 /// Sends Events in the background, aggregated to series and with a rate limit.
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Mode;
-use super::inputs::{self, ScriptInputs};
+use super::constants::{self, ScriptInputs};
 use super::outcome_mapping::RunEnd;
 use super::run::Run;
 use crate::clock;
@@ -85,7 +85,7 @@ impl Run<'_> {
             owner: self.owner(),
             role: Arc::clone(role),
             roles: Arc::clone(&self.input.roles),
-            variables: inputs::variables(&scene),
+            variables: constants::variables(&scene),
             redactor: self.redactor.clone(),
             clock: self.context.clock.clone(),
             allow_env: self.context.allow_env.clone(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::change::{changes_from_writes, describe_writes};
 use super::conditions::{self, RunCounts, RunSummary};
 use super::events::Event;
 use super::outcome_mapping::RunEnd;
@@ -13,10 +14,11 @@ use super::prune::enumerate;
 use super::report::{History, Report};
 use super::run::Run;
 use super::status::{self, DesiredStatus, RuntimeStatus, StatusWrite};
-use super::{Mode, change, status_ownership, steps};
+use super::{Mode, status_ownership, steps};
+use crate::host::session::Unredacted;
 use crate::model::condition::{Condition, Stamp};
 use crate::model::owner::field_manager;
-use crate::model::{Outcome, PublicText, Reason};
+use crate::model::{Outcome, PublicText, Reason, Redactor};
 use crate::telemetry::log;
 use crate::{clock, cluster};
 
@@ -338,7 +340,7 @@ impl Run<'_> {
         if self.input.mode != Mode::Operator {
             let states = &self.unredacted.writes;
             let (mut changes, order) =
-                change::changes_from_writes(&report.effects.writes, states, &self.redactor);
+                changes_from_writes(&report.effects.writes, states, &self.redactor);
             steps::assign_steps(&mut changes, &order, &report.effects.steps);
             report.changes = changes;
             if !self.cr.uid.is_empty() {
@@ -354,23 +356,32 @@ impl Run<'_> {
             .min();
         report.requeue_after = earliest.map(|after| after.max(MIN_REQUEUE));
         report.took = clock::now() - self.started;
-        macro_rules! tell {
-            ($level:ident) => {
-                tracing::$level!(
-                    outcome = report.outcome.as_str(),
-                    why = report.outcome.message(),
-                    writes = report.effects.writes.len(),
-                    took = ?report.took,
-                    "ran"
-                )
-            };
-        }
-        let is_well = matches!(report.outcome, Outcome::Done | Outcome::Waiting { .. });
-        if is_well && report.effects.writes.is_empty() && !report.status_written {
-            tell!(debug);
-        } else {
-            tell!(info);
-        }
+        log_end(&self.report, &self.unredacted, &self.redactor);
         self.report
+    }
+}
+
+/// Logs the end of a run: at info if the run wrote or did not succeed, otherwise at debug. The span names the
+/// custom resource and the trigger.
+fn log_end(report: &Report, output: &Unredacted, redactor: &Redactor) {
+    let is_well = matches!(report.outcome, Outcome::Done | Outcome::Waiting { .. });
+    let is_quiet = is_well && report.effects.writes.is_empty() && !report.status_written;
+    let writes = describe_writes(&report.effects.writes, &output.writes);
+    macro_rules! log_at {
+        ($level:ident) => {
+            log::$level!(
+                "run ended",
+                outcome = report.outcome.as_str(),
+                why = report.outcome.message().cloned(),
+                changes = redactor.public(&writes),
+                status_written = report.status_written,
+                took = report.took
+            )
+        };
+    }
+    if is_quiet {
+        log_at!(debug);
+    } else {
+        log_at!(info);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::Event;
+use super::event::Event;
 use crate::clock::Instant;
 
 /// An Event that repeats within this time belongs to a series. It is longer than the longest backoff.

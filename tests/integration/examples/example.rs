@@ -178,7 +178,7 @@ impl Example {
             .lines()
             .filter_map(|line| serde_json::from_str(line).ok());
         Ok(entries
-            .filter(|entry: &Value| entry["message"] == "ran")
+            .filter(|entry: &Value| entry["message"] == "run ended")
             .filter(|entry| {
                 let of = entry["span"]["object.ref"].as_str().unwrap_or_default();
                 of.ends_with(&object)
