@@ -49,7 +49,7 @@ impl Outcome {
     }
 
     /// Returns the object that the run waits for, or the failure.
-    pub fn message(&self) -> Option<&str> {
+    pub fn message(&self) -> Option<&PublicText> {
         match self {
             Self::Waiting { on: message }
             | Self::Failed { message, .. }

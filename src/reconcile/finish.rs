@@ -90,8 +90,7 @@ impl Run<'_> {
         let manages = self.input.watch.manage_status && !self.report.effects.partial;
         let own = match (manages, self.report.paused) {
             (false, _) => RuntimeStatus::Unmanaged {
-                complete: steps::is_complete(&outcome, self.report.effects.partial)
-                    && !self.report.paused,
+                complete: self.is_complete(&outcome) && !self.report.paused,
             },
             (true, true) => RuntimeStatus::Paused,
             (true, false) => RuntimeStatus::Finished(&situation),
@@ -366,14 +365,15 @@ impl Run<'_> {
 fn log_end(report: &Report, output: &Unredacted, redactor: &Redactor) {
     let is_well = matches!(report.outcome, Outcome::Done | Outcome::Waiting { .. });
     let is_quiet = is_well && report.effects.writes.is_empty() && !report.status_written;
-    let writes = describe_writes(&report.effects.writes, &output.writes);
+    let changes = describe_writes(&report.effects.writes, &output.writes);
     macro_rules! log_at {
         ($level:ident) => {
             log::$level!(
                 "run ended",
                 outcome = report.outcome.as_str(),
                 why = report.outcome.message().cloned(),
-                changes = redactor.public(&writes),
+                writes = report.effects.writes.len(),
+                changes = redactor.public(&changes),
                 status_written = report.status_written,
                 took = report.took
             )

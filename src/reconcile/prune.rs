@@ -15,45 +15,47 @@ use crate::telemetry::log;
 /// Maximum number of objects that a message names.
 const NAMED: usize = 5;
 
-/// Deletes the children that a complete run did not apply, unless the watch has `prune: false`, and removes
-/// children that no longer exist from the list of the custom resource. Returns the end of a run that failed
-/// here.
-pub(super) async fn prune(run: &mut Run<'_>) -> Option<RunEnd> {
-    if !run.input.watch.prune {
-        return update_child_list(run).await;
+impl Run<'_> {
+    /// Deletes the children that a complete run did not apply, unless the watch has `prune: false`, and removes
+    /// children that no longer exist from the list of the custom resource. Returns the end of a run that failed
+    /// here.
+    pub(super) async fn prune(&mut self) -> Option<RunEnd> {
+        if !self.input.watch.prune {
+            return update_child_list(self).await;
+        }
+        if let Err(end) = discover_child_kinds(self).await {
+            return end;
+        }
+        let PruneResult { deleted, failed } =
+            children::prune(&self.cluster, &self.owner(), &self.report.effects.applied).await;
+        self.report.pruned = deleted.iter().map(|child| child.object_ref()).collect();
+        self.report
+            .effects
+            .writes
+            .extend_from_slice(&self.report.pruned);
+        let states = deleted.into_iter().map(|child| WrittenStates {
+            before: Some(child),
+            after: None,
+        });
+        self.unredacted.writes.extend(states);
+        if !self.report.pruned.is_empty() {
+            let names = enumerate(&self.report.pruned);
+            let note = format!("deleted children that the role no longer applies: {names}");
+            let note = self.redactor.public(&note);
+            self.send(Event::normal(&self.cr, "Pruned", note));
+        }
+        if let Some(end) = update_child_list(self).await {
+            return Some(end);
+        }
+        let (object, error) = failed.first()?;
+        let end = RunEnd::from_apply_error(
+            &format!("cannot prune {object}"),
+            error,
+            false,
+            &self.redactor,
+        );
+        (end.outcome != Outcome::Done).then_some(end)
     }
-    if let Err(end) = discover_child_kinds(run).await {
-        return end;
-    }
-    let PruneResult { deleted, failed } =
-        children::prune(&run.cluster, &run.owner(), &run.report.effects.applied).await;
-    run.report.pruned = deleted.iter().map(|child| child.object_ref()).collect();
-    run.report
-        .effects
-        .writes
-        .extend_from_slice(&run.report.pruned);
-    let states = deleted.into_iter().map(|child| WrittenStates {
-        before: Some(child),
-        after: None,
-    });
-    run.unredacted.writes.extend(states);
-    if !run.report.pruned.is_empty() {
-        let names = enumerate(&run.report.pruned);
-        let note = format!("deleted children that the role no longer applies: {names}");
-        let note = run.redactor.public(&note);
-        run.send(Event::normal(&run.cr, "Pruned", note));
-    }
-    if let Some(end) = update_child_list(run).await {
-        return Some(end);
-    }
-    let (object, error) = failed.first()?;
-    let end = RunEnd::from_apply_error(
-        &format!("cannot prune {object}"),
-        error,
-        false,
-        &run.redactor,
-    );
-    (end.outcome != Outcome::Done).then_some(end)
 }
 
 /// Removes children that no longer exist from the list of the custom resource, and the cleanup finalizer

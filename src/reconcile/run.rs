@@ -7,7 +7,7 @@ use serde_json::Map;
 use super::events::Event;
 use super::outcome_mapping::RunEnd;
 use super::report::Report;
-use super::{Context, Input, Mode, finalizer, prune, steps};
+use super::{Context, Input, Mode, finalizer};
 use crate::apply::finalizer::ChildRegistrar;
 use crate::apply::{ChildList, Owner, cleanup};
 use crate::clock::{self, Instant};
@@ -113,11 +113,11 @@ impl<'a> Run<'a> {
             self.context.child_kinds.start(&self.context.cluster);
         }
         let end = self.run_script(&role, &role.entry, None).await;
-        let complete = steps::is_complete(&end.outcome, self.report.effects.partial);
+        let complete = self.is_complete(&end.outcome);
         if !complete || self.report.effects.failed_applies > 0 {
             return end;
         }
-        prune::prune(self).await.unwrap_or(end)
+        self.prune().await.unwrap_or(end)
     }
 
     /// Returns the end of the run if the spec does not match the inputs of the role. Only a change

@@ -116,6 +116,11 @@ impl Run<'_> {
             .insert(FIELD.to_owned(), steps.into());
     }
 
+    /// Returns whether a run with this outcome did all the work of its role.
+    pub(super) fn is_complete(&self, outcome: &Outcome) -> bool {
+        *outcome == Outcome::Done && !self.report.effects.partial
+    }
+
     /// Returns the number of skipped steps, including nested ones.
     pub(super) fn skipped_steps(&self) -> usize {
         fn skipped(steps: &[StepReport]) -> usize {
@@ -150,9 +155,4 @@ fn path(steps: &[StepReport], write: usize) -> Option<String> {
         Some(inner) => format!("{}/{inner}", step.name),
         None => step.name.to_string(),
     })
-}
-
-/// Returns whether a run with this outcome did all the work of its role.
-pub(super) fn is_complete(outcome: &Outcome, partial: bool) -> bool {
-    *outcome == Outcome::Done && !partial
 }

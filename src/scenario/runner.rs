@@ -338,7 +338,7 @@ impl Runner<'_> {
         };
         if last.outcome != Outcome::Done {
             let word = last.outcome.as_str();
-            let message = last.outcome.message().unwrap_or_default();
+            let message = last.outcome.message().map_or("", |message| message);
             return failed(format!("the last run is {word}: {message}"));
         }
         match readiness::not_ready(&value) {

@@ -113,7 +113,7 @@ impl RunObserver for View {
                 runs: runs + 1,
                 writes: writes + report.effects.writes.len(),
                 state: word,
-                message: report.outcome.message().unwrap_or_default().to_owned(),
+                message: report.outcome.message().map_or_else(String::new, |message| message.to_string()),
                 at: self.clock.timestamp(),
                 took: report.took,
             };

@@ -7,26 +7,22 @@ const DEFAULT_NAMESPACE: &str = "default";
 
 /// An Event about a custom resource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::reconcile) struct Event {
+pub(crate) struct Event {
     /// The custom resource.
-    pub(in crate::reconcile) regarding: ObjectRef,
+    pub(crate) regarding: ObjectRef,
     /// The uid of the custom resource.
-    pub(in crate::reconcile) uid: Box<str>,
+    pub(crate) uid: Box<str>,
     /// True for the type `Warning`, false for `Normal`.
-    pub(in crate::reconcile) warning: bool,
+    pub(crate) warning: bool,
     /// The reason: one `CamelCase` word.
-    pub(in crate::reconcile) reason: PublicText,
+    pub(crate) reason: PublicText,
     /// The note for the user.
-    pub(in crate::reconcile) note: PublicText,
+    pub(crate) note: PublicText,
 }
 
 impl Event {
     /// Creates an Event of type `Normal`.
-    pub(in crate::reconcile) fn normal(
-        cr: &Object,
-        reason: &'static str,
-        note: impl Into<PublicText>,
-    ) -> Self {
+    pub(crate) fn normal(cr: &Object, reason: &'static str, note: impl Into<PublicText>) -> Self {
         Self {
             regarding: cr.object_ref(),
             uid: cr.uid.clone(),
@@ -37,11 +33,7 @@ impl Event {
     }
 
     /// Creates an Event of type `Warning`.
-    pub(in crate::reconcile) fn warning(
-        cr: &Object,
-        reason: &'static str,
-        note: impl Into<PublicText>,
-    ) -> Self {
+    pub(crate) fn warning(cr: &Object, reason: &'static str, note: impl Into<PublicText>) -> Self {
         Self {
             warning: true,
             ..Self::normal(cr, reason, note)
