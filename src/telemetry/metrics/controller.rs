@@ -8,9 +8,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
-use super::clamp;
 use super::families::{
-    ControllerLabel, Families, Histograms, LimitLabels, QueueLabels, ResultLabels, Seconds,
+    ControllerLabel, Families, Histograms, LimitLabels, QueueLabels, ResultLabels, Seconds, clamp,
 };
 
 /// The metrics of one controller and its queue. Clones share them.

@@ -267,3 +267,8 @@ fn register_runs(registry: &mut Registry, families: &Families, histograms: &Hist
         families.limits.clone(),
     );
 }
+
+/// Returns the value of a gauge that shows a count.
+pub(super) fn clamp(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

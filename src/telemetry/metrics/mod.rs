@@ -19,7 +19,7 @@ pub use self::controller::{ControllerMetrics, ReconcileResult};
 
 use self::families::{
     ActionLabel, Families, FunctionLabel, Histograms, KindLabel, NameLabel, RequestLabels,
-    WatchLabels,
+    WatchLabels, clamp,
 };
 use super::process::Process;
 
@@ -170,10 +170,6 @@ impl Metrics {
         text::encode(&mut text, &self.0.registry.lock())?;
         Ok(text)
     }
-}
-
-fn clamp(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
