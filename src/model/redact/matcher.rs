@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, Input, MatchKind};
 
+use super::words::{MIN_CHARS, is_word};
+
 /// Shorter spellings match whole words only.
 const ANYWHERE_CHARS: usize = 12;
 /// The number of characters of a spelling in an automaton.
@@ -271,12 +273,9 @@ impl Matcher {
             .char_indices()
             .take(ANYWHERE_CHARS - 1)
             .map(|(at, character)| start + at + character.len_utf8())
-            .skip(super::MIN_CHARS - 1);
+            .skip(MIN_CHARS - 1);
         let words = ends.filter(|end| {
-            let is_bounded = text[*end..]
-                .chars()
-                .next()
-                .is_none_or(|c| !super::is_word(c));
+            let is_bounded = text[*end..].chars().next().is_none_or(|c| !is_word(c));
             is_bounded
                 && self.by_head.get(&text[start..*end]).is_some_and(|index| {
                     let known = self.spellings.get(*index);
@@ -355,7 +354,7 @@ impl Tail {
 /// Returns whether no word goes on from before a place.
 fn ends_word(text: &str, at: usize) -> bool {
     let before = text[..at].chars().next_back();
-    before.is_none_or(|character| !super::is_word(character))
+    before.is_none_or(|character| !is_word(character))
 }
 
 fn next_char(text: &str, at: usize) -> usize {

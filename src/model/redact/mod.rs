@@ -32,7 +32,7 @@ pub use self::log_field::{LogField, Variant};
 use self::matcher::{Form, Matcher, Origin};
 pub use self::public_text::{PublicText, escaped};
 pub use self::words::WordSet;
-use self::words::fingerprint;
+use self::words::{fingerprint, is_short};
 use super::Object;
 
 /// Replaces a secret.
@@ -40,8 +40,6 @@ pub const MASK: &str = "[redacted]";
 /// Replaces every text of a run that knows more than it can recognize.
 pub const WITHHELD: &str =
     "[redacted: the run knows more values of Secrets than can be recognized]";
-/// Shorter values are not redacted: they would blot out ordinary words.
-const MIN_CHARS: usize = 6;
 /// The maximum bytes of spellings of a run; a long spelling counts with its first 128 characters. Automata
 /// for as many take some 25 MB, and half a second to build.
 const MAX_HEADS: usize = 2 << 20;
@@ -457,15 +455,6 @@ fn leaves(tree: &Value) -> Vec<Cow<'_, str>> {
 
 fn is_secret(group: &str, kind: &str) -> bool {
     group.is_empty() && kind == "Secret"
-}
-
-fn is_short(text: &str) -> bool {
-    text.chars().nth(MIN_CHARS - 1).is_none()
-}
-
-/// Returns whether a character is a part of a word, next to which a short value is not recognized.
-fn is_word(character: char) -> bool {
-    character.is_alphanumeric() || character == '_'
 }
 
 /// Shows no secret.

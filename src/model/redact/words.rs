@@ -29,7 +29,7 @@ impl WordSet {
             line.split(is_quote).for_each(|word| self.add(word));
             line.split(is_structure).for_each(|word| self.add(word));
             line.split(is_no_name).for_each(|word| self.add(word));
-            line.split(|c: char| !super::is_word(c))
+            line.split(|c: char| !is_word(c))
                 .for_each(|word| self.add(word));
         }
     }
@@ -37,7 +37,7 @@ impl WordSet {
     /// Adds one word.
     pub fn add(&mut self, word: &str) {
         let word = word.trim();
-        if word.len() >= super::MIN_CHARS {
+        if word.len() >= MIN_CHARS {
             self.0.insert(fingerprint(word));
         }
     }
@@ -85,6 +85,18 @@ pub(super) fn is_structure(line: &str) -> bool {
             is_common(key.trim_matches(['"', '\''])) && (value.is_empty() || is_common(value))
         }
     }
+}
+
+/// Shorter values are not redacted: they would blot out ordinary words.
+pub(super) const MIN_CHARS: usize = 6;
+
+pub(super) fn is_short(text: &str) -> bool {
+    text.chars().nth(MIN_CHARS - 1).is_none()
+}
+
+/// Returns whether a character is a part of a word, next to which a short value is not recognized.
+pub(super) fn is_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
 }
 
 #[cfg(test)]
