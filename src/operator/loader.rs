@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::Options;
+use super::options::Options;
 use crate::model::Diagnostic;
 use crate::model::diagnostic::Severity;
 use crate::model::redact::PublicText;

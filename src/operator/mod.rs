@@ -10,103 +10,37 @@
 //! On a signal no new run begins; those on their way have [`Options::drain`] to end, then they are
 //! cancelled; then the lease is given back. When the lease is lost, runs are cancelled at once.
 
+mod error;
 mod loader;
+mod options;
 mod replica;
 mod request_metrics;
 mod signals;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub use self::error::Error;
 use self::loader::Loader;
+pub use self::options::{ElectionOptions, Options};
 use self::replica::Replica;
 use crate::backoff::Backoff;
-use crate::clock::Clock;
 use crate::cluster::connect::{self, Connection};
 use crate::cluster::{Cluster, Settings};
-use crate::controller::{self, Controller, LoopLimits, RunRate, Telemetry};
-use crate::lease;
+use crate::controller::{self, Controller, LoopLimits, Telemetry};
+use crate::model::OperatorId;
 use crate::model::redact::PublicText;
-use crate::model::{Diagnostic, OperatorId};
 use crate::reconcile::Context;
 use crate::role::{Project, Toolchain};
-use crate::script::{Limits, Pool};
-use crate::server::{self, Address, Server};
+use crate::script::Pool;
+use crate::server::{self, Server};
 use crate::telemetry::log;
 use crate::telemetry::readiness::PartState;
-use crate::watches::{Environment, Namespaces};
-
-/// Options of an operator.
-#[derive(Clone)]
-pub struct Options {
-    /// watches.yaml.
-    pub watches_file: PathBuf,
-    /// The folder of the roles.
-    pub roles_dir: PathBuf,
-    /// Environment variables that watches.yaml may name.
-    pub environment: Environment,
-    /// Environment variables that the operator opens to roles.
-    pub allow_env: Vec<String>,
-    /// The location of the cluster.
-    pub source: connect::Source,
-    /// The wall clock.
-    pub clock: Clock,
-    /// Observes every run.
-    pub observer: Option<Arc<dyn controller::RunObserver>>,
-    /// The address of the metrics server; `None` for no server.
-    pub metrics_address: Option<Address>,
-    /// The address of the health server; `None` for no server.
-    pub health_address: Option<Address>,
-    /// The name of the operator and of the lease that its replicas compete for.
-    pub name: String,
-    /// Leader election; `None` for a single replica.
-    pub election: Option<ElectionOptions>,
-    /// Runs of one kind at a time, where neither file nor environment says.
-    pub max_concurrent: usize,
-    /// Time between runs though nothing changed; zero is never.
-    pub period: Duration,
-    /// The most runs of one CR.
-    pub run_rate: RunRate,
-    /// The time that a shutdown waits for runs.
-    pub drain: Duration,
-    /// The limits of one run.
-    pub limits: Limits,
-}
-
-/// Options of the leader election.
-#[derive(Clone, Debug)]
-pub struct ElectionOptions {
-    /// The lease's namespace; that of the connection if not named.
-    pub namespace: Option<String>,
-}
-
-/// An error that prevented the start of an operator, or ended it.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// watches.yaml or a role is wrong: all that is, warnings and notes included.
-    #[error("the project has errors")]
-    Project(Vec<Diagnostic>),
-    /// There is no cluster to talk to.
-    #[error("cannot connect")]
-    Connect(#[source] connect::Error),
-    /// A server cannot listen.
-    #[error("cannot serve")]
-    Server(#[source] server::Error),
-    /// Signals cannot be heard.
-    #[error("cannot hear signals")]
-    Signals(#[source] std::io::Error),
-    /// Another replica may lead now.
-    #[error("no longer the leader")]
-    Lost(#[source] lease::LeaseLost),
-    /// A task ended that never should.
-    #[error("a part of the process ended abnormally")]
-    Panicked(#[source] JoinError),
-}
+use crate::watches::Namespaces;
 
 /// The most runs at a time, whatever the number of kinds; each occupies a thread while its script runs.
 const MAX_RUNS: usize = 64;

@@ -3,7 +3,8 @@
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{ElectionOptions, Error};
+use super::error::Error;
+use super::options::ElectionOptions;
 use crate::clock::Clock;
 use crate::cluster::Cluster;
 use crate::cluster::connect::Connection;

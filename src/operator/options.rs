@@ -1,0 +1,56 @@
+//! The options of an operator.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::cluster::connect;
+use crate::controller::{self, RunRate};
+use crate::script::Limits;
+use crate::server::Address;
+use crate::watches::Environment;
+
+/// Options of an operator.
+#[derive(Clone)]
+pub struct Options {
+    /// watches.yaml.
+    pub watches_file: PathBuf,
+    /// The folder of the roles.
+    pub roles_dir: PathBuf,
+    /// Environment variables that watches.yaml may name.
+    pub environment: Environment,
+    /// Environment variables that the operator opens to roles.
+    pub allow_env: Vec<String>,
+    /// The location of the cluster.
+    pub source: connect::Source,
+    /// The wall clock.
+    pub clock: Clock,
+    /// Observes every run.
+    pub observer: Option<Arc<dyn controller::RunObserver>>,
+    /// The address of the metrics server; `None` for no server.
+    pub metrics_address: Option<Address>,
+    /// The address of the health server; `None` for no server.
+    pub health_address: Option<Address>,
+    /// The name of the operator and of the lease that its replicas compete for.
+    pub name: String,
+    /// Leader election; `None` for a single replica.
+    pub election: Option<ElectionOptions>,
+    /// Runs of one kind at a time, where neither file nor environment says.
+    pub max_concurrent: usize,
+    /// Time between runs though nothing changed; zero is never.
+    pub period: Duration,
+    /// The most runs of one CR.
+    pub run_rate: RunRate,
+    /// The time that a shutdown waits for runs.
+    pub drain: Duration,
+    /// The limits of one run.
+    pub limits: Limits,
+}
+
+/// Options of the leader election.
+#[derive(Clone, Debug)]
+pub struct ElectionOptions {
+    /// The lease's namespace; that of the connection if not named.
+    pub namespace: Option<String>,
+}
