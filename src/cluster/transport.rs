@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::{Either, Ready};
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -100,3 +101,9 @@ pub(super) fn over_http(
     let service = option_layer(config.auth_layer()?).layer(service);
     Ok(boxed(config.base_uri_layer().layer(service)))
 }
+
+/// An answer of a layer that may not ask the server.
+pub(super) type LayerFuture = Either<
+    Ready<Result<Response<ResponseBody>, BoxError>>,
+    <Transport as tower::Service<Request<Body>>>::Future,
+>;

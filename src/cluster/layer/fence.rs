@@ -11,10 +11,9 @@ use http::{Request, Response, StatusCode};
 use kube::client::Body;
 use tower::{BoxError, Layer};
 
-use super::LayerFuture;
 use super::attributes::{self, Attributes};
 use crate::cluster::discovery::Discovery;
-use crate::cluster::transport::{self, ResponseBody, Transport};
+use crate::cluster::transport::{self, LayerFuture, ResponseBody, Transport};
 use crate::model::access::{Access, AccessScope};
 
 type Refuses = dyn Fn(&Access<'_>) -> Option<String> + Send + Sync;

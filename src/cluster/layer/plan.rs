@@ -8,8 +8,7 @@ use http::{Method, Request, Response, Uri};
 use kube::client::Body;
 use tower::{BoxError, Layer};
 
-use super::LayerFuture;
-use crate::cluster::transport::{ResponseBody, Transport};
+use crate::cluster::transport::{LayerFuture, ResponseBody, Transport};
 
 /// The layer.
 #[derive(Clone, Copy, Debug)]
