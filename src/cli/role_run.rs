@@ -4,8 +4,11 @@
 //! With `--plan`, each write is a dry run on the server. With `--against embedded`, the server is in this
 //! process.
 
+mod colors;
 mod custom_resource;
+mod field_override;
 mod json_report;
+mod lookup;
 mod resource_kind;
 mod step_flags;
 mod steps;
@@ -63,7 +66,7 @@ pub(super) struct Options {
     namespace: Option<String>,
     /// Set a field of the custom resource for this run, for example spec.size=3. The value is YAML.
     #[arg(long = "set", value_name = "PATH=VALUE")]
-    set: Vec<custom_resource::FieldOverride>,
+    set: Vec<field_override::FieldOverride>,
     /// Write nothing. Show what the run would create, change and delete, and exit with 4 if it would.
     #[arg(long)]
     plan: bool,
@@ -172,7 +175,7 @@ impl Options {
         let connect::Connection {
             cluster, namespace, ..
         } = self.connect_target().await?;
-        let selected = custom_resource::Lookup {
+        let selected = lookup::Lookup {
             namespace: self.namespace.as_deref(),
             default_namespace: &namespace,
             set: &self.set,

@@ -113,7 +113,10 @@ impl RunObserver for View {
                 runs: runs + 1,
                 writes: writes + report.effects.writes.len(),
                 state: word,
-                message: report.outcome.message().map_or_else(String::new, |message| message.to_string()),
+                message: report
+                    .outcome
+                    .message()
+                    .map_or_else(String::new, |message| message.to_string()),
                 at: self.clock.timestamp(),
                 took: report.took,
             };

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::lookup::Lookup;
 use super::resource_kind;
 use crate::cluster::request::WriteOptions;
 use crate::cluster::{ApiKind, Cluster, ErrorKind};
@@ -17,7 +18,6 @@ use crate::model::syntax::is_dns_subdomain;
 use crate::model::{Gvk, Object, ObjectRef, yaml};
 use crate::regular_file;
 use crate::telemetry::log;
-use crate::watches::Watch;
 
 /// The value of `--cr`.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,25 +102,6 @@ impl CrRequest {
     }
 }
 
-/// The options for finding a custom resource and changing it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Lookup<'a> {
-    /// The namespace of `--namespace`.
-    pub(super) namespace: Option<&'a str>,
-    /// The namespace without `--namespace`.
-    pub(super) default_namespace: &'a str,
-    /// The fields of `--set`.
-    pub(super) set: &'a [FieldOverride],
-    /// True if the command creates a custom resource that the target does not have.
-    pub(super) creates_missing: bool,
-    /// The name of the target in messages.
-    pub(super) target: &'a str,
-    /// The watches, whose kinds take precedence over other kinds of the same name.
-    pub(super) watches: &'a [Arc<Watch>],
-    /// The hint for a missing kind.
-    pub(super) missing_kind_hint: &'a str,
-}
-
 /// A custom resource that was found.
 #[derive(Debug)]
 pub(super) struct FoundCr {
@@ -130,55 +111,6 @@ pub(super) struct FoundCr {
     pub(super) live: bool,
     /// The source of the object in messages: the file or the object of the cluster, and `--set`.
     pub(super) origin: String,
-}
-
-/// The fields that identify the custom resource, which `--set` must not change.
-const IDENTITY: [&str; 6] = [
-    "apiVersion",
-    "kind",
-    "metadata",
-    "metadata.name",
-    "metadata.namespace",
-    "metadata.uid",
-];
-
-/// A field and its new value.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct FieldOverride {
-    path: Vec<String>,
-    value: Value,
-}
-
-impl FromStr for FieldOverride {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (path, value) = text
-            .split_once('=')
-            .ok_or("expected PATH=VALUE, e.g. spec.size=3")?;
-        let path: Vec<String> = path.split('.').map(str::to_owned).collect();
-        if path.iter().any(String::is_empty) {
-            return Err("the path has an empty part".into());
-        }
-        if IDENTITY.contains(&&*path.join(".")) {
-            return Err("cannot set a field that identifies the custom resource; use --cr".into());
-        }
-        let value = yaml::parse(value).map_err(|error| error.to_string())?;
-        Ok(Self { path, value })
-    }
-}
-
-impl FieldOverride {
-    fn apply(&self, target: &mut Value) {
-        let mut place = target;
-        for key in &self.path {
-            if !place.is_object() {
-                *place = Map::new().into();
-            }
-            place = &mut place[key.as_str()];
-        }
-        *place = self.value.clone();
-    }
 }
 
 /// Finds the custom resource. If the cluster also has the custom resource of a file, the result has the

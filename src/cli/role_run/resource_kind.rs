@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 
-use super::custom_resource::Lookup;
+use super::lookup::Lookup;
 use crate::cluster::{ApiKind, Cluster};
 use crate::model::Gvk;
 use crate::model::diagnostics::nearest;

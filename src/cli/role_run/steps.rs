@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::text_report::{Colors, DIM, GREEN, RED, YELLOW, millis};
+use super::colors::{Colors, DIM, GREEN, RED, YELLOW, millis};
 use crate::reconcile::{StepReport, StepState};
 
 /// Writes the steps. Inner steps follow their outer step.

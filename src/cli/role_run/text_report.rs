@@ -1,19 +1,13 @@
 //! The report of a run as text: each call, the diffs, the status and the outcome.
 
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
 
+use super::colors::{Colors, DIM, GREEN, RED, YELLOW, millis};
 use super::steps;
 use crate::apply::diff::ChangeKind;
 use crate::model::redact::escaped;
 use crate::model::{Outcome, yaml};
 use crate::reconcile::{Call, ObjectChange, Report};
-
-pub(super) const GREEN: &str = "\x1b[32m";
-pub(super) const RED: &str = "\x1b[31m";
-pub(super) const YELLOW: &str = "\x1b[33m";
-pub(super) const DIM: &str = "\x1b[2m";
-const RESET: &str = "\x1b[0m";
 
 /// Writes a report.
 pub(super) fn report(
@@ -124,25 +118,4 @@ fn outcome_line(report: &Report, paint: &Colors) -> String {
         paint.paint(colour, &text),
         paint.paint(DIM, &counts)
     )
-}
-
-/// Formats a time in milliseconds.
-pub(super) fn millis(duration: Duration) -> String {
-    format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
-}
-
-/// Terminal colors, if they are enabled.
-pub(super) struct Colors {
-    pub(super) enabled: bool,
-}
-
-impl Colors {
-    /// Returns the text in a color, or unchanged if colors are disabled.
-    pub(super) fn paint(&self, colour: &str, text: &str) -> String {
-        if self.enabled && !colour.is_empty() {
-            format!("{colour}{text}{RESET}")
-        } else {
-            text.to_owned()
-        }
-    }
 }
