@@ -4,9 +4,10 @@ use std::hash::{Hash, Hasher};
 
 use twox_hash::XxHash3_64;
 
+use super::child_change;
 use super::index::{ConflictTracker, Index, LostField};
 use super::queue::Key;
-use super::{Shared, child_change};
+use super::shared::Shared;
 use crate::clock;
 use crate::cluster::watch::ObjectChange;
 use crate::model::{Gvk, ObjectRef, Outcome, Redactor};

@@ -24,10 +24,10 @@ mod period;
 pub mod queue;
 mod release_unserved;
 mod serve;
+mod shared;
 mod triggers;
 mod worker;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,81 +37,15 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use self::health::WatchHealth;
-use self::index::Index;
 use self::kinds::ServedKinds;
-use self::queue::{Key, Queue};
+use self::queue::Queue;
+use self::shared::Shared;
+pub use self::shared::{Controller, RunObserver, Settings, Telemetry};
 use self::triggers::Triggers;
-use crate::backoff::Backoff;
-use crate::cluster::watch::WatchId;
-use crate::model::Reason;
-use crate::model::owner::field_manager;
-use crate::reconcile::{self, Report};
-use crate::telemetry::{Metrics, Readiness, Watchdog};
-
+use crate::reconcile;
 use crate::telemetry::log;
 pub use loop_detector::Limits as LoopLimits;
 pub use queue::RunRate;
-
-/// Concurrency, periods and delays.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Concurrent runs of one kind whose watch has no bound.
-    pub max_concurrent: usize,
-    /// Concurrent runs of all kinds.
-    pub total: usize,
-    /// Time between runs without a change, if neither the custom resource nor its watch has one; zero is never.
-    pub period: Duration,
-    /// Delays after failures.
-    pub backoff: Backoff,
-    /// The most runs of one custom resource.
-    pub run_rate: RunRate,
-    /// The bounds beyond which writes are a conflict.
-    pub conflicts: LoopLimits,
-}
-
-/// An observer of runs.
-pub trait RunObserver: Send + Sync {
-    /// Called when a run has ended.
-    fn run_ended(&self, reason: Reason, report: &Report);
-
-    /// Called when a controller begins to serve.
-    fn serving(&self, _controller: &Controller) {}
-}
-
-/// The telemetry of a controller.
-#[derive(Clone, Default)]
-pub struct Telemetry {
-    /// Counts and times.
-    pub metrics: Metrics,
-    /// One part per watch.
-    pub readiness: Readiness,
-    /// One beat per run.
-    pub watchdog: Watchdog,
-    /// Observes every run.
-    pub observer: Option<Arc<dyn RunObserver>>,
-}
-
-/// The controller of a process. Clones share it.
-#[derive(Clone)]
-pub struct Controller(Arc<Shared>);
-
-struct Shared {
-    context: reconcile::Context,
-    settings: Settings,
-    queue: Queue,
-    kinds: ServedKinds,
-    index: RwLock<Index>,
-    health: WatchHealth,
-    /// The watches whose first list is complete.
-    listed: Mutex<HashSet<WatchId>>,
-    /// The watches whose kind the cluster did not serve when they looked last.
-    absent: Mutex<HashSet<WatchId>>,
-    metrics: Metrics,
-    watchdog: Watchdog,
-    observer: Option<Arc<dyn RunObserver>>,
-    /// Work beside the runs: finalizers of CRs that are no longer ours.
-    background_tasks: Mutex<JoinSet<()>>,
-}
 
 impl Controller {
     /// Creates a controller that serves nothing yet.
@@ -197,17 +131,5 @@ async fn join(runs: &mut JoinSet<()>) {
 fn report_panic(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
         log::error!("run panicked or was aborted", panicked = error.is_panic());
-    }
-}
-
-impl Shared {
-    fn forget(&self, key: &Key) {
-        self.queue.forget(key);
-        let reads = self.index.write().remove(key);
-        drop(reads);
-        if let Some(served) = self.kinds.by_id(key.kind) {
-            let manager = field_manager(&served.object_ref(key));
-            self.context.apply_cache.forget(&manager);
-        }
     }
 }

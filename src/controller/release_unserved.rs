@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::Shared;
+use super::shared::Shared;
 use crate::apply::orphaned_finalizers;
 use crate::backoff::Backoff;
 use crate::model::redact::PublicText;

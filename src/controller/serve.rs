@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tracing::Instrument;
 
 use super::kinds::ServedKind;
-use super::{Controller, Shared};
+use super::shared::{Controller, Shared};
 use crate::cluster::watch::{Content, Purpose, WatchSpec};
 use crate::model::redact::PublicText;
 use crate::model::selector::LabelSelector;

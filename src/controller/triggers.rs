@@ -6,10 +6,11 @@
 use std::sync::{Arc, Weak};
 
 use super::change_predicate::TriggerState;
+use super::child_change;
 use super::index::ObservedChange;
 use super::kinds::ServedKind;
 use super::queue::{Interruption, Key};
-use super::{Shared, child_change};
+use super::shared::Shared;
 use crate::cluster::watch::{Listener, ObjectChange, Purpose, Scope, Watch, WatchSpec, WatchState};
 use crate::model::owner::field_manager;
 use crate::model::{Object, ObjectRef, Reason};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Shared;
 use super::change_predicate::TriggerState;
 use super::kinds::ServedKind;
 use super::period;
 use super::queue::{Key, Next, Slot, Work};
+use super::shared::Shared;
 use crate::model::{Object, ObjectRef, Outcome, Reason, Redactor};
 use crate::reconcile::{self, Input, Mode, Report};
 use crate::telemetry::log;

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::Key;
+use super::key::Key;
 
 /// The number of times that a lane yields to a better one: it gets at least a tenth of the work.
 const MAX_SKIPS: u32 = 9;

@@ -16,110 +16,27 @@
 //! Whoever takes [`Work`] finishes it with [`Queue::finish`]; [`Slot`] does so also when a run panics.
 
 mod item;
+mod key;
 mod lanes;
 mod rate;
 mod scheduler;
+mod work;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 
 use self::item::Trigger;
+pub use self::key::{Key, KindId};
 pub use self::rate::RunRate;
 use self::scheduler::Scheduler;
+pub use self::work::{Interruption, Next, Work};
 use crate::backoff::Backoff;
 use crate::clock;
 use crate::model::reason::Reason;
-use crate::telemetry::metrics::{ControllerMetrics, ReconcileResult};
-
-/// A kind within the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct KindId(usize);
-
-/// A queued custom resource.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
-    /// The kind.
-    pub kind: KindId,
-    /// The namespace; `None` for a cluster-scoped object.
-    pub namespace: Option<Arc<str>>,
-    /// The name.
-    pub name: Arc<str>,
-}
-
-/// A run to execute.
-#[derive(Debug)]
-pub struct Work {
-    /// The custom resource.
-    pub key: Key,
-    /// The first of the triggers.
-    pub reason: Reason,
-    /// Failures in a row.
-    pub failures: u32,
-    /// True if the rate limit delayed it and the delay must be reported.
-    pub rate_limited: bool,
-    /// Cancelled when the run is superseded.
-    pub cancel: CancellationToken,
-}
-
-/// A change that supersedes the current run of a custom resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interruption {
-    /// The deletion of the CR. It cancels a run always.
-    Deletion,
-    /// A new generation. It cancels no two runs in a row: a CR that changes all the time gets done, too.
-    Generation,
-    /// New labels, annotations or content of the same generation, within the bound on runs.
-    Content,
-}
-
-/// The continuation after a run.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Next {
-    /// Nothing before the next trigger.
-    Done,
-    /// Nothing before the next trigger, with another result than success in the metrics.
-    DoneAs {
-        /// The result of the run in the metrics.
-        ending: ReconcileResult,
-    },
-    /// A further run after a while; triggers come first.
-    At {
-        /// After this time,
-        delay: Duration,
-        /// for this reason.
-        reason: Reason,
-        /// The result of the run in the metrics.
-        ending: ReconcileResult,
-    },
-    /// The run failed: backoff, but not before this time.
-    Retry {
-        /// The delay that the server asked for.
-        not_before: Duration,
-    },
-    /// The run failed, and is tried again after just this time.
-    Pause {
-        /// After this time.
-        delay: Duration,
-    },
-    /// The run was cancelled: what came in meanwhile decides.
-    Requeue,
-}
-
-impl Next {
-    fn ending(&self) -> ReconcileResult {
-        match self {
-            Self::Done => ReconcileResult::Success,
-            Self::At { ending, .. } | Self::DoneAs { ending } => *ending,
-            Self::Retry { .. } => ReconcileResult::Error,
-            Self::Pause { .. } => ReconcileResult::TerminalError,
-            Self::Requeue => ReconcileResult::Requeue,
-        }
-    }
-}
+use crate::telemetry::metrics::ControllerMetrics;
 
 /// The queue. Clones share it.
 #[derive(Clone, Debug)]

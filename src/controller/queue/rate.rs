@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::Key;
+use super::key::Key;
 use crate::clock::Instant;
 
 /// The most runs of one custom resource, whatever triggers them.

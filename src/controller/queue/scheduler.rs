@@ -8,9 +8,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::item::{Carryover, DelayCause, Item, Phase, Schedule, Trigger};
+use super::key::{Key, KindId};
 use super::lanes::{Lane, Lanes, Ticket};
 use super::rate::{Buckets, RunRate};
-use super::{Interruption, Key, KindId, Next, Work};
+use super::work::{Interruption, Next, Work};
 use crate::backoff::Backoff;
 use crate::clock::Instant;
 use crate::model::reason::Reason;

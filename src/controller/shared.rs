@@ -1,0 +1,94 @@
+//! The state that the tasks of a controller share.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock};
+use tokio::task::JoinSet;
+
+use super::health::WatchHealth;
+use super::index::Index;
+use super::kinds::ServedKinds;
+use super::loop_detector::Limits as LoopLimits;
+use super::queue::{Key, Queue, RunRate};
+use crate::backoff::Backoff;
+use crate::cluster::watch::WatchId;
+use crate::model::Reason;
+use crate::model::owner::field_manager;
+use crate::reconcile::{self, Report};
+use crate::telemetry::{Metrics, Readiness, Watchdog};
+
+/// Concurrency, periods and delays.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Concurrent runs of one kind whose watch has no bound.
+    pub max_concurrent: usize,
+    /// Concurrent runs of all kinds.
+    pub total: usize,
+    /// Time between runs without a change, if neither the custom resource nor its watch has one; zero is never.
+    pub period: Duration,
+    /// Delays after failures.
+    pub backoff: Backoff,
+    /// The most runs of one custom resource.
+    pub run_rate: RunRate,
+    /// The bounds beyond which writes are a conflict.
+    pub conflicts: LoopLimits,
+}
+
+/// An observer of runs.
+pub trait RunObserver: Send + Sync {
+    /// Called when a run has ended.
+    fn run_ended(&self, reason: Reason, report: &Report);
+
+    /// Called when a controller begins to serve.
+    fn serving(&self, _controller: &Controller) {}
+}
+
+/// The telemetry of a controller.
+#[derive(Clone, Default)]
+pub struct Telemetry {
+    /// Counts and times.
+    pub metrics: Metrics,
+    /// One part per watch.
+    pub readiness: Readiness,
+    /// One beat per run.
+    pub watchdog: Watchdog,
+    /// Observes every run.
+    pub observer: Option<Arc<dyn RunObserver>>,
+}
+
+pub(super) struct Shared {
+    pub(super) context: reconcile::Context,
+    pub(super) settings: Settings,
+    pub(super) queue: Queue,
+    pub(super) kinds: ServedKinds,
+    pub(super) index: RwLock<Index>,
+    pub(super) health: WatchHealth,
+    /// The watches whose first list is complete.
+    pub(super) listed: Mutex<HashSet<WatchId>>,
+    /// The watches whose kind the cluster did not serve when they looked last.
+    pub(super) absent: Mutex<HashSet<WatchId>>,
+    pub(super) metrics: Metrics,
+    pub(super) watchdog: Watchdog,
+    pub(super) observer: Option<Arc<dyn RunObserver>>,
+    /// Work beside the runs: finalizers of CRs that are no longer ours.
+    pub(super) background_tasks: Mutex<JoinSet<()>>,
+}
+
+impl Shared {
+    /// Removes a custom resource that is gone.
+    pub(super) fn forget(&self, key: &Key) {
+        self.queue.forget(key);
+        let reads = self.index.write().remove(key);
+        drop(reads);
+        if let Some(served) = self.kinds.by_id(key.kind) {
+            let manager = field_manager(&served.object_ref(key));
+            self.context.apply_cache.forget(&manager);
+        }
+    }
+}
+
+/// The controller of a process. Clones share it.
+#[derive(Clone)]
+pub struct Controller(pub(super) Arc<Shared>);
