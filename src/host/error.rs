@@ -63,3 +63,11 @@ impl From<apply::Error> for HostError {
         }
     }
 }
+
+/// The result of a host function. A script can catch the error.
+pub(crate) type HostResult<T> = Result<T, Box<EvalAltResult>>;
+
+/// An error of kind `invalid`: the script gave a value that the function cannot work with.
+pub(crate) fn invalid(message: impl Into<String>) -> Box<EvalAltResult> {
+    HostError::new("invalid", message).into()
+}

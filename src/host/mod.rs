@@ -35,14 +35,12 @@ pub mod template;
 pub mod text;
 pub mod time;
 
-use rhai::{EvalAltResult, Module, Shared};
+use rhai::{Module, Shared};
 
+pub(crate) use self::error::{HostResult, invalid};
 pub use self::session::{Ending, Session};
 use crate::role::Toolchain;
-use crate::script::{Engine, HostError};
-
-/// The result of a host function. A script can catch the error.
-pub(crate) type HostResult<T> = Result<T, Box<EvalAltResult>>;
+use crate::script::Engine;
 
 /// The packages, ready to be registered with an engine.
 pub fn modules() -> Vec<Shared<Module>> {
@@ -105,9 +103,4 @@ pub fn toolchain() -> Toolchain {
         engine: Engine::new(modules(), &VARIABLES),
         templates: template::configure,
     }
-}
-
-/// An error of kind `invalid`: the script gave a value that the function cannot work with.
-pub(crate) fn invalid(message: impl Into<String>) -> Box<EvalAltResult> {
-    HostError::new("invalid", message).into()
 }

@@ -8,8 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 use rhai::{Dynamic, NativeCallContext};
 use serde_json::{Map, Value};
 
-use super::HostResult;
-use super::error::short_message;
+use super::error::{HostResult, short_message};
 use crate::apply::{self, Action, ActionCounts, ApplyCache, ApplyResult, ExistingObject, Owner};
 use crate::clock::{self, Clock, Instant};
 use crate::cluster::request::{ListQuery, WriteOptions};

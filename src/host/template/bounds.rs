@@ -5,69 +5,16 @@
 //! make more are refused before they begin. Between two steps the checkpoint of the run looks at its deadline
 //! and its memory. The template engine bounds the number of steps.
 
-use std::cell::Cell;
-use std::fmt::{self, Write as _};
-
 use minijinja::functions::Function;
 use minijinja::value::{FunctionArgs, FunctionResult, Kwargs, Rest, ValueKind, ValueOrKwargs};
-use minijinja::{Environment, Error, ErrorKind, State, Value, context, filters, functions, tests};
+use minijinja::{Environment, Error, State, Value, context, filters, functions, tests};
 
+use super::limits::{ITEM, checkpoint, fits, is_namespace, parts, refuse, replaced, text, weigh};
 use super::placeholders;
-use crate::model::json::MAX_NESTING;
 use crate::role::template_rewrite::{ADD, CHECKPOINT, CONCAT, MULTIPLY, STORED, VALUE};
-use crate::script;
 
-/// The maximum size of a value, and of the output of a rendering: ten times the largest set of objects that
-/// we know of.
-pub(super) const MAX_VALUE: usize = 16 << 20;
 /// The maximum size of a list that is sorted or grouped. A sort cannot be interrupted.
 const MAX_SORTED: usize = 4 << 20;
-/// The size of an item of a list or a map, without what it contains.
-const ITEM: usize = 24;
-
-thread_local! {
-    /// Bytes that the rendering on this thread has written, also into variables.
-    static WRITTEN: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Begins a rendering on this thread.
-pub(super) fn begin() {
-    WRITTEN.set(0);
-}
-
-/// Counts a value that is about to be written, whether to the output or to a variable
-/// (`{% set x %}…{% endset %}`, a macro).
-pub(super) fn write(value: &Value) -> Result<(), Error> {
-    checkpoint()?;
-    let written = WRITTEN.get().saturating_add(weigh(value)?);
-    if written > MAX_VALUE {
-        return Err(Error::from(ErrorKind::WriteFailure));
-    }
-    WRITTEN.set(written);
-    Ok(())
-}
-
-/// Fails where the run of this thread must end.
-pub(super) fn checkpoint() -> Result<(), Error> {
-    script::checkpoint().map_err(|_| refuse("the run has to end"))
-}
-
-/// Refuses a value of so many bytes if it is too large.
-pub(super) fn fits(bytes: usize) -> Result<(), Error> {
-    if bytes > MAX_VALUE {
-        return Err(too_large());
-    }
-    Ok(())
-}
-
-/// Returns the error of a value that is too large.
-pub(super) fn too_large() -> Error {
-    refuse(format!("value of more than {} MiB", MAX_VALUE >> 20))
-}
-
-fn refuse(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::InvalidOperation, message.into())
-}
 
 /// Returns a value if it fits: a list in the place of a lazy one, and markup in the place of text that the
 /// template rendered.
@@ -89,69 +36,6 @@ fn listed(value: &Value) -> Result<Value, Error> {
         items.push(item);
     }
     Ok(items.into())
-}
-
-/// Returns about how many bytes a value has as a text; refuses one that is too large or too deep, or has
-/// a namespace in it.
-pub(super) fn weigh(value: &Value) -> Result<usize, Error> {
-    let mut weight = 0;
-    add_weight(value, 0, &mut weight)?;
-    Ok(weight)
-}
-
-fn add_weight(value: &Value, depth: usize, weight: &mut usize) -> Result<(), Error> {
-    if let Some(text) = value.as_str() {
-        *weight += text.len();
-        return fits(*weight);
-    }
-    *weight += ITEM;
-    if depth > MAX_NESTING {
-        return Err(refuse(format!("value of more than {MAX_NESTING} levels")));
-    }
-    match value.kind() {
-        ValueKind::Bytes => *weight += value.len().unwrap_or_default(),
-        // It is the only value that changes: a value could contain itself.
-        ValueKind::Map if depth > 0 && is_namespace(value) => {
-            return Err(refuse("a namespace cannot be part of another value"));
-        }
-        ValueKind::Seq | ValueKind::Iterable => {
-            for item in value.try_iter()? {
-                add_weight(&item, depth + 1, weight)?;
-            }
-        }
-        ValueKind::Map => {
-            for key in value.try_iter()? {
-                add_weight(&key, depth + 1, weight)?;
-                add_weight(&value.get_item(&key)?, depth + 1, weight)?;
-            }
-        }
-        _ => {}
-    }
-    fits(*weight)
-}
-
-fn is_namespace(value: &Value) -> bool {
-    let object = value.as_object();
-    object.is_some_and(|it| it.type_name().ends_with("::Namespace"))
-}
-
-/// Writes a text of bounded length.
-pub(super) fn text(arguments: fmt::Arguments<'_>) -> Result<String, Error> {
-    struct Bounded(String);
-    impl fmt::Write for Bounded {
-        fn write_str(&mut self, part: &str) -> fmt::Result {
-            if self.0.len() + part.len() > MAX_VALUE {
-                return Err(fmt::Error);
-            }
-            self.0.push_str(part);
-            Ok(())
-        }
-    }
-    let mut text = Bounded(String::new());
-    match text.write_fmt(arguments) {
-        Ok(()) => Ok(text.0),
-        Err(fmt::Error) => Err(too_large()),
-    }
 }
 
 /// Adds the functions of rewritten templates, and bounds the filters, tests and functions of the engine.
@@ -307,26 +191,6 @@ fn refuse_multiplied(name: &str, arguments: &[Value]) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
-}
-
-/// Returns the number of parts into which a text is split.
-fn parts(text: &str, separator: Option<&str>) -> usize {
-    match separator {
-        Some(separator) => text.matches(separator).count() + 1,
-        None => text.split_whitespace().count(),
-    }
-}
-
-/// Refuses a split of a text into too many parts.
-pub(super) fn fits_split(text: &str, separator: Option<&str>) -> Result<(), Error> {
-    fits(parts(text, separator).saturating_mul(ITEM))
-}
-
-/// Returns the maximum length of a text after a replacement of texts of lengths.
-pub(super) fn replaced(text: &str, from: usize, to: usize) -> usize {
-    // An empty text is found between all characters.
-    let most = (text.len() / from.max(1) + 1).saturating_mul(to);
-    text.len().saturating_add(most)
 }
 
 fn number(value: &Value) -> usize {

@@ -17,7 +17,8 @@ use sha1::Sha1;
 use sha2::{Sha256, Sha512};
 
 use super::super::{crypto, encoding, text};
-use super::bounds::{self, MAX_VALUE, add_filter, too_large};
+use super::bounds::add_filter;
+use super::limits::{self, MAX_VALUE, too_large};
 use super::placeholders::{self, markup};
 use crate::model::{json, yaml};
 
@@ -119,7 +120,7 @@ fn to_json(value: Value, _looks: Kwargs) -> Filtered<Value> {
 
 fn to_nice_json(value: Value, _looks: Kwargs) -> Filtered<Value> {
     let data = data(&value)?;
-    markup(&printable(bounds::text(format_args!("{data:#}"))?))
+    markup(&printable(limits::text(format_args!("{data:#}"))?))
 }
 
 /// Escapes in JSON what YAML takes for no text, and what ends a quoted scalar.

@@ -7,7 +7,7 @@ use rhai::{Array, Dynamic, Map, NativeCallContext};
 
 use super::super::session::Session;
 use super::super::{HostResult, path, pattern};
-use super::{render, render_objects};
+use super::render::{render, render_objects};
 use crate::pipeline::scope;
 use crate::script::{self, HostError, value};
 

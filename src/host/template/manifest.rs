@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value as Json};
 use serde_yaml::granit_parser::{Event, Parser, ScalarStyle, Span};
 
-use super::bounds::MAX_VALUE;
 use super::filters;
+use super::limits::MAX_VALUE;
 use super::placeholders::{Entry, Placeholders};
 use crate::model::yaml;
 

@@ -1,6 +1,6 @@
 //! Python's methods on texts and maps, as far as roles use them in templates.
 
-use super::bounds;
+use super::limits;
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State, Value};
 
@@ -11,7 +11,7 @@ pub(super) fn call(
     method: &str,
     arguments: &[Value],
 ) -> Result<Value, Error> {
-    bounds::checkpoint()?;
+    limits::checkpoint()?;
     match (value.as_str(), value.kind()) {
         (Some(text), _) => of_text(text, method, arguments),
         (None, ValueKind::Map) => of_map(value, method, arguments),
@@ -36,19 +36,19 @@ fn of_text(text: &str, method: &str, arguments: &[Value]) -> Result<Value, Error
         }
         "split" => {
             let (separator,): (Option<&str>,) = from_args(arguments)?;
-            bounds::fits_split(text, separator)?;
+            limits::fits_split(text, separator)?;
             match separator {
                 Some(separator) => text.split(separator).map(Value::from).collect(),
                 None => text.split_whitespace().map(Value::from).collect(),
             }
         }
         "splitlines" => {
-            bounds::fits_split(text, Some("\n"))?;
+            limits::fits_split(text, Some("\n"))?;
             text.lines().map(Value::from).collect()
         }
         "replace" => {
             let (old, new): (&str, &str) = from_args(arguments)?;
-            bounds::fits(bounds::replaced(text, old.len(), new.len()))?;
+            limits::fits(limits::replaced(text, old.len(), new.len()))?;
             text.replace(old, new).into()
         }
         "startswith" => text.starts_with(from_args::<(&str,)>(arguments)?.0).into(),

@@ -15,7 +15,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, Output, Value};
 use serde_json::Value as Json;
 
-use super::bounds;
+use super::limits;
 
 /// Longer words are no numbers, and YAML does not take longer ones for keys.
 const MAX_WORD: usize = 256;
@@ -87,7 +87,7 @@ pub(super) fn captured(value: Value) -> Result<Value, Error> {
 
 /// Makes markup of a text with placeholders.
 pub(super) fn markup(text: &str) -> Result<Value, Error> {
-    bounds::fits(text.len())?;
+    limits::fits(text.len())?;
     CURRENT.with_borrow_mut(|current| match current {
         Some(placeholders) => placeholders.register(text),
         None => Ok(text.into()),
@@ -119,7 +119,7 @@ pub(super) fn has_own_text(value: &Value) -> bool {
 pub(super) fn concatenate(left: &Value, right: &Value) -> Result<Value, Error> {
     let sides = [left, right];
     if sides.iter().all(|side| markup_of(side).is_none()) {
-        return Ok(bounds::text(format_args!("{left}{right}"))?.into());
+        return Ok(limits::text(format_args!("{left}{right}"))?.into());
     }
     let written = CURRENT.with_borrow_mut(|current| {
         let current = current.as_mut();
@@ -239,7 +239,7 @@ impl Placeholders {
 
     fn register(&mut self, text: &str) -> Result<Value, Error> {
         let real: Arc<str> = self.replace(text, |entry| entry.text().to_owned()).into();
-        bounds::fits(real.len())?;
+        limits::fits(real.len())?;
         let markup = Markup {
             _value: real.clone(),
             text: text.into(),
