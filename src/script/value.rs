@@ -12,18 +12,10 @@
 //!
 //! A number that does not fit 64 bits with sign becomes a float, as in every JSON reader of floats.
 
+mod error;
 mod read;
 mod write;
 
+pub use error::Error;
 pub use read::{from_json, to_dynamic};
 pub use write::{to_value, write_json};
-
-/// A value that JSON cannot represent, with its place.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: {problem}")]
-pub struct Error {
-    /// The path within the value, e.g. `spec.ports[0]`; `value` for the whole.
-    pub path: String,
-    /// The cause, e.g. `a function cannot be written as JSON`.
-    pub problem: String,
-}

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use rhai::Dynamic;
 use serde_json::Value;
 
-use super::Error;
+use super::error::Error;
 use crate::model::json;
 
 /// Bytes of JSON that a value may become: four times the largest text, because escapes make it longer.
