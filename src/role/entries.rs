@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Entry;
+use super::compiled_role::Entry;
 use crate::model::Diagnostic;
 use crate::model::diagnostic::Severity;
 use crate::pipeline::{self, Source};

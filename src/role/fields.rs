@@ -8,7 +8,7 @@ use std::path::Path;
 use jsonpath_rust::parser::model::{Segment, Selector};
 use serde_json::Value;
 
-use super::{Entry, Role};
+use super::compiled_role::{Entry, Role};
 use crate::model::Diagnostic;
 use crate::model::diagnostics::nearest;
 use crate::model::json_path;

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use minijinja::Environment;
 use serde_json::{Map, Value};
 
+use super::compiled_role::Role;
 use super::entries::Entries;
 use super::meta::{self, Meta};
 use super::template_names::{self, Unknown};
 use super::template_rewrite;
 use super::template_size::{self, MAX_TOKENS};
 use super::template_structure::{self, Finding};
-use super::{Loaded, Role, Toolchain};
+use super::toolchain::Toolchain;
 use crate::model::Diagnostic;
 use crate::model::diagnostic::Severity;
 use crate::model::diagnostics::Diagnostics;
@@ -239,4 +240,13 @@ fn first_template(node: &Node) -> Option<&Node> {
         Content::Map(entries) => entries.iter().find_map(|(_, value)| first_template(value)),
         _ => None,
     }
+}
+
+/// A loaded role with its warnings and notes.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The role.
+    pub role: Role,
+    /// Warnings and notes.
+    pub notes: Vec<Diagnostic>,
 }

@@ -6,7 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Entry, Loaded, Role, Roles, Toolchain, load};
+use super::compiled_role::{Entry, Role};
+use super::load::{Loaded, load};
+use super::roles::Roles;
+use super::toolchain::Toolchain;
 use crate::model::Diagnostic;
 use crate::model::diagnostic::Severity;
 use crate::model::diagnostics::nearest;

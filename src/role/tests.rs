@@ -4,11 +4,13 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use super::*;
+use crate::model::Diagnostic;
 use crate::model::access::{Access, AccessScope};
+use crate::script::Engine;
 use crate::watches::Environment;
 
 fn toolchain() -> Toolchain {

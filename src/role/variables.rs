@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{Role, inputs, snake_case_keys};
+use super::compiled_role::Role;
+use super::inputs;
+use super::snake_case::snake_case_keys;
 
 /// Merges the variables of a run. Later layers override earlier ones: defaults of the role's inputs < role defaults < role vars < CR
 /// spec < watch vars < finalizer vars. Maps are merged deeply, a null removes a

@@ -55,3 +55,29 @@ impl FieldOverride {
         *place = self.value.clone();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_to_set_are_yaml_and_paths_are_made() {
+        let mut value = json!({"spec": {"size": 1, "name": "a"}});
+        for text in [
+            "spec.size=3",
+            "spec.deep.list=[1, two]",
+            "spec.name.now=map",
+        ] {
+            text.parse::<FieldOverride>().unwrap().apply(&mut value);
+        }
+        let expected =
+            json!({"spec": {"size": 3, "deep": {"list": [1, "two"]}, "name": {"now": "map"}}});
+        assert_eq!(value, expected);
+        assert!("spec.size".parse::<FieldOverride>().is_err());
+        assert!("spec..size=1".parse::<FieldOverride>().is_err());
+        assert!("metadata.name=b".parse::<FieldOverride>().is_err());
+        assert!("metadata.labels.a=b".parse::<FieldOverride>().is_ok());
+    }
+}

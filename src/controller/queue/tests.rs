@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use crate::clock::Instant;
 use crate::telemetry::Metrics;
+use crate::telemetry::metrics::ReconcileResult;
 
 /// Without jitter, so that tests can name times.
 const BACKOFF: Backoff = Backoff {

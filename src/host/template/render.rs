@@ -76,7 +76,7 @@ impl io::Write for Bounded {
 }
 
 /// Describes an error with its place, which can be in an included template.
-fn explain(name: &str, error: &minijinja::Error) -> HostError {
+pub(super) fn explain(name: &str, error: &minijinja::Error) -> HostError {
     if error.kind() == ErrorKind::TemplateNotFound && error.name().is_none() {
         return HostError::new("not_found", format!("the role has no templates/{name}"));
     }

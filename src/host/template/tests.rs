@@ -2,12 +2,15 @@
 
 use std::cell::Cell;
 
+use minijinja::ErrorKind;
 use minijinja::value::Serde;
 use serde_json::json;
 
+use super::render::explain;
 use super::*;
 use crate::role::template_names::{FILTERS, TESTS};
 use crate::role::template_rewrite::rewrite;
+use crate::script::HostError;
 
 fn rendered(template: &str) -> Result<String, HostError> {
     let scope = json!({

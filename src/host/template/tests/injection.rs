@@ -6,6 +6,8 @@ use proptest::{collection, sample};
 use serde_json::{Value as Json, json};
 
 use super::*;
+use crate::host::template::render::explain;
+use crate::script::HostError;
 
 /// Renders a template to its documents.
 fn documents(template: &str, scope: &Json) -> Result<Vec<Json>, HostError> {
