@@ -1,8 +1,8 @@
-//! Opens and reads regular files, and no others.
+//! Opens and reads regular files, and refuses all others.
 //!
-//! A named pipe in a role's folder would keep its reader waiting for ever, a device may answer without
-//! end, and a link in a folder that others can write to leads where they like. What is opened here is
-//! opened without waiting, is looked at before it is read, and is read up to a limit.
+//! A reader of a named pipe can block for ever, a device can return endless data, and in a folder that
+//! other users can write to, a link can point anywhere. These functions open without blocking, check the
+//! type of the file before they read it, and read at most a given number of bytes.
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};

@@ -399,15 +399,15 @@ async fn a_step_tells_how_far_the_workload_is_that_it_waits_for() {
         simulation: control.clone(),
         ..apiserver::Options::default()
     });
-    let ground = on(&server);
+    let target = on(&server);
     let files = [("web/tasks/main.yaml", STEPS)];
-    let mut stage = steps::step_test::StepTest::new(ground, &files).await;
-    stage.spec(serde_json::json!({})).await;
+    let mut test = steps::step_test::StepTest::new(target, &files).await;
+    test.spec(serde_json::json!({})).await;
     let expected = "2 of 2, primary: StatefulSet.apps default/db: 1 of 3 replicas are ready";
-    soon(async || (stage.waits().await == expected).then_some(())).await;
+    soon(async || (test.waits().await == expected).then_some(())).await;
     control.release_all();
     server.settle();
-    stage.until_done().await;
+    test.until_done().await;
 }
 
 const STEPS: &str = r#"

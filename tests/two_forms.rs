@@ -34,7 +34,7 @@ use tempfile::TempDir;
 
 use test_harness::copy_folder;
 
-/// What the API server was asked for, in order.
+/// The requests that the API server received, in order.
 type Requests = Arc<Mutex<Vec<String>>>;
 
 /// An API server that holds one custom resource.
@@ -136,7 +136,7 @@ fn line(parts: &http::request::Parts, body: &[u8]) -> String {
 type Folders<'a> = [(&'a str, &'a Path)];
 
 /// The first role is that of the custom resource.
-async fn set_up(scene: &Example, roles: &Folders<'_>) -> TestCluster {
+async fn set_up(example: &Example, roles: &Folders<'_>) -> TestCluster {
     let requests = Requests::default();
     // Pods that never start: what a run sees of them does not depend on when it looks.
     let simulation = Control::new();
@@ -156,18 +156,18 @@ async fn set_up(scene: &Example, roles: &Folders<'_>) -> TestCluster {
     let crds = ApiResource::erase::<
         k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     >(&());
-    make(Api::all_with(client.clone(), &crds), &scene.crd).await;
-    for secret in &scene.secrets {
+    make(Api::all_with(client.clone(), &crds), &example.crd).await;
+    for secret in &example.secrets {
         make(api(&GroupVersionKind::gvk("", "v1", "Secret")), secret).await;
     }
-    let (group, version) = scene.cr["apiVersion"]
+    let (group, version) = example.cr["apiVersion"]
         .as_str()
         .unwrap()
         .split_once('/')
         .unwrap();
-    let kind = scene.cr["kind"].as_str().unwrap();
+    let kind = example.cr["kind"].as_str().unwrap();
     let crs = api(&GroupVersionKind::gvk(group, version, kind));
-    make(crs.clone(), &scene.cr).await;
+    make(crs.clone(), &example.cr).await;
 
     let connection = connect(connect::Options {
         source: Source::Client(client.clone()),
@@ -189,7 +189,7 @@ async fn set_up(scene: &Example, roles: &Folders<'_>) -> TestCluster {
         watch: Arc::new(watch),
         requests,
         crs,
-        name: scene.cr["metadata"]["name"].as_str().unwrap().to_owned(),
+        name: example.cr["metadata"]["name"].as_str().unwrap().to_owned(),
     }
 }
 
@@ -293,13 +293,13 @@ fn converted(from: &Path, name: &str) -> TempDir {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_script_and_the_pipeline_of_memcached_send_the_same_requests() {
-    let scene = Example::memcached();
+    let example = Example::memcached();
     let steps = repository("roles/memcached-steps");
     let converted = converted(&steps, "memcached");
     // Under one name, for the messages that name it.
-    let script = set_up(&scene, &[("memcached", &repository("roles/memcached"))]).await;
-    let pipeline = set_up(&scene, &[("memcached", &steps)]).await;
-    let converted = set_up(&scene, &[("memcached", converted.path())]).await;
+    let script = set_up(&example, &[("memcached", &repository("roles/memcached"))]).await;
+    let pipeline = set_up(&example, &[("memcached", &steps)]).await;
+    let converted = set_up(&example, &[("memcached", converted.path())]).await;
     let first = script.converge().await;
     assert_eq!(pipeline.converge().await, first);
     assert_eq!(converted.converge().await, first);
@@ -333,10 +333,10 @@ async fn each_pipeline_and_its_script_send_the_same_requests() {
             fs::write(steps.path().join(path), text).unwrap();
         }
         let script = converted(steps.path(), "database");
-        let scene = Example::guide();
+        let example = Example::guide();
         let beside = ("certificates", &*certificates);
-        let pipeline = set_up(&scene, &[("database", steps.path()), beside]).await;
-        let converted = set_up(&scene, &[("database", script.path()), beside]).await;
+        let pipeline = set_up(&example, &[("database", steps.path()), beside]).await;
+        let converted = set_up(&example, &[("database", script.path()), beside]).await;
         let told = || {
             let main = fs::read_to_string(script.path().join("tasks/main.rhai")).unwrap();
             format!("{}:\n{main}", file.display())

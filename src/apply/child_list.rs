@@ -1,9 +1,9 @@
 //! The list of children that owner references cannot reach, in an annotation of the custom resource.
 //!
-//! An object in another namespace, or a cluster-scoped child of a namespaced custom resource, cannot
-//! have an owner reference that the API accepts. The list names the objects that the runtime created;
-//! their label and field manager name the custom resource. Neither is sufficient alone: a tenant can
-//! edit the annotations of their custom resource, and anyone who may patch an object can set its label.
+//! The API accepts no owner reference from a child in another namespace, or from a cluster-scoped child,
+//! to a namespaced custom resource. Two marks replace it: the list names the child, and the label and the
+//! field manager of the child name the custom resource. Both are required. A tenant can edit the
+//! annotations of their custom resource, and anyone who may patch an object can set its label.
 
 use std::collections::BTreeSet;
 

@@ -1,10 +1,10 @@
 //! Deletes children that garbage collection cannot reach.
 //!
-//! A namespaced custom resource cannot own, by reference, an object in another namespace or a
-//! cluster-scoped object. Such a child carries annotations. Before its creation,
-//! [`super::finalizer::ChildRegistrar`] adds it to the list of the custom resource, which gets the
-//! cleanup finalizer. Both stay until the child no longer exists. A child that is not in the list is
-//! not deleted.
+//! An owner reference from an object in another namespace, or from a cluster-scoped object, to a
+//! namespaced custom resource is invalid. Such a child has annotations that name its owner instead.
+//! Before the child is created, [`super::finalizer::ChildRegistrar`] adds it to the list in the custom
+//! resource, and adds the cleanup finalizer to the custom resource. Both stay until the child no longer
+//! exists. A child that is not in the list is not deleted.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -18,12 +18,12 @@ use crate::model::ObjectRef;
 /// Deletes the children that garbage collection cannot reach, in deletion order, and returns the
 /// remaining ones. The finalizer can be released when none remain.
 ///
-/// Deletes one rank at a time. While objects of a rank are being deleted, the next rank waits for a
-/// later call, which the deletion of these objects triggers.
+/// Each call deletes one rank after the other, and stops at a rank whose objects are still terminating.
+/// When they are gone, their deletion triggers another run, which calls this function again.
 ///
 /// # Assumptions
-/// The caches contain all kinds of children: after a start, [`super::inventory::discover_child_kinds`]
-/// comes first.
+/// The caches contain all kinds of children. After a start of the operator,
+/// [`super::inventory::discover_child_kinds`] has run before.
 pub async fn clean_up(cluster: &Cluster, owner: &Owner) -> Result<BTreeSet<ObjectRef>, Error> {
     let mut left = inventory::unreachable_children(cluster, owner);
     left.sort_by_cached_key(|child| Reverse(creation_rank(&child.gvk)));

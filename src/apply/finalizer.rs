@@ -1,9 +1,9 @@
 //! Writes finalizers, and the list of children that owner references cannot reach, to a custom
-//! resource. Concurrent writes of other clients are kept.
+//! resource. Preserves concurrent changes by other clients.
 //!
-//! The first finalizer adds a label that names the operator, and the last removes it. An operator that
-//! starts finds by this label the custom resources that no watch selects any more
-//! ([`super::orphaned_finalizers`]).
+//! The write of the first finalizer also sets a label that names the operator, and the release of the
+//! last finalizer removes it. When an operator starts, it uses the label to find custom resources that
+//! have its finalizers and that no watch selects any more ([`super::orphaned_finalizers`]).
 
 use std::collections::BTreeSet;
 use std::fmt;

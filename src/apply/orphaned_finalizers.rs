@@ -1,7 +1,7 @@
 //! Finds custom resources with finalizers of this operator that no watch selects any more.
 //!
-//! The label that is set with the finalizers selects them on the server, and distinguishes them from
-//! those of other operators.
+//! The list requests select these custom resources by the label that [`super::finalizer`] sets. The
+//! label names the operator, so that the finalizers of other operators are not touched.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,7 +40,8 @@ pub async fn unselected(
 
 /// Returns objects with finalizers of this operator whose kinds are not among those `served`.
 ///
-/// Searches custom kinds that the operator may list and patch, and other kinds that its rules name. An
+/// Searches two groups of kinds: custom kinds that the operator may list and patch, and built-in kinds
+/// that its RBAC rules name explicitly. A rule for `*` does not count for built-in kinds, so that an
 /// operator with administrator rights does not list all Pods.
 pub async fn unwatched_kinds(
     cluster: &Cluster,

@@ -24,13 +24,13 @@ pub struct PruneResult {
 /// none.
 ///
 /// # Assumptions
-/// The run completed and each of its applies succeeded: `kept` contains all objects that the role
-/// wants. The caches of children are filled ([`inventory::discover_child_kinds`] adds kinds that no
-/// role applies any more).
+/// The run completed and each of its applies succeeded, so that `kept` contains all objects that the
+/// role wants. The caches of children are filled, including the caches of kinds that the role applied
+/// in the past only ([`inventory::discover_child_kinds`]).
 ///
 /// # Guarantees
-/// Does not delete: an object that is already being deleted, an object with the label
-/// `rhai.operator/prune: never`, and a new object of the same name that the cache does not contain yet.
+/// Skips objects that are already being deleted, and objects with the label `rhai.operator/prune: never`.
+/// Deletes by uid: if an object was replaced by one of the same name, the new one stays.
 pub async fn prune(cluster: &Cluster, owner: &Owner, kept: &BTreeSet<ObjectRef>) -> PruneResult {
     let mut pruned = PruneResult::default();
     if !owner.is_live() || owner.finalizing {

@@ -213,8 +213,8 @@ impl<'a> ServerSideApply<'a> {
         initial_create::convert_to_apply(self.cluster, self.owner, &self.target.object).await
     }
 
-    /// Sends one write. It creates an absent object and names an existing one by its uid, so that
-    /// the server refuses it if the cache was behind.
+    /// Sends one write: a create if the cache has no such object, and otherwise an apply that contains the
+    /// uid of the cached object. If the cache is outdated, the server refuses both.
     async fn write_once(
         &self,
         memo: Option<&LastApplied>,

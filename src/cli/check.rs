@@ -28,7 +28,7 @@ pub(super) struct Options {
     /// Folder whose `crds` define the fields of the custom resources. Default: ./deploy, if it exists.
     #[arg(long, value_name = "DIR", env = "RHAI_OPERATOR_DEPLOY_DIR")]
     deploy_dir: Option<PathBuf>,
-    /// How the diagnostics are written.
+    /// Format of the diagnostics.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
 }
@@ -155,7 +155,7 @@ fn document(diagnostics: &[Diagnostic]) -> serde_json::Value {
     json!({"errors": errors, "warnings": warnings, "notes": notes, "problems": diagnostics})
 }
 
-/// How many diagnostics there are of each kind.
+/// The number of diagnostics by severity.
 struct Counts {
     errors: usize,
     warnings: usize,

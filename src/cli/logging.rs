@@ -24,7 +24,7 @@ pub(super) enum DefaultFilter {
     Info,
     /// The level info, without the results of runs, which the command shows.
     NoRuns,
-    /// Nothing: the report of `test` contains what matters.
+    /// No log: the report of `test` contains what matters.
     #[cfg(feature = "scenario-tests")]
     Nothing,
 }

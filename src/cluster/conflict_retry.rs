@@ -1,9 +1,8 @@
 //! Retries of writes that are guarded by a resourceVersion and conflict with other writes.
 //!
-//! A conflict says that the version that was known is not the newest: the caches are behind, and only a
-//! read of the server tells what is there. The next attempt waits: who writes at the same time needs time to
-//! be done, and one who never is done must not be raced. After a few attempts the error goes to the run, whose
-//! backoff is longer.
+//! A conflict means that the cached version of the object is outdated. The caller therefore reads the
+//! object from the server before each retry. Retries are delayed, so that another client can finish its
+//! writes. After a few attempts the run fails with the conflict, and its longer backoff applies.
 
 use std::time::Duration;
 

@@ -67,7 +67,7 @@ pub(super) enum ObservedChange {
     Changed(Reason),
     /// It has a new generation.
     Generation,
-    /// Nothing that triggers a run changed, apart from the status perhaps.
+    /// The change does not trigger a run, unless it is drift of the status.
     Unchanged {
         /// True if a run has written a status, with which the caller compares this one
         /// ([`Index::is_status_drift`]).

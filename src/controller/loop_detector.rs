@@ -1,5 +1,5 @@
-//! Detects write conflicts with another controller: too many writes to one child though nothing else
-//! changed.
+//! Detects write conflicts with another controller: too many writes to one child within some time,
+//! without a change of the custom resource or of the objects that its runs read.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -31,14 +31,13 @@ impl Default for Limits {
 /// The recent writes of one custom resource.
 #[derive(Debug, Default)]
 pub(super) struct Detector {
-    /// A digest of what else explains the writes.
+    /// A digest of the generation and of the objects that the run read. A change of it explains writes.
     cause: u64,
     writes: HashMap<ObjectRef, VecDeque<Instant>>,
 }
 
 impl Detector {
-    /// Counts a run's writes. Returns a child that was written too often. `cause` is a digest of the generation
-    /// and of what the run read.
+    /// Counts a run's writes. Returns a child that was written too often. A new `cause` resets the counts.
     pub(super) fn record(
         &mut self,
         writes: &[ObjectRef],

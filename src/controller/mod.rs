@@ -1,17 +1,18 @@
-//! The controller: triggers become entries of a queue, and these become runs.
+//! The controller: adds custom resources to a queue when a trigger occurs, and runs their roles.
 //!
 //! Reading order: [`Controller`] (here), [`queue`] (order and timing of runs), `triggers` (from changes to the
 //! queue), `change_predicate` and `child_change` (changes that trigger), `index` (state and subscriptions of
 //! each custom resource), `worker` (one run), `period`, `loop_detector`, `conflicts`, `release_unserved`.
 //!
 //! # Guarantees
-//! - Level-triggered: every change that lasts is followed by a run that sees it.
-//! - One run at a time per CR, within bounds per kind and in all.
-//! - A start-up runs each CR once, the newest change first, and other work comes before it.
+//! - Level-triggered: after every change that lasts, a run starts that sees the change.
+//! - At most one run at a time per custom resource, with limits per kind and in total.
+//! - After a start, each custom resource runs once, the most recently changed first. Triggers that occur
+//!   meanwhile have priority.
 //!
 //! # Caveats
-//! The controller knows no lease: whoever leads calls [`Controller::run`]. Until then the caches fill and
-//! the queue grows, which is what makes a standby warm.
+//! The controller does not check a lease. The leader calls [`Controller::run`]. A standby fills its caches
+//! and its queue before that, so that it can take over quickly.
 
 mod change_predicate;
 mod child_change;

@@ -16,7 +16,7 @@ pub enum Status {
     True,
     /// It does not.
     False,
-    /// Nobody knows.
+    /// The state is not known.
     Unknown,
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Nothing starts with it.
+    /// The role or project cannot be loaded.
     Error,
     /// It works, but probably not as meant.
     Warning,

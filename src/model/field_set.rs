@@ -35,7 +35,7 @@ pub struct FieldSet {
 /// The fields that a manager can own beside the desired ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
-    /// Nothing.
+    /// No other fields and no other items.
     Exact,
     /// Other fields, but no other items of lists.
     AtLeast,

@@ -68,7 +68,7 @@ pub enum Script {
         /// Its path within the role.
         path: Arc<str>,
         /// Its code in the pipeline's program.
-        fragment: SnippetId,
+        snippet: SnippetId,
     },
 }
 

@@ -13,7 +13,7 @@ use crate::script::{Snippet, SnippetId};
 /// A parsed file of steps with all files that it includes.
 pub(super) struct ParsedPipeline {
     pub(super) steps: StepList,
-    /// The code in the files; the n-th is fragment n of the program.
+    /// The code in the files; the n-th is snippet n of the program.
     pub(super) snippets: Vec<Snippet>,
     /// The files of steps that were parsed, by their path within the role.
     pub(super) files: BTreeSet<Arc<str>>,
@@ -88,7 +88,7 @@ pub(super) enum ParsedAction {
 pub(super) enum ResultUse {
     /// All uses in a piece of code, which are known once it is compiled.
     Code {
-        fragment: SnippetId,
+        snippet: SnippetId,
         /// The file that contains the code, by its path within the role.
         file: Arc<str>,
     },

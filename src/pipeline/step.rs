@@ -17,7 +17,7 @@ use super::tree::{Expression, Query, SourceLocation, Test, Text, Tree};
 use crate::script::Program;
 
 /// A compiled pipeline. Names of steps are indices, manifests are trees with slots, and expressions are
-/// fragments of one program, so a run parses nothing.
+/// snippets of one program, so a run parses nothing.
 #[derive(Debug)]
 pub struct Pipeline {
     /// All its expressions and scripts, and the text of its files.

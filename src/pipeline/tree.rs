@@ -31,7 +31,7 @@ impl fmt::Display for SourceLocation {
 #[derive(Clone, Debug)]
 pub struct Expression {
     /// Its code in the pipeline's program, for [`crate::script::evaluate`].
-    pub fragment: SnippetId,
+    pub snippet: SnippetId,
     /// The code as written, without `${}`.
     pub text: Arc<str>,
     /// The location of its first character.

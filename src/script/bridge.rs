@@ -1,4 +1,4 @@
-//! Functions for host functions: from the script's thread to async code and back.
+//! The interface between host functions and the run that called them: async calls, ends, variables.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use super::snippet::SnippetId;
 use super::thread_context;
 use crate::clock;
 
-/// Waits for a host call on the script's thread. Ends the run, uncatchably, when it is cancelled, past
-/// its deadline, or has made too many calls; a [`HostError`] can be caught by the script as a map.
+/// Waits for a host call on the script's thread. The script can catch a [`HostError`] as a map. If the run
+/// is cancelled, past its deadline, or has made too many calls, the run ends, and the script cannot catch
+/// the error.
 pub fn block_on<T>(
     cx: &NativeCallContext,
     call: impl Future<Output = Result<T, HostError>>,
@@ -39,8 +40,8 @@ pub fn block_on<T>(
     }
 }
 
-/// Ends the run from within a host function: an error that no script can catch.
-/// [`super::Pool::run`] then answers [`super::Kind::Ended`] with `ending`.
+/// Returns the error with which a host function ends the run. A script cannot catch it.
+/// [`super::Pool::run`] then returns [`super::ErrorKind::Ended`] with `ending`.
 pub fn end(cx: &NativeCallContext, ending: Arc<dyn Any + Send + Sync>) -> Box<EvalAltResult> {
     match Run::from_call(cx) {
         Ok(run) => run.stop(Stop::Ended(ending), Some(CallSite::from_call(cx))),
@@ -48,8 +49,8 @@ pub fn end(cx: &NativeCallContext, ending: Arc<dyn Any + Send + Sync>) -> Box<Ev
     }
 }
 
-/// Runs another program inside this run, with other variables and the same state, limits and deadline:
-/// the value of its last expression, or what native code in its place answers.
+/// Runs another program within this run, with other variables and the same state, limits and deadline.
+/// Returns the value of its last expression, or the result of `native`.
 pub fn include(
     cx: &NativeCallContext,
     program: &Arc<Program>,
@@ -66,49 +67,45 @@ pub fn include(
         })
 }
 
-/// Evaluates a fragment of the program at work, within the current run. It sees the run's variables as
-/// [`set_variable`] left them.
-pub fn evaluate(
-    cx: &NativeCallContext,
-    fragment: SnippetId,
-) -> Result<Dynamic, Box<EvalAltResult>> {
-    let program = thread_context::program().ok_or("a fragment needs a run")?;
+/// Evaluates a snippet of the current program. It sees the values that [`set_variable`] has set.
+pub fn evaluate(cx: &NativeCallContext, snippet: SnippetId) -> Result<Dynamic, Box<EvalAltResult>> {
+    let program = thread_context::program().ok_or("a snippet needs a run")?;
     let compiled = program
         .snippets
-        .get(fragment.0)
-        .ok_or("the program has no such fragment")?;
+        .get(snippet.0)
+        .ok_or("the program has no such snippet")?;
     of_ast(cx.engine(), &compiled.ast).map_err(|error| {
-        // By its label the place of the error is found in the file around the fragment.
+        // The report of the error maps its position to the file by this label.
         let (name, label) = (compiled.name().to_owned(), compiled.label.clone());
         EvalAltResult::ErrorInFunctionCall(name, label, error, cx.call_position()).into()
     })
 }
 
-/// Gives a variable of the program at work another value, or adds one. Included programs do not see it.
+/// Sets or adds a variable of the current program. Included programs do not see it.
 pub fn set_variable(name: &'static str, value: Dynamic) {
     thread_context::set_variable(name, value);
 }
 
-/// Sets or removes a key of a variable of the program at work that is a map: what it was before.
+/// Sets or removes a key of a map that is a variable of the current program. Returns the former value.
 pub fn put_variable(name: &str, key: &str, value: Option<Dynamic>) -> Option<Dynamic> {
     thread_context::put_variable(name, key, value)
 }
 
-/// A variable of the program at work.
+/// Returns a variable of the current program.
 pub fn variable(name: &str) -> Option<Dynamic> {
     thread_context::variable(name)
 }
 
-/// Returns an error that ends the run of this thread, uncatchably, where the run is cancelled, past its
-/// deadline, or has allocated more than it may. Without a run on this thread, all is well.
+/// Fails if the run of this thread is cancelled, past its deadline, or exceeds its memory. A script cannot
+/// catch the error. Succeeds on a thread without a run.
 ///
 /// Native code that takes more than some milliseconds, or that allocates in a loop, calls this between
-/// two steps of its work. Code that knows no scripts calls [`checkpoint::pass`], which looks here.
+/// two steps of its work. Crates without a dependency on scripts call [`checkpoint::pass`] instead.
 pub fn checkpoint() -> Result<(), Box<EvalAltResult>> {
     checkpoint::pass().map_err(|checkpoint::Interrupted| thread_context::stop_error())
 }
 
-/// As [`checkpoint`], for inner loops: looks now and then only.
+/// Like [`checkpoint`], for inner loops: checks only once per some hundred calls.
 pub fn tick() -> Result<(), Box<EvalAltResult>> {
     checkpoint::tick().map_err(|checkpoint::Interrupted| thread_context::stop_error())
 }
@@ -141,7 +138,7 @@ fn of_ast(engine: &rhai::Engine, ast: &AST) -> Result<Dynamic, Box<EvalAltResult
     engine
         .eval_ast_with_scope(&mut Scope::new(), ast)
         .or_else(|error| match error.unwrap_inner() {
-            // From within a closure that a native function called.
+            // An `exit` within a closure that a native function called.
             EvalAltResult::Exit(value, _) => Ok(value.clone()),
             _ => Err(error),
         })

@@ -1,5 +1,5 @@
-//! Functions of the standard library that a run needs otherwise: what would block the thread, could not
-//! be interrupted, or would answer where an error is due.
+//! Replacements for functions of Rhai's standard library that block the thread, that cannot be
+//! interrupted, or that return a value where an error is right.
 
 use std::mem;
 
@@ -10,7 +10,7 @@ use rhai::{
 
 type RhaiResult<T> = Result<T, Box<EvalAltResult>>;
 
-/// These functions, to be registered after the standard library's.
+/// Returns the module, to be registered after the standard library.
 pub(super) fn module() -> Shared<Module> {
     rhai::exported_module!(functions).into()
 }
@@ -33,8 +33,8 @@ mod functions {
         Err(no_sleep())
     }
 
-    /// Sorts by a function that compares two elements: a negative number or `true` when the first comes
-    /// first. Elements that compare equal keep their order.
+    /// Sorts by a function that compares two elements. It returns a negative number or `true` if its first
+    /// argument comes first. Equal elements keep their order.
     #[rhai_fn(name = "sort", name = "sort_by", return_raw)]
     pub(crate) fn sort(cx: NativeCallContext, array: &mut Array, compare: FnPtr) -> RhaiResult<()> {
         *array = merge_sort(mem::take(array), &mut |a, b| {
@@ -204,8 +204,8 @@ mod functions {
     }
 }
 
-/// Collects values into an array; stops at the first that is too many for one, before the engine
-/// measures the array.
+/// Collects values into an array. Fails at the first value beyond the limit, because the engine measures
+/// an array only when it is complete.
 fn collected(cx: &NativeCallContext, values: impl Iterator<Item = Dynamic>) -> RhaiResult<Array> {
     let most = cx.engine().max_array_size();
     let mut array = Array::new();
@@ -223,12 +223,13 @@ fn pieces<'t>(cx: &NativeCallContext, texts: impl Iterator<Item = &'t str>) -> R
     collected(cx, texts.map(Into::into))
 }
 
-/// Fewer segments than one mean one.
+/// Returns the number of segments, at least one.
 fn at_least_one(segments: i64) -> usize {
     usize::try_from(segments).unwrap_or(0).max(1)
 }
 
-/// The engine measures a text only when it is there, which may be too late for the process.
+/// Replaces a text within the limit. The engine measures a text only when it is complete, and that can
+/// be too late for the memory of the process.
 fn replaced(
     cx: &NativeCallContext,
     text: &str,
@@ -248,7 +249,7 @@ fn no_sleep() -> Box<EvalAltResult> {
         .into()
 }
 
-/// Describes the engine's error about a property that a value does not have.
+/// Returns the engine's error for a property that a value does not have.
 fn no_tag(value: &Dynamic) -> Box<EvalAltResult> {
     let kind = match value.type_name() {
         name if name.contains("String") => "string",
@@ -258,8 +259,8 @@ fn no_tag(value: &Dynamic) -> Box<EvalAltResult> {
     Box::new(EvalAltResult::ErrorDotExpr(text, Position::NONE))
 }
 
-/// A stable sort whose comparison may fail, which ends it at once; `later(a, b)` says that `b` belongs
-/// before `a`. What the comparison answers need not make sense.
+/// Sorts stably with a comparison that can fail. `later(a, b)` returns true if `b` belongs before `a`. An
+/// inconsistent comparison results in some order.
 fn merge_sort(
     mut array: Array,
     later: &mut dyn FnMut(&Dynamic, &Dynamic) -> RhaiResult<bool>,

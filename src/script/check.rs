@@ -1,8 +1,8 @@
-//! Checks a parsed script without a run: its imports, and that each function that it calls exists with
-//! that number of arguments.
+//! Finds calls of functions that do not exist in a parsed script, and lists its imports and variables.
 //!
-//! A method may also be a closure kept in a map under that name. Values from outside hold no closures,
-//! so such a name occurs in the program as a key, a property or a string; only others are unknown.
+//! A method call can also call a closure in a map. Values from outside contain no closures, so that the
+//! key of such a closure occurs in the program as a key, a property or a string. A method name that does
+//! not occur in this way is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ use crate::model::Diagnostic;
 
 /// An import statement.
 pub(super) struct Import {
-    /// The imported path; none if it is computed.
+    /// The imported path; `None` if it is computed.
     pub(super) name: Option<String>,
     pub(super) alias: String,
     pub(super) position: Position,
 }
 
-/// Every import of a script, in functions too.
+/// Returns the imports of a script, including those in functions.
 pub(super) fn imports(ast: &AST) -> Vec<Import> {
     let mut imports = Vec::new();
     visit_nodes(ast, |node| {
@@ -42,7 +42,7 @@ pub(super) fn imports(ast: &AST) -> Vec<Import> {
     imports
 }
 
-/// The names of variables and parameters of a script.
+/// Returns the names of the variables and parameters that a script defines.
 pub(super) fn locals(ast: &AST) -> BTreeSet<String> {
     let mut locals = BTreeSet::new();
     visit_nodes(ast, |node| match node {
@@ -62,7 +62,7 @@ pub(super) fn locals(ast: &AST) -> BTreeSet<String> {
     locals
 }
 
-/// The names of variables that closures of a script capture.
+/// Returns the names of the variables that closures of a script capture.
 pub(super) fn captured(ast: &AST) -> BTreeSet<String> {
     let mut captured = BTreeSet::new();
     visit_nodes(ast, |node| {
@@ -73,8 +73,8 @@ pub(super) fn captured(ast: &AST) -> BTreeSet<String> {
     captured
 }
 
-/// Assignments to a variable of the run, or to a part of it: the engine lets a key be added to a
-/// constant map.
+/// Returns assignments to a variable of the run or to a part of it. The engine does not refuse a new key
+/// in a constant map.
 pub(super) fn assigned(ast: &AST, variables: &[&str]) -> Vec<(String, Position)> {
     let mut assigned = Vec::new();
     visit_nodes(ast, |node| {
@@ -88,7 +88,7 @@ pub(super) fn assigned(ast: &AST, variables: &[&str]) -> Vec<(String, Position)>
     assigned
 }
 
-/// The variable that a chain of properties begins with, unless it is a local one.
+/// Returns the variable that a chain of properties begins with, unless it is local.
 fn root(expression: &Expr) -> Option<(&str, Position)> {
     match expression {
         Expr::Dot(parts, ..) | Expr::Index(parts, ..) => root(&parts.lhs),
@@ -108,7 +108,7 @@ fn visit_nodes(ast: &AST, mut visit: impl FnMut(&ASTNode)) {
     });
 }
 
-/// Every call of a function that does not exist.
+/// Returns a diagnostic for each call of a function that does not exist.
 pub(super) fn functions(
     engine: &Engine,
     sources: &Sources,
@@ -151,7 +151,7 @@ fn functions_of(ast: &AST) -> FunctionNames {
     names
 }
 
-/// Keys, properties and strings: names under which a closure may be kept.
+/// Collects keys, properties and strings: the names that a closure in a map can have.
 fn collect_words(ast: &AST, words: &mut BTreeSet<String>) {
     visit_nodes(ast, |node| match node {
         ASTNode::Expr(Expr::Map(map, _)) => {
@@ -170,7 +170,7 @@ fn collect_words(ast: &AST, words: &mut BTreeSet<String>) {
     });
 }
 
-/// The keys of a literal, nested ones too.
+/// Collects the keys of a literal, including nested ones.
 fn keys_within(value: &Dynamic, words: &mut BTreeSet<String>) {
     if let Ok(map) = value.as_map_ref() {
         for (key, value) in map.iter() {

@@ -1,5 +1,5 @@
-//! Sources → program: every file that the entry reaches is parsed and looked through, and all that is
-//! wrong is told at once.
+//! Compiles a program: parses and checks each file that the entry imports, directly or not, and returns
+//! all diagnostics together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,8 @@ use super::sources::{Sources, resolve};
 use super::syntax;
 use crate::model::Diagnostic;
 
-/// Undefined variables are told one per attempt to parse: no more than this many per file.
+/// The maximum number of undefined variables that are reported per file. The parser stops at each, so
+/// that the file is parsed again for the next one.
 const MAX_UNDEFINED: usize = 50;
 
 pub(super) fn compile(
@@ -46,7 +47,7 @@ pub(super) fn compile(
     })
 }
 
-/// By place, each once.
+/// Sorts diagnostics by position, and removes duplicates.
 pub(super) fn sort_diagnostics(mut problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
     problems.sort_by(|a, b| {
         (&a.file, a.line, a.column, &a.message).cmp(&(&b.file, b.line, b.column, &b.message))
@@ -55,48 +56,48 @@ pub(super) fn sort_diagnostics(mut problems: Vec<Diagnostic>) -> Vec<Diagnostic>
     problems
 }
 
-/// The names of variables that closures of any file capture.
+/// Returns the names of variables that closures of any file capture.
 pub(super) fn captured(files: &Files) -> BTreeSet<String> {
     let files = files.values().flatten();
     files.flat_map(|file| check::captured(&file.ast)).collect()
 }
 
-/// Files by path; none was not well formed.
+/// Files by path; `None` if a file could not be parsed.
 pub(super) type Files = BTreeMap<String, Option<ParsedFile>>;
 
-/// A file that was parsed, and what it imports.
+/// A parsed file, with its imports.
 pub(super) struct ParsedFile {
     pub(super) ast: AST,
     pub(super) text: Arc<str>,
     pub(super) label: String,
-    /// Alias → path.
+    /// The alias and the path of each import.
     pub(super) imports: Vec<(String, String)>,
 }
 
-/// A program on its way.
+/// Loads the files of a program.
 pub(super) struct ProgramLoader<'a> {
     engine: &'a Engine,
     sources: &'a Sources,
     entry: &'a str,
     files: Files,
     problems: Vec<Diagnostic>,
-    /// Variables that scripts of files see beside those of every script.
+    /// Variables that the scripts of this program see in addition to those of every script.
     variables: Vec<&'static str>,
 }
 
 /// The grammar of a text, and the variables that it can use.
 #[derive(Clone, Copy)]
 pub(super) struct Syntax<'a> {
-    /// One expression, or statements.
+    /// True for one expression, false for statements.
     pub(super) expression: bool,
-    /// Variables beside those of every script.
+    /// Variables in addition to those of every script.
     pub(super) variables: &'a [&'static str],
-    /// Variables that exist elsewhere, and where.
+    /// Variables that exist only elsewhere, with the places for a hint.
     pub(super) elsewhere: &'a [(&'static str, &'static str)],
 }
 
 impl<'a> ProgramLoader<'a> {
-    /// Nothing loaded yet; modules are looked for beside `entry`.
+    /// Creates a loader that looks for modules beside `entry`.
     pub(super) fn new(engine: &'a Engine, sources: &'a Sources, entry: &'a str) -> Self {
         Self {
             engine,
@@ -108,13 +109,13 @@ impl<'a> ProgramLoader<'a> {
         }
     }
 
-    /// Lets scripts of files see further variables.
+    /// Adds variables that the scripts see.
     pub(super) fn with_variables(mut self, variables: Vec<&'static str>) -> Self {
         self.variables = variables;
         self
     }
 
-    /// Returns whether a file was met already.
+    /// Returns whether a file was loaded already, with or without success.
     pub(super) fn contains(&self, path: &str) -> bool {
         self.files.contains_key(path)
     }
@@ -130,7 +131,7 @@ impl<'a> ProgramLoader<'a> {
         diagnostic(self.sources, path, at, message)
     }
 
-    /// Parses a file and all that it imports; `above` are the files that led here.
+    /// Parses a file and its imports. `above` contains the files that import it.
     pub(super) fn load(&mut self, path: &str, above: &mut Vec<String>) {
         if let Some(text) = self.sources.text(path) {
             let variables = self.variables.clone();
@@ -213,7 +214,8 @@ impl<'a> ProgramLoader<'a> {
         Some(target)
     }
 
-    /// Parses a file. An undefined variable is told and then taken as defined, to find the next one.
+    /// Parses a file. Reports an undefined variable, and parses again as if it were defined, to find the next
+    /// one.
     fn parse(&mut self, path: &str, text: &str, what: Syntax<'_>) -> Option<AST> {
         let mut scope = Scope::new();
         for name in self.engine.variables().iter().chain(what.variables) {
@@ -298,7 +300,7 @@ impl<'a> ProgramLoader<'a> {
     }
 }
 
-/// A problem at a place of a file of the sources.
+/// Creates a diagnostic for a position in a file of the sources.
 pub(super) fn diagnostic(
     sources: &Sources,
     path: &str,
@@ -349,7 +351,7 @@ fn wording(error: &ParseErrorType) -> (String, Option<String>) {
     (lower_first(&error.to_string()), hint)
 }
 
-/// Returns the Rhai form of a word from another language.
+/// Returns the Rhai equivalent of a keyword of another language.
 fn of_other_languages(word: &str) -> Option<&'static str> {
     Some(match word {
         "and" => "Rhai writes &&",
@@ -368,7 +370,7 @@ fn of_other_languages(word: &str) -> Option<&'static str> {
     })
 }
 
-/// Marks the modules that need no run to be evaluated.
+/// Marks the modules that the engine can evaluate once for all runs.
 pub(super) fn with_fixed(files: Files) -> BTreeMap<String, File> {
     let files: BTreeMap<_, _> = files
         .into_iter()
@@ -396,7 +398,8 @@ pub(super) fn with_fixed(files: Files) -> BTreeMap<String, File> {
         .collect()
 }
 
-/// Has a file nothing at its top level that depends on a run, nor has what it imports? There is no cycle.
+/// Returns whether the top level of a file and of its imports is independent of a run. Imports have no
+/// cycles.
 fn is_fixed(files: &BTreeMap<String, ParsedFile>, path: &str) -> bool {
     files.get(path).is_some_and(|file| {
         file.ast.statements().iter().all(is_constant)

@@ -1,4 +1,4 @@
-//! The engine that all programs share: what it can do, how it is fenced.
+//! The Rhai engine that all programs share: its functions and its limits.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use super::sources::Sources;
 use super::{builtin, compile, snippet_compiler, syntax, thread_context};
 use crate::model::Diagnostic;
 
-/// Levels that an expression may be nested.
+/// The maximum depth of nested expressions.
 const MAX_EXPRESSION_DEPTH: usize = 128;
 
-/// Levels beyond [`MAX_DEPTH`] at which the engine itself stops: ours come first and know the call chain.
+/// The distance from [`MAX_DEPTH`] to the engine's own limit, whose error lacks the call chain.
 const DEPTH_MARGIN: usize = 6;
 
 /// The Rhai engine with the host's functions; cheap to clone, shared by all threads.
@@ -35,13 +35,13 @@ struct Inner {
 }
 
 impl Engine {
-    /// An engine with the functions of `modules`, for programs that see `variables`. A function of
-    /// `modules` takes the place of the standard library's with the same name and types.
+    /// Creates an engine with the functions of `modules`, for programs that see `variables`. A function of
+    /// `modules` replaces a function of the standard library with the same name and types.
     pub fn new(modules: Vec<Shared<Module>>, variables: &[&'static str]) -> Self {
         Self::with(modules, variables, Values::default())
     }
 
-    /// Makes an engine with other bounds of values.
+    /// Creates an engine with other limits of values.
     pub(super) fn with(
         modules: Vec<Shared<Module>>,
         variables: &[&'static str],
@@ -65,15 +65,15 @@ impl Engine {
         }))
     }
 
-    /// Compiles `entry` (a path within `sources`) and every module that it reaches; on failure says all
-    /// that is wrong: syntax errors, undefined variables, unknown functions, unresolved imports.
+    /// Compiles `entry` (a path within `sources`) and each module that it imports, directly or not. Fails with
+    /// all diagnostics: syntax errors, undefined variables, unknown functions, unresolved imports.
     pub fn compile(&self, sources: &Sources, entry: &str) -> Result<Program, Vec<Diagnostic>> {
         compile::compile(self, sources, entry)
     }
 
-    /// Compiles what is written inside other files (they are among the `sources` too) and every module
-    /// that it reaches, looked for beside `entry`: the n-th fragment of the program is the n-th snippet.
-    /// Also answers all that is wrong; if that is anything, the program is for looking at only.
+    /// Compiles snippets of other files, which `sources` contains too, and each module that they import, which
+    /// is looked for beside `entry`. [`SnippetId`] is the index of a snippet. Also returns the diagnostics. If
+    /// there are errors among them, the program must not be run.
     pub fn compile_snippets(
         &self,
         sources: &Sources,
@@ -83,7 +83,7 @@ impl Engine {
         snippet_compiler::compile(self, sources, entry, snippets)
     }
 
-    /// The engine itself, for the catalogue of functions.
+    /// Returns the Rhai engine, for the catalogue of functions.
     pub fn rhai(&self) -> &rhai::Engine {
         &self.0.rhai
     }
@@ -96,13 +96,13 @@ impl Engine {
         self.0.values
     }
 
-    /// The variables that every program sees.
+    /// Returns the variables that every program sees.
     pub fn variables(&self) -> &[&'static str] {
         &self.0.variables
     }
 }
 
-/// All of it but the package of time: a role has `now`, and a run is a function of the cluster's state.
+/// Registers the standard library without its time package. Roles use `now`, whose time tests can set.
 fn standard_library(engine: &mut rhai::Engine) {
     CorePackage::new().register_into_engine(engine);
     BitFieldPackage::new().register_into_engine(engine);
@@ -115,10 +115,10 @@ fn standard_library(engine: &mut rhai::Engine) {
     engine.register_global_module(builtin::module());
 }
 
-/// Every limit is set here: the engine's own defaults differ between debug and release builds.
+/// Sets every limit, because the engine's defaults differ between debug and release builds.
 fn fence(engine: &mut rhai::Engine, values: Values) {
     engine
-        // The interner is a lock that all threads share: without it two threads do twice as much.
+        // The interner is a lock that all threads share. Without it, two threads are twice as fast as one.
         .set_max_strings_interned(0)
         .set_strict_variables(true)
         .set_max_expr_depths(MAX_EXPRESSION_DEPTH, MAX_EXPRESSION_DEPTH)
@@ -126,13 +126,13 @@ fn fence(engine: &mut rhai::Engine, values: Values) {
         .set_max_variables(MAX_VARIABLES)
         .set_max_functions(usize::MAX)
         .set_max_modules(usize::MAX)
-        // Counted by us, see `current`.
+        // `thread_context` counts operations.
         .set_max_operations(0)
         .set_max_string_size(values.text)
         .set_max_array_size(values.elements)
         .set_max_map_size(values.entries)
         .disable_symbol("eval")
-        // `print` and `debug` are the host's; the engine's own would write to stdout.
+        // The host defines `print` and `debug`. The engine's own write to stdout.
         .on_print(|_| {})
         .on_debug(|_, _, _| {});
 }

@@ -1,4 +1,4 @@
-//! Errors of a run, with the place in the script and the call chain.
+//! Errors of a run, with the position in the script and the call chain.
 
 mod host;
 mod show;
@@ -16,11 +16,11 @@ pub(super) use wording::lower_first;
 
 use super::limits::Limit;
 
-/// One place in a script.
+/// A call in the call chain of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The function at work; none at a file's top level. A closure is `closure`, the top level of a
-    /// program that another includes is `role NAME`.
+    /// The function that was running; `None` at a file's top level. The name of a closure is `closure`. The
+    /// name of an included program's top level is `role NAME`.
     pub function: Option<String>,
     /// The file, with the name of its program: `web/tasks/main.rhai`.
     pub file: String,
@@ -35,13 +35,13 @@ pub struct Frame {
 /// The class of an error.
 #[derive(Clone, Debug)]
 pub enum ErrorKind {
-    /// A `throw` of the script with this value.
+    /// The script threw this value.
     Thrown(Dynamic),
-    /// A host function failed and the script did not catch it, or threw it again.
+    /// A host function failed, and the script did not catch the error, or threw it again.
     Host(Box<HostError>),
-    /// A limit of the run was reached.
+    /// The run exceeded a limit.
     Limit(Limit),
-    /// The run was not done in time.
+    /// The run exceeded its deadline.
     Deadline,
     /// The run was cancelled.
     Cancelled,
@@ -54,7 +54,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// A word for metrics.
+    /// Returns the name of the class in metrics.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Thrown(_) => "thrown",
@@ -73,18 +73,18 @@ impl ErrorKind {
 /// the call chain and a hint.
 #[derive(Clone, Debug)]
 pub struct Error {
-    /// The message.
+    /// The class.
     pub kind: ErrorKind,
-    /// For people: lower case, no period.
+    /// The message: lower case, without a period.
     pub message: String,
     /// The hint.
     pub hint: Option<String>,
-    /// The call chain, innermost first; empty if no code of the script had run.
+    /// The call chain, innermost first; empty if no code of the script ran.
     pub trace: Vec<Frame>,
 }
 
 impl Error {
-    /// A run that ended before it began.
+    /// Creates the error of a run that ended before its script began.
     pub(super) fn without_trace(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -103,7 +103,7 @@ impl Error {
         }
     }
 
-    /// `web/tasks/main.rhai:12:5`, if known.
+    /// Returns the position in the form `web/tasks/main.rhai:12:5`, if it is known.
     pub fn location(&self) -> Option<String> {
         self.trace.first().map(Frame::location)
     }
@@ -117,7 +117,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A position within a named file.
+/// The position of a call of a host function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallSite {
     pub(super) file: Option<String>,
@@ -125,7 +125,7 @@ pub(super) struct CallSite {
 }
 
 impl CallSite {
-    /// The place where a host function was called.
+    /// Returns the position of the current call.
     pub(super) fn from_call(cx: &NativeCallContext) -> Self {
         Self {
             file: cx.call_source().map(str::to_owned),

@@ -1,30 +1,31 @@
 //! Limits of one run.
 //!
-//! Two kinds of bounds: those of a run, in [`Limits`], and those of a single value, which the engine
-//! checks at every call and are the same for all runs.
+//! There are two kinds: limits of a run ([`Limits`]), and limits of a single value ([`Values`]), which the
+//! engine checks at every call and which are the same for all runs.
 
 use std::fmt;
 
-/// Calls within calls that the engine allows at all: 64 of them with deep expressions need 12 of the
-/// 16 MB of stack that a worker has.
+/// The maximum depth of calls. 64 nested calls with deep expressions need 12 MB of stack.
 pub(super) const MAX_DEPTH: usize = 64;
 
-/// Programs within programs ([`super::include`]), each of which may use [`MAX_DEPTH`].
+/// The maximum depth of included programs ([`super::include`]), each of which may use [`MAX_DEPTH`].
 pub(super) const MAX_INCLUDES: usize = 8;
 
-/// Variables of one function.
+/// The maximum number of variables of one function.
 pub(super) const MAX_VARIABLES: usize = 1_000;
 
-/// Bounds of a single value, for all runs of an engine. The engine measures a value whenever a function
-/// answers with it or changes it, so an array that grows one by one takes time by the square of its size:
-/// these bounds end that within seconds.
+/// Limits of a single value, for all runs of an engine.
+///
+/// The engine measures a value whenever a function returns or changes it. The time to build an array
+/// element by element therefore grows with the square of its size. These limits end such a loop within
+/// seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Values {
-    /// Bytes of text in one value, nested strings included: ten times what etcd takes for one object.
+    /// Bytes of text in one value, nested strings included: ten times the limit of etcd for one object.
     pub(super) text: usize,
-    /// Elements of one array and of the arrays in it, bytes of a blob.
+    /// Elements of one array, including the arrays in it, or bytes of a blob.
     pub(super) elements: usize,
-    /// Entries of one map and of the maps in it: at some 100 bytes each, 40 MB, a thousand large Pods.
+    /// Entries of one map, including the maps in it: about 40 MB, or a thousand large Pods.
     pub(super) entries: usize,
 }
 
@@ -38,17 +39,17 @@ impl Default for Values {
     }
 }
 
-/// Bounds of one run.
+/// Limits of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Operations of the engine (an expression evaluated, a statement run, a function called). The
-    /// default takes some seconds; a role needs thousands.
+    /// Operations of the engine: expressions, statements and calls. The default takes some seconds. A
+    /// typical role needs thousands.
     pub operations: u64,
-    /// Bytes that the run may hold at a time: all that its thread allocates, in native calls too.
+    /// Bytes that the run's thread may have allocated at a time, including allocations in native calls.
     pub memory: usize,
-    /// Calls within calls; at most 64.
+    /// Depth of calls; at most 64.
     pub depth: usize,
-    /// Calls of host functions that wait for something outside.
+    /// Calls of host functions that wait for the cluster.
     pub host_calls: u64,
 }
 
@@ -63,24 +64,24 @@ impl Default for Limits {
     }
 }
 
-/// A bound that a run reached.
+/// A limit that a run exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// [`Limits::operations`].
     Operations,
-    /// [`Limits::memory`], or the largest value: 16 MiB of text, 100,000 elements of arrays, 400,000
+    /// [`Limits::memory`], or the size of a value: 16 MiB of text, 100,000 elements of arrays, 400,000
     /// entries of maps.
     Memory,
-    /// Levels of arrays and maps within one another; 1,000 for all runs.
+    /// The depth of nested arrays and maps: 1,000 for all runs.
     Nesting,
-    /// [`Limits::depth`], or programs that include one another.
+    /// [`Limits::depth`], or the depth of included programs.
     Depth,
     /// [`Limits::host_calls`].
     HostCalls,
 }
 
 impl Limit {
-    /// A word for metrics.
+    /// Returns the name of the limit in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Operations => "operations",

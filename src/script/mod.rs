@@ -1,20 +1,20 @@
-//! The Rhai engine as roles see it: limits, values, errors, modules, the way to async host functions.
+//! Compiles and runs Rhai scripts, with limits, positions in errors, and async host functions.
 //!
-//! Knows no Kubernetes. A [`Program`] is compiled once by an [`Engine`] and run any number of times,
-//! each run being a [`Job`] that a [`Pool`] of own threads takes.
+//! This module has no Kubernetes semantics. An [`Engine`] compiles a [`Program`] once. A [`Pool`] of
+//! threads executes any number of runs of it, each as a [`Job`].
 //!
-//! # A run
-//! - sees its [`Variables`] in every function and module, as constants;
-//! - calls host functions, which reach their state by [`Run::state`] and wait by [`block_on`];
-//! - ends with a value, an [`Error`] that shows where in the script and how it got there, or by [`end`].
-//!   What ends a run from outside (its deadline, [`Limits`], cancellation, [`end`]) cannot be caught.
+//! # Runs
+//! - All functions and modules of the script see the [`Variables`] of the run, as constants.
+//! - Host functions get their state by [`Run::state`], and wait for async code by [`block_on`].
+//! - The result is a value, or an [`Error`] with the position and the call chain. A script cannot catch
+//!   [`end`], an exceeded [`Limits`] or deadline, or a cancellation.
 //!
-//! # What differs from plain Rhai
-//! - a map's property that is absent reads as `()`, any property of `()` is an error, `tag` included;
-//! - reserved words may follow a dot and be keys of maps;
-//! - `import "install"` finds `install.rhai` beside the entry, else from the role's root; `"./x"` beside
-//!   the importing file; nothing outside the role;
-//! - there is no `eval`, no `timestamp`, and `sleep` is an error that says what to use.
+//! # Differences from plain Rhai
+//! - An absent property of a map is `()`. Any property of `()`, including `tag`, is an error.
+//! - Reserved words are allowed after a dot and as keys of maps.
+//! - `import "install"` finds `install.rhai` beside the entry, or else in the role's root. `"./x"` is
+//!   beside the importing file. Files outside the role cannot be imported.
+//! - `eval` and `timestamp` do not exist. `sleep` is an error with a hint.
 
 mod bridge;
 mod builtin;

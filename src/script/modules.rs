@@ -1,4 +1,4 @@
-//! `import` at run time: among the files of the program at work, all of them compiled already.
+//! Resolves `import` at run time to compiled files of the current program.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::program::{File, Program};
 use super::sources::resolve;
 use super::thread_context;
 
-/// Finds modules by the run of this thread.
+/// Finds modules in the program that runs on this thread.
 pub(super) struct Modules;
 
 impl ModuleResolver for Modules {
@@ -54,7 +54,7 @@ fn evaluate(
 }
 
 impl Program {
-    /// The path of a file by what errors call it.
+    /// Returns the path of a file by its name in errors.
     fn path(self: &Arc<Self>, label: &str) -> Option<&str> {
         self.files
             .iter()

@@ -1,4 +1,4 @@
-//! The functions that scripts can call, by name and number of arguments, and near misses.
+//! The functions that scripts can call, by name and number of arguments, and suggestions for typos.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use rhai::Engine;
 
 use crate::model::diagnostics;
 
-/// The names that the engine handles itself, without a registered function.
+/// Functions that the engine implements as syntax, without registration.
 const SYNTACTIC: [(&str, &[usize]); 7] = [
     ("Fn", &[1]),
     ("call", &[1, 2, 3, 4, 5, 6, 7, 8]),
@@ -17,12 +17,12 @@ const SYNTACTIC: [(&str, &[usize]); 7] = [
     ("type_of", &[1]),
 ];
 
-/// Names with the numbers of arguments that they take, as functions (a method has its object first).
+/// Names of functions with their numbers of arguments. The object of a method counts as an argument.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FunctionNames(BTreeMap<String, BTreeSet<usize>>);
 
 impl FunctionNames {
-    /// All registered functions.
+    /// Returns all registered functions.
     pub(super) fn from_engine(engine: &Engine) -> Self {
         let mut names = Self::default();
         for (name, arities) in SYNTACTIC {
@@ -49,26 +49,26 @@ impl FunctionNames {
         self.0.entry(name.to_owned()).or_default().insert(arity);
     }
 
-    /// Adds all of another set.
+    /// Adds all functions of another set.
     pub(super) fn include(&mut self, other: &Self) {
         for (name, arities) in &other.0 {
             self.0.entry(name.clone()).or_default().extend(arities);
         }
     }
 
-    /// The numbers of arguments that functions of this name take.
+    /// Returns the numbers of arguments that functions of this name take.
     pub(super) fn arities(&self, name: &str) -> Option<&BTreeSet<usize>> {
         self.0.get(name)
     }
 
-    /// A hint with the nearest name, if one is near.
+    /// Returns a hint with the most similar name, if one is similar enough.
     pub(super) fn suggest(&self, name: &str) -> Option<String> {
         nearest(name, self.0.keys().map(String::as_str))
             .map(|near| format!("did you mean `{near}`?"))
     }
 }
 
-/// The candidate that `name` may be a slip for; operators and the engine's own names are none.
+/// Returns the candidate of which `name` may be a typo. Operators and internal names are no candidates.
 pub(super) fn nearest<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,

@@ -1,5 +1,4 @@
-//! Native code in the place of a script: what it does is split into parts, and a part that fails need
-//! not fail the run.
+//! Runs native code in place of a script, in steps. A failure of one step does not have to fail the run.
 
 use std::sync::Arc;
 
@@ -9,21 +8,21 @@ use super::error::{Error, report};
 use super::run::{Run, Stop};
 use super::thread_context;
 
-/// Code of the host, which a program without an entry of its own runs.
+/// A native function that runs in place of a program's entry.
 pub type NativeEntry =
     Arc<dyn Fn(&NativeCallContext) -> Result<Dynamic, Box<EvalAltResult>> + Send + Sync>;
 
-/// A part of a run that failed, or that [`super::end`] ended.
+/// A step that failed, or that [`super::end`] ended.
 #[derive(Debug)]
 pub struct StepFailure {
     /// The error and its position.
     pub error: Error,
-    /// As a script would catch it.
+    /// The error in the form that a script can catch.
     pub thrown: Box<EvalAltResult>,
 }
 
-/// Does a part of a run. What [`super::end`] ended within it ends the part only; what ends a run from
-/// outside (limits, deadline, cancellation) is an error of the whole.
+/// Runs a step. A call of [`super::end`] ends only the step, and the inner result contains the failure.
+/// Limits, the deadline and a cancellation end the run, with the outer error.
 pub fn try_step<T>(
     body: impl FnOnce() -> Result<T, Box<EvalAltResult>>,
 ) -> Result<Result<T, StepFailure>, Box<EvalAltResult>> {
@@ -43,7 +42,8 @@ pub fn try_step<T>(
     Ok(Err(StepFailure { error, thrown }))
 }
 
-/// Calls host functions as from a place of a file, which errors then name: within `name`.
+/// Calls host functions with this position in a file as their call site, which errors then contain. `name`
+/// is the function in the call chain.
 pub fn call_at<T>(
     cx: &NativeCallContext,
     name: &str,
@@ -55,7 +55,7 @@ pub fn call_at<T>(
     global.source = Some(file.into());
     global.level = cx.call_level();
     let inner = NativeCallContext::new_with_all_fields(cx.engine(), name, None, &global, position);
-    // From here on this is the place that errors arose at.
+    // This sets the call site of errors that follow.
     Run::from_call(&inner)?;
     body(&inner).map_err(|error| {
         let error = with_position(error, position);
@@ -64,7 +64,7 @@ pub fn call_at<T>(
     })
 }
 
-/// The error with a position, where it has none.
+/// Adds the position to an error that has none.
 fn with_position(mut error: Box<EvalAltResult>, position: Position) -> Box<EvalAltResult> {
     if error.position().is_none() {
         error.set_position(position);
@@ -72,7 +72,7 @@ fn with_position(mut error: Box<EvalAltResult>, position: Position) -> Box<EvalA
     error
 }
 
-/// A position of the engine, which ends at line and column 65535.
+/// Converts to a position of the engine, whose largest line and column is 65535.
 fn position(line: usize, column: usize) -> Position {
     match (u16::try_from(line), u16::try_from(column)) {
         (Ok(0) | Err(_), _) => Position::NONE,

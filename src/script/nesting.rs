@@ -1,16 +1,16 @@
-//! Bounds how deeply values are nested: what copies, compares or drops a value recurses once per level.
+//! Limits the depth of nested values. Code that copies, compares or drops a value recurses once per level.
 //!
-//! The engine has no bound of its own. A value gets one level deeper only by a copy of all of it, so the
-//! variables of the function at work are looked at only now and then.
+//! The engine has no such limit. A value becomes one level deeper only by a copy of the whole value, so
+//! that it is sufficient to check the variables of the running function from time to time.
 
 use rhai::{Dynamic, FnPtr, Scope};
 
-/// Levels that arrays, maps and closures may be nested. The API server accepts far fewer, and 1,000 take
-/// half a megabyte of the 2 MB of stack that threads of the runtime have.
+/// The maximum depth of arrays, maps and closures. The API server accepts far fewer levels, and 1,000 need
+/// half a megabyte of the 2 MB stack of the runtime's threads.
 pub(super) const MAX_NESTING: usize = 1_000;
 
-/// Operations between two looks: a copy of a value that grew by as many levels takes well under a
-/// millisecond.
+/// The number of operations between two checks. A value that grew by as many levels meanwhile is copied
+/// in well under a millisecond.
 const OPERATIONS: u64 = 256;
 
 /// Decides when to check the variables of a program.
@@ -20,8 +20,8 @@ pub(super) struct NestingCheck {
 }
 
 impl NestingCheck {
-    /// Returns whether a variable is nested too deeply, where it is time to look: now that this local
-    /// variable is read.
+    /// Returns whether this local variable, which the script reads, or another one of the scope is nested too
+    /// deeply. Checks only from time to time.
     pub(super) fn is_exceeded(&mut self, local: &Dynamic, scope: &Scope, operations: u64) -> bool {
         let holds_others = local.is_shared() || local.is_array() || local.is_map();
         if !holds_others || operations < self.next {
@@ -30,18 +30,18 @@ impl NestingCheck {
         let mut values = 0;
         let mut variables = scope.iter_raw();
         let exceeded = variables.any(|(.., value)| is_deeper(value, MAX_NESTING, &mut values));
-        // A value takes some 5 ns, an operation 50: a look takes a fifth of the time at most.
+        // A value takes about 5 ns and an operation 50 ns, so that checks take at most a fifth of the time.
         self.next = operations + OPERATIONS.max(values / 2);
         exceeded
     }
 }
 
-/// Returns whether a value is nested too deeply to leave the thread of its run, where the stack is large.
+/// Returns whether a value is nested too deeply for other threads, whose stacks are smaller.
 pub(super) fn is_too_deep(value: &Dynamic) -> bool {
     is_deeper(value, MAX_NESTING, &mut 0)
 }
 
-/// Returns whether a value has more levels below it than this; counts the values that it looks at.
+/// Returns whether a value has more than `levels` levels. Adds the number of visited values to `values`.
 fn is_deeper(value: &Dynamic, levels: usize, values: &mut u64) -> bool {
     *values += 1;
     let Some(below) = levels.checked_sub(1) else {

@@ -1,4 +1,4 @@
-//! Panics of host functions, kept from stderr and told to the run.
+//! Catches the messages of panics in host functions, for the error of the run instead of stderr.
 
 use std::cell::{Cell, RefCell};
 use std::panic::PanicHookInfo;
@@ -9,7 +9,8 @@ thread_local! {
     static MESSAGE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Sets a panic hook before the process's own, once: it keeps the panics of threads that run a script.
+/// Installs a panic hook once. It stores the panics of threads that run a script, and passes others to the
+/// previous hook.
 pub(super) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -24,7 +25,7 @@ pub(super) fn install() {
     });
 }
 
-/// Runs `body`, whose panics are kept.
+/// Runs `body`, and stores the message of a panic.
 pub(super) fn quietly<T>(body: impl FnOnce() -> T) -> T {
     QUIET.set(true);
     let result = body();
@@ -32,7 +33,7 @@ pub(super) fn quietly<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The message of the last panic on this thread.
+/// Takes the message of the last panic on this thread.
 pub(super) fn take_message() -> String {
     MESSAGE
         .take()

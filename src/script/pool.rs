@@ -1,14 +1,13 @@
 //! The threads that scripts run on.
 //!
 //! # Guarantees
-//! - At most `threads` runs at a time; the others wait in the order in which they came.
-//! - Threads are made when they are needed and go when they were idle for a while.
-//! - A run ends at its deadline, when it is cancelled, or when the future of [`Pool::run`] is dropped,
-//!   whatever the script does: in a host call at once, else within some operations of the engine. What a
-//!   host function computes without waiting is not interrupted.
-//! - What a run logs is within the span that [`Pool::run`] was called in.
-//! - A panic in a host function ends that run alone. While a script runs, panics of its thread are kept
-//!   from the process's panic hook, which would write them to stderr: they come back as the run's error.
+//! - At most `threads` runs execute at a time. The others wait in order of arrival.
+//! - The pool starts threads on demand. A thread that is idle for [`IDLE`] ends.
+//! - A run ends at its deadline, when it is cancelled, or when the future of [`Pool::run`] is dropped. A
+//!   host call that waits ends at once, a script after some operations of the engine, and native code at
+//!   its next checkpoint.
+//! - Log lines of a run are within the span of the caller of [`Pool::run`].
+//! - A panic in a host function ends only its run, with the panic's message in the error and not on stderr.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -31,16 +30,18 @@ use super::run::{Run, Variables};
 use super::{panics, worker};
 use crate::clock;
 
-/// Stack of a thread. 64 calls with deep expressions need 12 MB; a value that a method nests into itself
-/// (`this = [this]`), which shows to none of our hooks, needs 450 bytes per level to be copied or
-/// dropped, and takes half an hour to get 280,000 levels deep. It costs address space only: 43 KB of
-/// memory are really used.
+/// The stack size of a thread.
+///
+/// 64 calls with deep expressions need 12 MB. A value that a method nests into itself (`this = [this]`)
+/// passes no hook of the engine and needs 450 bytes of stack per level; a script needs half an hour to
+/// reach the 280,000 levels that fill this stack. The size costs only address space: a thread uses about
+/// 43 KB of memory.
 const STACK: usize = 128 << 20;
 
 /// The time that an idle thread waits for a run before it ends.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// One run to be done.
+/// A run to execute.
 pub struct Job {
     /// The program to run.
     pub program: Arc<Program>,
@@ -58,7 +59,7 @@ pub struct Job {
     pub deadline: clock::Instant,
 }
 
-/// A bounded set of threads, made as they are needed.
+/// A limited set of threads, started on demand.
 pub struct Pool {
     shared: Arc<PoolShared>,
 }
@@ -89,7 +90,7 @@ struct Task {
 }
 
 impl Pool {
-    /// A pool of at most `threads`, whose host calls run on `runtime`.
+    /// Creates a pool of at most `threads`. Host calls run on `runtime`.
     pub fn new(engine: Engine, threads: usize, runtime: Handle) -> Self {
         panics::install();
         let shared = PoolShared {
@@ -104,7 +105,8 @@ impl Pool {
         }
     }
 
-    /// Runs a job to its end: the value of the script's last expression. Dropping the future cancels it.
+    /// Executes a job, and returns the value of the script's last expression. Dropping the future cancels the
+    /// run.
     pub async fn run(&self, job: Job) -> Result<Dynamic, Error> {
         let Job {
             program,
@@ -137,7 +139,7 @@ impl Pool {
         answer.await.unwrap_or_else(|_| Err(lost()))
     }
 
-    /// The number of threads.
+    /// Returns the number of threads.
     pub fn threads(&self) -> usize {
         self.shared.state.lock().threads
     }
@@ -179,7 +181,7 @@ impl PoolShared {
         }
     }
 
-    /// A thread could not be made: those that there are will do, if there are any.
+    /// Fails if a thread cannot be started and no other thread exists to run the job later.
     fn without_a_thread(&self, error: &std::io::Error) -> Result<(), Error> {
         let mut state = self.state.lock();
         state.threads -= 1;
@@ -193,9 +195,9 @@ impl PoolShared {
         Err(Error::without_trace(ErrorKind::Cancelled, message))
     }
 
-    /// A thread's life.
+    /// Executes tasks on a thread until it has been idle for [`IDLE`].
     fn work(&self) {
-        // So that host functions may spawn, and read a clock that a test holds.
+        // Host functions can then spawn tasks, and use the clock of a test.
         let _runtime = self.runtime.enter();
         while let Some(Task {
             span,
@@ -208,14 +210,14 @@ impl PoolShared {
         {
             let work = || worker::run(&self.engine, &run, &program, native.as_ref(), variables);
             let answer = span.in_scope(work);
-            // Before the answer: who runs one job after the other needs one thread.
+            // Before the send, so that a caller that runs one job after the other needs only one thread.
             self.state.lock().busy -= 1;
-            // Nobody waits any more when the future of the run was dropped.
+            // The send fails if the future of the run was dropped.
             let _ = done.send(answer);
         }
     }
 
-    /// The next task; none when it is time for the thread to go.
+    /// Waits for the next task. Returns `None` if the thread must end.
     fn next(&self) -> Option<Task> {
         let mut state = self.state.lock();
         loop {

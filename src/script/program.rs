@@ -1,4 +1,4 @@
-//! A compiled script with all modules that it reaches.
+//! A compiled script with all modules that it imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,48 +8,49 @@ use rhai::{AST, Module, Shared};
 
 use super::snippet::{CompiledSnippet, SnippetId};
 
-/// A compiled program, made by [`super::Engine::compile`] and run by a [`super::Job`].
+/// A compiled program. [`super::Engine::compile`] creates it, and a [`super::Job`] runs it.
 pub struct Program {
     pub(super) name: String,
     /// The path of the entry among the files.
     pub(super) entry: String,
     pub(super) files: BTreeMap<String, File>,
-    /// Texts of the files that fragments are in, by what errors call them.
+    /// The texts of the files that contain the snippets, by their names in errors.
     pub(super) texts: BTreeMap<String, Arc<str>>,
-    /// The fragments in other files; see [`super::evaluate`].
+    /// The compiled snippets; see [`super::evaluate`].
     pub(super) snippets: Vec<CompiledSnippet>,
-    /// Names of variables that closures capture.
+    /// The names of variables that closures capture.
     pub(super) captured: BTreeSet<String>,
 }
 
 /// One script of a program.
 pub(super) struct File {
-    /// `web/tasks/main.rhai`: what errors call it.
+    /// The name in errors: `web/tasks/main.rhai`.
     pub(super) label: String,
     pub(super) text: Arc<str>,
     pub(super) ast: AST,
-    /// Nothing but functions, constants and imports of such: evaluated once, for all runs.
+    /// True if the file contains only functions, constants and imports of such files. The engine then
+    /// evaluates it once for all runs.
     pub(super) fixed: bool,
     pub(super) module: OnceLock<Shared<Module>>,
 }
 
 impl Program {
-    /// The code of a fragment.
-    pub fn fragment(&self, fragment: SnippetId) -> Option<&AST> {
-        self.snippets.get(fragment.0).map(|compiled| &compiled.ast)
+    /// Returns the syntax tree of a snippet.
+    pub fn snippet(&self, snippet: SnippetId) -> Option<&AST> {
+        self.snippets.get(snippet.0).map(|compiled| &compiled.ast)
     }
 
-    /// The text of a script by its path within the role.
+    /// Returns the text of a script by its path within the role.
     pub fn source(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(|file| &*file.text)
     }
 
-    /// The name that its sources gave it: the role's.
+    /// Returns the name of the program, which is the name of its role.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The compiled scripts by path, the entry first: for tools that read programs.
+    /// Returns the compiled scripts by path, the entry first, for tools that analyze programs.
     pub fn scripts(&self) -> impl Iterator<Item = (&str, &AST)> {
         let entry = self.files.get_key_value(&self.entry);
         let others = self.files.iter().filter(|(path, _)| **path != self.entry);
@@ -66,7 +67,7 @@ impl Program {
             .map_or(&self.name, |file| &file.label)
     }
 
-    /// The text of a file by what errors call it.
+    /// Returns the text of a file by its name in errors.
     pub(super) fn text(&self, label: &str) -> Option<&str> {
         let mut files = self.files.values();
         let file = files.find(|file| file.label == label);

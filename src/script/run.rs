@@ -1,4 +1,4 @@
-//! One run: what its host functions see of it, and what stops it.
+//! The state of one run, for its host functions, and the reasons that stop it.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -15,10 +15,10 @@ use super::limits::{Limit, Limits};
 use super::thread_context;
 use crate::clock;
 
-/// Constants that a program sees everywhere, modules included.
+/// Constants that all code of a program sees, including modules.
 pub type Variables = BTreeMap<&'static str, Dynamic>;
 
-/// The run that a host function was called by.
+/// A run of a program. Host functions get it by [`Run::from_call`].
 pub struct Run {
     pub(super) state: Arc<dyn Any + Send + Sync>,
     pub(super) runtime: Handle,
@@ -31,7 +31,7 @@ pub struct Run {
     last_call: Mutex<Option<CallSite>>,
 }
 
-/// The reason that a run must end. A script cannot catch it.
+/// A reason to end a run. A script cannot catch it.
 #[derive(Clone)]
 pub(super) enum Stop {
     Limit(Limit),
@@ -40,14 +40,14 @@ pub(super) enum Stop {
     Ended(Arc<dyn Any + Send + Sync>),
 }
 
-/// The first reason to stop, and where it arose if that is known.
+/// The first reason to end the run, and the call site that caused it, if known.
 #[derive(Clone)]
 pub(super) struct Stopped {
     pub(super) why: Stop,
     pub(super) place: Option<CallSite>,
 }
 
-/// A host error that was handed to the script.
+/// A host error that the script received.
 #[derive(Clone)]
 pub(super) struct HostFailure {
     pub(super) error: HostError,
@@ -55,7 +55,7 @@ pub(super) struct HostFailure {
 }
 
 impl Run {
-    /// A run that has not begun.
+    /// Creates a run that has not begun.
     pub(super) fn new(
         state: Arc<dyn Any + Send + Sync>,
         runtime: Handle,
@@ -76,14 +76,14 @@ impl Run {
         }
     }
 
-    /// The run of a call; an error when the engine is used without a [`super::Pool`].
+    /// Returns the run of a call. Fails if the engine is used without a [`super::Pool`].
     pub fn from_call(cx: &NativeCallContext) -> Result<Arc<Self>, Box<EvalAltResult>> {
         let run = thread_context::run().ok_or("host functions need a run")?;
         *run.last_call.lock() = Some(CallSite::from_call(cx));
         Ok(run)
     }
 
-    /// The value of the job for its host functions.
+    /// Returns the state that the job carries for its host functions, if it is a `T`.
     pub fn state<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.state.clone().downcast().ok()
     }
@@ -93,25 +93,25 @@ impl Run {
         self.deadline
     }
 
-    /// Counts a host call; false when there were too many.
+    /// Counts a host call. Returns false if the limit is exceeded.
     pub(super) fn count_host_call(&self) -> bool {
         self.host_calls.fetch_add(1, Ordering::Relaxed) < self.limits.host_calls
     }
 
-    /// Ends the run: the engine is stopped at its next operation, and the answer is an error for the way
-    /// there, to which the engine adds the call chain.
+    /// Ends the run: the engine stops at its next operation. The caller returns the error, so that the engine
+    /// adds the call chain to it.
     pub(super) fn stop(&self, why: Stop, place: Option<CallSite>) -> Box<EvalAltResult> {
         self.mark_stopped(why, place);
         thread_context::halt();
         thread_context::stop_error()
     }
 
-    /// Notes why the run ends; the first reason stays.
+    /// Records the reason of the end. Keeps the first one.
     pub(super) fn mark_stopped(&self, why: Stop, place: Option<CallSite>) {
         self.stopped.lock().get_or_insert(Stopped { why, place });
     }
 
-    /// Continues the run after a stop of one part only.
+    /// Continues the run after a step ended.
     pub(super) fn resume(&self) {
         *self.stopped.lock() = None;
     }
@@ -121,7 +121,7 @@ impl Run {
         self.stopped.lock().clone()
     }
 
-    /// Returns the reason of a stop from outside.
+    /// Returns the reason to end the run from outside: cancellation or the deadline.
     pub(super) fn interrupted(&self) -> Option<Stop> {
         if self.cancel.is_cancelled() {
             Some(Stop::Cancelled)
@@ -137,7 +137,7 @@ impl Run {
         self.last_call.lock().clone()
     }
 
-    /// Keeps a host error and makes the map that the script catches.
+    /// Records a host error, and returns the map that the script can catch.
     pub(super) fn fail(&self, error: HostError) -> Dynamic {
         let mut caught = error.to_map();
         let mut failures = self.failures.lock();
@@ -149,7 +149,7 @@ impl Run {
         caught
     }
 
-    /// The host error that a thrown value stands for, also when the script caught and threw it again.
+    /// Returns the host error of a thrown value, also if the script caught it and threw it again.
     pub(super) fn failure(&self, thrown: &Dynamic) -> Option<HostFailure> {
         let index = usize::try_from(thrown.tag()).ok()?.checked_sub(1)?;
         self.failures.lock().get(index).cloned()

@@ -1,58 +1,57 @@
-//! Expressions and scripts that are written inside another file, e.g. in the strings of a YAML file.
+//! Snippets: expressions and scripts inside another file, such as the strings of a pipeline.
 //!
-//! A program holds any number of them beside its files. What is wrong with one, at load or at run, has
-//! its place in the file around it.
+//! Errors in a snippet, at load and at run time, have their positions in the file that contains it.
 
 use std::sync::Arc;
 
 use rhai::{AST, Position};
 
-/// One fragment of a [`super::Program`], for [`super::evaluate`].
+/// The index of a snippet in a [`super::Program`], for [`super::evaluate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SnippetId(pub(super) usize);
 
 impl SnippetId {
-    /// The fragment of the snippet of an index.
+    /// Creates the identifier of the snippet with this index.
     pub fn new(index: usize) -> Self {
         Self(index)
     }
 }
 
-/// A fragment before it is compiled.
+/// Code inside another file, before compilation.
 #[derive(Clone, Debug)]
 pub struct Snippet {
     /// The syntax: an expression, statements, or a whole script file.
     pub form: SnippetForm,
-    /// The file that it is in, by its path within the role.
+    /// The path within the role of the file that contains the snippet.
     pub file: Arc<str>,
-    /// The code as the engine reads it; nothing for a script file.
+    /// The code without the escapes of the file; empty for a script file.
     pub text: Arc<str>,
-    /// Maps its characters to that file.
+    /// The positions of the characters of `text` in the file.
     pub positions: PositionMap,
-    /// Variables that it sees beside those of every script.
+    /// Variables that the snippet sees in addition to those of every script.
     pub variables: Arc<[&'static str]>,
-    /// Variables that exist only elsewhere, with a hint where.
+    /// Variables that exist only elsewhere, with the places for a hint.
     pub elsewhere: &'static [(&'static str, &'static str)],
 }
 
-/// The syntax that a fragment may have.
+/// The syntax of a snippet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnippetForm {
     /// One expression.
     Expression,
-    /// Statements and functions; its value is that of the last one.
+    /// Statements and functions. The value is that of the last statement.
     Script,
-    /// A script file of the program.
+    /// A whole script file of the program.
     File,
 }
 
-/// Maps the characters of a snippet to the file that contains it, as pieces in the order of both.
+/// A map from characters of a snippet to positions in its file, as an ordered list of contiguous pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PositionMap(Vec<(usize, usize, usize)>);
 
 impl PositionMap {
-    /// Adds that the character of this index (and those after it, on the same line) is at a line and a
-    /// column, both from 1; indices have to rise.
+    /// Adds the position of the character at `index` and of the following ones on its line. Line and column
+    /// begin at 1. Indices must increase.
     pub fn add(&mut self, index: usize, line: usize, column: usize) {
         let follows = self
             .0
@@ -63,7 +62,7 @@ impl PositionMap {
         }
     }
 
-    /// Those of what begins at an index.
+    /// Returns the positions of the text that begins at an index.
     #[must_use]
     pub fn after(&self, index: usize) -> Self {
         let (line, column) = self.position_at(index);
@@ -72,7 +71,7 @@ impl PositionMap {
         Self(std::iter::once((0, line, column)).chain(later).collect())
     }
 
-    /// Line and column of the character of an index.
+    /// Returns line and column of the character at `index`; zeros if they are not known.
     pub fn position_at(&self, index: usize) -> (usize, usize) {
         let after = self.0.partition_point(|&(start, ..)| start <= index);
         match after.checked_sub(1).and_then(|last| self.0.get(last)) {
@@ -82,19 +81,19 @@ impl PositionMap {
     }
 }
 
-/// A compiled fragment.
+/// A compiled snippet.
 pub(super) struct CompiledSnippet {
-    /// The name of its source in the engine.
+    /// The name of the source in the engine.
     pub(super) label: String,
-    /// The name of the file around it in errors.
+    /// The name of the containing file in errors.
     pub(super) file: String,
-    /// Of a snippet; none of a script file.
+    /// The text of a snippet, with its positions; `None` for a script file.
     pub(super) source: Option<(Arc<str>, PositionMap)>,
     pub(super) ast: AST,
 }
 
 impl CompiledSnippet {
-    /// Returns its name in the path to an error.
+    /// Returns the name of the snippet in a call chain.
     pub(super) fn name(&self) -> &'static str {
         match self.source {
             Some(_) => "an expression",
@@ -102,7 +101,7 @@ impl CompiledSnippet {
         }
     }
 
-    /// Line and column in the file around it.
+    /// Returns line and column in the containing file.
     pub(super) fn file_position(&self, position: Position) -> (usize, usize) {
         match &self.source {
             Some((text, positions)) => to_file_position(text, positions, numbers(position)),
@@ -111,13 +110,13 @@ impl CompiledSnippet {
     }
 }
 
-/// Line and column, 0 where they are not known.
+/// Returns line and column; 0 if they are not known.
 pub(super) fn numbers(position: Position) -> (usize, usize) {
     let (line, column) = (position.line(), position.position());
     (line.unwrap_or(0), column.unwrap_or(0))
 }
 
-/// The place in the file around it of a line and a column of a snippet.
+/// Converts line and column of a snippet to line and column of the containing file.
 pub(super) fn to_file_position(
     text: &str,
     positions: &PositionMap,

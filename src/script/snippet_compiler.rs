@@ -1,5 +1,5 @@
-//! Snippets → program: each is compiled as if it were a file, and what is wrong is told with its place
-//! in the file around it.
+//! Compiles snippets to one program, each as if it were a file. Diagnostics have positions in the files
+//! that contain the snippets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use super::snippet::{CompiledSnippet, Snippet, SnippetForm, to_file_position};
 use super::sources::Sources;
 use crate::model::Diagnostic;
 
-/// A program whose n-th fragment is the n-th snippet, and all that is wrong; with errors among that, some
-/// fragments are empty and the program must not be run. Modules are looked for beside `entry`.
+/// Compiles snippets to a program, and returns it with all diagnostics. If these contain errors, some
+/// snippets are empty, and the program must not be run. Modules are looked for beside `entry`.
 pub(super) fn compile(
     engine: &Engine,
     sources: &Sources,
     entry: &str,
     snippets: &[Snippet],
 ) -> (Program, Vec<Diagnostic>) {
-    // A module is one for all snippets that import it.
+    // All snippets that import a module share it, so that it sees the variables of all.
     let variables: BTreeSet<_> = snippets.iter().flat_map(|one| &*one.variables).collect();
     let variables = variables.into_iter().copied().collect();
     let mut loading = ProgramLoader::new(engine, sources, entry).with_variables(variables);
@@ -36,7 +36,7 @@ pub(super) fn compile(
     }
     let (mut files, problems) = loading.finish();
     let captured = compile::captured(&files);
-    let fragments: Vec<_> = snippets
+    let compiled: Vec<_> = snippets
         .iter()
         .enumerate()
         .map(|(index, snippet)| {
@@ -49,14 +49,14 @@ pub(super) fn compile(
         texts: texts(sources, snippets),
         captured,
         files: compile::with_fixed(files),
-        snippets: fragments,
+        snippets: compiled,
     };
     let problems = problems.into_iter();
     let problems = problems.map(|problem| at_file_position(problem, sources, snippets));
     (program, compile::sort_diagnostics(problems.collect()))
 }
 
-/// Returns the path of a script file, or the stand-in for the path of a snippet.
+/// Returns the path of a script file, or an artificial path for a snippet.
 fn snippet_path(index: usize, snippet: &Snippet) -> String {
     match snippet.form {
         SnippetForm::File => snippet.file.to_string(),
@@ -71,7 +71,7 @@ fn text(sources: &Sources, snippet: &Snippet) -> Arc<str> {
     }
 }
 
-/// Takes a snippet from the files; a script file stays among them, it may also be a module.
+/// Takes a snippet out of the files. A script file stays, because it can also be a module.
 fn compiled_snippet(
     sources: &Sources,
     files: &mut Files,
@@ -102,7 +102,7 @@ fn texts(sources: &Sources, snippets: &[Snippet]) -> BTreeMap<String, Arc<str>> 
         .collect()
 }
 
-/// A problem of a snippet with its place in the file around it.
+/// Converts the position of a diagnostic to the file that contains the snippet.
 fn at_file_position(
     mut problem: Diagnostic,
     sources: &Sources,

@@ -1,4 +1,4 @@
-//! The files of a program, in memory, and what an import means among them.
+//! The files of a program in memory, and the resolution of imports among them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use super::names::nearest;
 /// Scripts by their path within the role (`tasks/main.rhai`).
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    /// The program's name in run-time errors: the role's.
+    /// The name of the program in run-time errors, which is the name of its role.
     pub name: String,
-    /// The folder that load-time problems name.
+    /// The folder in the paths of diagnostics.
     pub folder: PathBuf,
     files: BTreeMap<String, Arc<str>>,
 }
 
 impl Sources {
-    /// No files yet, of a role of this name, in this folder.
+    /// Creates an empty set of files for a role.
     pub fn new(name: impl Into<String>, folder: impl Into<PathBuf>) -> Self {
         Self {
             name: name.into(),
@@ -31,7 +31,7 @@ impl Sources {
         self.files.insert(path.into(), text.into());
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     pub fn get(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(AsRef::as_ref)
     }
@@ -41,8 +41,8 @@ impl Sources {
     }
 }
 
-/// The file that an import names: `install` beside the entry, else from the root; `./x` beside the
-/// importing file. Never outside the role. Fails with what is wrong, and a hint.
+/// Returns the path of an imported file: `install` is beside the entry or else in the role's root, and
+/// `./x` is beside the importing file. Fails outside the role. The error is a message and a hint.
 pub(super) fn resolve<'a>(
     files: impl Iterator<Item = &'a str> + Clone,
     entry: &str,
@@ -89,7 +89,7 @@ fn beside_of(file: &str, name: &str) -> String {
 }
 
 impl Sources {
-    /// The paths of the scripts.
+    /// Returns the paths of the scripts.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> + Clone {
         let paths = self.files.keys().map(String::as_str);
         paths.filter(|path| {

@@ -1,6 +1,6 @@
-//! Words that Rhai keeps for itself, allowed where no keyword can stand: after a dot and as keys of maps.
+//! Allows reserved words of Rhai as properties after a dot and as keys of maps.
 //!
-//! Kubernetes objects have fields named `default`, `in`, `match`, `new`, `case`, `for`, …
+//! Fields of Kubernetes objects have names such as `default`, `in`, `match`, `new`, `case` and `for`.
 
 use std::cell::RefCell;
 
@@ -10,7 +10,7 @@ thread_local! {
     static TOKENS: RefCell<TokenContext> = const { RefCell::new(TokenContext::new()) };
 }
 
-/// The tokens before the current one.
+/// The state of the tokenizer hook: the kind of position that the next token has.
 struct TokenContext {
     /// The next token is the name of a property.
     dot: bool,
@@ -49,7 +49,7 @@ impl TokenContext {
     }
 }
 
-/// Forgets what came before: a new file begins.
+/// Resets the state at the beginning of a file.
 pub(super) fn begin() {
     TOKENS.set(TokenContext::new());
 }

@@ -1,12 +1,12 @@
-//! The run of this thread, and what the engine's hooks do with it.
+//! The run of the current thread, and the engine's hooks that check its limits.
 //!
-//! A run stays on one thread from beginning to end, so what the hooks need at every operation lives in
-//! thread-locals. Operations are counted here, because the engine's own count begins anew in closures
+//! A run stays on one thread, so that the state that the hooks need at every operation is in
+//! thread-locals. This module counts operations, because the engine restarts its own count in closures
 //! that native functions call.
 //!
-//! A run is stopped in two steps. First by an ordinary error, at the next variable that is read or by
-//! the host function at work: the engine adds the call chain to it. A script that catches it, or a loop
-//! that reads no variable, is then stopped for good at one of the next operations.
+//! A run is stopped in two steps. First, the next read of a variable or the current host function fails
+//! with an ordinary error, to which the engine adds the call chain. If the script catches it, or if a loop
+//! reads no variable, one of the next operations terminates the script.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -20,23 +20,23 @@ use super::nesting;
 use super::program::Program;
 use super::run::{Run, Stop, Variables};
 
-/// Operations between two looks at the clock and at cancellation: some 10 µs.
+/// The number of operations between two checks of the deadline and of cancellation: about 10 µs.
 const STRIDE: u64 = 256;
 
-/// Operations that a stopped run may go on for, to meet a variable: enough for any expression.
+/// The number of operations that a stopped run may execute until it reads a variable: enough for any
+/// expression.
 const GRACE: u64 = 64;
 
-/// Bytes that a run stopped by its memory may allocate more on the way there: one text of the largest
-/// size.
+/// The bytes that a run may allocate between these two steps, if it exceeded its memory: the largest text.
 const GRACE_BYTES: isize = 16 << 20;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// All is well.
+    /// The run continues.
     Running,
     /// The next variable that is read raises the error that stops the run.
     Stopping,
-    /// That error was raised; the next operation ends the run.
+    /// The error was raised. The next operation terminates the script.
     Stopped,
 }
 
@@ -44,7 +44,7 @@ thread_local! {
     static OPERATIONS: Cell<u64> = const { Cell::new(0) };
     static NEXT_LOOK: Cell<u64> = const { Cell::new(u64::MAX) };
     static PHASE: Cell<Phase> = const { Cell::new(Phase::Running) };
-    /// The count of the thread's bytes that a run must not exceed.
+    /// The limit of the thread's allocated bytes.
     static MEMORY_END: Cell<isize> = const { Cell::new(isize::MAX) };
     static CURRENT: RefCell<Option<ThreadContext>> = const { RefCell::new(None) };
 }
@@ -52,9 +52,9 @@ thread_local! {
 struct ThreadContext {
     run: Arc<Run>,
     engine: Shell,
-    /// The programs at work: the job's, and those that include one another.
+    /// The stack of programs: the job's, and the included ones.
     frames: Vec<ProgramFrame>,
-    /// Every program that took part, for the source lines of errors.
+    /// Every program that ran, for the source lines of errors.
     seen: Vec<Arc<Program>>,
 }
 
@@ -65,19 +65,18 @@ struct ProgramFrame {
     nesting: nesting::NestingCheck,
 }
 
-/// A variable as it is handed out: shared, so that reading one field of a large map copies that field
-/// only.
+/// A variable as a shared value. A script that reads one field of a large map copies only that field.
 ///
-/// A method of a shared value locks it while its closure runs. For a function that the closure calls
-/// there is therefore a copy per level of calls; a variable that closures of the program capture
-/// (`spec.ports.filter(|p| p.number > spec.least)`) is copied for each reader.
+/// A method locks a shared value while its closure runs, so that a function that the closure calls cannot
+/// read the same shared value. Each level of calls therefore has its own copy. A variable that closures
+/// capture (`spec.ports.filter(|p| p.number > spec.least)`) is copied at each read.
 struct SharedVariable {
     original: Dynamic,
     captured: bool,
     shared: Vec<Option<Dynamic>>,
 }
 
-/// Tells a captured variable of the run from other captured values.
+/// The tag that marks captured variables of the run among captured values.
 const CAPTURED: i32 = -1;
 
 impl SharedVariable {
@@ -89,8 +88,8 @@ impl SharedVariable {
         }
     }
 
-    /// Sets or removes a key of a map. The copy that the outermost level was given changes with it, so
-    /// that a map that grows is not copied each time.
+    /// Sets or removes a key of a map. Also changes the copy of the outermost level, so that a map that grows
+    /// is not copied each time.
     fn put(&mut self, key: &str, value: Option<Dynamic>) -> Option<Dynamic> {
         self.shared.truncate(1);
         let copy = self.shared.first_mut().and_then(Option::as_mut);
@@ -149,9 +148,9 @@ impl ProgramFrame {
     }
 }
 
-/// Takes the thread for a run; free again when dropped.
+/// A guard that ends the run on this thread when it is dropped.
 pub(super) struct ThreadGuard {
-    /// The bytes that the thread allocates from here on are the run's.
+    /// Counts the bytes that the run allocates.
     _memory: Measurement,
     _check: checkpoint::Installed,
 }
@@ -186,33 +185,33 @@ pub(super) fn enter(
 impl Drop for ThreadGuard {
     fn drop(&mut self) {
         MEMORY_END.set(isize::MAX);
-        // Taken out first: dropping a script's values must not find the cell borrowed.
+        // `take` ends the borrow of the cell before the script's values are dropped.
         let current = CURRENT.take();
         drop(current);
     }
 }
 
-/// The run of this thread.
+/// Returns the run of this thread.
 pub(super) fn run() -> Option<Arc<Run>> {
     with(|current| current.run.clone())
 }
 
-/// The engine of the run of this thread.
+/// Returns the engine of the run of this thread.
 pub(super) fn engine() -> Option<Shell> {
     with(|current| current.engine.clone())
 }
 
-/// The programs that took part in the run of this thread.
+/// Returns the programs that ran within the run of this thread.
 pub(super) fn programs() -> Vec<Arc<Program>> {
     with(|current| current.seen.clone()).unwrap_or_default()
 }
 
-/// The program at work, and a module of it that this run has evaluated already.
+/// Returns the current program.
 pub(super) fn program() -> Option<Arc<Program>> {
     with(|current| Some(current.frames.last()?.program.clone())).flatten()
 }
 
-/// A module that this run has evaluated already.
+/// Returns a module that this run has evaluated already.
 pub(super) fn module(path: &str) -> Option<Shared<Module>> {
     with(|current| {
         let modules = &current.frames.last()?.modules;
@@ -224,7 +223,7 @@ pub(super) fn module(path: &str) -> Option<Shared<Module>> {
     .flatten()
 }
 
-/// Keeps an evaluated module for the rest of the run.
+/// Stores an evaluated module for the rest of the run.
 pub(super) fn keep_module(path: &str, module: &Shared<Module>) {
     with(|current| {
         if let Some(frame) = current.frames.last_mut() {
@@ -233,7 +232,7 @@ pub(super) fn keep_module(path: &str, module: &Shared<Module>) {
     });
 }
 
-/// Sets a variable of the program at work.
+/// Sets a variable of the current program.
 pub(super) fn set_variable(name: &'static str, value: Dynamic) {
     let before = with(|current| {
         let frame = current.frames.last_mut()?;
@@ -245,11 +244,11 @@ pub(super) fn set_variable(name: &'static str, value: Dynamic) {
         frame.variables.push((name, served));
         None
     });
-    // Outside of `with`: dropping a script's values must not find the cell borrowed.
+    // After `with`, which borrows the cell.
     drop(before);
 }
 
-/// Sets or removes a key of a variable of the program at work: what it was before.
+/// Sets or removes a key of a variable of the current program. Returns the former value.
 pub(super) fn put_variable(name: &str, key: &str, value: Option<Dynamic>) -> Option<Dynamic> {
     with(|current| {
         let mut variables = current.frames.last_mut()?.variables.iter_mut();
@@ -259,7 +258,7 @@ pub(super) fn put_variable(name: &str, key: &str, value: Option<Dynamic>) -> Opt
     .flatten()
 }
 
-/// A variable of the program at work.
+/// Returns a variable of the current program.
 pub(super) fn variable(name: &str) -> Option<Dynamic> {
     with(|current| {
         let mut variables = current.frames.last()?.variables.iter();
@@ -269,7 +268,8 @@ pub(super) fn variable(name: &str) -> Option<Dynamic> {
     .flatten()
 }
 
-/// Runs `body` with another program's variables and modules; none when programs nest too deeply.
+/// Runs `body` with another program's variables and modules. Returns `None` if programs are nested too
+/// deeply.
 pub(super) fn with_program<T>(
     program: &Arc<Program>,
     variables: Variables,
@@ -300,13 +300,13 @@ pub(super) fn with_program<T>(
     })
 }
 
-/// Continues the run after a stop of one part only.
+/// Continues the run after a step ended.
 pub(super) fn resume() {
     PHASE.set(Phase::Running);
     NEXT_LOOK.set(0);
 }
 
-/// The error that stops the run was raised: nothing more may be run.
+/// Terminates the script at its next operation.
 pub(super) fn halt() {
     PHASE.set(Phase::Stopped);
     NEXT_LOOK.set(0);
@@ -355,12 +355,12 @@ fn check_bounds(operations: u64) -> Option<Dynamic> {
     None
 }
 
-/// Returns whether the run held more than it may at any moment, the time within native calls included.
+/// Returns whether the run has exceeded its memory at any time, including during native calls.
 pub(super) fn is_memory_exceeded() -> bool {
     allocation_meter::peak() > MEMORY_END.get()
 }
 
-/// Returns whether the run of this thread may go on; stops it where it must end.
+/// Returns whether the run of this thread may continue. Stops the run if not.
 fn may_continue() -> bool {
     let Some(run) = run() else {
         return true;
@@ -385,8 +385,8 @@ fn interruption(run: &Run) -> Option<Stop> {
     run.interrupted()
 }
 
-/// Serves the run's variables, and looks after what only shows here: the depth of calls and how deeply
-/// local variables are nested.
+/// Returns the run's variables to the script, and checks the depth of calls and of local variables, which
+/// only this hook can see.
 fn on_variable(
     name: &str,
     index: usize,
@@ -422,7 +422,7 @@ fn on_variable(
     .unwrap_or(Ok(None))
 }
 
-/// The error of a run that was stopped: what it says is not shown, see [`Run::stopped`].
+/// Returns the error that stops the script. Reports show the reason of [`Run::stopped`] instead.
 pub(super) fn stop_error() -> Box<EvalAltResult> {
     Box::new(EvalAltResult::ErrorRuntime(
         "the run is over".into(),

@@ -1,4 +1,4 @@
-//! Script values to JSON and back.
+//! Converts between script values and JSON.
 //!
 //! | script | JSON |
 //! |---|---|
@@ -8,9 +8,9 @@
 //! | string, char | a string |
 //! | array | an array |
 //! | map | an object, keys sorted by bytes |
-//! | a blob, a function, a range, any other type | an error that names the place |
+//! | a blob, a function, a range, any other type | an error with the path of the value |
 //!
-//! A number that does not fit 64 bits with sign becomes a float, as in every JSON reader of floats.
+//! A number that does not fit into a signed 64-bit integer becomes a float.
 
 mod error;
 mod read;

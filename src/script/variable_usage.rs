@@ -12,14 +12,14 @@ use super::sources::resolve;
 /// One use of a variable.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariableUse {
-    /// `x` of `results.x` and of `results["x"]`; none where the variable is used as a whole or by a
-    /// key that is computed.
+    /// `x` for `results.x` and `results["x"]`; `None` if the variable is used as a whole or with a computed
+    /// key.
     pub key: Option<String>,
-    /// Its line and column in the file that contains the fragment. None for a variable of a module.
+    /// Line and column in the file that contains the snippet; `None` in a module.
     pub position: Option<(usize, usize)>,
 }
 
-/// A property of a variable: `spec.a["b"]`.
+/// A use of a property of a variable: `spec.a["b"]`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PropertyUse {
     /// The file, by its path within the role.
@@ -29,9 +29,9 @@ pub struct PropertyUse {
 }
 
 impl Program {
-    /// Returns the uses of a variable in a fragment and in the modules that it imports.
-    pub fn variable_uses(&self, fragment: SnippetId, variable: &str) -> Vec<VariableUse> {
-        let Some(compiled) = self.snippets.get(fragment.0) else {
+    /// Returns the uses of a variable in a snippet and in the modules that it imports.
+    pub fn variable_uses(&self, snippet: SnippetId, variable: &str) -> Vec<VariableUse> {
+        let Some(compiled) = self.snippets.get(snippet.0) else {
             return Vec::new();
         };
         let own = occurrences(&compiled.ast, variable)
@@ -40,20 +40,14 @@ impl Program {
                 position: Some(compiled.file_position(used.position())),
                 key: used.first_key(),
             });
-        let mut mentions: Vec<_> = own.collect();
+        let mut uses: Vec<_> = own.collect();
         let mut seen = BTreeSet::new();
-        self.in_modules(
-            &compiled.ast,
-            &self.entry,
-            variable,
-            &mut seen,
-            &mut mentions,
-        );
-        mentions
+        self.in_modules(&compiled.ast, &self.entry, variable, &mut seen, &mut uses);
+        uses
     }
 
-    /// The properties of a variable that any code of the program reads or writes by constant keys. A
-    /// script that has a variable of its own with that name is left out.
+    /// Returns the uses of properties of a variable with constant keys, in all code of the program. Skips
+    /// scripts that define a variable of the same name.
     pub fn property_uses(&self, variable: &str) -> Vec<PropertyUse> {
         let shadows = |ast: &AST| {
             check::locals(ast).contains(variable) && !check::captured(ast).contains(variable)
@@ -100,7 +94,7 @@ impl Program {
         importer: &str,
         variable: &str,
         seen: &mut BTreeSet<String>,
-        mentions: &mut Vec<VariableUse>,
+        uses: &mut Vec<VariableUse>,
     ) {
         for name in check::imports(ast)
             .into_iter()
@@ -113,17 +107,17 @@ impl Program {
             let Some(file) = self.files.get(&path).filter(|_| seen.insert(path.clone())) else {
                 continue;
             };
-            let uses = occurrences(&file.ast, variable).into_iter();
-            mentions.extend(uses.map(|used| VariableUse {
+            let found = occurrences(&file.ast, variable).into_iter();
+            uses.extend(found.map(|used| VariableUse {
                 key: used.first_key(),
                 position: None,
             }));
-            self.in_modules(&file.ast, &path, variable, seen, mentions);
+            self.in_modules(&file.ast, &path, variable, seen, uses);
         }
     }
 }
 
-/// One use in a script: the keys that follow the variable, as far as they are constant.
+/// An occurrence of the variable, with the constant keys that follow it.
 struct Occurrence {
     variable: Position,
     keys: Vec<(String, Position)>,
@@ -134,7 +128,7 @@ impl Occurrence {
         self.keys.first().map(|(key, _)| key.clone())
     }
 
-    /// Of the first key, else of the variable.
+    /// Returns the position of the first key, or of the variable if no key follows.
     fn position(&self) -> Position {
         self.keys.first().map_or(self.variable, |(_, at)| *at)
     }
@@ -148,7 +142,7 @@ fn occurrences(ast: &AST, variable: &str) -> Vec<Occurrence> {
         {
             let mut keys = Vec::new();
             match path.iter().rev().nth(1) {
-                // What a closure takes along is used in its body.
+                // A captured variable is used in the body of the closure.
                 Some(
                     ASTNode::Expr(Expr::FnCall(call, _)) | ASTNode::Stmt(Stmt::FnCall(call, _)),
                 ) if call.name == "curry" => return true,
@@ -173,7 +167,7 @@ fn is_variable(expression: &Expr, position: Position) -> bool {
     matches!(expression, Expr::Variable(.., at) if *at == position)
 }
 
-/// The keys that follow a variable, up to one that is computed; whether all were constant.
+/// Collects the keys that follow a variable, up to a computed one. Returns whether all were constant.
 fn constant_keys(rest: &Expr, keys: &mut Vec<(String, Position)>) -> bool {
     match rest {
         Expr::Property(property, position) => keys.push((property.2.to_string(), *position)),
@@ -210,11 +204,8 @@ mod tests {
         sources.insert("m.rhai", "fn f() { results.far }");
         let (program, problems) = engine.compile_snippets(&sources, "a.yaml", &[snippet]);
         assert_eq!(problems, [], "{text}");
-        let mentions = program.variable_uses(SnippetId(0), "results");
-        let keys: Vec<_> = mentions
-            .iter()
-            .map(|mention| mention.key.as_deref())
-            .collect();
+        let uses = program.variable_uses(SnippetId(0), "results");
+        let keys: Vec<_> = uses.iter().map(|usage| usage.key.as_deref()).collect();
         assert_eq!(keys, expected, "{text}");
     }
 

@@ -1,4 +1,4 @@
-//! One run on the thread that it has for itself.
+//! Executes one run on a thread of the pool.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::program::Program;
 use super::run::{Run, Stop, Variables};
 use super::{bridge, nesting, panics, thread_context};
 
-/// Runs a program to its end, whatever that is.
+/// Runs a program, and reports its result or error.
 pub(super) fn run(
     engine: &Engine,
     run: &Arc<Run>,
@@ -46,16 +46,16 @@ pub(super) fn run(
     };
     let failed = |error: Option<&EvalAltResult>| report(run, &programs, engine, error);
     match answer {
-        // A script that caught the error that ended it has still ended.
+        // A script that caught the stop error has ended nevertheless.
         Ok(_) if run.stopped().is_some() => Err(failed(None)),
         Ok(value) => {
             let value = value.flatten();
-            // What is nested without bounds must not leave this thread: only here is the stack large.
+            // Only this thread has a stack that is large enough to drop a value of any depth.
             if nesting::is_too_deep(&value) {
                 run.mark_stopped(Stop::Limit(Limit::Nesting), None);
                 return Err(failed(None));
             }
-            // What the last call allocated, no operation looked at.
+            // No operation followed the last call to check its memory.
             if thread_context::is_memory_exceeded() {
                 run.mark_stopped(Stop::Limit(Limit::Memory), None);
                 return Err(failed(None));

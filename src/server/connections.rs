@@ -1,8 +1,8 @@
-//! The connections of one server: how many it keeps, and which one it gives up for a new one.
+//! Limits the number of open connections of one server.
 //!
-//! A full server still answers: it closes a connection of the peer that holds the most, so that one
-//! client cannot keep the others out. Of that peer's, one that waits for a request goes before one that
-//! is being answered, and the oldest goes first.
+//! A full server still accepts a new connection. It closes another one, of the peer with the most
+//! connections, so that one client cannot block the others. Among the connections of that peer it
+//! prefers an idle one to one with a request, and then the oldest.
 
 use std::cmp::Reverse;
 use std::net::IpAddr;

@@ -47,7 +47,7 @@ pub(crate) struct Condition {
     pub(crate) observed_generation: Option<i64>,
 }
 
-/// What became of a request that makes an object.
+/// The result of a create.
 pub(crate) enum Created {
     Made(Box<ObjectSummary>),
     /// The server does not take it.

@@ -20,18 +20,19 @@ const HARMLESS: usize = 25;
 /// Requests of the tenant at a time.
 const AT_ONCE: usize = 8;
 
-/// What a campaign runs on.
+/// A campaign: hostile values in the fields of custom resources of some kinds.
 pub(crate) struct Campaign<O> {
     pub(crate) api: Api,
     pub(crate) namespaces: Namespaces,
     pub(crate) kinds: Vec<Kind>,
     pub(crate) widget: Kind,
-    /// Whether objects beside all namespaces are compared too, and each namespace there is.
+    /// True if no other test uses the cluster. The campaign then compares cluster-scoped objects and all
+    /// namespaces too.
     pub(crate) is_alone: bool,
     pub(crate) operator: O,
 }
 
-/// What a campaign wants to know of the operator.
+/// The operator under test, as a campaign observes it.
 pub(crate) trait Operator {
     /// The error says that it is not alive, or not well.
     async fn is_well(&self) -> anyhow::Result<()>;
@@ -45,7 +46,7 @@ struct Member {
     path: String,
     uid: String,
     case: Case,
-    /// Whether it begins as a harmless one, and gets its value afterwards.
+    /// True if the custom resource is created with a harmless value, and updated to the hostile one later.
     is_late: bool,
 }
 
@@ -417,7 +418,7 @@ impl<O: Operator> Campaign<O> {
     }
 }
 
-/// What is in one snapshot and not, or as another object, in the other.
+/// Returns the names of objects that one snapshot contains, and that the other lacks or has with another uid.
 fn missing<'a>(one: &'a Snapshot, other: &Snapshot) -> Vec<&'a str> {
     let uid = |snapshot: &Snapshot, name: &str| {
         let object = snapshot.get(name);

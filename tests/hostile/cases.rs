@@ -57,7 +57,7 @@ pub(crate) struct Case {
     pub(crate) hostile: Hostile,
 }
 
-/// Which cases are run.
+/// The cases to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
     /// None are all of the list.
@@ -68,7 +68,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// What the environment asks for, or so many.
+    /// Reads the selection from environment variables. The default is `count` cases.
     pub(crate) fn of_environment(count: usize) -> Self {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let number =
@@ -278,7 +278,7 @@ fn places(kinds: &[Kind]) -> Vec<(usize, String)> {
 }
 
 impl Case {
-    /// What `HOSTILE_ONLY` takes.
+    /// Returns the value of `HOSTILE_ONLY` that selects this case.
     pub(crate) fn to_text(&self, kinds: &[Kind]) -> String {
         let kind = &kinds[self.kind].name;
         format!("{kind} {} {}", self.field, self.hostile.name)

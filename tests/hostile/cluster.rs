@@ -12,16 +12,16 @@ use super::values::EXISTING;
 /// The namespaces of a campaign.
 #[derive(Clone, Debug)]
 pub(crate) struct Namespaces {
-    /// Where the tenant may create custom resources.
+    /// The namespace in which the tenant may create custom resources.
     pub(crate) tenant: String,
-    /// Where a custom resource lives that nobody attacks.
+    /// The namespace of a custom resource that is not attacked.
     pub(crate) bystander: String,
-    /// Whose objects must not change.
+    /// The namespaces whose objects must not change.
     pub(crate) others: Vec<String>,
 }
 
-/// What the tenant's namespace and another have: objects that nobody owns, with names that values of
-/// the list have.
+/// The names of objects without an owner in the tenant's namespace and in another. Hostile values contain
+/// these names.
 const DECOYS: [&str; 2] = [EXISTING, "default"];
 
 /// The Secret's values that must appear nowhere.
@@ -152,7 +152,7 @@ pub(crate) fn in_namespace(group_version: &str, plural: &str, namespace: &str) -
     format!("/{group_version}/namespaces/{namespace}/{plural}")
 }
 
-/// All that there is in these namespaces, and beside all namespaces if asked for.
+/// Lists all objects of these namespaces, and the cluster-scoped ones if `with_cluster` is true.
 pub(crate) async fn snapshot(
     api: &Api,
     namespaces: &[String],

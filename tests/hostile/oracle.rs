@@ -1,4 +1,4 @@
-//! What must hold of the objects beside hostile custom resources, and of all texts.
+//! Invariants of a campaign: which objects may change, and which values no text may contain.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -146,7 +146,7 @@ fn owner<'a>(
 pub(crate) struct Secrets(BTreeSet<String>);
 
 impl Secrets {
-    /// Those of the Secret that roles read, and the passwords that they made up.
+    /// Collects the values of the Secret that roles read, and the passwords that roles generated.
     pub(crate) fn from_objects(objects: &Snapshot) -> Self {
         let mut values = vec![TOKEN.to_owned(), KEY.to_owned()];
         let logins = objects.iter().filter(|(name, _)| name.ends_with("-login"));
@@ -164,7 +164,7 @@ impl Secrets {
         Self(all)
     }
 
-    /// Where one of them stands in a text.
+    /// Returns the first of the values that a text contains, with the text before it.
     pub(crate) fn find(&self, text: &str) -> Option<String> {
         self.0.iter().find_map(|value| {
             let at = text.find(value.as_str())?;

@@ -24,7 +24,7 @@ use super::wait;
 /// The address space of the operator's process, in KiB: stacks of its threads and what its allocator
 /// reserves included.
 const ADDRESS_SPACE: u64 = 4 << 20;
-/// What may be resident at once, in KiB. `deploy/manager.yaml` grants half of it to a release build.
+/// The most resident memory, in KiB. `deploy/manager.yaml` grants half of it to a release build.
 const RESIDENT: u64 = 512 << 10;
 /// `/healthz` answers within this time, also on a machine that compiles beside it.
 const HEALTHY: Duration = Duration::from_secs(20);
@@ -190,7 +190,7 @@ impl Process {
         Ok(())
     }
 
-    /// How it ended, if it has, and what it logged last.
+    /// Returns the exit status and the last log lines if the process has ended.
     async fn end(&self) -> anyhow::Result<Option<String>> {
         let Some(status) = self.child.lock().await.try_wait()? else {
             return Ok(None);

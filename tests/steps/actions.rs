@@ -1,4 +1,4 @@
-//! What steps can do, each by what it leaves in the cluster.
+//! Tests of the actions of steps, each by the objects in the cluster afterwards.
 
 use serde_json::json;
 
@@ -52,20 +52,20 @@ const INCLUDED: &str = r#"
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: deep}, data: {x: "from ${meta.name}"}}
 "#;
 
-pub(crate) async fn every_action_does_what_it_says(ground: TestNamespace) {
+pub(crate) async fn every_action_does_what_it_says(target: TestNamespace) {
     let files = [(MAIN, ACTIONS), ("web/tasks/more.yaml", INCLUDED)];
-    let mut stage = StepTest::new(ground, &files).await;
-    stage.spec(json!({"size": 3})).await;
-    stage.set("foreign", json!({})).await;
-    let report = stage.until_done().await;
+    let mut test = StepTest::new(target, &files).await;
+    test.spec(json!({"size": 3})).await;
+    test.set("foreign", json!({})).await;
+    let report = test.until_done().await;
     assert_eq!(report.effects.steps.len(), 11);
     let one = json!({"text": "size 3, ${kept}", "number": "3"});
-    assert_eq!(stage.data("w-one").await, one);
-    assert_eq!(stage.data("foreign").await, json!(null));
-    assert_eq!(stage.data("inner").await, json!({"x": "from w"}));
+    assert_eq!(test.data("w-one").await, one);
+    assert_eq!(test.data("foreign").await, json!(null));
+    assert_eq!(test.data("inner").await, json!({"x": "from w"}));
     let maps = ["a", "b", "deep", "inner", "last", "w-one"];
-    assert_eq!(stage.maps().await, maps);
-    let status = stage.status().await;
+    assert_eq!(test.maps().await, maps);
+    let status = test.status().await;
     assert_eq!(
         (&status["doubled"], &status["names"]),
         (&json!(6), &json!(["a", "b"]))
@@ -75,7 +75,7 @@ pub(crate) async fn every_action_does_what_it_says(ground: TestNamespace) {
     assert_eq!(healthy.unwrap()["message"], "size 3");
 }
 
-pub(crate) async fn every_key_does_what_it_says(ground: TestNamespace) {
+pub(crate) async fn every_key_does_what_it_says(target: TestNamespace) {
     const STEPS: &str = r#"
 - name: first thing
   register: first
@@ -110,42 +110,42 @@ pub(crate) async fn every_key_does_what_it_says(ground: TestNamespace) {
 "#;
     const DEFAULTS: &str = "deep: {a: 1}\nouter: o\n";
     let files = [(MAIN, STEPS), ("web/defaults/main.yaml", DEFAULTS)];
-    let mut stage = StepTest::new(ground, &files).await;
+    let mut test = StepTest::new(target, &files).await;
     let spec = json!({"ports": {"http": 80, "ssh": 22}, "items": [
         {"name": "a", "on": true, "n": 1}, {"name": "b", "on": false, "n": 2},
         {"name": "c", "on": true, "n": 3},
     ]});
-    stage.spec(spec).await;
-    stage.done().await;
+    test.spec(spec).await;
+    test.done().await;
     let first = json!({"colour": "red", "deep": "12", "outer": "o"});
-    assert_eq!(stage.data("first").await, first);
+    assert_eq!(test.data("first").await, first);
     let after = json!({"colour": "none", "name": "first"});
-    assert_eq!(stage.data("after").await, after);
-    assert_eq!(stage.maps().await, ["after", "first", "item-a", "item-c"]);
-    let status = stage.status().await;
+    assert_eq!(test.data("after").await, after);
+    assert_eq!(test.maps().await, ["after", "first", "item-a", "item-c"]);
+    let status = test.status().await;
     assert_eq!(status["items"], 2);
     assert_eq!(status["map"], json!(["http=80", "ssh=22"]));
     let blocks = json!([{"inner": "in p"}, {"inner": "in q"}]);
     assert_eq!(status["blocks"], blocks);
 }
 
-pub(crate) async fn a_loop_that_shrinks_leaves_nothing_behind(ground: TestNamespace) {
+pub(crate) async fn a_loop_that_shrinks_leaves_nothing_behind(target: TestNamespace) {
     const STEPS: &str = r#"
 - name: shards
   loop: spec.shards
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: "shard-${item}"}}
 "#;
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({"shards": ["a", "b", "c"]})).await;
-    stage.done().await;
-    assert_eq!(stage.maps().await, ["shard-a", "shard-b", "shard-c"]);
-    stage.spec(json!({"shards": ["b"]})).await;
-    let report = stage.done().await;
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({"shards": ["a", "b", "c"]})).await;
+    test.done().await;
+    assert_eq!(test.maps().await, ["shard-a", "shard-b", "shard-c"]);
+    test.spec(json!({"shards": ["b"]})).await;
+    let report = test.done().await;
     assert_eq!(report.pruned.len(), 2);
-    assert_eq!(stage.maps().await, ["shard-b"]);
+    assert_eq!(test.maps().await, ["shard-b"]);
 }
 
-pub(crate) async fn a_file_and_a_template_are_applied(ground: TestNamespace) {
+pub(crate) async fn a_file_and_a_template_are_applied(target: TestNamespace) {
     const STEPS: &str = "
 - name: file
   apply: {file: two.yaml}
@@ -169,16 +169,16 @@ data: {item: '{{ item }}', first: '{{ results.file[0].metadata.name }}', size: '
         ("web/files/two.yaml", TWO),
         ("web/templates/map.yaml.j2", TEMPLATE),
     ];
-    let mut stage = StepTest::new(ground, &files).await;
-    stage.spec(json!({"size": 3})).await;
-    stage.done().await;
-    assert_eq!(stage.maps().await, ["f1", "f2", "t-p", "t-q"]);
-    assert_eq!(stage.data("f1").await, json!({"raw": "${spec.size}"}));
+    let mut test = StepTest::new(target, &files).await;
+    test.spec(json!({"size": 3})).await;
+    test.done().await;
+    assert_eq!(test.maps().await, ["f1", "f2", "t-p", "t-q"]);
+    assert_eq!(test.data("f1").await, json!({"raw": "${spec.size}"}));
     let made = json!({"item": "q", "first": "f1", "size": "3"});
-    assert_eq!(stage.data("t-q").await, made);
+    assert_eq!(test.data("t-q").await, made);
 }
 
-pub(crate) async fn roles_of_both_kinds_include_each_other(ground: TestNamespace) {
+pub(crate) async fn roles_of_both_kinds_include_each_other(target: TestNamespace) {
     const STEPS: &str = r#"
 - name: scripted
   role: {name: script, vars: {word: "${spec.word}"}}
@@ -201,17 +201,17 @@ let made = include_role("inner", #{word: vars.word});
         ("script/tasks/main.rhai", SCRIPT),
         ("inner/tasks/main.yaml", INNER),
     ];
-    let mut stage = StepTest::new(ground, &files).await;
-    stage.spec(json!({"word": "hello"})).await;
-    let on = stage.waits().await;
+    let mut test = StepTest::new(target, &files).await;
+    test.spec(json!({"word": "hello"})).await;
+    let on = test.waits().await;
     assert!(on.starts_with("1 of 2, scripted: 2 of 2, gate: "), "{on}");
-    stage.set("gate", json!({"open": "yes"})).await;
-    stage.until_done().await;
-    assert_eq!(stage.status().await["said"], "hello and hello");
-    assert_eq!(stage.maps().await, ["gate", "inner"]);
+    test.set("gate", json!({"open": "yes"})).await;
+    test.until_done().await;
+    assert_eq!(test.status().await["said"], "hello and hello");
+    assert_eq!(test.maps().await, ["gate", "inner"]);
 }
 
-pub(crate) async fn the_end_of_a_custom_resource_is_a_pipeline_too(ground: TestNamespace) {
+pub(crate) async fn the_end_of_a_custom_resource_is_a_pipeline_too(target: TestNamespace) {
     const STEPS: &str = "
 - name: child
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: child}}
@@ -224,15 +224,15 @@ pub(crate) async fn the_end_of_a_custom_resource_is_a_pipeline_too(ground: TestN
   delete: {apiVersion: v1, kind: ConfigMap, name: farewell}
 ";
     let files = [(MAIN, STEPS), ("web/tasks/finalize.yaml", FINALIZE)];
-    let mut stage = StepTest::new(ground, &files).await;
-    stage.spec(json!({})).await;
-    stage.done().await;
-    stage.delete().await;
-    let on = stage.waits().await;
+    let mut test = StepTest::new(target, &files).await;
+    test.spec(json!({})).await;
+    test.done().await;
+    test.delete().await;
+    let on = test.waits().await;
     assert!(on.starts_with("1 of 2, farewell: "), "{on}");
-    stage.set("farewell", json!({"open": "yes"})).await;
-    let report = stage.until_done().await;
+    test.set("farewell", json!({"open": "yes"})).await;
+    let report = test.until_done().await;
     assert_eq!(states(&report), ["farewell done", "leave done"]);
     assert!(report.gone);
-    assert_eq!(stage.data("farewell").await, json!(null));
+    assert_eq!(test.data("farewell").await, json!(null));
 }

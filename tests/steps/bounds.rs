@@ -1,4 +1,4 @@
-//! What is counted over runs, and what the order of steps may not change.
+//! Tests of retries and timeouts, which count over several runs, and of the order of steps.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use super::step_test::{StepTest, TestNamespace};
 
 const MAIN: &str = "web/tasks/main.yaml";
 
-pub(crate) async fn a_timeout_outlives_a_restart(ground: TestNamespace) {
+pub(crate) async fn a_timeout_outlives_a_restart(target: TestNamespace) {
     const STEPS: &str = "
 - name: slow
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: slow}}
@@ -25,35 +25,35 @@ pub(crate) async fn a_timeout_outlives_a_restart(ground: TestNamespace) {
   needs: []
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: beside}}
 ";
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({"try": 1})).await;
-    let report = stage.run().await;
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({"try": 1})).await;
+    let report = test.run().await;
     assert!(matches!(report.outcome, Outcome::Waiting { .. }));
     assert_eq!(report.requeue_after, Some(Duration::from_mins(10)));
-    stage.pass(Duration::from_mins(6));
-    stage.restart();
-    let report = stage.run().await;
+    test.pass(Duration::from_mins(6));
+    test.restart();
+    let report = test.run().await;
     assert!(matches!(report.outcome, Outcome::Waiting { .. }));
     assert_eq!(report.requeue_after, Some(Duration::from_mins(4)));
-    stage.restart();
-    stage.pass(Duration::from_mins(4));
-    let why = stage.fails().await;
+    test.restart();
+    test.pass(Duration::from_mins(4));
+    let why = test.fails().await;
     assert!(why.contains("1 of 2, slow: "), "{why}");
     assert!(why.contains("not ready after 10m0s: ConfigMap "), "{why}");
     // Another spec is another attempt.
-    stage.spec(json!({"try": 2})).await;
-    let report = stage.run().await;
+    test.spec(json!({"try": 2})).await;
+    let report = test.run().await;
     assert!(matches!(report.outcome, Outcome::Waiting { .. }));
     assert_eq!(report.requeue_after, Some(Duration::from_mins(10)));
-    stage.set("slow", json!({"open": "yes"})).await;
-    let report = stage.until_done().await;
+    test.set("slow", json!({"open": "yes"})).await;
+    let report = test.until_done().await;
     assert_eq!(states(&report), ["slow done", "beside done"]);
-    let web = stage.web().await.unwrap();
+    let web = test.web().await.unwrap();
     let annotations = &web["metadata"]["annotations"];
     assert!(annotations.get("rhai.operator/steps").is_none(), "{web}");
 }
 
-pub(crate) async fn retries_are_counted_over_runs(ground: TestNamespace) {
+pub(crate) async fn retries_are_counted_over_runs(target: TestNamespace) {
     const STEPS: &str = "
 - name: group
   block:
@@ -69,27 +69,27 @@ pub(crate) async fn retries_are_counted_over_runs(ground: TestNamespace) {
     when: spec.rescue == false
     fail: '${error.step}: ${error.message}'
 ";
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({"broken": true, "rescue": true})).await;
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({"broken": true, "rescue": true})).await;
     for _ in 0..2 {
-        let why = stage.fails().await;
+        let why = test.fails().await;
         assert!(why.starts_with("1 of 1, group: 1 of 1, hard: "), "{why}");
         assert!(why.contains("web/tasks/main.yaml:7:24: not yet"), "{why}");
-        stage.restart();
+        test.restart();
     }
-    stage.done().await;
-    assert_eq!(stage.maps().await, ["rescued"]);
-    stage.done().await;
+    test.done().await;
+    assert_eq!(test.maps().await, ["rescued"]);
+    test.done().await;
     // Another spec begins anew.
-    stage.spec(json!({"broken": true, "rescue": false})).await;
-    stage.fails().await;
-    stage.fails().await;
-    let why = stage.stalls().await;
+    test.spec(json!({"broken": true, "rescue": false})).await;
+    test.fails().await;
+    test.fails().await;
+    let why = test.stalls().await;
     assert!(why.contains("give up: "), "{why}");
     assert!(why.ends_with("hard: not yet"), "{why}");
-    stage.spec(json!({"broken": false, "rescue": false})).await;
-    stage.done().await;
-    let web = stage.web().await.unwrap();
+    test.spec(json!({"broken": false, "rescue": false})).await;
+    test.done().await;
+    let web = test.web().await.unwrap();
     let annotations = &web["metadata"]["annotations"];
     assert!(annotations.get("rhai.operator/steps").is_none(), "{web}");
 }
@@ -156,9 +156,9 @@ impl Graph {
     }
 }
 
-pub(crate) async fn an_order_that_needs_allow_makes_the_same(ground: TestNamespace) {
-    let mut stage = StepTest::new(ground, &[(MAIN, "- {name: none, script: '1'}\n")]).await;
-    stage.spec(json!({"size": 3})).await;
+pub(crate) async fn an_order_that_needs_allow_makes_the_same(target: TestNamespace) {
+    let mut test = StepTest::new(target, &[(MAIN, "- {name: none, script: '1'}\n")]).await;
+    test.spec(json!({"size": 3})).await;
     let mut runner = TestRunner::new_with_rng(
         Config::default(),
         TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
@@ -171,16 +171,16 @@ pub(crate) async fn an_order_that_needs_allow_makes_the_same(ground: TestNamespa
             let order = Just(order.clone()).prop_shuffle();
             let order = order.new_tree(&mut runner).unwrap().current();
             let file = graph.file(&order);
-            stage.rewrite(&[(MAIN, &file)]);
-            let report = stage.done().await;
-            assert_eq!(stage.maps().await, graph.objects(), "{file}");
+            test.rewrite(&[(MAIN, &file)]);
+            let report = test.done().await;
+            assert_eq!(test.maps().await, graph.objects(), "{file}");
             made.push((report.effects.applied, file));
         }
         assert_eq!(made[0].0, made[1].0, "{}\n{}", made[0].1, made[1].1);
     }
 }
 
-pub(crate) async fn what_a_run_may_use_up_is_bounded(ground: TestNamespace) {
+pub(crate) async fn what_a_run_may_use_up_is_bounded(target: TestNamespace) {
     const ENDLESS: &str = "
 - name: endless
   script: 'loop {}'
@@ -196,20 +196,20 @@ pub(crate) async fn what_a_run_may_use_up_is_bounded(ground: TestNamespace) {
     for n in 0..16 { text += text; }
     text
 "#;
-    let mut stage = StepTest::new(ground, &[(MAIN, ENDLESS)]).await;
-    stage.spec(json!({"items": vec![0; 100]})).await;
-    stage.limits().operations = 100_000;
+    let mut test = StepTest::new(target, &[(MAIN, ENDLESS)]).await;
+    test.spec(json!({"items": vec![0; 100]})).await;
+    test.limits().operations = 100_000;
     // What ends a run ends it whole: there is nothing left to do the other step with.
-    let why = stage.fails().await;
+    let why = test.fails().await;
     assert!(why.starts_with("web/tasks/main.yaml:3:"), "{why}");
     assert!(why.ends_with("stopped after 100000 operations"), "{why}");
-    stage.rewrite(&[(MAIN, GREEDY)]);
-    stage.limits().memory = 1 << 20;
-    let why = stage.fails().await;
+    test.rewrite(&[(MAIN, GREEDY)]);
+    test.limits().memory = 1 << 20;
+    let why = test.fails().await;
     assert!(
         why.contains("the run holds more than 1 MiB of memory"),
         "{why}"
     );
-    stage.limits().memory = 64 << 20;
-    stage.done().await;
+    test.limits().memory = 64 << 20;
+    test.done().await;
 }

@@ -11,7 +11,7 @@ use super::step_test::{StepTest, TestNamespace};
 
 const MAIN: &str = "web/tasks/main.yaml";
 
-pub(crate) async fn what_is_held_up_holds_up_what_needs_it(ground: TestNamespace) {
+pub(crate) async fn what_is_held_up_holds_up_what_needs_it(target: TestNamespace) {
     const STEPS: &str = "
 - name: group
   block:
@@ -27,20 +27,20 @@ pub(crate) async fn what_is_held_up_holds_up_what_needs_it(ground: TestNamespace
 - name: third
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: third}}
 ";
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({"bad": false})).await;
-    let report = stage.run().await;
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({"bad": false})).await;
+    let report = test.run().await;
     assert!(matches!(report.outcome, Outcome::Waiting { .. }));
     let stand = ["group waiting", "second blocked", "third blocked"];
     assert_eq!(states(&report), stand);
-    assert_eq!(stage.maps().await, ["gate"]);
+    assert_eq!(test.maps().await, ["gate"]);
     // A failure weighs more than a wait.
-    stage.spec(json!({"bad": true})).await;
-    let why = stage.fails().await;
+    test.spec(json!({"bad": true})).await;
+    let why = test.fails().await;
     assert!(why.starts_with("1 of 3, group: 2 of 2, bad: "), "{why}");
 }
 
-pub(crate) async fn an_item_and_an_error_are_those_of_the_place(ground: TestNamespace) {
+pub(crate) async fn an_item_and_an_error_are_those_of_the_place(target: TestNamespace) {
     const STEPS: &str = r#"
 - name: outer
   loop: [p, q]
@@ -76,19 +76,19 @@ pub(crate) async fn an_item_and_an_error_are_those_of_the_place(ground: TestName
   - name: last
     apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: last}}
 "#;
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({})).await;
-    let why = stage.fails().await;
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({})).await;
+    let why = test.fails().await;
     assert!(why.contains("fourth: "), "{why}");
-    assert_eq!(stage.maps().await, ["after-p", "after-q", "last"]);
-    let status = stage.status().await;
+    assert_eq!(test.maps().await, ["after-p", "after-q", "last"]);
+    let status = test.status().await;
     assert_eq!(
         (&status["step"], &status["still"]),
         (&json!("first"), &json!("first"))
     );
 }
 
-pub(crate) async fn the_nearest_of_several_timeouts_counts(ground: TestNamespace) {
+pub(crate) async fn the_nearest_of_several_timeouts_counts(target: TestNamespace) {
     const STEPS: &str = "
 - name: short
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: short}}
@@ -100,13 +100,13 @@ pub(crate) async fn the_nearest_of_several_timeouts_counts(ground: TestNamespace
   ready: $.data.open
   timeout: 10m
 ";
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({})).await;
-    let report = stage.run().await;
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({})).await;
+    let report = test.run().await;
     assert_eq!(report.requeue_after, Some(Duration::from_mins(5)));
 }
 
-pub(crate) async fn a_clock_runs_on_behind_a_failure_and_not_behind_a_wait(ground: TestNamespace) {
+pub(crate) async fn a_clock_runs_on_behind_a_failure_and_not_behind_a_wait(target: TestNamespace) {
     const STEPS: &str = r#"
 - name: first
   script: |
@@ -119,26 +119,26 @@ pub(crate) async fn a_clock_runs_on_behind_a_failure_and_not_behind_a_wait(groun
   ready: $.data.open
   timeout: 10m
 "#;
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({})).await;
-    stage.set("mode", json!({"mode": "well"})).await;
-    stage.waits().await;
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({})).await;
+    test.set("mode", json!({"mode": "well"})).await;
+    test.waits().await;
     for (mode, left) in [("broken", 6), ("waiting", 10)] {
-        stage.pass(Duration::from_mins(3));
-        stage.set("mode", json!({"mode": mode})).await;
-        stage.restart();
-        let report = stage.run().await;
+        test.pass(Duration::from_mins(3));
+        test.set("mode", json!({"mode": mode})).await;
+        test.restart();
+        let report = test.run().await;
         assert_eq!(states(&report)[1], "slow blocked");
-        stage.pass(Duration::from_mins(1));
-        stage.set("mode", json!({"mode": "well"})).await;
-        stage.restart();
-        let report = stage.run().await;
+        test.pass(Duration::from_mins(1));
+        test.set("mode", json!({"mode": "well"})).await;
+        test.restart();
+        let report = test.run().await;
         let left = Duration::from_mins(left);
         assert_eq!(report.requeue_after, Some(left), "{mode}");
     }
 }
 
-pub(crate) async fn failures_are_counted_as_long_as_they_follow_each_other(ground: TestNamespace) {
+pub(crate) async fn failures_are_counted_as_long_as_they_follow_each_other(target: TestNamespace) {
     const STEPS: &str = r#"
 - name: hard
   retries: 1
@@ -149,21 +149,21 @@ pub(crate) async fn failures_are_counted_as_long_as_they_follow_each_other(groun
       "waiting" => wait_until(false, "better times"),
     }
 "#;
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({})).await;
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({})).await;
     for (mode, outcome) in [
         ("broken", "failed"),
         ("waiting", "waiting"),
         ("broken", "failed"),
         ("broken", "stalled"),
     ] {
-        stage.set("mode", json!({"mode": mode})).await;
-        stage.restart();
-        assert_eq!(stage.run().await.outcome.as_str(), outcome, "{mode}");
+        test.set("mode", json!({"mode": mode})).await;
+        test.restart();
+        assert_eq!(test.run().await.outcome.as_str(), outcome, "{mode}");
     }
 }
 
-pub(crate) async fn retries_of_two_roles_are_counted_apart(ground: TestNamespace) {
+pub(crate) async fn retries_of_two_roles_are_counted_apart(target: TestNamespace) {
     const MAIN: &str = r#"try { include_role("a"); } catch {} include_role("b");"#;
     const STEPS: &str = "- {name: hard, retries: 1, script: throw `no`}\n";
     let files = [
@@ -171,12 +171,12 @@ pub(crate) async fn retries_of_two_roles_are_counted_apart(ground: TestNamespace
         ("a/tasks/main.yaml", STEPS),
         ("b/tasks/main.yaml", STEPS),
     ];
-    let mut stage = StepTest::new(ground, &files).await;
-    stage.spec(json!({})).await;
-    stage.fails().await;
+    let mut test = StepTest::new(target, &files).await;
+    test.spec(json!({})).await;
+    test.fails().await;
 }
 
-pub(crate) async fn a_script_catches_what_a_pipeline_fails_with(ground: TestNamespace) {
+pub(crate) async fn a_script_catches_what_a_pipeline_fails_with(target: TestNamespace) {
     const MAIN: &str = r#"
 try { include_role("inner"); } catch (error) { set_status(#{kind: error.kind}); }
 "#;
@@ -185,13 +185,13 @@ try { include_role("inner"); } catch (error) { set_status(#{kind: error.kind}); 
         ("web/tasks/main.rhai", MAIN),
         ("inner/tasks/main.yaml", STEPS),
     ];
-    let mut stage = StepTest::new(ground, &files).await;
-    stage.spec(json!({})).await;
-    stage.done().await;
-    assert_eq!(stage.status().await["kind"], "kind_absent");
+    let mut test = StepTest::new(target, &files).await;
+    test.spec(json!({})).await;
+    test.done().await;
+    assert_eq!(test.status().await["kind"], "kind_absent");
 }
 
-pub(crate) async fn what_was_to_be_applied_and_is_not_known_prunes_nothing(ground: TestNamespace) {
+pub(crate) async fn what_was_to_be_applied_and_is_not_known_prunes_nothing(target: TestNamespace) {
     const STEPS: &str = r#"
 - name: old
   when: spec.old
@@ -205,18 +205,18 @@ pub(crate) async fn what_was_to_be_applied_and_is_not_known_prunes_nothing(groun
   - name: told
     status: {message: "${error.message}"}
 "#;
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({"old": true})).await;
-    stage.done().await;
-    stage.spec(json!({"old": false})).await;
-    stage.done().await;
-    assert_eq!(stage.maps().await, ["old"]);
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({"old": true})).await;
+    test.done().await;
+    test.spec(json!({"old": false})).await;
+    test.done().await;
+    assert_eq!(test.maps().await, ["old"]);
     let message = "expected a text, a number or a bool in the text, found ()";
-    assert_eq!(stage.status().await["message"], message);
+    assert_eq!(test.status().await["message"], message);
 }
 
 pub(crate) async fn until_is_asked_when_all_is_ready_and_all_of_it_has_to_hold(
-    ground: TestNamespace,
+    target: TestNamespace,
 ) {
     const STEPS: &str = r#"
 - name: gate
@@ -224,29 +224,29 @@ pub(crate) async fn until_is_asked_when_all_is_ready_and_all_of_it_has_to_hold(
   ready: $.data.open
   until: [result.data.open == "yes", 'k8s_get("v1", "ConfigMap", "elsewhere") != ()']
 "#;
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({})).await;
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({})).await;
     let waits = |report: &rhai_operator::reconcile::Report| {
         let names = report.waits.iter().map(|object| object.name.to_string());
         names.collect::<Vec<_>>()
     };
-    let report = stage.run().await;
+    let report = test.run().await;
     assert!(
         matches!(report.outcome, Outcome::Waiting { .. }),
         "{:?}",
         report.outcome
     );
     assert_eq!(waits(&report), ["gate"]);
-    stage.set("gate", json!({"open": "yes"})).await;
+    test.set("gate", json!({"open": "yes"})).await;
     let deadline = rhai_operator::clock::now() + Duration::from_mins(2);
-    while waits(&stage.run().await) != ["elsewhere", "gate"] {
+    while waits(&test.run().await) != ["elsewhere", "gate"] {
         assert!(rhai_operator::clock::now() < deadline);
     }
-    stage.set("elsewhere", json!({})).await;
-    stage.until_done().await;
+    test.set("elsewhere", json!({})).await;
+    test.until_done().await;
 }
 
-pub(crate) async fn a_start_is_a_place_in_the_file(ground: TestNamespace) {
+pub(crate) async fn a_start_is_a_place_in_the_file(target: TestNamespace) {
     const STEPS: &str = "
 - name: one
   needs: [three]
@@ -262,20 +262,20 @@ pub(crate) async fn a_start_is_a_place_in_the_file(ground: TestNamespace) {
   always:
   - {name: last, script: '5'}
 ";
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({})).await;
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({})).await;
     let start = |name: &str| StepSelection {
         start_at: Some(name.to_owned()),
         ..StepSelection::default()
     };
-    stage.select(start("two"));
-    let report = stage.done().await;
+    test.select(start("two"));
+    let report = test.done().await;
     assert_eq!(
         states(&report),
         ["two done", "three done", "one unselected"]
     );
-    stage.select(start("next"));
-    let report = stage.done().await;
+    test.select(start("next"));
+    let report = test.done().await;
     assert_eq!(
         states(&report),
         ["two unselected", "three done", "one unselected"]

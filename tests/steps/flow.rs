@@ -7,7 +7,7 @@ use super::step_test::{StepTest, TestNamespace};
 
 const MAIN: &str = "web/tasks/main.yaml";
 
-/// How the steps stand, by their names.
+/// Returns the names of the steps with their states.
 pub(crate) fn states(report: &Report) -> Vec<String> {
     let steps = report.effects.steps.iter();
     steps
@@ -15,7 +15,7 @@ pub(crate) fn states(report: &Report) -> Vec<String> {
         .collect()
 }
 
-pub(crate) async fn a_branch_that_waits_holds_up_only_those_that_need_it(ground: TestNamespace) {
+pub(crate) async fn a_branch_that_waits_holds_up_only_those_that_need_it(target: TestNamespace) {
     const DIAMOND: &str = "
 - name: top
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: top}}
@@ -33,13 +33,13 @@ pub(crate) async fn a_branch_that_waits_holds_up_only_those_that_need_it(ground:
   needs: [left, right]
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: bottom}}
 ";
-    let mut stage = StepTest::new(ground, &[(MAIN, DIAMOND)]).await;
-    stage.spec(json!({})).await;
-    let on = stage.waits().await;
+    let mut test = StepTest::new(target, &[(MAIN, DIAMOND)]).await;
+    test.spec(json!({})).await;
+    let on = test.waits().await;
     assert!(on.starts_with("2 of 5, left: ConfigMap "), "{on}");
     assert!(on.contains("`$.data.open` is not true yet"), "{on}");
-    assert_eq!(stage.maps().await, ["beside", "left", "right", "top"]);
-    let report = stage.run().await;
+    assert_eq!(test.maps().await, ["beside", "left", "right", "top"]);
+    let report = test.run().await;
     let stand = [
         "top done",
         "left waiting",
@@ -50,12 +50,12 @@ pub(crate) async fn a_branch_that_waits_holds_up_only_those_that_need_it(ground:
     assert_eq!(states(&report), stand);
     let names: Vec<&str> = report.waits.iter().map(|object| &*object.name).collect();
     assert_eq!(names, ["left"]);
-    stage.set("left", json!({"open": "yes"})).await;
-    stage.until_done().await;
-    assert_eq!(stage.maps().await.len(), 5);
+    test.set("left", json!({"open": "yes"})).await;
+    test.until_done().await;
+    assert_eq!(test.maps().await.len(), 5);
 }
 
-pub(crate) async fn what_a_skipped_step_applied_is_pruned(ground: TestNamespace) {
+pub(crate) async fn what_a_skipped_step_applied_is_pruned(target: TestNamespace) {
     const STEPS: &str = "
 - name: always
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: always}}
@@ -68,24 +68,24 @@ pub(crate) async fn what_a_skipped_step_applied_is_pruned(ground: TestNamespace)
   when: $.spec.extra
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: extra}}
 ";
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({"wait": false, "extra": true})).await;
-    stage.done().await;
-    assert_eq!(stage.maps().await, ["always", "extra"]);
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({"wait": false, "extra": true})).await;
+    test.done().await;
+    assert_eq!(test.maps().await, ["always", "extra"]);
     // A run that is not complete prunes nothing.
-    stage.spec(json!({"wait": true, "extra": false})).await;
-    stage.waits().await;
-    assert_eq!(stage.maps().await, ["always", "extra", "gate"]);
-    stage.set("gate", json!({"open": "yes"})).await;
-    let report = stage.until_done().await;
+    test.spec(json!({"wait": true, "extra": false})).await;
+    test.waits().await;
+    assert_eq!(test.maps().await, ["always", "extra", "gate"]);
+    test.set("gate", json!({"open": "yes"})).await;
+    let report = test.until_done().await;
     assert_eq!(
         states(&report),
         ["always done", "gate done", "extra skipped"]
     );
-    assert_eq!(stage.maps().await, ["always", "gate"]);
+    assert_eq!(test.maps().await, ["always", "gate"]);
 }
 
-pub(crate) async fn a_refused_request_is_rescued(ground: TestNamespace) {
+pub(crate) async fn a_refused_request_is_rescued(target: TestNamespace) {
     const META: &str = "
 permissions:
   api:
@@ -114,12 +114,12 @@ permissions:
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: next}}
 ";
     let files = [(MAIN, STEPS), ("web/meta/main.yaml", META)];
-    let mut stage = StepTest::new(ground, &files).await;
-    stage.spec(json!({})).await;
-    let report = stage.done().await;
-    assert_eq!(stage.maps().await, ["before", "last", "next", "rescued"]);
+    let mut test = StepTest::new(target, &files).await;
+    test.spec(json!({})).await;
+    let report = test.done().await;
+    assert_eq!(test.maps().await, ["before", "last", "next", "rescued"]);
     let rescued = json!({"step": "refused", "kind": "forbidden", "code": "403"});
-    assert_eq!(stage.data("rescued").await, rescued);
+    assert_eq!(test.data("rescued").await, rescued);
     let block: Vec<StepState> = report.effects.steps[0]
         .steps
         .iter()
@@ -135,7 +135,7 @@ permissions:
     assert_eq!(block, expected);
 }
 
-pub(crate) async fn steps_that_fail_are_told_together(ground: TestNamespace) {
+pub(crate) async fn steps_that_fail_are_told_together(target: TestNamespace) {
     const STEPS: &str = "
 - name: first
   apply: {apiVersion: v1, kind: Nonsense, metadata: {name: x}}
@@ -152,9 +152,9 @@ pub(crate) async fn steps_that_fail_are_told_together(ground: TestNamespace) {
   needs: []
   assert: spec.size > 0
 ";
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({"size": 0})).await;
-    let why = stage.fails().await;
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({"size": 0})).await;
+    let why = test.fails().await;
     let place = |line: usize| format!("web/tasks/main.yaml:{line}:3: ");
     for part in [
         format!("1 of 5, first: {}", place(2)),
@@ -165,10 +165,10 @@ pub(crate) async fn steps_that_fail_are_told_together(ground: TestNamespace) {
         assert!(why.contains(&part), "{part:?} is not in {why:?}");
     }
     assert!(!why.contains("fourth"), "{why}");
-    assert_eq!(stage.maps().await, ["fine"]);
+    assert_eq!(test.maps().await, ["fine"]);
 }
 
-pub(crate) async fn a_script_that_waits_holds_up_its_own_step(ground: TestNamespace) {
+pub(crate) async fn a_script_that_waits_holds_up_its_own_step(target: TestNamespace) {
     const STEPS: &str = r#"
 - name: look
   script: |
@@ -188,24 +188,23 @@ pub(crate) async fn a_script_that_waits_holds_up_its_own_step(ground: TestNamesp
   when: spec.hopeless
   script: fail("there is no hope");
 "#;
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({"hopeless": false})).await;
-    let on = stage.waits().await;
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({"hopeless": false})).await;
+    let on = test.waits().await;
     assert!(on.starts_with("1 of 4, look: ConfigMap "), "{on}");
     assert!(on.ends_with("does not exist yet"), "{on}");
-    assert_eq!(stage.maps().await, ["other"]);
-    stage
-        .set("elsewhere", json!({"open": "yes", "word": "hello"}))
+    assert_eq!(test.maps().await, ["other"]);
+    test.set("elsewhere", json!({"open": "yes", "word": "hello"}))
         .await;
-    stage.until_done().await;
-    assert_eq!(stage.data("use").await, json!({"word": "hello"}));
-    stage.spec(json!({"hopeless": true})).await;
-    let why = stage.stalls().await;
+    test.until_done().await;
+    assert_eq!(test.data("use").await, json!({"word": "hello"}));
+    test.spec(json!({"hopeless": true})).await;
+    let why = test.stalls().await;
     assert!(why.starts_with("4 of 4, hopeless: "), "{why}");
     assert!(why.ends_with("there is no hope"), "{why}");
 }
 
-pub(crate) async fn nothing_changed_asks_nothing(ground: TestNamespace) {
+pub(crate) async fn nothing_changed_asks_nothing(target: TestNamespace) {
     const STEPS: &str = r#"
 - name: list
   apply:
@@ -229,17 +228,17 @@ pub(crate) async fn nothing_changed_asks_nothing(ground: TestNamespace) {
         "steps": steps, "each": {"type": "integer"},
         "conditions": {"type": "array", "items": open},
     }});
-    let mut stage = StepTest::with_status(ground, status, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({"x": 3})).await;
-    stage.until_at_rest().await;
+    let mut test = StepTest::with_status(target, status, &[(MAIN, STEPS)]).await;
+    test.spec(json!({"x": 3})).await;
+    test.until_at_rest().await;
     for _ in 0..3 {
-        let report = stage.done().await;
-        assert_eq!((stage.requests(), report.effects.writes.len()), (0, 0));
+        let report = test.done().await;
+        assert_eq!((test.requests(), report.effects.writes.len()), (0, 0));
     }
-    assert_eq!(stage.data("a").await, json!({"x": "3"}));
+    assert_eq!(test.data("a").await, json!({"x": "3"}));
 }
 
-pub(crate) async fn steps_are_in_the_status_where_the_crd_has_them(ground: TestNamespace) {
+pub(crate) async fn steps_are_in_the_status_where_the_crd_has_them(target: TestNamespace) {
     const STEPS: &str = "
 - name: one
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}
@@ -259,10 +258,10 @@ pub(crate) async fn steps_are_in_the_status_where_the_crd_has_them(ground: TestN
         "steps": schema["steps"],
         "conditions": {"type": "array", "items": open},
     }});
-    let mut stage = StepTest::with_status(ground, status, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({})).await;
-    stage.waits().await;
-    let status = stage.status().await;
+    let mut test = StepTest::with_status(target, status, &[(MAIN, STEPS)]).await;
+    test.spec(json!({})).await;
+    test.waits().await;
+    let status = test.status().await;
     assert_eq!(status["steps"][0], json!({"name": "one", "state": "done"}));
     assert_eq!(status["steps"][1]["state"], "skipped");
     let message = status["steps"][2]["message"].as_str().unwrap();
@@ -270,16 +269,16 @@ pub(crate) async fn steps_are_in_the_status_where_the_crd_has_them(ground: TestN
     let ready = &status["conditions"][0];
     let message = ready["message"].as_str().unwrap();
     assert!(message.starts_with("3 of 3, three: "), "{message}");
-    stage.set("three", json!({"open": "yes"})).await;
-    stage.until_done().await;
-    let status = stage.status().await;
+    test.set("three", json!({"open": "yes"})).await;
+    test.until_done().await;
+    let status = test.status().await;
     assert_eq!(
         status["steps"][2],
         json!({"name": "three", "state": "done"})
     );
 }
 
-pub(crate) async fn a_part_of_the_steps_prunes_nothing(ground: TestNamespace) {
+pub(crate) async fn a_part_of_the_steps_prunes_nothing(target: TestNamespace) {
     const STEPS: &str = "
 - name: one
   tags: [base]
@@ -295,38 +294,38 @@ pub(crate) async fn a_part_of_the_steps_prunes_nothing(ground: TestNamespace) {
     when: spec.four
     apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: four}}
 ";
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({"four": true})).await;
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({"four": true})).await;
     let tags = ["base".to_owned()].into();
-    stage.select(StepSelection {
+    test.select(StepSelection {
         tags,
         ..StepSelection::default()
     });
-    let report = stage.done().await;
+    let report = test.done().await;
     assert_eq!(
         states(&report),
         ["one done", "two unselected", "group done"]
     );
-    assert_eq!(stage.maps().await, ["one", "three"]);
-    assert_eq!(stage.status().await["conditions"], json!(null));
-    stage.select(StepSelection::default());
-    stage.done().await;
-    assert_eq!(stage.maps().await.len(), 4);
-    stage.spec(json!({"four": false})).await;
-    stage.select(StepSelection {
+    assert_eq!(test.maps().await, ["one", "three"]);
+    assert_eq!(test.status().await["conditions"], json!(null));
+    test.select(StepSelection::default());
+    test.done().await;
+    assert_eq!(test.maps().await.len(), 4);
+    test.spec(json!({"four": false})).await;
+    test.select(StepSelection {
         start_at: Some("three".to_owned()),
         ..StepSelection::default()
     });
-    let report = stage.done().await;
+    let report = test.done().await;
     let stand = ["one unselected", "two unselected", "group done"];
     assert_eq!(states(&report), stand);
-    assert_eq!(stage.maps().await.len(), 4);
-    stage.select(StepSelection::default());
-    stage.done().await;
-    assert_eq!(stage.maps().await, ["one", "three", "two"]);
+    assert_eq!(test.maps().await.len(), 4);
+    test.select(StepSelection::default());
+    test.done().await;
+    assert_eq!(test.maps().await, ["one", "three", "two"]);
 }
 
-pub(crate) async fn no_secret_is_told(ground: TestNamespace) {
+pub(crate) async fn no_secret_is_told(target: TestNamespace) {
     const STEPS: &str = r#"
 - name: secret
   apply: {apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: "${base64_decode(spec.password)}"}}
@@ -339,11 +338,11 @@ pub(crate) async fn no_secret_is_told(ground: TestNamespace) {
         "steps": {"type": "array", "items": step},
         "conditions": {"type": "array", "items": open},
     }});
-    let mut stage = StepTest::with_status(ground, status, &[(MAIN, STEPS)]).await;
+    let mut test = StepTest::with_status(target, status, &[(MAIN, STEPS)]).await;
     // What stands in the custom resource is no secret: not as it is.
-    stage.spec(json!({"password": "aHVudGVyMjIyMg=="})).await;
-    let report = stage.run().await;
-    let status = stage.status().await.to_string();
+    test.spec(json!({"password": "aHVudGVyMjIyMg=="})).await;
+    let report = test.run().await;
+    let status = test.status().await.to_string();
     for told in [
         format!("{:?}", report.outcome),
         format!("{:?}", report.effects.steps),
@@ -355,7 +354,7 @@ pub(crate) async fn no_secret_is_told(ground: TestNamespace) {
 }
 
 pub(crate) async fn what_is_done_in_any_case_is_not_done_while_the_block_waits(
-    ground: TestNamespace,
+    target: TestNamespace,
 ) {
     const STEPS: &str = "
 - name: group
@@ -370,12 +369,12 @@ pub(crate) async fn what_is_done_in_any_case_is_not_done_while_the_block_waits(
   - name: always
     apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: always}}
 ";
-    let mut stage = StepTest::new(ground, &[(MAIN, STEPS)]).await;
-    stage.spec(json!({})).await;
-    let on = stage.waits().await;
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({})).await;
+    let on = test.waits().await;
     assert!(on.starts_with("1 of 1, group: 1 of 1, gate: "), "{on}");
-    assert_eq!(stage.maps().await, ["gate"]);
-    stage.set("gate", json!({"open": "yes"})).await;
-    stage.until_done().await;
-    assert_eq!(stage.maps().await, ["always", "gate"]);
+    assert_eq!(test.maps().await, ["gate"]);
+    test.set("gate", json!({"open": "yes"})).await;
+    test.until_done().await;
+    assert_eq!(test.maps().await, ["always", "gate"]);
 }

@@ -1,4 +1,4 @@
-//! Pipelines, run on any ground: the same tests on the embedded API and on a real server.
+//! Pipelines, run on any cluster: the same tests on the embedded API and on a real server.
 
 pub(crate) mod step_test;
 

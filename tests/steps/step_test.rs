@@ -20,7 +20,7 @@ use rhai_operator::watches::Environment;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long a cluster may take for what it does by itself.
+/// The time that a cluster may take for its own controllers.
 const SOON: Duration = Duration::from_mins(2);
 
 /// A cluster, and a namespace and an API group that nobody else uses.
@@ -33,7 +33,7 @@ pub(crate) struct TestNamespace {
 
 /// One custom resource of kind `Web`, named `w`.
 pub(crate) struct StepTest {
-    ground: TestNamespace,
+    target: TestNamespace,
     project: Project,
     folder: TempDir,
     requests: Arc<AtomicUsize>,
@@ -46,22 +46,22 @@ pub(crate) struct StepTest {
 
 impl StepTest {
     /// With the files of roles, by their paths within `roles/`; the kind's role is `web`.
-    pub(crate) async fn new(ground: TestNamespace, files: &[(&str, &str)]) -> Self {
-        Self::with_status(ground, open(), files).await
+    pub(crate) async fn new(target: TestNamespace, files: &[(&str, &str)]) -> Self {
+        Self::with_status(target, open(), files).await
     }
 
-    /// The same with a schema of the status.
+    /// Creates the custom resource's kind with this schema of the status.
     pub(crate) async fn with_status(
-        ground: TestNamespace,
+        target: TestNamespace,
         status: Value,
         files: &[(&str, &str)],
     ) -> Self {
-        define(&ground, status).await;
+        define(&target, status).await;
         let folder = tempfile::tempdir().unwrap();
         let (requests, now) = (Arc::default(), Arc::new(Mutex::new(start())));
-        let (project, context) = load(&ground, &folder, files, (&requests, &now));
+        let (project, context) = load(&target, &folder, files, (&requests, &now));
         Self {
-            ground,
+            target,
             project,
             folder,
             requests,
@@ -78,19 +78,19 @@ impl StepTest {
         self.rewrite(&[]);
     }
 
-    /// The same with other files.
+    /// Loads the project again, with other files.
     pub(crate) fn rewrite(&mut self, files: &[(&str, &str)]) {
         let held = (&self.requests, &self.now);
-        (self.project, self.context) = load(&self.ground, &self.folder, files, held);
+        (self.project, self.context) = load(&self.target, &self.folder, files, held);
         self.history = Arc::default();
     }
 
-    /// Which steps the next runs do.
+    /// Selects the steps of the next runs.
     pub(crate) fn select(&mut self, selection: StepSelection) {
         self.context.selection = selection;
     }
 
-    /// What one run may use up.
+    /// Returns the limits of the next runs.
     pub(crate) fn limits(&mut self) -> &mut Limits {
         &mut self.context.limits
     }
@@ -102,7 +102,7 @@ impl StepTest {
     /// Makes the custom resource, or gives it another spec.
     pub(crate) async fn spec(&self, spec: Value) {
         let web = json!({
-            "apiVersion": format!("{}/v1", self.ground.group), "kind": "Web",
+            "apiVersion": format!("{}/v1", self.target.group), "kind": "Web",
             "metadata": {"name": "w"}, "spec": spec,
         });
         let options = PatchParams::apply("user").force();
@@ -124,7 +124,7 @@ impl StepTest {
     /// Runs the role once.
     pub(crate) async fn run(&mut self) -> Report {
         let web = self.web().await.unwrap();
-        let gvk = Gvk::new(&self.ground.group, "v1", "Web");
+        let gvk = Gvk::new(&self.target.group, "v1", "Web");
         let cr = Arc::new(Object::from_value(&gvk, &web).unwrap());
         let input = Input {
             reason: self.reason,
@@ -240,7 +240,7 @@ impl StepTest {
     }
 
     fn webs(&self) -> Api<DynamicObject> {
-        self.api(&format!("{}/v1", self.ground.group).into(), "Web")
+        self.api(&format!("{}/v1", self.target.group).into(), "Web")
     }
 
     fn api(&self, api_version: &Value, kind: &str) -> Api<DynamicObject> {
@@ -253,12 +253,12 @@ impl StepTest {
             kind: kind.into(),
             plural: format!("{}s", kind.to_lowercase()),
         };
-        let client = self.ground.client.clone();
-        Api::namespaced_with(client, &self.ground.namespace, &resource)
+        let client = self.target.client.clone();
+        Api::namespaced_with(client, &self.target.namespace, &resource)
     }
 }
 
-/// When the held clock begins.
+/// Returns the time at which the manual clock begins.
 fn start() -> Timestamp {
     "2026-01-01T00:00:00Z".parse().unwrap()
 }
@@ -269,13 +269,13 @@ fn open() -> Value {
 
 /// Loads the roles, and makes what runs of one process share.
 fn load(
-    ground: &TestNamespace,
+    target: &TestNamespace,
     folder: &TempDir,
     files: &[(&str, &str)],
     (requests, now): (&Arc<AtomicUsize>, &Arc<Mutex<Timestamp>>),
 ) -> (Project, Context) {
     let watches = folder.path().join("watches.yaml");
-    let group = &ground.group;
+    let group = &target.group;
     let finalizer = "{name: pipelines.example.com/gone}";
     let text =
         format!("[{{group: {group}, version: v1, kind: Web, role: web, finalizer: {finalizer}}}]");
@@ -292,14 +292,14 @@ fn load(
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         panic!("{}", problems.join("\n"))
     });
-    let (client, counted) = (ground.client.clone(), Arc::clone(requests));
+    let (client, counted) = (target.client.clone(), Arc::clone(requests));
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
         counted.fetch_add(1, Ordering::SeqCst);
         let client = client.clone();
         async move { client.send(request).await }
     });
     let cluster = Cluster::new(
-        transport::from_client(Client::new(service, &ground.namespace)),
+        transport::from_client(Client::new(service, &target.namespace)),
         Settings::default(),
     );
     let handle = tokio::runtime::Handle::current();
@@ -310,8 +310,8 @@ fn load(
 }
 
 /// Makes the kind `Web` and waits until the API serves it.
-async fn define(ground: &TestNamespace, status: Value) {
-    let group = &ground.group;
+async fn define(target: &TestNamespace, status: Value) {
+    let group = &target.group;
     let crd = json!({
         "metadata": {"name": format!("webs.{group}")},
         "spec": {
@@ -326,7 +326,7 @@ async fn define(ground: &TestNamespace, status: Value) {
         },
     });
     let crd: CustomResourceDefinition = serde_json::from_value(crd).unwrap();
-    let crds = Api::<CustomResourceDefinition>::all(ground.client.clone());
+    let crds = Api::<CustomResourceDefinition>::all(target.client.clone());
     crds.create(&kube::api::PostParams::default(), &crd)
         .await
         .unwrap();

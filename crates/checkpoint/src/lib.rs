@@ -1,14 +1,16 @@
-//! Checkpoints: where long native work learns that it must end.
+//! Cooperative interruption of long computations.
 //!
-//! A thread that has a run installs a check. Everything below, parsers included, passes checkpoints
-//! between two steps of its work, and gives up with [`Interrupted`] where the check fails. Without a
-//! check every checkpoint is passed.
+//! The owner of a thread installs a check. Code that computes for a long time, such as a parser, calls
+//! [`pass`] or [`tick`] between two steps of its work, and returns [`Interrupted`] if the check fails. On
+//! a thread without a check, both always succeed.
 //!
-//! A step takes at most some tens of milliseconds: what cannot be split bounds its input instead.
+//! A step may take at most some tens of milliseconds. Code that cannot be split into such steps limits
+//! the size of its input instead.
 
 use std::cell::Cell;
 
-/// Passes of [`tick`] for one look: a step of a parser takes some 100 ns, a look as long.
+/// The number of calls of [`tick`] per call of the check. A step of a parser takes about 100 ns, and so
+/// does a check.
 const STRIDE: u32 = 256;
 
 thread_local! {
@@ -16,19 +18,19 @@ thread_local! {
     static TICKS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The work must end. Whoever installed the check knows why.
+/// The error of a computation that must end. The installer of the check knows the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted: the run is over")]
 pub struct Interrupted;
 
-/// A check of this thread, until it is dropped.
+/// A guard that removes a check from the thread when it is dropped.
 #[derive(Debug)]
 #[must_use = "a check is removed when it is dropped"]
 pub struct Installed {
     before: Option<fn() -> bool>,
 }
 
-/// Installs a check for this thread: it returns whether the work may go on.
+/// Installs a check for this thread. The check returns whether the work may continue.
 pub fn install(check: fn() -> bool) -> Installed {
     Installed {
         before: CHECK.replace(Some(check)),
@@ -41,7 +43,7 @@ impl Drop for Installed {
     }
 }
 
-/// Passes a checkpoint; fails where the work of this thread must end.
+/// Calls the check of this thread. Fails if the work must end.
 pub fn pass() -> Result<(), Interrupted> {
     match CHECK.get() {
         Some(check) if !check() => Err(Interrupted),
@@ -49,7 +51,7 @@ pub fn pass() -> Result<(), Interrupted> {
     }
 }
 
-/// Passes a checkpoint of an inner loop: looks now and then only.
+/// Calls the check once per 256 calls. For inner loops.
 pub fn tick() -> Result<(), Interrupted> {
     let ticks = TICKS.get().wrapping_add(1);
     TICKS.set(ticks);

@@ -18,7 +18,7 @@ const TOKEN: usize = 32;
 
 /// Address and credentials of a server.
 pub(super) struct Kubeconfig<'a> {
-    /// Where it listens.
+    /// The address that the server listens on.
     pub(super) address: SocketAddr,
     /// The certificate, in PEM, of the authority that signed its own.
     pub(super) authority: &'a str,
@@ -33,13 +33,13 @@ pub(super) struct KubeconfigFile {
 }
 
 impl KubeconfigFile {
-    /// Where it is.
+    /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.file
     }
 }
 
-/// Where a server on this machine is reached that listens at an address.
+/// Returns the address at which clients on this machine reach a server that listens on `address`.
 pub(super) fn client_address(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address.ip() {

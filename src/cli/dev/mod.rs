@@ -42,24 +42,24 @@ use embedded_apiserver::{self as apiserver, ApiServer, AuditLog, Trust, User};
 
 /// Runs of one kind at a time; there is nobody else to leave room for.
 const CONCURRENCY: usize = 8;
-/// What the operator is called.
+/// The name of the operator's field manager and user.
 const NAME: &str = "rhai-operator";
-/// How long a shutdown waits for runs.
+/// The time that a shutdown waits for runs.
 const DRAIN: Duration = Duration::from_secs(5);
-/// How often the view is drawn at most.
+/// The shortest time between two drawings of the view.
 const FRAME: Duration = Duration::from_millis(100);
 
-/// What to serve, and where.
+/// The flags of `dev`.
 #[derive(Debug, Args)]
 pub(super) struct Options {
     #[command(flatten)]
     project: Project,
     #[command(flatten)]
     manifests: project::DeployFolder,
-    /// Where the API is served; port 0 takes a free one.
+    /// Address of the API server; port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = address)]
     address: Address,
-    /// Where the kubeconfig is written; without it, a file in a private folder that ends with the session.
+    /// File to write the kubeconfig to. Default: a file in a private folder, deleted when the command ends.
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
     /// Token of the administrator in the kubeconfig; without it, one is made up.
@@ -90,7 +90,7 @@ pub(super) struct Options {
     logging: Logging,
 }
 
-/// Where to listen; there is always an API to serve, so that 0 alone means nothing.
+/// Parses an address to listen on. Unlike the addresses of other servers, it cannot be `0` for none.
 fn address(text: &str) -> Result<Address, &'static str> {
     let address = Address::parse(text).ok().flatten();
     address.ok_or("expected HOST:PORT or :PORT, as in 127.0.0.1:8443")
@@ -165,7 +165,7 @@ impl Options {
         result
     }
 
-    /// Where requests are told.
+    /// Opens the audit log, if one was requested.
     fn audit_log(&self) -> anyhow::Result<Option<AuditLog>> {
         let Some(file) = &self.audit_log_path else {
             return Ok(None);

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use terminal_size::{Height, Width, terminal_size};
 
-/// Where the size cannot be known.
+/// The size to assume if the terminal does not report one.
 const USUAL: Size = Size {
     columns: 80,
     rows: 24,
@@ -15,7 +15,7 @@ const REST_OF_LINE: &str = "\x1b[K";
 /// Clears what is below the cursor.
 const BELOW: &str = "\x1b[J";
 
-/// How much there is room for.
+/// The size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) columns: usize,

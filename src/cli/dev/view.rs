@@ -1,5 +1,5 @@
-//! What a person sees of the operator at work: on a terminal a table that is drawn anew, else a line per
-//! run that did something.
+//! The view of the running operator: a table that is redrawn on a terminal, otherwise one line per run
+//! that changed something.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -36,13 +36,13 @@ struct ViewState {
     lines: VecDeque<String>,
     /// The begin of a line of the log whose end is not written yet.
     unfinished: Vec<u8>,
-    /// Whether there is anything new since the last drawing.
+    /// True if something changed since the last drawing.
     stale: bool,
-    /// How large the last drawing could be.
+    /// The size of the terminal at the last drawing.
     drawn: Option<Size>,
 }
 
-/// What is known of a custom resource.
+/// The state of a custom resource, as a row of the table.
 struct Row {
     runs: u64,
     /// Of all runs.
@@ -63,7 +63,7 @@ impl View {
         }
     }
 
-    /// Where the log goes that would be drawn over; `None` where it can go to stderr.
+    /// Returns the writer for log lines that the table would overwrite; `None` if logs can go to stderr.
     pub(super) fn log(&self) -> Option<LogLines> {
         self.drawn.then(|| LogLines(Arc::clone(&self.shared)))
     }
@@ -166,7 +166,8 @@ fn line(at: Timestamp, object: &ObjectRef, reason: Reason, report: &Report) -> S
     line
 }
 
-/// What there is room for: of the log its end, of the table what is not done first.
+/// Returns the lines to draw: the rows, those that are not done first, and the end of the log, as far as
+/// they fit.
 fn render(state: &ViewState, size: Size) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some((address, kubeconfig)) = &state.server {

@@ -208,7 +208,7 @@ fn is_file(cr: &str) -> bool {
     cr == "-" || matches!(extension, Some("yaml" | "yml" | "json")) || Path::new(cr).is_file()
 }
 
-/// What messages call a file.
+/// Returns the name of a file in messages.
 fn shown(file: &str) -> &str {
     if file == "-" { "stdin" } else { file }
 }

@@ -83,7 +83,7 @@ pub(super) enum DelayCause {
 
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// Nothing to do before its timer is up.
+    /// Waits for its timer.
     Delayed {
         due: Instant,
         ticket: Ticket,
@@ -111,7 +111,7 @@ pub(super) enum Phase {
 /// The schedule of a key after a run.
 #[derive(Clone, Copy)]
 pub(super) enum Schedule {
-    /// Nothing: the key is dropped.
+    /// The scheduler drops the key.
     Drop,
     /// It is queued.
     Ready(Reason),

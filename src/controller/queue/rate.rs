@@ -1,11 +1,11 @@
-//! A bound on how often one CR runs: a token bucket per key.
+//! Limits the runs of each custom resource per minute, with a token bucket per key.
 //!
-//! A full bucket holds a minute's runs, so that work that comes in bursts (children that become ready)
-//! is not slowed. Then the bucket refills evenly, and a CR that something triggers without end runs at
-//! that pace.
+//! A full bucket contains the runs of one minute. A burst of triggers, such as children that become
+//! ready, is therefore not delayed. An empty bucket refills at a constant rate, so that a custom resource
+//! with endless triggers runs at that rate.
 //!
-//! A bucket is one point in time, when it will be full again (the generic cell rate algorithm). Full
-//! buckets are not kept.
+//! A bucket is stored as the time at which it is full again (the generic cell rate algorithm). Full
+//! buckets are not stored.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;

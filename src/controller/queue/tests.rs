@@ -573,7 +573,7 @@ fn then(choice: u8) -> Next {
 }
 
 proptest! {
-    /// Whatever happens: bounds hold, no key is out twice, and no trigger is lost.
+    /// Any sequence of steps respects the bounds, hands out no key twice at a time, and loses no trigger.
     #[test]
     fn no_trigger_is_lost_and_no_bound_is_broken(steps in steps()) {
         let metrics = Metrics::default();

@@ -37,9 +37,9 @@ pub enum Interruption {
 /// The continuation after a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// Nothing before the next trigger.
+    /// No run until the next trigger.
     Done,
-    /// Nothing before the next trigger, with another result than success in the metrics.
+    /// No run until the next trigger; the metrics count another result than success.
     DoneAs {
         /// The result of the run in the metrics.
         ending: ReconcileResult,

@@ -1,9 +1,9 @@
-//! JSONPath over a value, within bounds.
+//! Evaluates JSONPath queries with a budget.
 //!
-//! Nothing interrupts a query: each `..` more finds a value again for each of its ancestors, a query in
-//! a filter is asked of every value, and the library keeps the path of all that it finds. So each look
-//! of the library at a value is counted, in units of a value with 256 bytes of text; one that looks far
-//! more often than there are values is ended by unwinding out of the library.
+//! The library cannot interrupt a query, and the cost of a query can grow exponentially: each `..` visits
+//! a value once per ancestor, a filter is evaluated for every value, and the library stores the path of
+//! each result. This module therefore counts each access of the library to a value. The unit is a value
+//! with 256 bytes of text. A query that exceeds its budget is ended by unwinding out of the library.
 
 mod patterns;
 
@@ -22,15 +22,15 @@ use super::compile_cache::CompileCache;
 use super::text::PATTERN_BYTES;
 use crate::model::json_path::Error;
 
-/// Units for any query.
+/// Units that every query has.
 const AT_LEAST: usize = 100_000;
-/// Units for each that the value has: `$..[?@.port == 80]` needs a dozen.
+/// Units per unit of the queried value. `$..[?@.port == 80]` needs a dozen.
 const FOR_EACH: usize = 32;
 /// Bytes of text in a unit.
 const UNIT: usize = 256;
-/// Units of comparing with a pattern that is made.
+/// Units of a match with a compiled pattern.
 const MATCH: usize = 20;
-/// Units of making a pattern.
+/// Units of the compilation of a pattern.
 const PATTERN: usize = 10_000;
 
 thread_local! {
@@ -38,10 +38,10 @@ thread_local! {
     static LEFT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A query as it is evaluated here.
+/// A parsed query.
 pub(super) struct Query(JpQuery);
 
-/// A query looked at too much.
+/// The error of a query that exceeded its budget.
 #[derive(Debug)]
 pub(super) struct Exhausted;
 
@@ -50,13 +50,13 @@ impl Query {
         patterns::parse(text).map(Self)
     }
 
-    /// The values that it finds, in order.
+    /// Returns the values that match, in document order.
     pub(super) fn select<'v>(&self, value: &'v Value) -> Result<Vec<&'v Value>, Exhausted> {
         let all = weight(value).saturating_mul(FOR_EACH);
         LEFT.set(all.saturating_add(AT_LEAST));
         let selected = panic::catch_unwind(AssertUnwindSafe(|| {
             let root = Node::at(value, 0);
-            // It fails only where a query ends with what is no value, which the grammar does not have.
+            // It fails only if a query does not end with a value, which the grammar excludes.
             let found = js_path_process(&self.0, &root).unwrap_or_default();
             let found = found.into_iter();
             found.filter_map(|one| one.val.borrowed()).collect()
@@ -68,10 +68,10 @@ impl Query {
     }
 }
 
-/// Counts; who has nothing left ends the query.
+/// Subtracts units from the budget. Unwinds out of the query if none are left.
 fn spend(units: usize) {
     if checkpoint::tick().is_err() {
-        // What is answered does not matter: the run is over.
+        // The result of the query does not matter, because the run ends.
         panic::resume_unwind(Box::new(Exhausted));
     }
     match LEFT.get().checked_sub(units) {
@@ -80,7 +80,7 @@ fn spend(units: usize) {
     }
 }
 
-/// The units of a value.
+/// Returns the units of a value, including all values in it.
 fn weight(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(weight).sum::<usize>(),
@@ -99,18 +99,18 @@ fn units(text: &str) -> usize {
     1 + text.len() / UNIT
 }
 
-/// A value as the library sees it, or a literal of the query.
+/// A value in the type that the library expects, or a literal of the query.
 #[derive(Clone, Debug)]
 struct Node<'v> {
     value: Cow<'v, Value>,
-    /// Bytes of the path that the library writes for it.
+    /// The length in bytes of the path that the library stores for the value.
     path: usize,
     children: OnceCell<Children<'v>>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Children<'v> {
-    /// Sorted, as members of objects are; empty for an array.
+    /// The keys in the order of the object's members, which are sorted; empty for an array.
     keys: Vec<&'v str>,
     nodes: Vec<Node<'v>>,
 }
@@ -120,7 +120,7 @@ impl<'v> Node<'v> {
         Self::new(Cow::Borrowed(value), path)
     }
 
-    /// Made anew for each value that is compared with it.
+    /// Creates a node for a literal. The library creates one for each value that it compares.
     fn literal(value: impl Into<Value>) -> Self {
         let value = value.into();
         spend(weight(&value));
@@ -161,12 +161,12 @@ impl<'v> Node<'v> {
         })
     }
 
-    /// One look, with what the library does for it: it copies the path.
+    /// Charges the budget for one access, including the copy of the path that the library makes.
     fn look(&self) {
         spend(1 + self.path / UNIT);
     }
 
-    /// All children, whose paths begin with this one's.
+    /// Returns all children, and charges the budget for the copies of their paths.
     fn spread(&self) -> &Children<'v> {
         let children = self.children();
         let keys = children.keys.iter();

@@ -156,7 +156,7 @@ pub(crate) fn delete(
 pub(super) enum Scope {
     /// All.
     Any,
-    /// Those that the custom resource owns; others count as absent.
+    /// Objects that the custom resource owns. Others count as absent.
     Owned,
 }
 

@@ -1,14 +1,17 @@
-//! Keeps values of Secrets out of what leaves a run: logs, statuses, Events, errors, traces.
+//! Masks values of Secrets in the outputs of a run: logs, statuses, Events, errors, traces.
 //!
-//! A run knows the values of the Secrets that it read or wrote. Each is recognized as a whole and line by
-//! line, in base64, and under up to three levels of escapes (JSON within JSON, YAML, Rust), with any white
-//! space between its words. What a script derives from a value otherwise, a hash or a part, is not
-//! recognized.
+//! A run knows the values of the Secrets that it read or wrote. The redactor recognizes each value as a
+//! whole and line by line, in base64, and under up to three levels of escapes (JSON within JSON, YAML,
+//! Rust), with any white space between its words. It does not recognize other values that a script
+//! derives from a secret, such as a hash or a part.
 //!
-//! No secret is a value of fewer than six characters, and a value that is public anyway: it stands in the
-//! custom resource of the run (its status apart), it is the name of an object that the run saw, it stands
-//! in a file of the role, or Kubernetes itself uses the word. Values of fewer than twelve characters match
-//! whole words only. Keys of trees are never masked.
+//! The redactor does not mask:
+//! - values of fewer than six characters;
+//! - public values: strings of the run's custom resource (except its status), names of objects that the
+//!   run read, words of the role's files, and words that Kubernetes uses;
+//! - keys of maps.
+//!
+//! Values of fewer than twelve characters match whole words only.
 
 mod fold;
 mod log_field;

@@ -58,11 +58,11 @@ impl Executor<'_> {
             Action::Apply(apply) => self.apply(cx, apply),
             Action::Delete(delete) => delete_all(cx, delete),
             Action::Script(script) => {
-                let fragment = match script {
-                    Script::Inline(expression) => expression.fragment,
-                    Script::File { fragment, .. } => *fragment,
+                let snippet = match script {
+                    Script::Inline(expression) => expression.snippet,
+                    Script::File { snippet, .. } => *snippet,
                 };
-                let value = script::evaluate(cx, fragment)?;
+                let value = script::evaluate(cx, snippet)?;
                 Ok(ActionResult::Value(value.flatten()))
             }
             Action::Role(role) => {

@@ -26,7 +26,7 @@ pub(super) fn in_step<T>(
 
 /// Evaluates an expression.
 pub(super) fn expression(cx: &NativeCallContext, expression: &Expression) -> HostResult<Dynamic> {
-    script::evaluate(cx, expression.fragment)
+    script::evaluate(cx, expression.snippet)
 }
 
 /// Evaluates a value with slots.

@@ -57,8 +57,8 @@ impl ValueParser<'_, '_, '_> {
             return None;
         }
         let path: Arc<str> = format!("tasks/{name}").into();
-        let fragment = self.add_script_file(&path);
-        Some(Script::File { path, fragment })
+        let snippet = self.add_script_file(&path);
+        Some(Script::File { path, snippet })
     }
 
     fn role(&mut self, item: &Item<'_>) -> Option<Role> {

@@ -19,7 +19,7 @@ pub(super) struct Parser<'a> {
     pub(super) engine: &'a Engine,
     /// The name of the role.
     role: &'a str,
-    /// The code that was found; the n-th is fragment n of the program.
+    /// The code that was found; the n-th is snippet n of the program.
     pub(super) snippets: Vec<Snippet>,
     /// The number of the next list of steps.
     next_list: usize,
@@ -115,9 +115,9 @@ impl<'a> Parser<'a> {
     }
 
     fn add_snippet(&mut self, snippet: Snippet) -> SnippetId {
-        let fragment = SnippetId::new(self.snippets.len());
+        let id = SnippetId::new(self.snippets.len());
         self.snippets.push(snippet);
-        fragment
+        id
     }
 
     /// Returns whether a folder of the role contains a file; reports an error if not.

@@ -53,10 +53,10 @@ impl<'p, 'a, 'f> ValueParser<'p, 'a, 'f> {
         let places = at.after(start);
         let (line, column) = places.position_at(0);
         let scope = (form, self.scope);
-        let fragment = self.parser.add_code(self.file, places, code, scope);
-        self.note_code(fragment, self.file.path);
+        let snippet = self.parser.add_code(self.file, places, code, scope);
+        self.note_code(snippet, self.file.path);
         Expression {
-            fragment,
+            snippet,
             text: code.trim().into(),
             location: self.location(Position { line, column }),
         }
@@ -64,14 +64,14 @@ impl<'p, 'a, 'f> ValueParser<'p, 'a, 'f> {
 
     /// Adds a script file.
     pub(super) fn add_script_file(&mut self, path: &Arc<str>) -> SnippetId {
-        let fragment = self.parser.add_script_file(path, self.scope);
-        self.note_code(fragment, path);
-        fragment
+        let snippet = self.parser.add_script_file(path, self.scope);
+        self.note_code(snippet, path);
+        snippet
     }
 
-    fn note_code(&mut self, fragment: SnippetId, file: &Arc<str>) {
+    fn note_code(&mut self, snippet: SnippetId, file: &Arc<str>) {
         let file = Arc::clone(file);
-        self.uses.push(ResultUse::Code { fragment, file });
+        self.uses.push(ResultUse::Code { snippet, file });
     }
 
     /// Parses a string that is code as a whole.

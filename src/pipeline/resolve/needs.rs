@@ -111,11 +111,10 @@ impl<'a> NeedsResolver<'a> {
         };
         match result_use {
             ResultUse::Key { key, position } => vec![key_use(key, position.clone())],
-            ResultUse::Code { fragment, file } => {
-                let mentions = self.program.variable_uses(*fragment, RESULTS).into_iter();
+            ResultUse::Code { snippet, file } => {
+                let uses = self.program.variable_uses(*snippet, RESULTS).into_iter();
                 let in_file = |(line, column)| (Arc::clone(file), Position { line, column });
-                mentions
-                    .map(|mention| key_use(&mention.key, mention.position.map(in_file)))
+                uses.map(|usage| key_use(&usage.key, usage.position.map(in_file)))
                     .collect()
             }
         }

@@ -14,20 +14,20 @@ use crate::script::thread_context;
 pub struct HostError {
     /// The class, in `snake_case`: `not_found`, `conflict`, `invalid`, …
     pub kind: Cow<'static, str>,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if there was one.
     pub code: Option<u16>,
-    /// The API's own word for it, e.g. `NotFound`; may be empty.
+    /// The reason of the Kubernetes API, e.g. `NotFound`; can be empty.
     pub reason: String,
-    /// For people: lower case, no period.
+    /// The message: lower case, without a period.
     pub message: String,
-    /// Trying again later may help.
+    /// True if a later retry can succeed.
     pub retryable: bool,
-    /// Not before this has passed.
+    /// The least time before a retry.
     pub after: Option<Duration>,
 }
 
 impl HostError {
-    /// An error that trying again does not mend, e.g. a wrong argument (`invalid`).
+    /// Creates an error for which a retry is useless, e.g. for a wrong argument (`invalid`).
     pub fn new(kind: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self {
             kind: kind.into(),
@@ -64,7 +64,7 @@ impl fmt::Display for HostError {
 
 impl std::error::Error for HostError {}
 
-/// As a script's error, to be returned by host functions that do not wait.
+/// Converts to the error of a host function that does not wait.
 impl From<HostError> for Box<EvalAltResult> {
     fn from(error: HostError) -> Self {
         let value = match thread_context::run() {

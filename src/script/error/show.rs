@@ -1,11 +1,11 @@
-//! Errors as text: one line, or with the source line, a caret and the call chain.
+//! Formats errors: as one line, or with the source line, a caret and the call chain.
 
 use std::fmt::{self, Write as _};
 
 use super::{Error, Frame};
 
 impl Frame {
-    /// `web/tasks/main.rhai:12:5`.
+    /// Returns the position in the form `web/tasks/main.rhai:12:5`.
     pub fn location(&self) -> String {
         let mut place = self.file.clone();
         for number in [self.line, self.column] {
@@ -37,14 +37,14 @@ pub(super) fn error(error: &Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// The line of the script, and a caret below the column.
+/// Writes the source line, and a caret below the column.
 fn source(frame: &Frame, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Some(line) = &frame.source else {
         return Ok(());
     };
     write!(f, "\n  {:>4} | {line}", frame.line)?;
     if frame.column > 0 {
-        // Tabs stay tabs, so that the caret stands where the editor shows the column.
+        // Tabs stay tabs, so that the caret is below the column also where tabs are wide.
         let indent = line.chars().take(frame.column - 1);
         let indent: String = indent.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         write!(f, "\n       | {indent}^")?;
@@ -52,7 +52,7 @@ fn source(frame: &Frame, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// `in f, called at main.rhai:3:1`, innermost first; repetitions are counted.
+/// Writes the call chain, innermost first: `in f, called at main.rhai:3:1`. Repetitions are counted.
 fn calls(trace: &[Frame], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut repeated = 0;
     let mut last = None;

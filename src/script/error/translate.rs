@@ -1,4 +1,4 @@
-//! The engine's errors → ours.
+//! Converts errors of the engine to [`Error`].
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(in crate::script) fn report(
         .unwrap_or_default();
     let (kind, message, mut hint) = match (run.stopped(), error) {
         (Some(Stopped { why, place }), _) => {
-            // Where it arose, when the script caught the error that had the call chain.
+            // If the script caught the error that had the call chain, only the call site is known.
             let place = place.map(|place| frame(programs, None, &place));
             if let Some(place) = place.filter(|place| !arose_at(&trace, place)) {
                 trace = vec![place];
@@ -54,7 +54,7 @@ pub(in crate::script) fn report(
     finish(programs, kind, message, hint, trace)
 }
 
-/// A run that a panic ended.
+/// Returns the error of a run that a panic ended.
 pub(in crate::script) fn panicked(run: &Run, programs: &[Arc<Program>], panic: &str) -> Error {
     let trace = run
         .last_call()
@@ -84,7 +84,7 @@ fn finish(
     }
 }
 
-/// The places of an error, innermost first.
+/// Returns the call chain of an error, innermost first.
 fn trace(programs: &[Arc<Program>], error: &EvalAltResult) -> Vec<Frame> {
     let mut frames = Vec::new();
     let (mut error, mut function, mut file) = (error, None, None);
@@ -115,7 +115,7 @@ fn trace(programs: &[Arc<Program>], error: &EvalAltResult) -> Vec<Frame> {
         }
     }
     frames.reverse();
-    // A native function that calls a closure stands where it is itself called.
+    // A native function that calls a closure has the position of its own call.
     frames.dedup_by(|outer, inner| {
         let is_same = inner.location() == outer.location() && inner.function != outer.function;
         if is_same {
@@ -138,13 +138,10 @@ fn frame(programs: &[Arc<Program>], function: Option<String>, place: &CallSite) 
     let file = place.file.clone();
     let file = file.or_else(|| Some(programs.first()?.entry().to_owned()));
     let file = file.unwrap_or_default();
-    let fragments = programs.iter().flat_map(|program| &program.snippets);
-    let mut fragments = fragments.filter(|fragment| fragment.label == file);
-    let (file, (line, column)) = match fragments.next() {
-        Some(fragment) => (
-            fragment.file.clone(),
-            fragment.file_position(place.position),
-        ),
+    let snippets = programs.iter().flat_map(|program| &program.snippets);
+    let mut snippets = snippets.filter(|snippet| snippet.label == file);
+    let (file, (line, column)) = match snippets.next() {
+        Some(snippet) => (snippet.file.clone(), snippet.file_position(place.position)),
         None => (file, numbers(place.position)),
     };
     Frame {
@@ -227,7 +224,7 @@ fn stopped(run: &Run, why: Stop) -> Description {
 
 fn describe(run: &Run, engine: &Engine, error: &EvalAltResult) -> Description {
     use EvalAltResult as E;
-    // The engine tells of these only the outermost call.
+    // The engine reports only the outermost call of these.
     let limit = |limit, message: String| {
         let hint = "it happened here or in a function that is called here".to_owned();
         (ErrorKind::Limit(limit), message, Some(hint))
@@ -268,7 +265,7 @@ fn too_large(engine: &Engine, what: &str) -> String {
 
 /// Describes a value that a script threw, or the error of a host function that it did not catch.
 fn thrown_value(run: &Run, thrown: &Dynamic) -> Description {
-    // What is nested without bounds must not leave the thread of the run: only there is the stack large.
+    // Only the thread of the run has a stack that is large enough to drop a value of any depth.
     if nesting::is_too_deep(thrown) {
         return stopped(run, Stop::Limit(Limit::Nesting));
     }

@@ -1,4 +1,4 @@
-//! The engine's messages in our words: lower case, no period, names as scripts know them, and a hint.
+//! Rewrites the engine's messages: lower case, without a period, with the type names of scripts and a hint.
 
 use rhai::{EvalAltResult, Position};
 
@@ -6,7 +6,7 @@ use crate::script::names::FunctionNames;
 
 type Wording = (String, Option<String>);
 
-/// An error while a script runs.
+/// Rewrites the message of a run-time error.
 pub(super) fn runtime(names: &FunctionNames, error: &EvalAltResult) -> Wording {
     use EvalAltResult as E;
     match error {
@@ -31,7 +31,7 @@ pub(super) fn runtime(names: &FunctionNames, error: &EvalAltResult) -> Wording {
     }
 }
 
-/// The engine's own text without its position.
+/// Returns the engine's message without its position.
 fn plain(error: &EvalAltResult) -> String {
     let text = error.to_string();
     let position = error.position();
@@ -44,7 +44,7 @@ fn plain(error: &EvalAltResult) -> String {
     lower_first(text)
 }
 
-/// `Array index 3 out of bounds` → `array index 3 out of bounds`.
+/// Converts the first letter to lower case.
 pub(in crate::script) fn lower_first(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| {
@@ -52,7 +52,7 @@ pub(in crate::script) fn lower_first(text: &str) -> String {
     })
 }
 
-/// `name (i64, map)`; operators come this way too.
+/// Describes an unknown function by its signature, e.g. `name (i64, map)`. Operators are functions too.
 fn unknown_function(names: &FunctionNames, signature: &str) -> Wording {
     let (name, types) = signature.split_once(" (").unwrap_or((signature, ")"));
     let types = kinds(types.trim_end_matches(')'));
@@ -69,7 +69,7 @@ fn unknown_function(names: &FunctionNames, signature: &str) -> Wording {
     }
 }
 
-/// `Unknown property 'a' - a getter is not registered for type 'b'`.
+/// Rewrites `Unknown property 'a' - a getter is not registered for type 'b'`.
 fn property(text: &str) -> Wording {
     let quoted: Vec<_> = text.split('\'').skip(1).step_by(2).collect();
     let [property, kind, ..] = quoted[..] else {
@@ -89,7 +89,7 @@ fn property(text: &str) -> Wording {
     )
 }
 
-/// The engine's names of types → those that scripts know.
+/// Replaces the engine's names of types with those of scripts.
 fn kinds(text: &str) -> String {
     text.replace("&str | ImmutableString | String", "string")
         .replace("alloc::string::String", "string")

@@ -1,6 +1,6 @@
 //! The error of a value that JSON cannot represent.
 
-/// A value that JSON cannot represent, with its place.
+/// A value that JSON cannot represent, with its path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {problem}")]
 pub struct Error {

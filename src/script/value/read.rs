@@ -1,4 +1,4 @@
-//! JSON → script values.
+//! Converts JSON to script values.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::model::json;
 
-/// JSON value → script value.
+/// Converts a JSON value to a script value.
 pub fn to_dynamic(value: &Value) -> Dynamic {
     match value {
         Value::Null => Dynamic::UNIT,
@@ -28,7 +28,7 @@ pub fn to_dynamic(value: &Value) -> Dynamic {
     }
 }
 
-/// JSON text → script value, without a JSON value in between unless it is nested deeply.
+/// Parses JSON text to a script value. Creates a JSON value in between only if the text is nested deeply.
 pub fn from_json(text: &[u8]) -> Result<Dynamic, json::ParseError> {
     match read(text) {
         Ok(value) => Ok(value),
@@ -44,7 +44,7 @@ fn read(text: &[u8]) -> Result<Dynamic, serde_json::Error> {
     Ok(value)
 }
 
-/// Reads any JSON.
+/// Deserializes any JSON value.
 struct Any;
 
 impl<'de> DeserializeSeed<'de> for Any {
@@ -112,7 +112,7 @@ impl<'de> Visitor<'de> for Any {
     }
 }
 
-/// Reads a key.
+/// Deserializes a key.
 struct Key;
 
 impl<'de> DeserializeSeed<'de> for Key {

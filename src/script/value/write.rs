@@ -1,4 +1,4 @@
-//! Script values → JSON.
+//! Converts script values to JSON.
 
 use std::fmt::Write as _;
 
@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::error::Error;
 use crate::model::json;
 
-/// Bytes of JSON that a value may become: four times the largest text, because escapes make it longer.
+/// The maximum size of the JSON of a value: four times the largest text, because escapes make it longer.
 const MAX_BYTES: usize = 64 << 20;
 
 /// The largest whole number up to which a float is exact: 2^53.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Script value → JSON value.
+/// Converts a script value to a JSON value.
 pub fn to_value(value: &Dynamic) -> Result<Value, Error> {
     let mut text = Vec::new();
     write_json(value, &mut text)?;
@@ -24,7 +24,7 @@ pub fn to_value(value: &Dynamic) -> Result<Value, Error> {
     })
 }
 
-/// Script value → JSON text with sorted keys and without space: equal values give equal bytes.
+/// Writes a script value as compact JSON with sorted keys. Equal values result in equal bytes.
 pub fn write_json(value: &Dynamic, out: &mut Vec<u8>) -> Result<(), Error> {
     let mut writer = Writer {
         out,
@@ -43,7 +43,7 @@ enum Step {
 
 struct Writer<'a> {
     out: &'a mut Vec<u8>,
-    /// The way to a value that cannot be written, innermost first; empty while all is well.
+    /// The path to a value that cannot be written, innermost first; empty before an error.
     path: Vec<Step>,
 }
 
@@ -131,7 +131,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A map's entries are sorted as they are.
+    /// Writes a map, whose entries are already sorted.
     fn map(&mut self, map: &rhai::Map, depth: usize) -> Result<(), String> {
         self.out.push(b'{');
         for (index, (key, item)) in map.iter().enumerate() {
@@ -147,7 +147,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Returns the place of the value: `spec.ports[0]`.
+    /// Returns the path of the value as text: `spec.ports[0]`.
     fn path_text(&self) -> String {
         let mut place = String::new();
         for step in self.path.iter().rev() {
