@@ -1,4 +1,4 @@
-//! An API request as RBAC sees it: what a role's permissions are asked about.
+//! An API request in the terms of RBAC, which the permissions of a role allow or refuse.
 
 use std::fmt;
 
@@ -24,7 +24,8 @@ pub struct Access<'a> {
     pub resource: &'a str,
     /// The scope.
     pub scope: AccessScope<'a>,
-    /// The object; empty for a collection and for a create. A list that selects one name has it.
+    /// The name of the object; empty for a collection and for a create. A list that selects one name has
+    /// it.
     pub name: &'a str,
 }
 

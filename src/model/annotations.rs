@@ -6,14 +6,14 @@ pub const OWNER_LABEL: &str = "rhai.operator/owner";
 pub const PRUNE_LABEL: &str = "rhai.operator/prune";
 /// Annotation on a CR: its periodic resync, a Go duration.
 pub const RECONCILE_PERIOD: &str = "rhai.operator/reconcile-period";
-/// The Ansible operator's spellings of [`RECONCILE_PERIOD`], honoured too.
+/// The names of [`RECONCILE_PERIOD`] in the Ansible operator, which the runtime accepts too.
 pub const ANSIBLE_RECONCILE_PERIODS: [&str; 2] = [
     "ansible.sdk.operatorframework.io/reconcile-period",
     "ansible.operator-sdk/reconcile-period",
 ];
-/// Annotation on a CR: a new value asks for a run.
+/// Annotation on a CR: a new value triggers a run.
 pub const RECONCILE_AT: &str = "rhai.operator/reconcile-at";
-/// Annotation on a CR: `"true"` holds everything, deletion included.
+/// Annotation on a CR: `"true"` stops all runs, also those of a deletion.
 pub const PAUSED: &str = "rhai.operator/paused";
 /// Finalizer that the runtime sets on a CR with children that garbage collection cannot reach.
 pub const CLEANUP_FINALIZER: &str = "rhai.operator/cleanup";
@@ -21,7 +21,7 @@ pub const CLEANUP_FINALIZER: &str = "rhai.operator/cleanup";
 pub const CHILDREN: &str = "rhai.operator/children";
 /// Annotation on a CR: since when steps of its role wait, and how often they failed.
 pub const STEPS: &str = "rhai.operator/steps";
-/// Label on a CR that has finalizers of ours: which operator set them.
+/// Label on a CR with finalizers of the runtime: the operator that set them.
 pub const HELD_BY_LABEL: &str = "rhai.operator/held-by";
 /// Annotation on a child without owner reference: `namespace/name` (or `name`) of its CR.
 pub const PRIMARY_RESOURCE: &str = "operator-sdk/primary-resource";

@@ -1,7 +1,7 @@
 //! Status conditions, and how they are merged into the list that a status holds.
 //!
-//! A list is merged by type. An entry keeps its place, and its `lastTransitionTime` as long as its
-//! status stays; an entry in which nothing changed is left as it is, to the letter.
+//! A merge finds entries by type. An entry keeps its position, and keeps its `lastTransitionTime` while
+//! its status is unchanged. An unchanged entry keeps its exact text.
 
 use std::fmt;
 
@@ -12,16 +12,16 @@ use super::PublicText;
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It holds.
+    /// The condition is true.
     True,
-    /// It does not.
+    /// The condition is false.
     False,
     /// The state is not known.
     Unknown,
 }
 
 impl Status {
-    /// The word in the API.
+    /// Returns the value in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -30,7 +30,7 @@ impl Status {
         }
     }
 
-    /// Parses the word of the API.
+    /// Parses the value in the API.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::True, Self::False, Self::Unknown]
             .into_iter()
@@ -50,18 +50,18 @@ impl fmt::Display for Status {
     }
 }
 
-/// A condition as it should be; times and the observed generation come with the merge.
+/// A desired condition. The merge adds times and the observed generation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     /// `Ready`, `Stalled`, …: the key of the list.
     pub kind: String,
     /// The status.
     pub status: Status,
-    /// One CamelCase word for machines.
+    /// The reason: one CamelCase word that programs read.
     pub reason: PublicText,
-    /// A sentence for people.
+    /// The message: a sentence that people read.
     pub message: PublicText,
-    /// Further fields. They are written when something else changes too, and never alone.
+    /// Further fields. A change of these fields alone causes no write.
     pub details: Map<String, Value>,
 }
 
@@ -82,12 +82,12 @@ impl Condition {
         }
     }
 
-    /// The entry of the list that this condition takes the place of.
+    /// Returns the entry of the list that this condition replaces.
     pub fn find<'a>(&self, list: &'a [Value]) -> Option<&'a Value> {
         find(list, &self.kind)
     }
 
-    /// The entry to write, given the one that is there.
+    /// Returns the entry to write, given the existing one.
     fn entry(&self, old: Option<&Value>, stamp: &Stamp<'_>) -> Value {
         let old = old.and_then(Value::as_object);
         let kept_time = old
@@ -103,8 +103,8 @@ impl Condition {
         if let Some(generation) = stamp.generation {
             entry.insert("observedGeneration".into(), generation.into());
         }
-        // The server drops what the CRD does not declare: a field that is not there after our
-        // write would make each later run write again.
+        // The server drops fields that the CRD does not declare. If the comparison counted a dropped
+        // field, each later run would write again.
         if let Some(old) = old
             && entry.iter().all(|(key, value)| match old.get(key) {
                 Some(there) => there == value,
@@ -118,16 +118,16 @@ impl Condition {
     }
 }
 
-/// The fields that a merge writes into changed entries.
+/// The values that a merge writes into changed entries.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp<'a> {
-    /// Now, as `metav1.Time` writes it.
+    /// The current time in the format of `metav1.Time`.
     pub now: &'a str,
-    /// The generation of the CR that the run saw; `None` where the kind has none.
+    /// The generation of the CR that the run read; `None` if the kind has no generation.
     pub generation: Option<i64>,
 }
 
-/// The entry of a type.
+/// Returns the entry of a type.
 pub fn find<'a>(list: &'a [Value], kind: &str) -> Option<&'a Value> {
     list.iter().find(|entry| entry["type"] == kind)
 }
@@ -137,7 +137,7 @@ pub fn is(list: &[Value], kind: &str, status: Status) -> bool {
     find(list, kind).is_some_and(|entry| entry["status"] == status.as_str())
 }
 
-/// The list with a condition put in: in the place of its former entry, else at the end.
+/// Returns the list with a condition: it replaces the entry of its type, or is appended.
 pub fn merge(list: &mut Vec<Value>, condition: &Condition, stamp: &Stamp<'_>) {
     let place = list
         .iter()
@@ -149,7 +149,7 @@ pub fn merge(list: &mut Vec<Value>, condition: &Condition, stamp: &Stamp<'_>) {
     }
 }
 
-/// The list without a type.
+/// Returns the list without the entry of a type.
 pub fn remove(list: &mut Vec<Value>, kind: &str) {
     list.retain(|entry| entry["type"] != kind);
 }

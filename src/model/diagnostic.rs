@@ -1,4 +1,4 @@
-//! Errors, warnings and notes on files of a user.
+//! Errors, warnings and notes about the user's files.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,9 +9,9 @@ use std::path::PathBuf;
 pub enum Severity {
     /// The role or project cannot be loaded.
     Error,
-    /// It works, but probably not as meant.
+    /// Valid, but probably not what the user means.
     Warning,
-    /// Worth knowing, e.g. a difference from the Ansible operator.
+    /// Information, such as a difference from the Ansible operator.
     Note,
 }
 
@@ -20,12 +20,12 @@ pub enum Severity {
 pub struct Diagnostic {
     /// The severity.
     pub severity: Severity,
-    /// The file as the user names it.
+    /// The path of the file as the user named it.
     pub file: PathBuf,
-    /// Line from 1; 0 when the whole file is meant.
+    /// Line from 1; 0 if the diagnostic is about the whole file.
     #[serde(skip_serializing_if = "is_whole")]
     pub line: usize,
-    /// Column from 1, in characters; 0 when the whole line is meant.
+    /// Column from 1, in characters; 0 if the diagnostic is about the whole line.
     #[serde(skip_serializing_if = "is_whole")]
     pub column: usize,
     /// The message, in lower case and without a period.
@@ -35,14 +35,14 @@ pub struct Diagnostic {
     pub hint: Option<String>,
 }
 
-/// Returns whether a line or a column names no place.
+/// Returns whether a line or column number is 0, which means that it is not known.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 fn is_whole(place: &usize) -> bool {
     *place == 0
 }
 
 impl Diagnostic {
-    /// An error at a place.
+    /// Creates an error at a position.
     pub fn error(
         file: impl Into<PathBuf>,
         line: usize,
@@ -59,7 +59,7 @@ impl Diagnostic {
         }
     }
 
-    /// Returns whether nothing starts with it.
+    /// Returns whether it is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

@@ -1,8 +1,8 @@
-//! Reading a positioned YAML tree by hand, so that every error is told at once, with its place.
+//! Converts a positioned YAML tree to values, and reports all errors at once, each with its position.
 //!
-//! [`Findings`] gathers the diagnostics of one file; [`Item`] is a value with the path that leads to it and
-//! reads itself as what is expected; [`Fields`] is a map whose keys are known. A reader that meets an
-//! error notes it and answers `None`: the caller goes on with the rest.
+//! [`Findings`] collects the diagnostics of one file. [`Item`] is a value with its path, and has a method
+//! per expected type. [`Fields`] is a map with known keys. A method that finds an error adds a diagnostic
+//! and returns `None`, so that the caller continues with the rest.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// None yet, of a file as the user names it.
+    /// Creates an empty list for a file; `file` is the path as the user named it.
     pub fn new(file: impl Into<PathBuf>) -> Self {
         Self {
             file: file.into(),
@@ -32,17 +32,17 @@ impl Diagnostics {
         }
     }
 
-    /// Notes an error; `hint` says how to mend it and may be empty.
+    /// Adds an error. `hint` is the next step of the user, or empty.
     pub fn error(&self, at: Position, message: impl Into<String>, hint: impl Into<String>) {
         self.add(Severity::Error, at, message.into(), hint.into());
     }
 
-    /// Notes a warning.
+    /// Adds a warning.
     pub fn warning(&self, at: Position, message: impl Into<String>, hint: impl Into<String>) {
         self.add(Severity::Warning, at, message.into(), hint.into());
     }
 
-    /// Notes something worth knowing.
+    /// Adds a note.
     pub fn note(&self, at: Position, message: impl Into<String>, hint: impl Into<String>) {
         self.add(Severity::Note, at, message.into(), hint.into());
     }
@@ -54,7 +54,7 @@ impl Diagnostics {
         self.diagnostics.borrow_mut().push(diagnostic);
     }
 
-    /// Returns whether there are errors among them so far.
+    /// Returns whether an error was added.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.borrow().iter().any(Diagnostic::is_error)
     }
@@ -66,14 +66,15 @@ impl Diagnostics {
         diagnostics
     }
 
-    /// Parses the file's text; notes why it is not YAML, and every key that a map has twice.
+    /// Parses the text of the file. Adds an error if it is not YAML, and one for each duplicate key of a
+    /// map.
     pub fn parse(&self, text: &str) -> Option<Node> {
         let parsed = yaml::parse_positioned(text);
         let root = parsed.inspect_err(|error| self.syntax(error)).ok()?;
         let before = self.diagnostics.borrow().len();
         self.duplicate_keys(&root);
         if self.diagnostics.borrow().len() == before {
-            // Of two keys that are the same number the tree has only the last.
+            // If two keys are the same number, the tree contains only the last one.
             if let Err(error) = yaml::parse(text) {
                 self.syntax(&error);
             }
@@ -81,7 +82,7 @@ impl Diagnostics {
         Some(root)
     }
 
-    /// Parses all documents of the file's text; notes what [`Findings::parse`] does.
+    /// Parses all documents in the text of the file, with the errors of [`Findings::parse`].
     pub fn parse_all(&self, text: &str) -> Vec<Node> {
         let parsed = yaml::parse_all_positioned(text);
         let documents = parsed
@@ -131,11 +132,11 @@ impl Diagnostics {
 pub struct Keys {
     /// The valid keys.
     pub known: &'static [&'static str],
-    /// Keys of other tools: each with a message and a hint.
+    /// Keys of other tools, each with a message and a hint.
     pub refused: &'static [(&'static str, &'static str, &'static str)],
 }
 
-/// A value, and the path that leads to it.
+/// A value with its path.
 #[derive(Clone, Debug)]
 pub struct Item<'a> {
     node: &'a Node,
@@ -144,7 +145,7 @@ pub struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// The root of a file.
+    /// Creates the root of a file.
     pub fn root(node: &'a Node, diagnostics: &'a Diagnostics) -> Self {
         Self {
             node,
@@ -158,17 +159,17 @@ impl<'a> Item<'a> {
         self.node.position
     }
 
-    /// The value itself, with the places of what is in it.
+    /// Returns the value with the positions of its parts.
     pub fn node(&self) -> &'a Node {
         self.node
     }
 
-    /// Notes an error about it; `hint` may be empty.
+    /// Adds an error at the value; `hint` may be empty.
     pub fn error(&self, message: &str, hint: &str) {
         self.error_at(self.node.position, message, hint);
     }
 
-    /// Notes an error about it at a place of its own, e.g. that of a key in it.
+    /// Adds an error about the value at another position, such as that of one of its keys.
     pub fn error_at(&self, at: Position, message: &str, hint: &str) {
         let message = if self.path.is_empty() {
             message.to_owned()
@@ -178,7 +179,8 @@ impl<'a> Item<'a> {
         self.diagnostics.error(at, message, hint);
     }
 
-    /// Notes that it is not what was `expected`, unless why is known already; `hint` may be empty.
+    /// Adds the error that the value is not what was `expected`, unless it already has an error; `hint`
+    /// may be empty.
     pub fn unexpected(&self, expected: &str, hint: &str) {
         let found = match &self.node.content {
             Content::Unknown => return,
@@ -205,7 +207,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// A string that `valid` accepts; otherwise an error that says what was `expected`.
+    /// Returns a string that `valid` accepts. Otherwise adds an error with what was `expected`.
     pub fn text_like(&self, expected: &str, valid: impl Fn(&str) -> bool) -> Option<&'a str> {
         let text = self.text()?;
         if !valid(text) {
@@ -224,7 +226,7 @@ impl<'a> Item<'a> {
         Some(*flag)
     }
 
-    /// A whole number of at least `least`.
+    /// Returns an integer of at least `least`.
     pub fn count(&self, least: u64) -> Option<u64> {
         let expected = format!("a whole number of at least {least}");
         let count = match self.scalar() {
@@ -237,7 +239,7 @@ impl<'a> Item<'a> {
         count
     }
 
-    /// Advice for a scalar that is a string only by its quotes.
+    /// Returns the hint for a scalar that is a string only because of its quotes.
     fn unquote_hint(&self) -> &'static str {
         match &self.node.content {
             Content::String(text) if !matches!(read_scalar(text), Content::String(_)) => {
@@ -256,7 +258,7 @@ impl<'a> Item<'a> {
         number.as_f64()
     }
 
-    /// A duration in Go's syntax.
+    /// Returns a duration in Go's syntax.
     pub fn duration(&self) -> Option<Duration> {
         if let Content::Number(number) = &self.node.content {
             let hint = format!("write {number}s for seconds");
@@ -269,7 +271,7 @@ impl<'a> Item<'a> {
             .ok()
     }
 
-    /// Returns the value of one of some words.
+    /// Returns the value that belongs to a keyword.
     pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
         let text = self.text()?;
         let found = choices.iter().find(|(name, _)| *name == text);
@@ -282,7 +284,7 @@ impl<'a> Item<'a> {
         found.map(|(_, choice)| *choice)
     }
 
-    /// The items of a list.
+    /// Returns the items of a list.
     pub fn items(&self) -> Option<Vec<Self>> {
         let Content::List(items) = &self.node.content else {
             self.unexpected("a list", "");
@@ -297,7 +299,7 @@ impl<'a> Item<'a> {
         Some(items.collect())
     }
 
-    /// The entries of a map whose keys are the user's.
+    /// Returns the entries of a map with keys that the user chooses.
     pub fn entries(&self) -> Option<Vec<(&'a Key, Self)>> {
         let Content::Map(entries) = &self.node.content else {
             self.unexpected("a map", "");
@@ -311,7 +313,7 @@ impl<'a> Item<'a> {
         )
     }
 
-    /// A map of plain values.
+    /// Returns a map of plain values.
     pub fn map(&self) -> Option<Map<String, Value>> {
         self.entries()?;
         match self.node.to_value() {
@@ -320,12 +322,12 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Any plain value.
+    /// Returns any plain value.
     pub fn value(&self) -> Value {
         self.node.to_value()
     }
 
-    /// The fields of a map whose keys are ours. Unknown keys are noted as errors.
+    /// Returns the fields of a map with known keys. Each unknown key adds an error.
     pub fn fields(&self, keys: Keys) -> Option<Fields<'a>> {
         let Content::Map(entries) = &self.node.content else {
             self.unexpected("a map", "");
@@ -368,7 +370,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The content, a substituted one as what YAML reads in it.
+    /// Returns the content. A substituted text is parsed as YAML.
     fn scalar(&self) -> &'a Content {
         match &self.node.content {
             Content::Substituted { read, .. } => read,
@@ -377,12 +379,13 @@ impl<'a> Item<'a> {
     }
 }
 
-/// A map whose keys are known. A key without value counts as absent.
+/// A map with known keys. A key without a value counts as absent.
 #[derive(Debug)]
 pub struct Fields<'a> {
     map: Item<'a>,
     entries: BTreeMap<&'a str, &'a Node>,
-    /// Keys that need not be missed: what stands for them is in the file, and has been told as wrong.
+    /// Keys that are not reported as missing, because the file has a wrong spelling of them, which has an
+    /// error.
     excused: Vec<&'a str>,
 }
 
@@ -392,23 +395,23 @@ impl<'a> Fields<'a> {
         self.map.position()
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Option<Item<'a>> {
         let node = self.entries.get(key)?;
         (node.content != Content::Null).then(|| self.map.child(key, node))
     }
 
-    /// Notes an error about the map; `hint` may be empty.
+    /// Adds an error at the map; `hint` may be empty.
     pub fn error(&self, message: &str, hint: &str) {
         self.map.error(message, hint);
     }
 
-    /// Notes an error about a part of it, e.g. a key, at its place.
+    /// Adds an error at a part of the map, such as a key.
     pub fn error_at(&self, at: Position, message: &str, hint: &str) {
         self.map.error_at(at, message, hint);
     }
 
-    /// Returns whether it has keys that are not known, all of which were told.
+    /// Returns whether it has unknown keys. Each of them already has an error.
     pub fn has_unknown(&self) -> bool {
         match &self.map.node.content {
             Content::Map(entries) => {
@@ -419,7 +422,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The value of a key that must be there; `excuse` is a refused key that stands for it.
+    /// Returns the value of a required key. The refused key `excuse` replaces it: no second error is
+    /// added.
     pub fn required(&self, key: &str, excuse: Option<&str>) -> Option<Item<'a>> {
         let item = self.get(key);
         let excused = |key: &str| self.excused.contains(&key);
@@ -430,7 +434,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The candidate that a mistyped word most likely stands for.
+/// Returns the candidate that is nearest to a mistyped word.
 pub fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
     let plain = |text: &str| -> String {
         let letters = text.chars().filter(|c| c.is_alphanumeric());
@@ -441,7 +445,7 @@ pub fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
     let nearest = candidates
         .iter()
         .min_by_key(|candidate| distance(candidate))?;
-    // A third of the letters may be wrong; more, and the guess would mislead.
+    // At most a third of the letters differ. With more, a suggestion would mislead.
     let allowed = word.chars().count().max(3) / 3;
     (distance(nearest) <= allowed).then_some(nearest)
 }

@@ -1,25 +1,25 @@
-//! Durations as Go writes them: `1m30s`, `1.5h`, `100ms`.
+//! Durations in Go's syntax: `1m30s`, `1.5h`, `100ms`.
 
 use std::time::Duration;
 
 /// The reason that a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Not of Go's syntax.
+    /// It is not in Go's syntax.
     #[error("expected a duration like 30s, 5m or 1h30m, found {0:?}")]
     Syntax(String),
-    /// A number without a unit.
+    /// A number has no unit.
     #[error("the duration {0:?} has no unit, e.g. {0}s")]
     NoUnit(String),
-    /// Below zero.
+    /// It is negative.
     #[error("the duration {0:?} is negative")]
     Negative(String),
-    /// Beyond what Go's durations hold, about 292 years.
+    /// It is longer than Go's maximum duration, about 292 years.
     #[error("the duration {0:?} is too long")]
     TooLong(String),
 }
 
-/// Nanoseconds of each unit, longer names first where one is the beginning of another.
+/// The nanoseconds of each unit. If one name is a prefix of another, the longer name is first.
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -31,7 +31,7 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Reads Go's syntax (`time.ParseDuration`), negative durations apart: nothing here runs backwards.
+/// Parses Go's syntax (`time.ParseDuration`). Refuses negative durations.
 pub fn parse(text: &str) -> Result<Duration, Error> {
     let syntax = || Error::Syntax(text.to_owned());
     let too_long = || Error::TooLong(text.to_owned());
@@ -77,7 +77,7 @@ pub fn parse(text: &str) -> Result<Duration, Error> {
     Ok(Duration::from_nanos(total))
 }
 
-/// The letters before the next number.
+/// Returns the letters before the next number.
 fn unit_of(text: &str) -> &str {
     let end = text
         .find(|c: char| c.is_ascii_digit() || c == '.')
@@ -85,7 +85,7 @@ fn unit_of(text: &str) -> &str {
     &text[..end]
 }
 
-/// `number` units of `unit` nanoseconds, the fraction cut off below a nanosecond, as Go does.
+/// Returns `number` units of `unit` nanoseconds. Drops fractions of a nanosecond, as Go does.
 fn nanoseconds(number: &str, unit: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let whole: u64 = if whole.is_empty() {
@@ -102,7 +102,7 @@ fn nanoseconds(number: &str, unit: u64) -> Option<u64> {
     Some(nanos)
 }
 
-/// Writes as Go does (`Duration.String`): `1h30m0s`, `1.5s`, `100ms`, `0s`.
+/// Formats a duration as Go's `Duration.String` does: `1h30m0s`, `1.5s`, `100ms`, `0s`.
 pub fn format(duration: Duration) -> String {
     const MINUTE: u128 = 60_000_000_000;
     let nanos = duration.as_nanos();
@@ -123,7 +123,7 @@ pub fn format(duration: Duration) -> String {
     }
 }
 
-/// `nanos / unit` without trailing zeros; `unit` is a power of ten.
+/// Formats `nanos / unit` without trailing zeros; `unit` is a power of ten.
 fn decimal(nanos: u128, unit: u128) -> String {
     let (whole, rest) = (nanos / unit, nanos % unit);
     if rest == 0 {

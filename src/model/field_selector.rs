@@ -1,4 +1,4 @@
-//! Field selectors: what the server keeps of a list by the objects' fields.
+//! Field selectors, which select objects of a list by their fields.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,7 +24,7 @@ impl FieldSelector {
         self.0.is_empty()
     }
 
-    /// The one name that it selects, as RBAC reads it from a list.
+    /// Returns the single name that it selects. RBAC checks it as the resource name of a list.
     pub fn name(&self) -> Option<&str> {
         let mut terms = self.0.iter();
         let name = terms.find(|term| term.equal && &*term.path == "metadata.name")?;
@@ -53,7 +53,8 @@ impl FieldSelector {
         map.iter().map(term).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Returns whether it selects an object of this namespace and name; `None` where that does not tell.
+    /// Returns whether it selects an object of this namespace and name; `None` if it depends on other
+    /// fields.
     pub fn matches(&self, namespace: &str, name: &str) -> Option<bool> {
         let mut all = true;
         for term in &self.0 {
@@ -81,7 +82,7 @@ fn term(path: &str, equal: bool, value: &str) -> Result<Term, InvalidSelector> {
     })
 }
 
-/// As kubectl takes it; commas, equal signs and backslashes in values are escaped by a backslash.
+/// Parses the syntax of kubectl: a backslash escapes commas, equal signs and backslashes in values.
 impl FromStr for FieldSelector {
     type Err = InvalidSelector;
 
@@ -130,7 +131,7 @@ fn unescape(value: &str) -> String {
     plain
 }
 
-/// As the server's `fieldSelector` parameter takes it.
+/// Formats it for the `fieldSelector` parameter of the server.
 impl fmt::Display for FieldSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, term) in self.0.iter().enumerate() {
@@ -191,7 +192,8 @@ mod tests {
         ) {
             let terms: Result<Vec<_>, _> = terms.iter().map(|(p, e, v)| term(p, *e, v)).collect();
             let selector = FieldSelector(terms.unwrap());
-            // `=!=` would read as an operator: a value does not begin with an equal sign unescaped.
+            // The server parses `=!=` as an operator, so an equal sign at the start of a value must be
+            // escaped.
             prop_assert_eq!(parse(&selector.to_string()).unwrap(), selector);
         }
     }

@@ -1,12 +1,12 @@
 //! The fields that a field manager owns, from `metadata.managedFields[].fieldsV1`, as a tree.
 //!
-//! Two questions are answered, both without a schema, because the set itself tells which lists are
-//! maps or sets and which values are atomic:
+//! Answers two questions without a schema, because the set itself contains which lists are maps or sets,
+//! and which values are atomic:
 //!
-//! - [`FieldSet::matches`]: would applying this object change anything? Asked when nothing is
-//!   remembered of the last apply. A `true` is always right; a `false` may be wrong where the server
-//!   normalises a value (`1000m` to `1`), which costs one apply that changes nothing.
-//! - [`FieldSet::digest`]: have the owned values changed since the last look?
+//! - [`FieldSet::matches`]: would an apply of this object change anything? Used when the process has no
+//!   record of the last apply. `true` is always right. `false` can be wrong where the server normalizes a
+//!   value (`1000m` to `1`); this costs one apply that changes nothing.
+//! - [`FieldSet::digest`]: did the owned values change since the last check?
 
 use std::hash::Hasher;
 
@@ -26,18 +26,18 @@ pub enum Malformed {
     Element(String),
 }
 
-/// The owned paths below one place of an object.
+/// The owned paths below one position of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FieldSet {
     children: Vec<(Element, Self)>,
 }
 
-/// The fields that a manager can own beside the desired ones.
+/// The fields that a manager may own in addition to the desired ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
     /// No other fields and no other items.
     Exact,
-    /// Other fields, but no other items of lists.
+    /// Other fields, but no other list items.
     AtLeast,
 }
 
@@ -50,7 +50,7 @@ enum Element {
     Key(Map<String, Value>),
     /// `v:`: the item of a set that has this value.
     Item(Value),
-    /// `i:`: the item at this place.
+    /// `i:`: the item at this index.
     Index(usize),
 }
 
@@ -69,7 +69,7 @@ impl Element {
         }
     }
 
-    /// The value that this step leads to.
+    /// Returns the value that this step selects.
     fn find_in<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         match self {
             Self::Field(name) => value.get(&**name),
@@ -82,7 +82,7 @@ impl Element {
         }
     }
 
-    /// Finds it in an object that the server has not defaulted: key fields can be absent.
+    /// Returns the value in an object without the server's defaults, in which key fields can be absent.
     fn find_in_desired<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         let Self::Key(key) = self else {
             return self.find_in(value).filter(|v| !v.is_null());
@@ -91,7 +91,7 @@ impl Element {
             key.iter()
                 .all(|(name, wanted)| item.get(name).is_none_or(|v| same(wanted, v)))
         };
-        // An item that names every key field is meant before one that relies on a default.
+        // An item with all key fields takes precedence over one that relies on a default.
         self.find_in(value)
             .or_else(|| value.as_array()?.iter().find(fits))
     }
@@ -112,7 +112,7 @@ impl FieldSet {
         Ok(Self { children })
     }
 
-    /// Returns whether nothing is owned.
+    /// Returns whether it contains no path.
     pub fn is_empty(&self) -> bool {
         self.children.is_empty()
     }
@@ -120,14 +120,14 @@ impl FieldSet {
     /// Returns whether applying `desired` would change nothing: its paths are exactly the owned ones, and
     /// `live` has its values there.
     ///
-    /// Type, name and namespace are never owned and are not compared; what the server ignores in an
-    /// apply (`status`, where it is a subresource) has to be gone from `desired`.
+    /// Does not compare type, name and namespace, which are never owned. `desired` must not contain fields
+    /// that the server ignores in an apply (`status`, if it is a subresource).
     pub fn matches(&self, desired: &Value, live: &Value) -> bool {
         self.top_matches(desired, live, Extent::Exact)
     }
 
-    /// Returns whether all of `desired` is owned, and `live` has its values there; more may be owned, such as
-    /// the server's defaults of what was created.
+    /// Returns whether all fields of `desired` are owned and have the same values in `live`. Further
+    /// fields may be owned, such as the server's defaults of a created object.
     pub fn covers(&self, desired: &Value, live: &Value) -> bool {
         self.top_matches(desired, live, Extent::AtLeast)
     }
@@ -160,10 +160,10 @@ impl FieldSet {
         extent == Extent::AtLeast || compared == self.children.len()
     }
 
-    /// Hash of the owned values of `live`.
+    /// Returns the hash of the owned values of `live`.
     ///
-    /// `desired` is what was applied: where it has an empty map or list, the content of the live one
-    /// belongs to others and does not count.
+    /// `desired` is the applied object. Where it has an empty map or list, the content of the live one
+    /// belongs to other managers and is not hashed.
     pub fn digest(&self, live: &Value, desired: &Value) -> u64 {
         let mut hasher = XxHash3_64::new();
         self.digest_into(&mut hasher, live, Some(desired));
@@ -190,9 +190,10 @@ impl FieldSet {
         }
     }
 
-    /// Hash of the owned paths that `desired` names, whatever its values there.
+    /// Returns the hash of the owned paths that `desired` contains, without their values.
     ///
-    /// Of two objects with one hash neither gives up a path of this set that the other has.
+    /// If two objects have the same hash, neither of them omits a path of this set that the other
+    /// contains.
     pub fn shape(&self, desired: &Value) -> u64 {
         let mut hasher = XxHash3_64::new();
         self.shape_into(&mut hasher, desired);
@@ -209,7 +210,7 @@ impl FieldSet {
         }
     }
 
-    /// Returns whether the steps below are steps into a value of this type.
+    /// Returns whether the steps below select parts of a value of this type.
     fn leads_into(&self, value: &Value) -> bool {
         match self.children.first() {
             Some((Element::Field(_), _)) => value.is_object(),
@@ -231,7 +232,8 @@ impl FieldSet {
             return leaf_matches(desired, live, name);
         }
         match desired {
-            // Empty content may be gone, and its place with it; another type is another value.
+            // The server may have dropped an empty value and its field. A value of another type is a
+            // different value.
             Value::Object(fields) if live.is_object() || live.is_null() => {
                 let owned = |(name, wanted): (&String, &Value)| {
                     let present = live.get(name).unwrap_or(&Value::Null);
@@ -261,8 +263,8 @@ impl FieldSet {
     }
 }
 
-/// A desired value against what is owned of it; an empty map or list may go unlisted, because a
-/// server that knows the type drops it.
+/// Compares a desired value with its owned paths. An empty map or list may be missing from the paths,
+/// because a server that knows the type drops it.
 fn below_matches(
     below: Option<&FieldSet>,
     desired: &Value,
@@ -276,7 +278,7 @@ fn below_matches(
     }
 }
 
-/// Returns whether nothing would be left of a desired value once the server has read it.
+/// Returns whether the server drops a desired value completely.
 fn vanishes(desired: &Value) -> bool {
     match desired {
         Value::Null => true,
@@ -289,7 +291,7 @@ fn vanishes(desired: &Value) -> bool {
 fn leaf_matches(desired: &Value, live: &Value, name: &str) -> bool {
     match (desired, live) {
         _ if others_may_fill(desired, live) => true,
-        // Atomic, and yet the server fills in the version.
+        // The value is atomic, but the server adds the version.
         (Value::Object(wanted), Value::Object(present)) if name == "fieldRef" => {
             let mut present = present.clone();
             if !wanted.contains_key("apiVersion") {
@@ -301,7 +303,8 @@ fn leaf_matches(desired: &Value, live: &Value, name: &str) -> bool {
     }
 }
 
-/// Deep equality, where `2` and `2.0` are the same number: the server writes the shorter one.
+/// Returns whether two values are equal. `2` and `2.0` are the same number, because the server writes the
+/// shorter one.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(x), Value::Number(y)) => x == y || x.as_f64() == y.as_f64(),
@@ -317,8 +320,8 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Returns whether an empty map or list was applied, which owns the place but no content: the server may drop
-/// it, and others may fill it.
+/// Returns whether an empty map or list was applied. The manager then owns the field but no content: the
+/// server can drop it, and other managers can fill it.
 fn others_may_fill(desired: &Value, live: &Value) -> bool {
     match desired {
         Value::Array(items) => items.is_empty() && (live.is_array() || live.is_null()),
@@ -327,7 +330,8 @@ fn others_may_fill(desired: &Value, live: &Value) -> bool {
     }
 }
 
-/// Each value is preceded by its kind and size, so that neighbours cannot run into each other.
+/// Writes the kind and the size before each value, so that two sequences of values never give the same
+/// bytes.
 fn hash_value(hasher: &mut XxHash3_64, value: &Value) {
     match value {
         Value::Null => hasher.write_u8(b'n'),

@@ -28,7 +28,7 @@ impl Deref for Gvk {
 }
 
 impl Gvk {
-    /// Creates a kind from its three parts.
+    /// Creates it from group, version and kind.
     pub fn new(group: &str, version: &str, kind: &str) -> Self {
         Self(Arc::new(Parts {
             group: group.into(),
@@ -37,13 +37,13 @@ impl Gvk {
         }))
     }
 
-    /// Creates a kind from `apiVersion` (`v1`, `apps/v1`) and `kind`.
+    /// Creates it from `apiVersion` (`v1`, `apps/v1`) and `kind`.
     pub fn from_api_version(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self::new(group, version, kind)
     }
 
-    /// The `apiVersion` of objects of this kind.
+    /// Returns the `apiVersion` of objects of this kind.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_string()
@@ -52,7 +52,7 @@ impl Gvk {
         }
     }
 
-    /// `Kind.group`, or `Kind` for the core group: what kubectl and owner annotations call a type.
+    /// Returns `Kind.group`, or `Kind` for the core group, as kubectl and owner annotations name a kind.
     pub fn kind_group(&self) -> String {
         if self.group.is_empty() {
             self.kind.to_string()
@@ -61,7 +61,7 @@ impl Gvk {
         }
     }
 
-    /// Returns whether both name the same kind of the same group, whatever the version.
+    /// Returns whether both have the same group and kind. Ignores the version.
     pub fn same_kind(&self, other: &Self) -> bool {
         self.kind == other.kind && self.group == other.group
     }

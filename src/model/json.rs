@@ -1,11 +1,11 @@
-//! JSON of any depth up to a stated bound.
+//! Parses JSON that is nested up to [`MAX_NESTING`] levels deep.
 //!
-//! `serde_json` reads 127 levels and takes what is deeper for a syntax error. Kubernetes stores thousands
-//! of levels, and whoever may create a custom resource may nest it. So what comes from outside is read
-//! here: up to [`MAX_NESTING`] levels, and what is deeper is an error of its own.
+//! `serde_json` parses 127 levels, and reports a syntax error for deeper values. Kubernetes stores
+//! thousands of levels, and every author of a custom resource can nest it. So this module parses all JSON
+//! from outside. A deeper value gives an error that says so.
 //!
-//! The bound is one for objects and for texts. All that walks such a value (copies, compares, writes,
-//! drops it) recurses, so the bound has to fit the stacks of the threads that do.
+//! Objects and texts have the same limit. Code that copies, compares, writes or drops such a value
+//! recurses, so the limit must fit the stacks of all threads that do this.
 
 use std::fmt;
 
@@ -14,19 +14,19 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
-/// Levels that maps and lists may be nested.
+/// The maximum number of levels of maps and lists.
 pub const MAX_NESTING: usize = 400;
 
-/// Levels that one reader of `serde_json` takes, with some to spare.
+/// The number of levels that one `serde_json` deserializer handles, with a reserve.
 const LEVELS_PER_READER: usize = 100;
 
-/// The reason that a text cannot be read.
+/// The reason that a text cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
     /// It is nested too deeply.
     #[error("nested more than {MAX_NESTING} levels deep")]
     TooDeep,
-    /// It is no JSON, or holds a number or a character that nothing here can represent.
+    /// It is not JSON, or contains a number or character that cannot be represented.
     #[error("{0}")]
     Malformed(#[from] serde_json::Error),
 }
@@ -37,7 +37,7 @@ pub fn parse(text: &str) -> Result<Value, ParseError> {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
-    // Depth is looked at only here: almost nothing is deep.
+    // The depth is checked only after a failure, because almost no text is that deep.
     match Scan::new(text.as_bytes()).levels {
         0..LEVELS_PER_READER => Err(error.into()),
         levels if levels > MAX_NESTING => Err(ParseError::TooDeep),
@@ -49,17 +49,18 @@ pub fn parse(text: &str) -> Result<Value, ParseError> {
 pub fn parse_slice(bytes: &[u8]) -> Result<Value, ParseError> {
     match std::str::from_utf8(bytes) {
         Ok(text) => parse(text),
-        // It names the place.
+        // This error contains the position.
         Err(_) => Ok(serde_json::from_slice(bytes)?),
     }
 }
 
-/// Returns whether a text is nested deeper than other readers may read it.
+/// Returns whether a text is nested deeper than one deserializer handles.
 pub fn is_deep(text: &[u8]) -> bool {
     Scan::new(text).levels >= LEVELS_PER_READER
 }
 
-/// Checks that a text parses, `outer` levels of something else around it. `text` is JSON by its grammar.
+/// Checks that a text parses inside `outer` levels of another value. The grammar of `text` must be valid
+/// JSON.
 pub fn check(text: &RawValue, outer: usize) -> Result<(), ParseError> {
     let scan = Scan::new(text.get().as_bytes());
     if scan.levels + outer > MAX_NESTING {
@@ -71,15 +72,15 @@ pub fn check(text: &RawValue, outer: usize) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// The diagnostics of one pass over a text.
+/// The result of one pass over a text.
 struct Scan {
     levels: usize,
-    /// True if it contains text that the grammar allows and a reader can refuse: half of a surrogate pair, or a
-    /// number beyond every float.
+    /// True if it contains text that the grammar allows and a parser can refuse: half of a surrogate pair,
+    /// or a number outside the range of floats.
     doubtful: bool,
 }
 
-/// Digits that no finite float needs before its point.
+/// A number of digits before the decimal point that no finite float has.
 const MANY_DIGITS: usize = 300;
 
 impl Scan {
@@ -111,7 +112,7 @@ impl Scan {
         scan
     }
 
-    /// Passes over a string; returns where it ends.
+    /// Skips a string. Returns its end.
     fn string(&mut self, text: &[u8], mut position: usize) -> usize {
         while let Some(byte) = text.get(position) {
             position += 1;
@@ -136,7 +137,7 @@ fn read(text: &str, level: usize) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
-/// Reads a value this many levels down; what is far down gets a reader of its own.
+/// Deserializes a value at this level. Values far below get a new deserializer.
 #[derive(Clone, Copy)]
 struct Deep(usize);
 
@@ -146,7 +147,7 @@ impl<'de> DeserializeSeed<'de> for Deep {
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
         if self.0 > 0 && self.0.is_multiple_of(LEVELS_PER_READER) {
             let raw = <&RawValue>::deserialize(reader)?;
-            // One level on, lest it asks for a reader again.
+            // Counts one more level, so that this value does not get another deserializer.
             return read(raw.get(), self.0 + 1).map_err(D::Error::custom);
         }
         reader.deserialize_any(self)
@@ -249,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Texts that the grammar takes, among them those that a reader refuses.
+    /// Texts with valid grammar, including some that a parser refuses.
     fn texts() -> impl Strategy<Value = String> {
         let leaf = prop_oneof![
             "-?[1-9][0-9]{0,25}([.][0-9]{1,9})?([eE][+-]?[0-9]{1,4})?",
@@ -279,7 +280,7 @@ mod tests {
             prop_assert_eq!(check(raw, 0).is_ok(), parse(&text).is_ok());
         }
 
-        /// Both readers read the same.
+        /// Both parsers return the same value.
         #[test]
         fn what_is_deep_is_read_as_what_is_not(text in texts()) {
             let (deep, shallow) = (read(&text, 0), serde_json::from_str::<Value>(&text));

@@ -1,35 +1,35 @@
-//! JSONPath (RFC 9535) as it is written: what is read of it, and what would take too long to read.
+//! Parses JSONPath queries (RFC 9535) in bounded time.
 
 use jsonpath_rust::parser::model::JpQuery;
 use jsonpath_rust::parser::parse_json_path;
 
-/// The longest query, in bytes.
+/// The maximum length of a query, in bytes.
 const LONGEST: usize = 16 << 10;
 /// The maximum depth of brackets: the parser takes three times as long for each function within
 /// another, twice as long for each filter. `$[?count(@.a[?(@.b)]) > 1]` has four.
 const DEEPEST: usize = 10;
 
-/// The reason that a text is not a query, as the continuation of `TEXT is`.
+/// The reason that a text is not a query. It displays as the continuation of `TEXT is`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// It goes wrong somewhere.
+    /// It has a syntax error.
     #[error("not JSONPath from {rest:?} on")]
     Syntax {
-        /// The index of the character where it does, from 0.
+        /// The index of the character of the error, from 0.
         index: usize,
         /// The text from there on.
         rest: String,
     },
-    /// It would take too long to read.
+    /// It is too long.
     #[error("no query that is read: it has more than {LONGEST} bytes")]
     Long,
-    /// Likewise.
+    /// It is nested too deeply.
     #[error("no query that is read: it nests brackets more than {DEEPEST} deep")]
     Deep,
 }
 
 impl Error {
-    /// The index of the character that it is about, from 0.
+    /// Returns the index of the character of the error, from 0.
     pub fn index(&self) -> usize {
         match self {
             Self::Syntax { index, .. } => *index,
@@ -38,7 +38,7 @@ impl Error {
     }
 }
 
-/// A query, read in a time that is bounded: nothing interrupts the parser.
+/// Parses a query in bounded time. The bounds are necessary because the parser cannot be interrupted.
 ///
 /// # Errors
 /// The text is not JSONPath, has more than 16 KiB, or nests brackets more than ten deep.
@@ -56,7 +56,7 @@ pub fn parse(text: &str) -> Result<JpQuery, Error> {
     })
 }
 
-/// The index of the character that the parser's message is about.
+/// Returns the index of the character in the parser's message.
 fn index_of(error: &str) -> usize {
     let mut lines = error.lines();
     let column = lines.find_map(|line| line.split_once("--> 1:")?.1.trim().parse::<usize>().ok());

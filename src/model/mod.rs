@@ -1,4 +1,4 @@
-//! The words of the domain: pure values without IO, that every layer above speaks in.
+//! Domain values that all layers above use. They do no IO.
 
 pub mod access;
 pub mod annotations;

@@ -1,13 +1,14 @@
-//! A Kubernetes object as the caches keep it: compact JSON text and the metadata that is indexed.
+//! A Kubernetes object as the caches store it: compact JSON text, and the metadata that is indexed.
 //!
-//! `managedFields` is cut out of the text; only the entries of our own field managers are kept, each
-//! as the text of its field set. Everything else is parsed when it is asked for. A 6 KB Pod takes
-//! about 5 KB here and 55 KB as a tree of values.
+//! The text has no `managedFields`. Of these, an object keeps only the entries of the runtime's own field
+//! managers, each as the text of its field set. Other members are parsed on demand. A 6 KB Pod takes about
+//! 5 KB here, and 55 KB as a tree of values.
 //!
 //! # Guarantees
-//! Each member is checked when the object is made, so each stored member parses. A member that cannot be read
-//! ([`super::json`]) is left out, and [`Object::unreadable`] says which one and why. So an object with
-//! readable metadata always has an address, and a reader can see that the rest is not empty.
+//! The constructor checks each member, so each stored member parses. It omits a member that cannot be read
+//! ([`super::json`]), and [`Object::unreadable`] returns its path and the reason. So an object with
+//! readable metadata always has an address, and a caller can distinguish an unreadable member from an
+//! empty one.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -32,21 +33,21 @@ pub struct Malformed(#[from] serde_json::Error);
 /// One object, immutable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Its kind, as the watch or request that brought it named it.
+    /// The kind that the watch or request asked for.
     pub gvk: Gvk,
     /// `metadata.namespace`.
     pub namespace: Option<Arc<str>>,
     /// `metadata.name`.
     pub name: Arc<str>,
-    /// `metadata.uid`, empty for an object that no server has seen.
+    /// `metadata.uid`; empty if the object does not come from a server.
     pub uid: Box<str>,
     /// `metadata.resourceVersion`.
     pub resource_version: Box<str>,
-    /// `metadata.generation`, 0 where the kind has none.
+    /// `metadata.generation`; 0 if the kind has none.
     pub generation: i64,
     /// True if `metadata.deletionTimestamp` is set.
     pub deleting: bool,
-    /// `metadata.labels`, in the order of their keys.
+    /// `metadata.labels`, sorted by key.
     pub labels: Box<[(Box<str>, Box<str>)]>,
     /// The fields that field managers of the runtime own.
     pub managed: Box<[Managed]>,
@@ -58,9 +59,9 @@ pub struct Object {
 /// The members of an object that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Unreadable {
-    /// Their paths, e.g. `spec`; at least one.
+    /// The paths, such as `spec`; at least one.
     members: Vec<Box<str>>,
-    /// The diagnostic of the first one.
+    /// The error of the first one.
     why: Box<str>,
 }
 
@@ -70,14 +71,14 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// An entry of `metadata.managedFields` by one of our managers.
+/// An entry of `metadata.managedFields` of one of the runtime's field managers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Managed {
-    /// Its name, `rhai-operator/…`.
+    /// The name of the manager, `rhai-operator/…`.
     pub manager: Box<str>,
     /// True for an apply, false for an update (a create or a patch).
     pub apply: bool,
-    /// The subresource that was written, `None` for the object itself.
+    /// The subresource that was written; `None` for the object itself.
     pub subresource: Option<Box<str>>,
     /// `fieldsV1` as JSON text.
     pub fields: Box<str>,
@@ -93,7 +94,7 @@ impl Managed {
         }
     }
 
-    /// Returns the tree of its field set. Costs a parse.
+    /// Parses its field set.
     #[expect(
         clippy::missing_panics_doc,
         reason = "an object is made of what was read"
@@ -137,24 +138,24 @@ struct Entry<'a> {
     fields_v1: Option<&'a RawValue>,
 }
 
-/// A whole object, read in one pass: what is indexed, and the members as they came.
+/// A whole object, deserialized in one pass: the indexed metadata, and the texts of the members.
 #[derive(Default)]
 struct Whole<'a> {
     metadata: WholeMetadata<'a>,
-    /// All but the type and the metadata.
+    /// All members except the type and the metadata.
     others: Members<'a>,
 }
 
 #[derive(Default)]
 struct WholeMetadata<'a> {
     indexed: Metadata<'a>,
-    /// All but `managedFields`.
+    /// All metadata except `managedFields`.
     members: Members<'a>,
 }
 
 type Members<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
 
-/// A string that borrows where nothing in it is escaped: serde lets only fields do so.
+/// A string that borrows from the text if it contains no escape. Serde supports this only for fields.
 #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -170,10 +171,10 @@ impl<'de> Deserialize<'de> for WholeMetadata<'de> {
     }
 }
 
-/// Reads a JSON object member by member.
+/// Deserializes a JSON object member by member.
 struct Reader<T>(PhantomData<T>);
 
-/// A value that a [`Reader`] fills.
+/// A value that [`Reader`] fills with the members of a JSON object.
 trait ReadMembers<'de>: Default {
     fn read<A: MapAccess<'de>>(&mut self, key: Cow<'de, str>, map: &mut A) -> Result<(), A::Error>;
 }
@@ -241,7 +242,7 @@ fn optional(raw: &RawValue) -> Result<Option<Cow<'_, str>>, serde_json::Error> {
     serde_json::from_str::<Option<Text<'_>>>(raw.get()).map(|text| text.map(|Text(text)| text))
 }
 
-/// Checks the type of a member that [`Object::details`] reads later.
+/// Checks the type of a member that [`Object::details`] parses later.
 fn check<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Result<(), serde_json::Error> {
     serde_json::from_str::<Option<T>>(raw.get()).map(drop)
 }
@@ -301,7 +302,8 @@ impl Object {
         })
     }
 
-    /// Metadata only: what is indexed, and an empty body. `text` may be a `PartialObjectMetadata`.
+    /// Parses the indexed metadata only, and leaves the body empty. `text` may be a
+    /// `PartialObjectMetadata`.
     pub fn metadata_from_json(gvk: &Gvk, text: &str) -> Result<Self, Malformed> {
         #[derive(Deserialize)]
         struct Top<'a> {
@@ -322,7 +324,7 @@ impl Object {
         }
     }
 
-    /// About what it takes in memory, in bytes.
+    /// Returns the approximate size in memory, in bytes.
     pub fn size(&self) -> usize {
         let labels = self
             .labels
@@ -336,18 +338,18 @@ impl Object {
         size_of::<Self>() + strings + labels.sum::<usize>() + managed.sum::<usize>()
     }
 
-    /// Converts a tree, such as a custom resource of a file.
+    /// Converts a tree, such as a custom resource from a file.
     pub fn from_value(gvk: &Gvk, value: &Value) -> Result<Self, Malformed> {
         Self::from_json(gvk, &value.to_string())
     }
 
-    /// Returns whether a top-level member is there and cannot be read.
+    /// Returns whether a top-level member exists and cannot be read.
     pub fn is_unreadable(&self, member: &str) -> bool {
         let unreadable = self.unreadable.as_ref();
         unreadable.is_some_and(|unreadable| unreadable.members.iter().any(|m| **m == *member))
     }
 
-    /// Its address.
+    /// Returns its address.
     pub fn object_ref(&self) -> ObjectRef {
         ObjectRef {
             gvk: self.gvk.clone(),
@@ -356,13 +358,13 @@ impl Object {
         }
     }
 
-    /// The text, with `apiVersion` and `kind` and without `managedFields`.
+    /// Returns the text, with `apiVersion` and `kind`, without `managedFields`.
     pub fn json(&self) -> &str {
         &self.json
     }
 
-    /// Returns the tree, without what is [unreadable](Self::unreadable); null where only metadata was
-    /// read. Costs a parse.
+    /// Parses the text to a tree, without [unreadable](Self::unreadable) members. Returns null if only
+    /// metadata was read.
     #[expect(
         clippy::missing_panics_doc,
         reason = "an object is made of what was read"
@@ -374,7 +376,7 @@ impl Object {
         json::parse(&self.json).expect("each member was checked when the object was made")
     }
 
-    /// The value of a label.
+    /// Returns the value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
         self.labels
             .iter()
@@ -382,13 +384,13 @@ impl Object {
             .map(|(_, value)| &**value)
     }
 
-    /// Uid of the custom resource that owns it, by our label.
+    /// Returns the uid of the custom resource that owns it, from the owner label of the runtime.
     pub fn owner_uid(&self) -> Option<&str> {
         self.label(OWNER_LABEL)
     }
 
-    /// Returns the fields that one of our managers owns of the object itself or of a subresource, with its
-    /// creates.
+    /// Returns the fields that a manager of the runtime owns of the object or of a subresource, including
+    /// those of its creates.
     pub fn managed_by<'a>(
         &'a self,
         manager: &'a str,
@@ -399,7 +401,7 @@ impl Object {
         })
     }
 
-    /// The parts of the metadata that are not indexed. Costs a parse of the metadata.
+    /// Parses the parts of the metadata that are not indexed.
     #[expect(
         clippy::missing_panics_doc,
         reason = "an object is made of what was read"
@@ -418,7 +420,7 @@ impl Object {
     }
 }
 
-/// Metadata that is parsed on demand.
+/// The metadata that is parsed on demand.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Details {
@@ -437,7 +439,7 @@ pub struct Details {
     pub deletion_timestamp: Option<String>,
 }
 
-/// Reads a collection; null, which Go's empty collections are, is an empty one.
+/// Deserializes a collection. Null, which Go writes for an empty collection, is an empty one.
 fn null_is_none<'de, D, T>(reader: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -446,7 +448,7 @@ where
     Option::deserialize(reader).map(Option::unwrap_or_default)
 }
 
-/// Takes out and notes the members that cannot be read, which are `outer` levels down.
+/// Removes and records the members that cannot be read. They are nested in `outer` levels.
 fn drop_unreadable(
     members: &mut Members<'_>,
     path: &str,
@@ -472,7 +474,7 @@ fn note(unreadable: &mut Option<Box<Unreadable>>, member: String, error: &json::
     noted.members.push(member.into());
 }
 
-/// The text anew: type first, then the metadata, everything to the letter.
+/// Builds the text: the type first, then the metadata, with the exact text of each member.
 fn compact(
     gvk: &Gvk,
     metadata: &Members<'_>,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::Gvk;
 
-/// Kind, namespace and name of an object; no namespace means cluster-scoped. Cheap to clone.
+/// The kind, namespace and name of an object. An object without a namespace is cluster-scoped. Cheap to
+/// clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectRef {
     /// The kind.
@@ -17,7 +18,7 @@ pub struct ObjectRef {
 }
 
 impl ObjectRef {
-    /// An address; an empty namespace counts as none.
+    /// Creates an address. An empty namespace counts as none.
     pub fn new(gvk: Gvk, namespace: Option<&str>, name: &str) -> Self {
         Self {
             gvk,
@@ -26,7 +27,7 @@ impl ObjectRef {
         }
     }
 
-    /// The namespace, `""` for a cluster-scoped object.
+    /// Returns the namespace; `""` for a cluster-scoped object.
     pub fn namespace_or_empty(&self) -> &str {
         self.namespace.as_deref().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The identity of an operator over restarts and replicas, as the value of a label.
+//! The identity of an operator, which its restarts and replicas share.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use twox_hash::XxHash3_64;
 
-/// The name of an operator among all that a cluster may have, as the value of a label.
+/// The identity of an operator in its cluster, as a label value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorId(Box<str>);
 
@@ -14,18 +14,19 @@ pub struct OperatorId(Box<str>);
 const LABEL: usize = 63;
 
 impl OperatorId {
-    /// An operator that runs in a namespace, or that holds a lease there, under this name.
+    /// Identifies an operator by its namespace, or that of its lease, and its name there.
     pub fn new(namespace: &str, name: &str) -> Self {
         Self::joined(&[namespace, name])
     }
 
-    /// An operator outside the cluster, where only its files tell it from others.
+    /// Identifies an operator outside the cluster by its files, because nothing else distinguishes it from
+    /// others.
     pub fn outside_cluster(namespace: &str, name: &str, files: &Path) -> Self {
         let files = files.to_string_lossy();
         Self::joined(&[namespace, name, &digest(&[&files])])
     }
 
-    /// A namespace has no dot, and the digest comes last: what is joined by dots stays apart.
+    /// A namespace contains no dot, and the digest comes last, so the parts are unambiguous.
     fn joined(parts: &[&str]) -> Self {
         let text = parts.join(".");
         let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -37,7 +38,7 @@ impl OperatorId {
         }
     }
 
-    /// The label's value.
+    /// Returns the label value.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -14,16 +14,16 @@ pub enum Outcome {
         /// The object and its state.
         on: PublicText,
     },
-    /// A retryable failure: backoff, then again.
+    /// A retryable failure. The run is repeated after the backoff.
     Failed {
         /// The failure: script:line, object, message.
         message: PublicText,
         /// The minimum delay of the next run, from `Retry-After` of the server.
         after: Option<Duration>,
     },
-    /// `fail(message)`: no retry of its own.
+    /// The script called `fail(message)`. The run is not retried.
     Stalled {
-        /// The message of the script, with script:line.
+        /// The message of the script, with its `script:line`.
         message: PublicText,
     },
     /// Another controller reverts what the role applies.
@@ -31,12 +31,12 @@ pub enum Outcome {
         /// Child, field and the other manager.
         message: PublicText,
     },
-    /// The run was cancelled: a newer generation, shutdown, or the CR vanished.
+    /// The run was cancelled because of a newer generation, a shutdown, or the absence of the CR.
     Cancelled,
 }
 
 impl Outcome {
-    /// Label value for metrics and logs: a closed set.
+    /// Returns the label value for metrics and logs, which is one of a fixed set.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Done => "done",

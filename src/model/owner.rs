@@ -7,7 +7,7 @@ use twox_hash::XxHash3_64;
 
 use super::ObjectRef;
 
-/// Prefix of every field manager of ours; the rest is a hash of the CR.
+/// The prefix of all field managers of the runtime. A hash of the CR follows.
 pub const FIELD_MANAGER_PREFIX: &str = "rhai-operator/";
 
 /// An entry of `metadata.ownerReferences`.
@@ -30,9 +30,9 @@ pub struct OwnerReference {
     pub block_owner_deletion: bool,
 }
 
-/// The field manager of a CR: `rhai-operator/<16 hex digits>`, whatever role serves it.
+/// Returns the field manager of a CR: `rhai-operator/<16 hex digits>`. It does not depend on the role.
 ///
-/// Hashed are group, kind, namespace and name, so that a version upgrade keeps the manager.
+/// The hash covers group, kind, namespace and name, so that a new API version keeps the manager.
 pub fn field_manager(cr: &ObjectRef) -> String {
     let mut hasher = XxHash3_64::new();
     for part in [
@@ -42,21 +42,21 @@ pub fn field_manager(cr: &ObjectRef) -> String {
         &*cr.name,
     ] {
         hasher.write(part.as_bytes());
-        // A byte that no name contains, so that neighbouring parts cannot run into each other.
+        // No name contains this byte, so different parts never give the same input of the hash.
         hasher.write(&[0]);
     }
     format!("{FIELD_MANAGER_PREFIX}{:016x}", hasher.finish())
 }
 
-/// The field manager under which a child is created: the CR's, and a hash of what was created.
+/// Returns the field manager of a create: the manager of the CR, and a hash of the created object.
 ///
-/// So a process that remembers nothing can tell whether a child is as the role wants it: the `Update`
-/// entry of a create owns the server's defaults too, and does not say what was asked for.
+/// With the hash, a new process can decide whether a child is as the role wants it. The `Update` entry of
+/// a create alone cannot show this, because it also owns the server's defaults.
 pub fn creation_manager(manager: &str, body: &[u8]) -> String {
     format!("{manager}/{:016x}", XxHash3_64::oneshot(body))
 }
 
-/// Returns whether a field manager is the one given, or that of a create by it.
+/// Returns whether a field manager is `manager`, or that of a create by `manager`.
 pub fn is_manager(name: &str, manager: &str) -> bool {
     name.strip_prefix(manager)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

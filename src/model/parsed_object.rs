@@ -1,4 +1,4 @@
-//! An object with its tree, which is parsed when it is first asked for, and once.
+//! An object with its tree, which is parsed once, at the first use.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Object;
 
-/// An object that is looked into more than once.
+/// An object whose tree is used more than once.
 #[derive(Clone, Debug)]
 pub struct ParsedObject {
     object: Arc<Object>,
@@ -15,7 +15,7 @@ pub struct ParsedObject {
 }
 
 impl ParsedObject {
-    /// Without a tree so far.
+    /// Creates it without a tree.
     pub fn new(object: Arc<Object>) -> Self {
         Self {
             object,
@@ -23,22 +23,22 @@ impl ParsedObject {
         }
     }
 
-    /// The object.
+    /// Returns the object.
     pub fn object(&self) -> &Arc<Object> {
         &self.object
     }
 
-    /// The object alone.
+    /// Returns the object, without the tree.
     pub fn into_object(self) -> Arc<Object> {
         self.object
     }
 
-    /// Its tree ([`Object::value`]).
+    /// Returns its tree ([`Object::value`]).
     pub fn value(&self) -> &Value {
         self.value.get_or_init(|| self.object.value())
     }
 
-    /// Takes a later state of the object; the tree stays where it is the same.
+    /// Replaces the object with a later state. Keeps the tree if the state is the same.
     pub fn replace(&mut self, object: Arc<Object>) {
         if object.json() != self.object.json() {
             self.value = OnceLock::new();

@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-/// The reason of a run, the script's `reason`. Ordered: the first of several wins.
+/// The reason of a run, which scripts see as `reason`. Ordered: the first of several reasons is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// The CR is being deleted.
     Deleted,
     /// The CR is new.
     Created,
-    /// The CR's generation (or labels and annotations, where asked for) changed.
+    /// The CR's generation changed, or its labels and annotations if the watch includes them.
     Changed,
     /// The annotation `rhai.operator/reconcile-at` has a new value.
     Requested,
-    /// A child changed or went away.
+    /// A child changed or was deleted.
     Child,
     /// An object or list that the last run read changed.
     Read,
@@ -23,9 +23,9 @@ pub enum Reason {
     Role,
     /// The operator started.
     Startup,
-    /// A run that failed is tried again.
+    /// A retry after a failed run.
     Retry,
-    /// The role asked for it with `requeue`.
+    /// The role called `requeue`.
     Requeue,
     /// The periodic resync.
     Period,
@@ -34,7 +34,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The word that scripts, logs and metrics use.
+    /// Returns the word that scripts, logs and metrics use.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deleted => "deleted",

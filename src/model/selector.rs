@@ -1,16 +1,16 @@
-//! Label selectors: what a query or a watch keeps of a list.
+//! Label selectors, which select objects of a list by their labels.
 //!
-//! Matched locally by caches and formatted for requests, with the server's own semantics: `!=` and
-//! `notin` also keep what lacks the label.
+//! Caches match them locally, and requests contain them as text. Both follow the semantics of the server:
+//! `!=` and `notin` also select objects without the label.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-/// A valid label selector (`metav1.LabelSelector`); without requirements it selects everything.
+/// A valid label selector (`metav1.LabelSelector`). Without requirements it selects all objects.
 ///
-/// Its text is what the API server's `labelSelector` takes.
+/// It displays in the format of the server's `labelSelector` parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LabelSelector {
     requirements: Vec<Requirement>,
@@ -23,7 +23,7 @@ pub struct Requirement {
     pub key: String,
     /// The comparison of its value.
     pub operator: Operator,
-    /// The values that the operator speaks of.
+    /// The values that the operator compares with.
     pub values: Vec<String>,
 }
 
