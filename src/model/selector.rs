@@ -34,7 +34,7 @@ pub enum Operator {
     In,
     /// The label is absent or has another value.
     NotIn,
-    /// The label is there.
+    /// The label is present.
     Exists,
     /// The label is absent.
     DoesNotExist,
@@ -45,7 +45,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// The operators that manifests have, by name.
+    /// The operators of `metav1.LabelSelector`, by name.
     pub const NAMES: [(&str, Self); 4] = [
         ("In", Self::In),
         ("NotIn", Self::NotIn),
@@ -55,7 +55,7 @@ impl Operator {
 }
 
 impl LabelSelector {
-    /// Creates a selector of requirements that must all hold.
+    /// Creates a selector from requirements, which must all be true.
     pub fn new(requirements: Vec<Requirement>) -> Self {
         Self { requirements }
     }
@@ -70,7 +70,7 @@ impl LabelSelector {
         Self::new(vec![Requirement::new(key, Operator::In, [value])])
     }
 
-    /// From a `LabelSelector` object (`matchLabels`, `matchExpressions`), or a plain map of labels.
+    /// Converts a `LabelSelector` object (`matchLabels`, `matchExpressions`) or a plain map of labels.
     pub fn from_value(value: &Value) -> Result<Self, InvalidSelector> {
         let Value::Object(map) = value else {
             return Err(InvalidSelector(format!(
@@ -115,8 +115,8 @@ impl LabelSelector {
         self
     }
 
-    /// Selectors that together select all that this one does not. What this one selects they leave
-    /// out, unless it compares numbers, which has no opposite.
+    /// Returns selectors that together select all objects that this selector does not. They select no
+    /// object of this selector, except that comparisons of numbers have no opposite.
     pub fn negations(&self) -> Vec<Self> {
         let opposite = |requirement: &Requirement| {
             let operator = match requirement.operator {
@@ -139,7 +139,7 @@ impl LabelSelector {
         self.requirements.is_empty()
     }
 
-    /// Returns whether labels, looked up by name, fit.
+    /// Returns whether the labels match. `label` returns the value of a label.
     pub fn matches<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|requirement| {
             let value = label(&requirement.key);
@@ -215,7 +215,7 @@ fn parse_expression(expression: &Value) -> Result<Requirement, InvalidSelector> 
     check_requirement(key, *operator, values)
 }
 
-/// A requirement that the server would take.
+/// Returns a requirement that the server accepts.
 fn check_requirement(
     key: &str,
     operator: Operator,
@@ -254,7 +254,8 @@ fn check_key(key: &str) -> Result<(), InvalidSelector> {
     check_word(name, "label name")
 }
 
-/// Letters, digits, `-`, `_` and `.`, at most 63, a letter or digit at both ends; may be empty.
+/// Returns whether a text is a label value: at most 63 letters, digits, `-`, `_` and `.`, with a letter or
+/// digit at both ends; or empty.
 fn check_word(word: &str, what: &str) -> Result<(), InvalidSelector> {
     let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let ends = [word.chars().next(), word.chars().next_back()];
@@ -268,7 +269,7 @@ fn check_word(word: &str, what: &str) -> Result<(), InvalidSelector> {
     Ok(())
 }
 
-/// As kubectl takes it: `app=web,tier in (a,b),env!=test,owner,!legacy,size>3`.
+/// Parses the syntax of kubectl: `app=web,tier in (a,b),env!=test,owner,!legacy,size>3`.
 impl FromStr for LabelSelector {
     type Err = InvalidSelector;
 
@@ -297,7 +298,7 @@ fn split_outside_parentheses(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn parse_requirement(text: &str) -> Result<Requirement, InvalidSelector> {
-    // The longer operators first, so that `==` and `!=` are not read as `=`.
+    // Longer operators come first, so that `==` and `!=` are not parsed as `=`.
     const SIGNS: [(&str, Operator); 5] = [
         ("==", Operator::In),
         ("!=", Operator::NotIn),

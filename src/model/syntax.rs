@@ -4,7 +4,7 @@ fn is_lower_alphanumeric(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit()
 }
 
-/// A DNS label (RFC 1123): `team-a`. Namespaces are such.
+/// Returns whether a text is a DNS label (RFC 1123), as a namespace must be: `team-a`.
 pub fn is_dns_label(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(is_lower_alphanumeric)
@@ -12,27 +12,28 @@ pub fn is_dns_label(text: &str) -> bool {
         && text.chars().all(|c| is_lower_alphanumeric(c) || c == '-')
 }
 
-/// A DNS subdomain: `cache.example.com`. API groups are such, and the prefixes of labels.
+/// Returns whether a text is a DNS subdomain, as an API group or the prefix of a label must be:
+/// `cache.example.com`.
 pub fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_label)
 }
 
-/// The longest name of an object. Most kinds allow 253 characters; those of RBAC set no limit, and the
-/// path of a request has one.
+/// The maximum length of an object's name. Most kinds allow 253 characters. Those of RBAC set no limit,
+/// but the path of a request has one.
 const NAME_LIMIT: usize = 1024;
 
-/// A name that can stand in a path as it is, which is what every kind asks for at least:
+/// Returns whether a name can be a segment of a path, which is the minimum that all kinds require:
 /// `system:node`.
 pub fn is_path_segment(text: &str) -> bool {
     !matches!(text, "" | "." | "..") && text.len() <= NAME_LIMIT && !text.contains(['/', '%'])
 }
 
-/// A version of an API group: `v1alpha1`.
+/// Returns whether a text is a version of an API group: `v1alpha1`.
 pub fn is_version(text: &str) -> bool {
     is_dns_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
-/// A kind: `Memcached`.
+/// Returns whether a text is a kind: `Memcached`.
 pub fn is_kind(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -40,8 +41,8 @@ pub fn is_kind(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
-/// A name with an optional domain before a slash: `app`, `example.com/app`. The keys of labels and
-/// annotations, and the names of finalizers.
+/// Returns whether a text is a name with an optional domain, as the key of a label or annotation, or a
+/// finalizer, must be: `app`, `example.com/app`.
 pub fn is_qualified_name(text: &str) -> bool {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -50,7 +51,7 @@ pub fn is_qualified_name(text: &str) -> bool {
     !name.is_empty() && is_label_value(name) && prefix.is_none_or(is_dns_subdomain)
 }
 
-/// A label's value: empty, or `v1.2_x`.
+/// Returns whether a text is the value of a label: empty, or `v1.2_x`.
 pub fn is_label_value(text: &str) -> bool {
     let alphanumeric = |c: char| c.is_ascii_alphanumeric();
     text.is_empty()

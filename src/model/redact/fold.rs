@@ -1,18 +1,18 @@
-//! Brings a text into the one form in which spellings are compared, with the way back to the original.
+//! Folds texts into the form in which the redactor compares them, and maps positions back to the original.
 //!
-//! Runs of white space become one space and runs of single quotes one quote: so a value is found in any
-//! indentation, folded by a YAML writer, and quoted by one. A decoded form has the escapes of JSON, YAML
-//! and Rust undone; decoded twice, JSON within JSON is plain.
+//! White space becomes one space, and repeated single quotes become one quote. So the redactor finds a
+//! value in any indentation, and as a YAML writer folds or quotes it. Decoding removes one level of the
+//! escapes of JSON, YAML and Rust. Decoding twice gives the plain text of JSON within JSON.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A folded text; each of its bytes knows where its character begins in the original.
+/// A folded text, with the original position of each byte.
 pub(super) struct Folded<'a> {
     text: Cow<'a, str>,
-    /// By byte of `text`; none where the text is the original.
+    /// The position by byte of `text`; `None` if the text is the original.
     starts: Option<Vec<usize>>,
-    /// Length of the original.
+    /// The length of the original.
     length: usize,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Folded<'a> {
         folder.finish(text.len())
     }
 
-    /// Undoes one level of escapes; none if there are no escapes.
+    /// Decodes one level of escapes. Returns `None` if there are no escapes.
     pub(super) fn decoded(&self) -> Option<Folded<'static>> {
         if !self.text.contains('\\') {
             return None;
@@ -55,12 +55,12 @@ impl<'a> Folded<'a> {
         is_changed.then(|| folder.finish(self.length))
     }
 
-    /// The folded text.
+    /// Returns the folded text.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The part of the original that a part of the folded text stands for.
+    /// Returns the part of the original that corresponds to a part of the folded text.
     pub(super) fn range(&self, range: &Range<usize>) -> Range<usize> {
         self.original(range.start)..self.original(range.end)
     }
@@ -73,7 +73,7 @@ impl<'a> Folded<'a> {
     }
 }
 
-/// The folded form of a spelling.
+/// Returns the folded form of a spelling.
 pub(super) fn fold(text: &str) -> Cow<'_, str> {
     Folded::new(text).text
 }
@@ -122,7 +122,7 @@ impl Folder {
     }
 }
 
-/// The character that an escape stands for, and its length without the backslash.
+/// Returns the character of an escape, and the length of the escape without the backslash.
 fn unescape(rest: &str) -> Option<(char, usize)> {
     let character = rest.chars().next()?;
     let decoded = match character {
@@ -140,7 +140,7 @@ fn unescape(rest: &str) -> Option<(char, usize)> {
     Some((decoded, 1))
 }
 
-/// `1f` of `\u{1f}`, `00e9` of `\u00e9`, and pairs of surrogates.
+/// Decodes `1f` of `\u{1f}`, `00e9` of `\u00e9`, and surrogate pairs.
 fn unicode(rest: &str) -> Option<(char, usize)> {
     if let Some(braced) = rest.strip_prefix('{') {
         let end = braced.bytes().take(7).position(|byte| byte == b'}')?;

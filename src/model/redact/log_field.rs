@@ -1,4 +1,4 @@
-//! Values that a log event, or a span, can have as a field.
+//! Values that a log event or a span accepts as a field.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use tracing::field;
 use super::PublicText;
 use crate::model::{Gvk, ObjectRef, Reason};
 
-/// A value that contains no text from outside of the process, except names of objects and kinds.
+/// A value that contains no text from outside the process, except names of objects and kinds.
 ///
 /// Other texts are [`PublicText`], which a redactor makes. There is no implementation for `String` and
 /// `&str`, and none for errors, because they quote data.
@@ -50,7 +50,7 @@ impl<T: LogField> LogField for Option<T> {
     }
 }
 
-/// A word of the code: the name of a variant without fields.
+/// A word from the code: the name of a variant without fields.
 #[derive(Clone, Copy)]
 pub struct Variant<T>(pub T);
 

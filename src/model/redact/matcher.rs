@@ -1,13 +1,12 @@
-//! Finds many spellings in a text at once, in time that grows with the text alone.
+//! Finds many spellings in a text in one pass. The time depends on the length of the text only.
 //!
-//! Spellings of twelve characters or more are found anywhere, by Aho-Corasick automata. They are built
-//! when a text is to be searched, from what was added since; automata of like size are merged, so that
-//! adding and searching by turns builds each spelling into an automaton a few times only. Shorter
-//! spellings match whole words and are looked up word by word.
+//! Aho-Corasick automata find spellings of twelve characters or more anywhere in the text. A search first
+//! builds an automaton from the spellings that were added since the last search. Automata of similar size
+//! are merged, so that alternate additions and searches build each spelling into an automaton a few times
+//! only. Shorter spellings match whole words, in a lookup per word.
 //!
-//! An automaton contains only the first 128 characters of a long spelling, which takes some thirty bytes
-//! for each; what follows is compared when these are found. A text that quotes only the beginning is
-//! masked too.
+//! An automaton contains only the first 128 characters of a long spelling, at about thirty bytes each. The
+//! search compares the rest after a match. It also masks a text that quotes only the beginning.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,39 +20,39 @@ use super::words::{MIN_CHARS, is_word};
 const ANYWHERE_CHARS: usize = 12;
 /// The number of characters of a spelling in an automaton.
 const HEAD_CHARS: usize = 128;
-/// Automata beyond this are not merged: building one takes some thirty times its bytes for a while.
+/// Larger automata are not merged, because a build temporarily takes about thirty times their bytes.
 const MAX_SEGMENT_BYTES: usize = 512 << 10;
 /// The maximum number of distinct continuations of one head.
 const MAX_TAILS: usize = 8;
 /// The maximum number of remembered values that share a spelling.
 const MAX_VALUES: usize = 8;
 
-/// The value and the line that a spelling comes from, as fingerprints.
+/// The origin of a spelling, as fingerprints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     /// The line, or the value itself.
     pub(super) line: u64,
-    /// The value that it belongs to.
+    /// The value that contains the line.
     pub(super) value: u64,
 }
 
 /// The continuation of a spelling after its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As the spelling does.
+    /// The text must equal the spelling.
     Text,
-    /// As long as there are characters of base64.
+    /// The text continues with base64 characters.
     Base64,
 }
 
-/// The spellings, added one by one.
+/// The spellings to search for.
 #[derive(Default)]
 pub(super) struct Matcher {
     spellings: Vec<Spelling>,
     by_head: HashMap<Arc<str>, usize>,
     /// The number of spellings that match whole words only.
     words: usize,
-    /// Long spellings that are in no automaton yet.
+    /// Long spellings that no automaton contains yet.
     pending: Vec<usize>,
     segments: Vec<Segment>,
     head_bytes: usize,
@@ -65,7 +64,7 @@ pub(super) struct Matcher {
 struct Spelling {
     head: Arc<str>,
     tails: Vec<Tail>,
-    /// There are more tails than are kept.
+    /// There are more continuations than the maximum.
     is_crowded: bool,
 }
 
@@ -74,7 +73,7 @@ struct Tail {
     form: Form,
     line: u64,
     values: Vec<u64>,
-    /// There are more values than are kept.
+    /// There are more values than the maximum.
     is_crowded: bool,
 }
 
@@ -118,12 +117,12 @@ impl Matcher {
         index
     }
 
-    /// Bytes of all heads.
+    /// Returns the bytes of all heads.
     pub(super) fn head_bytes(&self) -> usize {
         self.head_bytes
     }
 
-    /// Bytes of all heads and rests.
+    /// Returns the bytes of all heads and continuations.
     pub(super) fn bytes(&self) -> usize {
         self.head_bytes + self.rest_bytes
     }
@@ -132,20 +131,20 @@ impl Matcher {
         self.spellings.is_empty()
     }
 
-    /// Returns whether an automaton could not be built; nothing can be searched then.
+    /// Returns whether an automaton could not be built. A search is impossible then.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken
     }
 
-    /// Returns whether everything that was added can be found.
+    /// Returns whether the automata contain all spellings.
     pub(super) fn is_built(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Builds what was added.
+    /// Builds automata from the spellings that none contains yet.
     pub(super) fn build(&mut self) {
         let mut spellings = std::mem::take(&mut self.pending);
-        // Chunks of a bounded size: what building one takes for a while is bounded too.
+        // The size of a chunk is bounded, and with it the temporary memory of a build.
         while !spellings.is_empty() {
             let mut bytes = 0;
             let mut fits = |index: &usize| {
@@ -198,7 +197,7 @@ impl Matcher {
             .build(spellings.iter().map(|index| self.head(*index)))
     }
 
-    /// Notes where spellings stand in a folded text; `is_secret` says which origins count.
+    /// Adds the ranges of spellings in a folded text. `is_secret` selects the origins to find.
     pub(super) fn find(
         &self,
         text: &str,
@@ -233,7 +232,7 @@ impl Matcher {
                     found.push(hit.start()..hit.end() + length);
                     hit.end() + length
                 }
-                // What is no secret may have one in it, or overlap with one.
+                // A public text can contain or overlap a secret.
                 None => next_char(text, hit.start()),
             };
         }
@@ -262,7 +261,7 @@ impl Matcher {
         }
     }
 
-    /// The end of the longest short spelling that begins here.
+    /// Returns the end of the longest short spelling that begins at this position.
     fn word_at(
         &self,
         text: &str,
@@ -287,7 +286,7 @@ impl Matcher {
 }
 
 impl Spelling {
-    /// Adds a continuation; how many bytes that takes.
+    /// Adds a continuation. Returns the number of bytes that it takes.
     fn add(&mut self, rest: &str, form: Form, origin: Origin) -> usize {
         let same =
             |tail: &&mut Tail| *tail.rest == *rest && tail.line == origin.line && tail.form == form;
@@ -315,7 +314,7 @@ impl Spelling {
         rest.len()
     }
 
-    /// Returns the length of the text after the head that belongs to a secret, or none if none does.
+    /// Returns the length of the secret text after the head, or `None` if it is not secret.
     fn length_of_rest(&self, after: &str, is_secret: &dyn Fn(Origin) -> bool) -> Option<usize> {
         if self.is_crowded {
             let may_go_on = self.tails.iter().any(|tail| !tail.rest.is_empty());
@@ -331,7 +330,7 @@ impl Tail {
         let line = self.line;
         let mut values = self.values.iter();
         values.any(|value| is_secret(Origin { line, value: *value }))
-            // Not all values are known: that they are public is not either.
+            // Some values are not stored, so this text cannot be known as public.
             || self.is_crowded && is_secret(Origin { line, value: 0 })
     }
 
@@ -351,7 +350,7 @@ impl Tail {
     }
 }
 
-/// Returns whether no word goes on from before a place.
+/// Returns whether a word can begin at a position.
 fn ends_word(text: &str, at: usize) -> bool {
     let before = text[..at].chars().next_back();
     before.is_none_or(|character| !is_word(character))

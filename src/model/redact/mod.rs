@@ -38,17 +38,19 @@ pub use self::words::WordSet;
 use self::words::{fingerprint, is_short};
 use super::Object;
 
-/// Replaces a secret.
+/// The text that replaces a secret.
 pub const MASK: &str = "[redacted]";
-/// Replaces every text of a run that knows more than it can recognize.
+/// The text that replaces all texts of a run with more secrets than the redactor can recognize.
 pub const WITHHELD: &str =
     "[redacted: the run knows more values of Secrets than can be recognized]";
-/// The maximum bytes of spellings of a run; a long spelling counts with its first 128 characters. Automata
-/// for as many take some 25 MB, and half a second to build.
+/// The maximum number of bytes of spellings of a run. A long spelling counts with its first 128
+/// characters. Automata for this maximum take about 25 MB, and half a second to build.
 const MAX_HEADS: usize = 2 << 20;
-/// The maximum bytes of spellings of a run, each counted whole. They are kept and compared only.
+/// The maximum number of bytes of spellings of a run, with the full length of each. They are only stored
+/// and compared.
 const MAX_BYTES: usize = 16 << 20;
-/// Longer texts are cut: they are for people, and the time that masking takes grows with them.
+/// The maximum length of a text. Longer texts are cut: people read them, and the time of masking grows
+/// with their length.
 const MAX_TEXT: usize = 1 << 20;
 /// The number of bytes hidden before such a cut: more than the part of a spelling by which it is recognized.
 const MAX_CUT: usize = 4 << 10;
@@ -56,35 +58,35 @@ const MAX_CUT: usize = 4 << 10;
 /// written as JSON, in a log message that quotes it.
 const MAX_LEVELS: usize = 3;
 
-/// The run knows more values of Secrets than it can recognize.
+/// The run has more secrets than the redactor can recognize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot redact texts: the run knows more than {} MiB of values of Secrets", MAX_HEADS >> 20)]
 pub struct TooManySecrets;
 
-/// The secrets that one run knows. Clones share them.
+/// The secrets of one run. Clones share them.
 #[derive(Clone, Default)]
 pub struct Redactor(Arc<RwLock<Known>>);
 
 #[derive(Default)]
 struct Known {
     matcher: Matcher,
-    /// Values that were learned, by fingerprint.
+    /// The recorded values, by fingerprint.
     learned: HashSet<u64>,
-    /// Values that the author let out.
+    /// Values that the role author revealed.
     revealed: HashSet<u64>,
-    /// Values that the author marked as secret, whatever else speaks against it.
+    /// Values that the role author marked as secret, also if another rule says that they are public.
     marked: HashSet<u64>,
     /// Names of objects.
     names: WordSet,
     /// Words of the files of roles.
     files: Vec<Arc<WordSet>>,
     cr: Option<Arc<Object>>,
-    /// Words of the custom resource, read when they are first asked for.
+    /// Words of the custom resource, computed at the first use.
     cr_words: OnceLock<WordSet>,
 }
 
 impl Redactor {
-    /// Returns a redactor for a run on a custom resource, whose own strings are no secrets.
+    /// Creates a redactor for a run on a custom resource. The strings of the custom resource are public.
     pub fn new(cr: &Arc<Object>) -> Self {
         let known = Known {
             cr: Some(Arc::clone(cr)),
@@ -95,7 +97,7 @@ impl Redactor {
         redactor
     }
 
-    /// Learns the values of an object if it is a Secret; the names of any object are no secrets.
+    /// Records the values of an object if it is a Secret, and the names of any object as public.
     pub fn learn(&self, object: &Object) {
         {
             let names = &mut self.0.write().names;
@@ -107,20 +109,20 @@ impl Redactor {
         }
     }
 
-    /// Learns the values of a tree if it is a Secret, e.g. one that is about to be applied.
+    /// Records the values of a tree if it is a Secret, such as one that a role applies.
     pub fn learn_value(&self, object: &Value) {
         if object["apiVersion"] == "v1" && object["kind"] == "Secret" {
             self.learn_data(object);
         }
     }
 
-    /// Learns the values of a patch of a Secret: one that is merged, or the steps of a JSON patch.
+    /// Records the values of a merge patch or JSON patch of a Secret.
     pub fn learn_patch(&self, patch: &Value) {
         let Some(steps) = patch.as_array() else {
             return self.learn_data(patch);
         };
         for step in steps {
-            // What is put at `/data/password` is `{"data": {"password": …}}`.
+            // A value at `/data/password` is equivalent to the merge patch `{"data": {"password": …}}`.
             let path = step["path"].as_str().unwrap_or_default();
             let whole = path.rsplit('/').filter(|key| !key.is_empty());
             let whole = whole.fold(step["value"].clone(), |value, key| json!({key: value}));
@@ -131,7 +133,7 @@ impl Redactor {
     fn learn_data(&self, secret: &Value) {
         let mut known = self.0.write();
         known.learn_data(secret);
-        // Copies of the Secret, such as the one that kubectl keeps.
+        // Copies of the Secret in annotations, such as the one of kubectl.
         for annotation in leaves(&secret["metadata"]["annotations"]) {
             if annotation.trim_start().starts_with('{')
                 && let Ok(copy) = serde_json::from_str(&annotation)
@@ -141,12 +143,13 @@ impl Redactor {
         }
     }
 
-    /// Learns one value, e.g. a password that was just made.
+    /// Records one value, such as a generated password.
     pub fn add(&self, value: &str) {
         self.0.write().learn(value, false);
     }
 
-    /// Learns a value that is secret whatever else speaks against it; false if it is too short.
+    /// Records a value as secret, also if another rule says that it is public. Returns false if it is too
+    /// short.
     pub fn mark(&self, value: &str) -> bool {
         let value = value.trim();
         if is_short(value) {
@@ -160,7 +163,7 @@ impl Redactor {
         true
     }
 
-    /// Lets a value pass from now on: the author's explicit way out.
+    /// Stops masking a value, because the role author revealed it.
     pub fn reveal(&self, value: &str) {
         let mut known = self.0.write();
         let fingerprint = fingerprint(value.trim());
@@ -168,7 +171,7 @@ impl Redactor {
         known.revealed.insert(fingerprint);
     }
 
-    /// Lets the words of a role's files pass.
+    /// Records the words of a role's files as public.
     pub fn exempt(&self, words: &Arc<WordSet>) {
         let files = &mut self.0.write().files;
         if !files.iter().any(|known| Arc::ptr_eq(known, words)) {
@@ -176,17 +179,17 @@ impl Redactor {
         }
     }
 
-    /// Returns whether a text can be masked at once; else it may take a second.
+    /// Returns whether a text can be masked without a build of automata, which can take a second.
     pub fn is_ready(&self) -> bool {
         self.0.read().matcher.is_built()
     }
 
-    /// Does the part of the work that grows with the secrets and not with the texts.
+    /// Builds the automata: the part of the work that depends on the secrets and not on the texts.
     pub fn prepare(&self) {
         drop(self.built());
     }
 
-    /// Fails if the run knows more than it can recognize: every text is withheld then.
+    /// Fails if the run has more secrets than the redactor can recognize. All texts are then withheld.
     pub fn check(&self) -> Result<(), TooManySecrets> {
         if self.0.read().is_full() {
             return Err(TooManySecrets);
@@ -194,7 +197,7 @@ impl Redactor {
         Ok(())
     }
 
-    /// Returns the text with every known secret masked. A text of more than 1 MiB is cut.
+    /// Returns the text with all secrets masked. Cuts a text of more than 1 MiB.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let known = self.built();
         if known.is_full() {
@@ -208,7 +211,7 @@ impl Redactor {
         PublicText::from_masked(&self.text(&text.to_string()))
     }
 
-    /// Masks two states of a tree; what differs in a secret only is marked as changed.
+    /// Masks two states of a tree. Marks a field as changed if only its secret differs.
     pub fn states(&self, before: &mut Value, after: &mut Value) {
         let (old, new) = (before.clone(), after.clone());
         self.value(before);
@@ -244,7 +247,7 @@ impl Redactor {
         }
     }
 
-    /// The secrets, ready to be searched for.
+    /// Returns the secrets in the form that a search needs.
     fn built(&self) -> RwLockReadGuard<'_, Known> {
         let known = self.0.read();
         if known.matcher.is_built() {
@@ -274,13 +277,13 @@ impl Known {
             let plain = STANDARD.decode(&*text).map(String::from_utf8);
             match plain.ok().and_then(Result::ok) {
                 Some(plain) => self.learn(&plain, false),
-                // A binary value has no plain form that could turn up in a text.
+                // A binary value has no plain form in a text.
                 None => self.learn(&text, false),
             }
         }
     }
 
-    /// Learns how a value may turn up, unless it is an ordinary word and not `marked`.
+    /// Adds the spellings of a value, unless it is a common word and not `marked`.
     fn learn(&mut self, value: &str, marked: bool) {
         let trimmed = value.trim();
         if is_short(trimmed) || self.is_full() || !marked && words::is_common(trimmed) {
@@ -309,7 +312,8 @@ impl Known {
         if !is_covered {
             self.matcher.add(&fold(trimmed), Form::Text, origin);
         }
-        // Base64 of either alphabet, without the padding, so that both forms are found.
+        // Base64 of both alphabets, without padding, so that a search finds texts with and without
+        // padding.
         for value in [value, trimmed] {
             for encoded in [STANDARD_NO_PAD.encode(value), URL_SAFE_NO_PAD.encode(value)] {
                 self.matcher.add(&encoded, Form::Base64, origin);
@@ -334,14 +338,14 @@ impl Known {
             folded = level.decoded();
         }
         if text.len() < whole.len() {
-            // What begins before the cut could not be compared to its end.
+            // A spelling that begins before the cut cannot be compared completely.
             let kept = text.len().saturating_sub(MAX_CUT);
             found.push(kept..whole.len());
         }
         masked(whole, found)
     }
 
-    /// Returns whether a spelling is to be masked.
+    /// Returns whether a spelling must be masked.
     fn is_secret(&self, origin: Origin) -> bool {
         self.marked.contains(&origin.value)
             || !self.is_public(origin.line) && !self.is_public(origin.value)
@@ -365,8 +369,8 @@ impl Known {
     }
 }
 
-/// Adds the strings and numbers of a custom resource, apart from its status, which the role writes. Of a
-/// Secret only its names count.
+/// Adds the strings and numbers of a custom resource, except its status, which the role writes. Adds only
+/// the names of a Secret.
 fn add_words(cr: &Object, words: &mut WordSet) {
     if is_secret(&cr.gvk.group, &cr.gvk.kind) {
         return;
@@ -393,7 +397,7 @@ fn add_words(cr: &Object, words: &mut WordSet) {
     }
 }
 
-/// The text with [`MASK`] in the place of each range; ranges that touch become one.
+/// Replaces each range of the text with [`MASK`]. Adjacent ranges become one.
 fn masked(text: &str, mut ranges: Vec<Range<usize>>) -> Cow<'_, str> {
     if ranges.is_empty() {
         return text.into();
@@ -412,7 +416,7 @@ fn masked(text: &str, mut ranges: Vec<Range<usize>>) -> Cow<'_, str> {
     masked.into()
 }
 
-/// Marks what was changed and looks the same since it is masked.
+/// Marks fields that differ, but are equal after masking.
 fn mark_changes((old, new): (&Value, &Value), (before, after): (&Value, &mut Value)) {
     match (old, new, before, after) {
         (Value::Object(old), Value::Object(new), Value::Object(before), Value::Object(after)) => {
@@ -439,8 +443,8 @@ fn mark_changes((old, new): (&Value, &Value), (before, after): (&Value, &mut Val
     }
 }
 
-/// The strings and numbers in a tree. The data of a Secret is a map of strings; what a server refuses
-/// for being none is quoted by it too.
+/// Visits the strings and numbers in a tree. Numbers count although the data of a Secret is a map of
+/// strings: the server quotes a value that it refuses because of its type.
 fn leaves(tree: &Value) -> Vec<Cow<'_, str>> {
     let mut leaves = Vec::new();
     let mut left = vec![tree];
@@ -460,7 +464,7 @@ fn is_secret(group: &str, kind: &str) -> bool {
     group.is_empty() && kind == "Secret"
 }
 
-/// Shows no secret.
+/// Formats it without the secrets.
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Redactor({} bytes)", self.0.read().matcher.bytes())

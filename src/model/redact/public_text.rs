@@ -1,4 +1,4 @@
-//! A text for people that contains no secret of the run and no control character.
+//! Texts for people, without secrets of the run and without control characters.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -6,10 +6,10 @@ use std::ops::Deref;
 
 use serde::{Serialize, Serializer};
 
-/// A text that may be shown to anyone: only a [`super::Redactor`] makes one of data; a literal has none.
+/// A text that anyone can read. A [`super::Redactor`] makes it from data; a literal contains no data.
 ///
-/// Control characters are escaped, line breaks and tabs apart, and so are the characters that reorder
-/// what follows: a terminal shows what is there.
+/// Control characters are escaped, except line breaks and tabs. Characters that change the text direction
+/// are escaped too, so that a terminal shows the text as it is.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicText(Cow<'static, str>);
 
@@ -19,8 +19,8 @@ impl PublicText {
         Self(escaped(masked).into_owned().into())
     }
 
-    /// Escapes a text that was made outside of a run, e.g. an error of a watch. Nothing is masked, because no
-    /// Secret was read for it.
+    /// Escapes a text from outside a run, such as an error of a watch. Masks nothing, because no Secret
+    /// was read for it.
     pub fn outside_runs(text: impl fmt::Display) -> Self {
         Self::from_masked(&text.to_string())
     }
@@ -85,8 +85,7 @@ impl Serialize for PublicText {
     }
 }
 
-/// Returns the text with control characters and marks of direction escaped, e.g. `\u{1b}`; line breaks and
-/// tabs stay.
+/// Escapes control characters and direction marks, as in `\u{1b}`, except line breaks and tabs.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     let is_harmful = |c: char| {
         c.is_control() && c != '\n' && c != '\t'

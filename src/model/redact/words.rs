@@ -1,4 +1,4 @@
-//! Words that are no secrets: those of Kubernetes, and those of texts that are public.
+//! Public words: those of Kubernetes, and those of public texts.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -6,18 +6,18 @@ use std::sync::LazyLock;
 
 use twox_hash::XxHash3_64;
 
-/// The fingerprint of a word, by which words are kept and compared.
+/// The fingerprint of a word. Words are stored and compared as fingerprints.
 pub(super) fn fingerprint(word: &str) -> u64 {
     XxHash3_64::oneshot(word.as_bytes())
 }
 
-/// Words of public texts, e.g. of a role's files. Holds eight bytes per word.
+/// Words of public texts, such as a role's files. Takes eight bytes per word.
 #[derive(Clone, Default)]
 pub struct WordSet(HashSet<u64>);
 
 impl WordSet {
-    /// Adds the words of a text: its lines, what stands between white space or quotes in it, and of
-    /// that the parts that look like names, addresses and identifiers.
+    /// Adds the words of a text: its lines, its parts between white space or quotes, and the names,
+    /// addresses and identifiers in these parts.
     pub fn add_text(&mut self, text: &str) {
         let is_quote = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
         let is_structure = |c: char| {
@@ -53,7 +53,7 @@ impl fmt::Debug for WordSet {
     }
 }
 
-/// Words of Kubernetes and defaults of common software, in lower case.
+/// The words of Kubernetes, and defaults of common software, in lower case.
 static VOCABULARY: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     let lines = include_str!("vocabulary.txt").lines();
     let words = lines.filter(|line| !line.starts_with('#'));
@@ -87,7 +87,7 @@ pub(super) fn is_structure(line: &str) -> bool {
     }
 }
 
-/// Shorter values are not redacted: they would blot out ordinary words.
+/// The minimum length of a secret. Shorter values would mask ordinary words.
 pub(super) const MIN_CHARS: usize = 6;
 
 pub(super) fn is_short(text: &str) -> bool {
