@@ -24,7 +24,7 @@ pub(super) fn module() -> Module {
 mod functions {
     /// Parses a text with one YAML document.
     ///
-    /// The text may nest 64 levels. What aliases and merge keys add is bounded by the length of the
+    /// The text may have 400 nested levels. What aliases and merge keys add is bounded by the length of the
     /// text: 20,000 to 1,000,000 values and 1 to 32 MiB. Do not parse a text that `template` rendered
     /// with data: the data can change its structure. `template_objects` protects from that.
     ///

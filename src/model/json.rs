@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
 /// The maximum number of levels of maps and lists.
-pub const MAX_NESTING: usize = 400;
+pub const MAX_NESTING: usize = positioned_yaml::MAX_DEPTH;
 
 /// The number of levels that one `serde_json` deserializer handles, with a reserve.
 const LEVELS_PER_READER: usize = 100;

@@ -437,3 +437,31 @@ async fn reading_is_no_change() {
     assert!(futures::FutureExt::now_or_never(watch.changed()).is_none());
     changes(&mut watch, || write(root, &[("watches.yaml", "[ ]")])).await;
 }
+
+/// The threads of tests have stacks of 2 MiB.
+#[test]
+fn files_with_the_maximum_nesting_are_loaded() {
+    let nested = |levels: usize| "[".repeat(levels) + "1" + &"]".repeat(levels);
+    for (levels, fits) in [(390, true), (401, false)] {
+        let value = nested(levels);
+        let defaults = format!("deep: {value}\n");
+        let inputs = format!("inputs: {{deep: {{type: array, default: {value}}}}}\n");
+        let pipeline =
+            format!("steps:\n- name: a\n  vars: {{deep: {value}}}\n  set: {{b: {value}}}\n");
+        for file in [
+            ("defaults/main.yaml", &defaults),
+            ("meta/main.yaml", &inputs),
+            ("tasks/main.yaml", &pipeline),
+        ] {
+            let mut files = vec![(file.0, file.1.as_str())];
+            if file.0 != "tasks/main.yaml" {
+                files.push(MAIN);
+            }
+            let folder = mk_folder(&files);
+            let errors =
+                load_role(&folder).map_or_else(|errors| messages(&folder, &errors), |_| Vec::new());
+            let too_deep = |error: &String| error.contains("nested more than 400 levels deep");
+            assert_eq!(errors.iter().any(too_deep), !fits, "{}: {errors:?}", file.0);
+        }
+    }
+}

@@ -3,13 +3,15 @@
 use anyhow::Context;
 use k8s_openapi::api::core::v1::ConfigMap;
 use libtest_mimic::Trial;
+use serde_json::json;
 
 use crate::widgets::{MAKE_MAP, Widgets};
 use test_harness::{Case, Operator, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
-        what_is_nested_too_deeply_keeps_its_children: real "the embedded API server reads 127 levels",
+        what_is_nested_too_deeply_keeps_its_children: real "the embedded API server refuses such objects",
+        yaml_texts_have_the_maximum_nesting_of_objects,
     ]
 }
 
@@ -107,5 +109,45 @@ async fn what_is_nested_too_deeply_keeps_its_children(case: Case) -> anyhow::Res
     deep.patch(r#"{"spec":{"deep":null}}"#.to_owned()).await?;
     deep.widgets.is_done("deep").await?;
     assert_eq!(uid(&deep.widgets, "deep").await?, map);
+    Ok(())
+}
+
+/// Applies a child from YAML, reads it, and converts it to YAML and JSON and back.
+const APPLY_NESTED: &str = r#"
+    if "levels" in spec {
+        let head = `{apiVersion: API_VERSION, kind: Widget, metadata: {name: child}, spec: {deep: `;
+        k8s_apply(head + nested(spec.levels - 2) + "}}");
+        let child = k8s_get("API_VERSION", "Widget", "child");
+        let copy = from_json(to_json(from_yaml(to_yaml(child.spec))));
+        set_status(#{isSame: copy == child.spec});
+    }
+
+    fn nested(levels) {
+        let open = "";
+        let close = "";
+        for level in 0..levels {
+            open += "{a: ";
+            close += "}";
+        }
+        open + "1" + close
+    }
+"#;
+
+async fn yaml_texts_have_the_maximum_nesting_of_objects(case: Case) -> anyhow::Result<()> {
+    let widgets = Widgets::define(&case).await?;
+    let role = APPLY_NESTED.replace("API_VERSION", &format!("{}/v1", case.group));
+    let _operator = widgets.operator(&role).await?;
+    let spec = |levels: usize| json!({"spec": {"levels": levels}});
+    widgets.make_with("parent", spec(400)).await?;
+    widgets.is_done("parent").await?;
+    let parent = widgets.api.get("parent").await?;
+    assert_eq!(parent.data["status"]["isSame"], true);
+    widgets.merge("parent", spec(401)).await?;
+    let condition = widgets.has_condition("parent", "Ready", "Failed").await?;
+    let message = condition["message"].as_str().unwrap_or_default();
+    anyhow::ensure!(
+        message.contains("nested more than 400 levels deep"),
+        "{message}"
+    );
     Ok(())
 }

@@ -5,6 +5,8 @@
 //! and merge keys expand to is bounded by a small multiple of the text, before it is built. [`Node`] is
 //! a document with the position of each key and value, for files whose errors are told all at once.
 
+mod stack;
+
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -57,7 +59,9 @@ impl From<serde_yaml::Error> for Error {
             || text.starts_with("budget breached: RecordedAnchor")
         {
             "aliases and merge keys expand to too much text for a text of this length".to_owned()
-        } else if text.starts_with("budget breached: Depth") {
+        } else if text.starts_with("budget breached: Depth")
+            || text.starts_with("recursion limit exceeded")
+        {
             format!("nested more than {MAX_DEPTH} levels deep")
         } else if text.starts_with("multiple YAML documents") {
             "expected one YAML document, found several".to_owned()
@@ -78,9 +82,17 @@ const EXPANDED_EVENTS: (usize, usize) = (20_000, 1_000_000);
 /// The least and the most bytes of text that aliases and merge keys may add; in between, twice the text.
 const EXPANDED_BYTES: (usize, usize) = (1 << 20, 32 << 20);
 
-/// The maximum nesting of lists and maps. The parser calls itself for each, on the stack of
-/// whoever reads.
-const MAX_DEPTH: usize = 64;
+/// The maximum nesting of lists and maps in an object or a text, in JSON as in YAML. Code that copies,
+/// compares, writes or drops such a value recurses, so the limit fits the stacks of the threads that do.
+pub const MAX_DEPTH: usize = 400;
+
+/// Options for other parsers of the same texts.
+pub fn parser_options() -> serde_yaml::granit_parser::Options {
+    serde_yaml::granit_parser::options! {
+        flow_nesting_limit: MAX_DEPTH,
+        block_nesting_limit: MAX_DEPTH,
+    }
+}
 
 fn options(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Options {
     let (fewest, most) = EXPANDED_EVENTS;
@@ -103,6 +115,7 @@ fn options(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Options {
             max_documents: usual.max_documents.saturating_mul(BUDGET_FACTOR),
             max_total_scalar_bytes: scalar_bytes,
             max_depth: MAX_DEPTH,
+            flow_nesting_limit: MAX_DEPTH,
             // A guess at what is bounded exactly here: it refuses 101 uses of one anchor.
             enforce_alias_anchor_ratio: false,
             // What aliases copy is kept until the end of the text.
@@ -111,43 +124,50 @@ fn options(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Options {
     }
 }
 
-/// The one document of a text; an empty text is null.
+/// Parses the one document of a text; an empty text is null.
 pub fn parse(text: &str) -> Result<Value, Error> {
-    let Plain(value) =
-        serde_yaml::from_str_with_options(text, options(text, DuplicateKeyPolicy::Error))?;
+    let options = options(text, DuplicateKeyPolicy::Error);
+    let Plain(value) = stack::with_room(|| serde_yaml::from_str_with_options(text, options))?;
     Ok(value)
 }
 
 /// Parses all documents of a text except empty ones.
 pub fn parse_all(text: &str) -> Result<Vec<Value>, Error> {
+    let options = options(text, DuplicateKeyPolicy::Error);
     let documents: Vec<Plain> =
-        serde_yaml::from_multiple_with_options(text, options(text, DuplicateKeyPolicy::Error))?;
+        stack::with_room(|| serde_yaml::from_multiple_with_options(text, options))?;
     Ok(documents.into_iter().map(|Plain(value)| value).collect())
 }
 
-/// The one document of a text with positions. Duplicate keys are kept: the reader tells them.
+/// Parses the one document of a text with positions. Keeps duplicate keys, so that the reader can report
+/// them.
 pub fn parse_positioned(text: &str) -> Result<Node, Error> {
-    let root: Spanned<Tree> =
-        serde_yaml::from_str_with_options(text, options(text, DuplicateKeyPolicy::LastWins))?;
-    Ok(Node::from(root))
+    let options = options(text, DuplicateKeyPolicy::LastWins);
+    stack::with_room(|| {
+        let root: Spanned<Tree> = serde_yaml::from_str_with_options(text, options)?;
+        Ok(Node::from(root))
+    })
 }
 
-/// All documents of a text with positions; empty ones are left out. Duplicate keys are kept: the
-/// reader tells them.
+/// Parses all documents of a text with positions, except empty ones. Keeps duplicate keys, so that the
+/// reader can report them.
 pub fn parse_all_positioned(text: &str) -> Result<Vec<Node>, Error> {
-    let roots: Vec<Spanned<Tree>> =
-        serde_yaml::from_multiple_with_options(text, options(text, DuplicateKeyPolicy::LastWins))?;
-    Ok(roots.into_iter().map(Node::from).collect())
+    let options = options(text, DuplicateKeyPolicy::LastWins);
+    stack::with_room(|| {
+        let roots: Vec<Spanned<Tree>> = serde_yaml::from_multiple_with_options(text, options)?;
+        Ok(roots.into_iter().map(Node::from).collect())
+    })
 }
 
-/// One document.
+/// Writes a value as one document.
 pub fn write(value: &Value) -> String {
     // Nothing in a JSON value can fail; were it so, JSON is YAML.
-    serde_yaml::to_string(value).unwrap_or_else(|_| value.to_string())
+    stack::with_room(|| serde_yaml::to_string(value).unwrap_or_else(|_| value.to_string()))
 }
 
-/// One document of at most `most` bytes: a deeply nested text is indented in each line, which makes it
-/// hundreds of times as long. `None` where it would be longer, or where the work is interrupted.
+/// Writes a value as one document of at most `most` bytes. Indentation makes the text of a deeply nested
+/// value hundreds of times as long as its JSON. Returns `None` if the text would be longer, or if the
+/// work is interrupted.
 pub fn write_within(value: &Value, most: usize) -> Option<String> {
     struct Bounded {
         text: String,
@@ -167,7 +187,7 @@ pub fn write_within(value: &Value, most: usize) -> Option<String> {
         text: String::new(),
         most,
     };
-    serde_yaml::to_fmt_writer(&mut out, value).ok()?;
+    stack::with_room(|| serde_yaml::to_fmt_writer(&mut out, value)).ok()?;
     Some(out.text)
 }
 
@@ -303,8 +323,10 @@ impl<'de> Visitor<'de> for PlainVisitor {
         Ok(Value::Number(number.into()))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
-        Ok(Number::from_f64(number).map_or(Value::Null, Value::Number))
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Value, E> {
+        Number::from_f64(number)
+            .map(Value::Number)
+            .ok_or_else(|| E::custom("number that JSON cannot represent"))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Value, E> {
@@ -407,7 +429,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<Tree, E> {
         Number::from_f64(number)
             .map(|number| Tree::Leaf(Content::Number(number)))
-            .ok_or_else(|| E::custom("a number that JSON cannot hold"))
+            .ok_or_else(|| E::custom("number that JSON cannot represent"))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Tree, E> {
@@ -628,12 +650,66 @@ mod tests {
         assert_eq!(write_within(&json!({"a": 1}), 4), None);
     }
 
+    /// Texts of values with this many levels, in each style.
+    fn nested(levels: usize) -> [String; 4] {
+        let block = |item: &str| {
+            let lines = (0..levels).map(|level| format!("{}{item}\n", " ".repeat(level)));
+            lines.collect::<String>() + &" ".repeat(levels) + "1\n"
+        };
+        [
+            "[".repeat(levels) + "1" + &"]".repeat(levels),
+            "{a: ".repeat(levels) + "1" + &"}".repeat(levels),
+            block("-"),
+            block("a:"),
+        ]
+    }
+
+    /// Runs a test on a thread with the stack of a tokio worker, and on one whose stack just suffices.
+    fn on_small_stacks(test: fn()) {
+        for size in [2 << 20, stack::NEEDED + (1 << 20)] {
+            let thread = std::thread::Builder::new().stack_size(size);
+            thread.spawn(test).unwrap().join().unwrap();
+        }
+    }
+
     #[test]
-    fn a_text_that_is_too_deep_is_told_so() {
-        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
-        assert!(parse(&nested(MAX_DEPTH)).is_ok());
-        let error = parse(&nested(MAX_DEPTH + 1)).unwrap_err();
-        assert_eq!(error.message, "nested more than 64 levels deep");
+    fn values_with_the_maximum_nesting_are_read_and_written_on_small_stacks() {
+        on_small_stacks(|| {
+            for text in nested(MAX_DEPTH) {
+                let value = parse(&text).unwrap();
+                assert_eq!(parse_all(&text).unwrap(), std::slice::from_ref(&value));
+                let node = parse_positioned(&text).unwrap();
+                assert_eq!(node.to_value(), value);
+                assert_eq!(parse_all_positioned(&text).unwrap(), [node.clone()]);
+                assert_eq!(parse(&write(&value)).unwrap(), value);
+                let written = write_within(&value, usize::MAX).unwrap();
+                assert_eq!(parse(&written).unwrap(), value);
+            }
+        });
+    }
+
+    #[test]
+    fn a_text_with_more_levels_is_an_error_that_names_the_limit() {
+        on_small_stacks(|| {
+            for levels in [MAX_DEPTH + 1, MAX_DEPTH + 2, 2_000] {
+                for text in nested(levels) {
+                    for error in [parse(&text).err(), parse_positioned(&text).err()] {
+                        let message = error.unwrap().message;
+                        assert_eq!(message, "nested more than 400 levels deep", "{levels}");
+                    }
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_number_that_json_cannot_represent_is_an_error() {
+        for text in [".inf", "a: [.nan]", "-.inf"] {
+            for error in [parse(text).err(), parse_positioned(text).err()] {
+                let message = error.unwrap().message;
+                assert!(message.contains("non-finite"), "{message}");
+            }
+        }
     }
 
     #[test]

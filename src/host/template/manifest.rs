@@ -85,7 +85,7 @@ struct Styles {
 impl Styles {
     fn parse(text: &str, placeholders: &Placeholders) -> Self {
         let mut styles = Self::default();
-        let mut parser = Parser::new_from_str(text);
+        let mut parser = Parser::new_from_str_with_options(text, yaml::parser_options());
         let mut is_merge = false;
         while let Some(Ok((event, span))) = parser.next_event() {
             let is_merged = std::mem::take(&mut is_merge);

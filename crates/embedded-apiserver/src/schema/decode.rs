@@ -14,7 +14,7 @@ use crate::stack;
 ///
 /// Values are read, checked and dropped by recursion, so the maximum follows from the size of the stack:
 /// see [`stack`].
-pub(crate) const MAX_DEPTH: usize = 400;
+pub(crate) const MAX_DEPTH: usize = yaml::MAX_DEPTH;
 
 /// The levels that managed fields can have beyond those of their object: `metadata`, `managedFields`, the
 /// list, `fieldsV1`, and a key for each element of a list.
@@ -104,8 +104,8 @@ pub(crate) fn json_within(text: &[u8], levels: usize) -> Result<Decoded, String>
 pub(crate) fn yaml(text: &[u8]) -> Result<Decoded, String> {
     let text = std::str::from_utf8(text).map_err(|_| "yaml: invalid UTF-8".to_owned())?;
     let text = first_document(text);
-    // Most applies send JSON. The YAML reader takes fewer levels.
-    if bracket_depth(text) > MAX_YAML_DEPTH
+    // The YAML parser does not know that managed fields can be deeper.
+    if bracket_depth(text) > MAX_DEPTH
         && let Ok(decoded) = json(text.as_bytes())
         && decoded.duplicates.is_empty()
     {
@@ -113,9 +113,6 @@ pub(crate) fn yaml(text: &[u8]) -> Result<Decoded, String> {
     }
     stack::with_room(|| document(text))
 }
-
-/// The maximum nesting of a YAML document that is not JSON.
-const MAX_YAML_DEPTH: usize = 64;
 
 /// Returns the nesting of brackets, including those in strings.
 fn bracket_depth(text: &str) -> usize {

@@ -59,7 +59,6 @@ fn errors_of_json_have_gos_texts() {
 fn a_value_that_is_too_deep_is_refused() {
     let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
     assert!(super::json(nested(MAX_DEPTH).as_bytes()).is_ok());
-    assert_eq!(super::yaml(nested(60).as_bytes()).err(), None);
     for depth in [MAX_DEPTH + 1, MAX_JSON_DEPTH + 1, 100_000] {
         let text = nested(depth);
         assert_eq!(
@@ -68,9 +67,11 @@ fn a_value_that_is_too_deep_is_refused() {
         );
         assert!(super::yaml(text.as_bytes()).is_err(), "{depth}");
     }
-    // The YAML reader takes fewer levels than the JSON reader.
-    assert_eq!(super::yaml(nested(MAX_DEPTH).as_bytes()).err(), None);
-    assert!(super::yaml(nested(MAX_YAML_DEPTH + 1).replace('1', "'a'").as_bytes()).is_err());
+    for leaf in ["1", "'a'"] {
+        let text = nested(MAX_DEPTH).replace('1', leaf);
+        assert_eq!(super::yaml(text.as_bytes()).err(), None);
+        assert!(super::yaml(format!("[{text}]").as_bytes()).is_err());
+    }
     let keys = "{\"a\":".repeat(100_000);
     assert!(super::json(keys.as_bytes()).is_err());
     assert!(super::yaml(keys.as_bytes()).is_err());
