@@ -27,6 +27,7 @@ pub mod path;
 mod pattern;
 pub mod quantity;
 pub mod readiness;
+mod regular_expression;
 pub mod secret;
 pub mod semantic_version;
 pub mod session;

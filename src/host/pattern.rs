@@ -1,8 +1,7 @@
 //! Patterns over the names of a role's files: `*`, `**`, `?`, as in shells.
 
-use regex::Regex;
-
-use super::{HostResult, invalid, text};
+use super::regular_expression::{Error, Pattern};
+use super::{HostResult, invalid};
 
 /// Returns whether a name is meant as a pattern.
 pub(super) fn is_pattern(name: &str) -> bool {
@@ -14,9 +13,14 @@ pub(super) fn select<'a>(
     pattern: &str,
     names: impl Iterator<Item = &'a str>,
 ) -> HostResult<Vec<&'a str>> {
-    let regex = text::regex(&expression(pattern))
-        .map_err(|error| invalid(format!("`{pattern}` is not a pattern: {error}")))?;
-    let mut selected: Vec<_> = names.filter(|name| Regex::is_match(&regex, name)).collect();
+    let refused = |error: Error| invalid(format!("`{pattern}` is not a pattern: {error}"));
+    let expression = Pattern::new(&expression(pattern)).map_err(refused)?;
+    let mut selected = Vec::new();
+    for name in names {
+        if expression.search(name).map_err(refused)?.is_match(name) {
+            selected.push(name);
+        }
+    }
     selected.sort_unstable();
     Ok(selected)
 }

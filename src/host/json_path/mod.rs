@@ -11,15 +11,15 @@ use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::convert::Infallible;
 use std::panic::{self, AssertUnwindSafe};
+use std::rc::Rc;
 
 use jsonpath_rust::parser::model::JpQuery;
 use jsonpath_rust::query::js_path_process;
 use jsonpath_rust::query::queryable::Queryable;
-use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use super::compile_cache::CompileCache;
-use super::text::PATTERN_BYTES;
+use super::regular_expression::Pattern;
 use crate::model::json_path::Error;
 
 /// Units that every query has.
@@ -30,6 +30,8 @@ const FOR_EACH: usize = 32;
 const UNIT: usize = 256;
 /// Units of a match with a compiled pattern.
 const MATCH: usize = 20;
+/// The work of a search in a unit: a query searches for some seconds at worst.
+const WORK_PER_UNIT: u64 = 2_000;
 /// Units of the compilation of a pattern.
 const PATTERN: usize = 10_000;
 
@@ -237,18 +239,26 @@ impl Queryable for Node<'_> {
 fn matches(text: &Node<'_>, pattern: &Node<'_>, whole: bool) -> Option<bool> {
     thread_local! {
         /// Also those that are none: finding that out costs as much.
-        static PATTERNS: CompileCache<Option<Regex>> = CompileCache::new();
+        static PATTERNS: CompileCache<Option<Rc<Pattern>>> = CompileCache::new();
     }
     spend(MATCH);
     let pattern = of_i_regexp(pattern.as_str()?, whole);
     let Ok(made) = PATTERNS.with(|known| {
         known.get(&pattern, |text| {
             spend(PATTERN);
-            let made = RegexBuilder::new(text).size_limit(PATTERN_BYTES).build();
-            Ok::<_, Infallible>(made.ok())
+            // RFC 9535, section 2.4.6: a text that is no pattern matches nothing.
+            Ok::<_, Infallible>(Pattern::new(text).ok())
         })
     });
-    Some(made.as_ref().as_ref()?.is_match(text.as_str()?))
+    let (pattern, text) = (made.as_ref().as_ref()?, text.as_str()?);
+    if checkpoint::pass().is_err() {
+        panic::resume_unwind(Box::new(Exhausted));
+    }
+    spend(usize::try_from(pattern.work(text) / WORK_PER_UNIT).unwrap_or(usize::MAX));
+    match pattern.search(text) {
+        Ok(regex) => Some(regex.is_match(text)),
+        Err(_) => panic::resume_unwind(Box::new(Exhausted)),
+    }
 }
 
 /// The operators that the library adds to the RFC: `in`, `nin`, `any_of`, `none_of`, `subset_of`.

@@ -16,6 +16,7 @@ use serde_json::{Map, Value as Json};
 use sha1::Sha1;
 use sha2::{Sha256, Sha512};
 
+use super::super::regular_expression::{self, Pattern};
 use super::super::{crypto, encoding, text};
 use super::bounds::add_filter;
 use super::limits::{self, MAX_VALUE, too_large};
@@ -283,16 +284,21 @@ fn nindent(value: Value, width: usize) -> Filtered<Value> {
 /// Replaces all matches. In the replacement, Python's `\1` and `\g<name>` stand for groups; a dollar is
 /// a dollar.
 fn regex_replace(text: String, pattern: &str, replacement: Option<String>) -> Filtered<String> {
-    let regex = text::compile(&text, pattern).map_err(refuse)?;
+    let refused = |error: regular_expression::Error| refuse(error.to_string());
+    let pattern = Pattern::new(pattern).map_err(refused)?;
+    let regex = pattern.search(&text).map_err(refused)?;
     let replacement = replacement.unwrap_or_default().replace('$', "$$");
-    let groups = text::regex(r"\\(?:(\d)|g<(\w+)>)").map_err(|error| refuse(error.to_string()))?;
+    let groups = Pattern::new(r"\\(?:(\d)|g<(\w+)>)").map_err(refused)?;
+    let groups = groups.search(&replacement).map_err(refused)?;
     let replacement = groups.replace_all(&replacement, "$${$1$2}");
-    text::replace_all(&regex, &text, &replacement).map_err(refuse)
+    text::replace_all(regex, &text, &replacement).map_err(refuse)
 }
 
 /// Returns the first match of a pattern, or none.
 fn regex_search(text: String, pattern: &str) -> Filtered<Option<String>> {
-    let regex = text::compile(&text, pattern).map_err(refuse)?;
+    let refused = |error: regular_expression::Error| refuse(error.to_string());
+    let pattern = Pattern::new(pattern).map_err(refused)?;
+    let regex = pattern.search(&text).map_err(refused)?;
     Ok(regex.find(&text).map(|found| found.as_str().to_owned()))
 }
 
