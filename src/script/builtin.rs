@@ -74,6 +74,35 @@ mod functions {
         Ok(())
     }
 
+    /// Repeats a text at the end until there are `length` characters. The library's function never
+    /// returns if that text is empty.
+    #[rhai_fn(return_raw)]
+    pub(crate) fn pad(
+        cx: NativeCallContext,
+        text: &mut ImmutableString,
+        length: i64,
+        padding: &str,
+    ) -> RhaiResult<()> {
+        let present = text.chars().count();
+        let missing = usize::try_from(length).unwrap_or(0).saturating_sub(present);
+        if missing == 0 {
+            return Ok(());
+        }
+        if padding.is_empty() {
+            return Err("cannot pad a text with an empty text".into());
+        }
+        let room = cx.engine().max_string_size().saturating_sub(text.len());
+        if missing > room {
+            return Err(too_long());
+        }
+        let padding = padding.chars().cycle().take(missing);
+        if padding.clone().map(char::len_utf8).sum::<usize>() > room {
+            return Err(too_long());
+        }
+        text.make_mut().extend(padding);
+        Ok(())
+    }
+
     /// Returns the characters of a text; refused where they are too many.
     #[rhai_fn(return_raw)]
     pub(crate) fn to_chars(cx: NativeCallContext, text: &str) -> RhaiResult<Array> {
@@ -238,10 +267,15 @@ fn replaced(
 ) -> RhaiResult<ImmutableString> {
     let added = text.matches(find).count().saturating_mul(substitute.len());
     if text.len().saturating_add(added) > cx.engine().max_string_size() {
-        let what = "Length of string".to_owned();
-        return Err(EvalAltResult::ErrorDataTooLarge(what, Position::NONE).into());
+        return Err(too_long());
     }
     Ok(text.replace(find, substitute).into())
+}
+
+/// Returns the engine's error about a text that exceeds the limit of one value.
+fn too_long() -> Box<EvalAltResult> {
+    let what = "Length of string".to_owned();
+    EvalAltResult::ErrorDataTooLarge(what, Position::NONE).into()
 }
 
 fn no_sleep() -> Box<EvalAltResult> {

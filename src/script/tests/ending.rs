@@ -251,6 +251,7 @@ async fn endless_allocation_is_stopped() {
         "let s = \"x\"; loop { s = s + s }",
         "let s = \"x\"; loop { s = `${s}${s}` }",
         "let s = \"\"; s.pad(1000000000, \"x\")",
+        "let s = \"\"; s.pad(10000000, \"\u{1f600}\")",
         "let s = \"ab\"; loop { s.replace(\"a\", \"aa\"); s.replace(\"a\", s); s.replace('b', s) }",
         "let a = [1]; loop { a += a }",
         "let a = [1]; loop { a = [a, a] }",

@@ -201,3 +201,18 @@ async fn a_modules_top_level_is_evaluated_anew_for_each_run() {
         assert_eq!(pool.run(job).await.unwrap().as_int(), Ok(size));
     }
 }
+
+#[tokio::test]
+async fn padding_repeats_a_text_and_refuses_an_empty_one() {
+    for (script, expected) in [
+        (r#"let text = "a"; text.pad(6, "xy"); text"#, r#""axyxyx""#),
+        (r#"let text = "äb"; text.pad(4, "é"); text"#, r#""äbéé""#),
+        (r#"let text = "abc"; text.pad(3, ""); text"#, r#""abc""#),
+        (r#"let text = "abc"; text.pad(-1, ""); text"#, r#""abc""#),
+        (r#"let text = "abc"; text.pad(5, 'z'); text"#, r#""abczz""#),
+    ] {
+        assert_eq!(json(script).await, expected, "{script}");
+    }
+    let error = failure(r#"let text = "a"; text.pad(6, "")"#).await;
+    assert_eq!(error.message, "cannot pad a text with an empty text");
+}
