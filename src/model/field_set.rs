@@ -100,7 +100,7 @@ impl Element {
 impl FieldSet {
     /// Parses the text of `fieldsV1`.
     pub fn parse(text: &str) -> Result<Self, Malformed> {
-        Self::from_value(&json::parse(text)?)
+        Self::from_value(&json::parse_field_set(text)?)
     }
 
     fn from_value(value: &Value) -> Result<Self, Malformed> {

@@ -17,6 +17,9 @@ use serde_json::{Map, Number, Value};
 /// The maximum number of levels of maps and lists.
 pub const MAX_NESTING: usize = positioned_yaml::MAX_DEPTH;
 
+/// The maximum nesting of a field set: its leaves are empty maps.
+const MAX_FIELD_SET_NESTING: usize = MAX_NESTING + 1;
+
 /// The number of levels that one `serde_json` deserializer handles, with a reserve.
 const LEVELS_PER_READER: usize = 100;
 
@@ -33,6 +36,15 @@ pub enum ParseError {
 
 /// Parses a text.
 pub fn parse(text: &str) -> Result<Value, ParseError> {
+    parse_within(text, MAX_NESTING)
+}
+
+/// Parses the field set of an object.
+pub fn parse_field_set(text: &str) -> Result<Value, ParseError> {
+    parse_within(text, MAX_FIELD_SET_NESTING)
+}
+
+fn parse_within(text: &str, most: usize) -> Result<Value, ParseError> {
     let error = match serde_json::from_str(text) {
         Ok(value) => return Ok(value),
         Err(error) => error,
@@ -40,7 +52,7 @@ pub fn parse(text: &str) -> Result<Value, ParseError> {
     // The depth is checked only after a failure, because almost no text is that deep.
     match Scan::new(text.as_bytes()).levels {
         0..LEVELS_PER_READER => Err(error.into()),
-        levels if levels > MAX_NESTING => Err(ParseError::TooDeep),
+        levels if levels > most => Err(ParseError::TooDeep),
         _ => Ok(read(text, 0)?),
     }
 }
@@ -62,12 +74,21 @@ pub fn is_deep(text: &[u8]) -> bool {
 /// Checks that a text parses inside `outer` levels of another value. The grammar of `text` must be valid
 /// JSON.
 pub fn check(text: &RawValue, outer: usize) -> Result<(), ParseError> {
+    check_within(text, MAX_NESTING.saturating_sub(outer))
+}
+
+/// Checks that the field set of an object parses. `text` is JSON by its grammar.
+pub fn check_field_set(text: &RawValue) -> Result<(), ParseError> {
+    check_within(text, MAX_FIELD_SET_NESTING)
+}
+
+fn check_within(text: &RawValue, most: usize) -> Result<(), ParseError> {
     let scan = Scan::new(text.get().as_bytes());
-    if scan.levels + outer > MAX_NESTING {
+    if scan.levels > most {
         return Err(ParseError::TooDeep);
     }
     if scan.doubtful {
-        parse(text.get())?;
+        parse_within(text.get(), most)?;
     }
     Ok(())
 }

@@ -100,7 +100,7 @@ impl Managed {
         reason = "an object is made of what was read"
     )]
     pub fn value(&self) -> Value {
-        json::parse(&self.fields).expect("it was checked when the object was made")
+        json::parse_field_set(&self.fields).expect("it was checked when the object was made")
     }
 }
 
@@ -291,7 +291,7 @@ impl Object {
             if !entry.manager.starts_with(FIELD_MANAGER_PREFIX) {
                 continue;
             }
-            match entry.fields_v1.map_or(Ok(()), |raw| json::check(raw, 0)) {
+            match entry.fields_v1.map_or(Ok(()), json::check_field_set) {
                 Ok(()) => managed.push(Managed::from_entry(entry)),
                 Err(error) => note(&mut unreadable, "metadata.managedFields".to_owned(), &error),
             }
@@ -563,6 +563,26 @@ mod tests {
                 value = &value["a"];
             }
             assert_eq!(*value, 1, "{levels}");
+        }
+    }
+
+    /// The leaves of a field set are empty maps: it has one level more than its object.
+    #[test]
+    fn the_field_set_of_an_object_with_the_maximum_nesting_is_read() {
+        for (levels, is_readable) in [(400, true), (401, false)] {
+            let fields = r#"{"f:a":"#.repeat(levels) + "{}" + &"}".repeat(levels);
+            let entry = format!(
+                r#"{{"manager":"{FIELD_MANAGER_PREFIX}x","operation":"Apply","fieldsV1":{fields}}}"#
+            );
+            let text = format!(r#"{{"metadata":{{"name":"a","managedFields":[{entry}]}}}}"#);
+            let object = Object::from_json(&gvk(), &text).unwrap();
+            assert_eq!(object.unreadable.is_none(), is_readable, "{levels}");
+            if is_readable {
+                assert_eq!(object.managed[0].value().to_string(), fields);
+                assert!(
+                    crate::model::field_set::FieldSet::parse(&object.managed[0].fields).is_ok()
+                );
+            }
         }
     }
 
