@@ -35,6 +35,15 @@ pub(super) struct RunLimits {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     host_calls: u64,
+    /// Maximum number of objects that one run applies or creates.
+    #[arg(
+        long = "run-objects",
+        value_name = "N",
+        env = "RHAI_OPERATOR_RUN_OBJECTS",
+        default_value_t = Limits::default().objects,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    objects: u64,
     /// Maximum depth of function calls within function calls, from 1 to 64.
     #[arg(
         long = "run-depth",
@@ -55,6 +64,7 @@ impl From<RunLimits> for Limits {
             memory: flags.memory,
             operations: flags.operations,
             host_calls: flags.host_calls,
+            objects: flags.objects,
             depth: flags.depth.into(),
         }
     }
@@ -116,12 +126,14 @@ mod tests {
             "--run-memory=64Mi",
             "--run-operations=5",
             "--run-host-calls=7",
+            "--run-objects=8",
             "--run-depth=9",
         ]);
         let expected = Limits {
             memory: 64 << 20,
             operations: 5,
             host_calls: 7,
+            objects: 8,
             depth: 9,
         };
         assert_eq!(set, Some(expected));

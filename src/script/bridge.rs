@@ -40,6 +40,15 @@ pub fn block_on<T>(
     }
 }
 
+/// Counts an object that the run is about to apply. Ends the run if there were too many.
+pub fn count_object(cx: &NativeCallContext) -> Result<(), Box<EvalAltResult>> {
+    let run = Run::from_call(cx)?;
+    if run.count_object() {
+        return Ok(());
+    }
+    Err(run.stop(Stop::Limit(Limit::Objects), Some(CallSite::from_call(cx))))
+}
+
 /// Returns the error with which a host function ends the run. A script cannot catch it.
 /// [`super::Pool::run`] then returns [`super::ErrorKind::Ended`] with `ending`.
 pub fn end(cx: &NativeCallContext, ending: Arc<dyn Any + Send + Sync>) -> Box<EvalAltResult> {

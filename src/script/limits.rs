@@ -51,6 +51,8 @@ pub struct Limits {
     pub depth: usize,
     /// Calls of host functions that wait for the cluster.
     pub host_calls: u64,
+    /// Objects that the run applies or creates, each as often as the run applies it.
+    pub objects: u64,
 }
 
 impl Default for Limits {
@@ -60,6 +62,7 @@ impl Default for Limits {
             memory: 128 << 20,
             depth: MAX_DEPTH,
             host_calls: 10_000,
+            objects: 10_000,
         }
     }
 }
@@ -78,6 +81,8 @@ pub enum Limit {
     Depth,
     /// [`Limits::host_calls`].
     HostCalls,
+    /// [`Limits::objects`].
+    Objects,
 }
 
 impl Limit {
@@ -89,6 +94,7 @@ impl Limit {
             Self::Nesting => "nesting",
             Self::Depth => "depth",
             Self::HostCalls => "host_calls",
+            Self::Objects => "objects",
         }
     }
 }

@@ -43,7 +43,8 @@ mod variable_usage;
 mod worker;
 
 pub use bridge::{
-    block_on, checkpoint, end, evaluate, include, put_variable, set_variable, tick, variable,
+    block_on, checkpoint, count_object, end, evaluate, include, put_variable, set_variable, tick,
+    variable,
 };
 pub use engine::Engine;
 pub use error::{Error, ErrorKind, Frame, HostError};

@@ -26,6 +26,7 @@ pub struct Run {
     pub(super) cancel: CancellationToken,
     pub(super) deadline: clock::Instant,
     host_calls: AtomicU64,
+    objects: AtomicU64,
     stopped: Mutex<Option<Stopped>>,
     failures: Mutex<Vec<HostFailure>>,
     last_call: Mutex<Option<CallSite>>,
@@ -70,6 +71,7 @@ impl Run {
             cancel,
             deadline,
             host_calls: AtomicU64::new(0),
+            objects: AtomicU64::new(0),
             stopped: Mutex::new(None),
             failures: Mutex::new(Vec::new()),
             last_call: Mutex::new(None),
@@ -96,6 +98,11 @@ impl Run {
     /// Counts a host call. Returns false if the limit is exceeded.
     pub(super) fn count_host_call(&self) -> bool {
         self.host_calls.fetch_add(1, Ordering::Relaxed) < self.limits.host_calls
+    }
+
+    /// Counts an object to apply. Returns false if there were too many.
+    pub(super) fn count_object(&self) -> bool {
+        self.objects.fetch_add(1, Ordering::Relaxed) < self.limits.objects
     }
 
     /// Ends the run: the engine stops at its next operation. The caller returns the error, so that the engine

@@ -18,7 +18,7 @@ struct LimitedRole {
     limit: &'static str,
 }
 
-const ROLES: [LimitedRole; 5] = [
+const ROLES: [LimitedRole; 6] = [
     LimitedRole {
         kind: "Operations",
         script: "let n = 0;\nloop { n += 1; }",
@@ -44,6 +44,18 @@ const ROLES: [LimitedRole; 5] = [
         script: r#"loop { k8s_get("v1", "ConfigMap", "absent"); }"#,
         limit: "host_calls",
     },
+    LimitedRole {
+        kind: "Objects",
+        script: r#"
+            let n = 0;
+            loop {
+                n += 1;
+                let map = #{apiVersion: "v1", kind: "ConfigMap", metadata: #{name: `${meta.name}-${n}`}};
+                try { k8s_apply([map]) } catch {}
+            }
+        "#,
+        limit: "objects",
+    },
 ];
 
 async fn each_limit_that_ends_a_run_is_counted(case: Case) -> anyhow::Result<()> {
@@ -60,11 +72,29 @@ async fn each_limit_that_ends_a_run_is_counted(case: Case) -> anyhow::Result<()>
             .create(&PostParams::default(), &object)
             .await?;
     }
-    let flags = ["--run-operations", "100000", "--run-host-calls", "20"];
+    let flags = [
+        "--run-operations",
+        "100000",
+        "--run-host-calls",
+        "20",
+        "--run-objects",
+        "3",
+    ];
     let operator = Operator::builder(&case, &project)
         .flags(flags)
         .start()
         .await?;
+    eventually(SOON, "the message of the condition", || async {
+        let api = case.api(&Crd::new("Objects").resource(&case.group));
+        let object = api.get("a").await?;
+        let message = object.data["status"]["conditions"].to_string();
+        ensure!(
+            message.contains("the run applies more than 3 objects"),
+            "{message}"
+        );
+        Ok(())
+    })
+    .await?;
     eventually(SOON, "the count of each limit", || async {
         let metrics = operator.metrics().await?;
         for role in &ROLES {

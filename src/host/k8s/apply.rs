@@ -175,6 +175,7 @@ fn apply_one(
     object: &Dynamic,
     options: Options,
 ) -> HostResult<Arc<Object>> {
+    script::count_object(cx)?;
     let since = clock::now();
     let result = desired(session, object, false).and_then(|desired| {
         let (setup, cluster) = (&session.setup, session.cluster());
@@ -208,6 +209,7 @@ fn apply_one(
 pub(crate) fn create(cx: &NativeCallContext, object: &Dynamic) -> HostResult<Arc<Object>> {
     let session = Session::from_call(cx)?;
     let setup = &session.setup;
+    script::count_object(cx)?;
     let since = clock::now();
     let desired = desired(&session, object, true)?;
     let cluster = session.cluster();

@@ -205,6 +205,10 @@ fn stopped(run: &Run, why: Stop) -> Description {
                     format!("more than {} calls of host functions", limits.host_calls),
                     None,
                 ),
+                Limit::Objects => (
+                    format!("the run applies more than {} objects", limits.objects),
+                    Some("apply fewer objects, or raise --run-objects"),
+                ),
             };
             (ErrorKind::Limit(limit), text, hint.map(str::to_owned))
         }
