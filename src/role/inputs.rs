@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use embedded_apiserver::string_checks;
 use serde_json::{Map, Value};
 
 use super::input::{Input, Kind};
@@ -94,7 +95,59 @@ fn is_valid(input: &Input, value: &Value) -> bool {
         input.minimum.is_none_or(|least| number >= least)
             && input.maximum.is_none_or(|most| number <= most)
     });
-    fits && in_bounds && (input.choices.is_empty() || input.choices.contains(value))
+    let in_size = match value {
+        Value::String(text) => input.size.contains(text.chars().count()),
+        Value::Array(items) => input.size.contains(items.len()),
+        _ => true,
+    };
+    let text_fits = value.as_str().is_none_or(|text| {
+        let pattern = input.pattern.as_ref();
+        pattern.is_none_or(|pattern| pattern.regex.is_match(text))
+            && input
+                .format
+                .is_none_or(|format| string_checks::has_format(text, format))
+    });
+    let is_choice = input.choices.is_empty() || input.choices.iter().any(|it| is_same(it, value));
+    fits && in_bounds && in_size && text_fits && is_choice
+}
+
+/// Compares as the API server does: 1 and 1.0 are the same number.
+fn is_same(choice: &Value, value: &Value) -> bool {
+    match (choice.as_f64(), value.as_f64()) {
+        #[expect(clippy::float_cmp, reason = "a choice is one exact number")]
+        (Some(choice), Some(value)) => choice == value,
+        _ => choice == value,
+    }
+}
+
+/// Returns why a default violates its input, if it does.
+pub(super) fn invalid_default(input: &Input, default: &Value) -> Option<String> {
+    let mut found = Vec::new();
+    check(input, default, "default", &mut found);
+    if let Some(violation) = found.first() {
+        return Some(violation.to_string());
+    }
+    let unknown = unknown_field(input, default, "default")?;
+    Some(format!("{unknown}: properties has no such field"))
+}
+
+/// Returns the path of a field that the input does not describe, although it describes others.
+fn unknown_field(input: &Input, value: &Value, path: &str) -> Option<String> {
+    match value {
+        Value::Object(map) => map.iter().find_map(|(name, value)| {
+            let path = format!("{path}.{name}");
+            match input.properties.get(name) {
+                Some(input) => unknown_field(input, value, &path),
+                None => (!input.properties.is_empty()).then_some(path),
+            }
+        }),
+        Value::Array(items) => {
+            let input = input.items.as_ref()?;
+            let mut items = items.iter().enumerate();
+            items.find_map(|(index, item)| unknown_field(input, item, &format!("{path}[{index}]")))
+        }
+        _ => None,
+    }
 }
 
 /// `an integer from 1 to 10`, `one of "a", "b"`
@@ -111,12 +164,30 @@ fn expectation(input: &Input) -> String {
         Kind::Object => "a map",
         Kind::Array => "a list",
     };
-    match (input.minimum, input.maximum) {
+    let mut text = match (input.minimum, input.maximum) {
         (None, None) => kind.to_owned(),
         (Some(least), None) => format!("{kind} of at least {least}"),
         (None, Some(most)) => format!("{kind} of at most {most}"),
         (Some(least), Some(most)) => format!("{kind} from {least} to {most}"),
+    };
+    let unit = if input.kind == Kind::String {
+        "characters"
+    } else {
+        "items"
+    };
+    match (input.size.least, input.size.most) {
+        (None, None) => {}
+        (Some(least), None) => text += &format!(" of at least {least} {unit}"),
+        (None, Some(most)) => text += &format!(" of at most {most} {unit}"),
+        (Some(least), Some(most)) => text += &format!(" of {least} to {most} {unit}"),
     }
+    if let Some(format) = input.format {
+        text += &format!(" in the format {format}");
+    }
+    if let Some(pattern) = &input.pattern {
+        text += &format!(" that matches {}", pattern.source);
+    }
+    text
 }
 
 fn shown(value: &Value) -> String {
@@ -223,6 +294,92 @@ mod tests {
                 "spec.tls.secret: expected a string, found nothing",
             ]
         );
+    }
+
+    #[test]
+    fn strings_and_lists_have_bounds_patterns_and_formats() {
+        let inputs = inputs(
+            "{name: {type: string, minLength: 2, maxLength: 3, pattern: '^[a-zä]+$'},
+              ip: {type: string, format: ipv4}, ports: {type: array, minItems: 1},
+              level: {type: number, enum: [1, 2.5]}}",
+        );
+        let wrong = |spec: Value| {
+            let found = violations(&inputs, spec.as_object().unwrap(), "spec");
+            let texts: Vec<String> = found.iter().map(ToString::to_string).collect();
+            texts.join("; ")
+        };
+        let valid = json!({"name": "äb", "ip": "10.0.0.1", "ports": [1], "level": 1.0});
+        assert_eq!(wrong(valid), "");
+        for (spec, expected) in [
+            (
+                json!({"name": "a"}),
+                "spec.name: expected a string of 2 to 3 characters that matches ^[a-zä]+$, found \"a\"",
+            ),
+            (
+                json!({"name": "A1"}),
+                "spec.name: expected a string of 2 to 3 characters that matches ^[a-zä]+$, found \"A1\"",
+            ),
+            (
+                json!({"ip": "::1"}),
+                "spec.ip: expected a string in the format ipv4, found \"::1\"",
+            ),
+            (
+                json!({"ports": []}),
+                "spec.ports: expected a list of at least 1 items, found []",
+            ),
+            (
+                json!({"level": 2}),
+                "spec.level: expected one of 1, 2.5, found 2",
+            ),
+        ] {
+            assert_eq!(wrong(spec), expected);
+        }
+    }
+
+    #[test]
+    fn inputs_that_no_crd_can_have_are_refused() {
+        for (input, expected) in [
+            ("{type: string, pattern: '('}", "error parsing regexp"),
+            ("{type: string, format: ip}", "expected byte, cidr"),
+            (
+                "{type: string, minLength: 3, maxLength: 2}",
+                "2 is less than minLength 3",
+            ),
+            (
+                "{type: integer, minLength: 3}",
+                "has no effect for the type integer",
+            ),
+            (
+                "{type: object, enum: [{}]}",
+                "has no effect for the type object",
+            ),
+            ("{type: string, enum: [a, a]}", "duplicate value \"a\""),
+            (
+                "{type: string, maxLength: 1, default: ab}",
+                "default: expected a string of at most 1 characters, found \"ab\"",
+            ),
+            (
+                "{type: object, properties: {a: {type: string}}, default: {b: c}}",
+                "default.b: properties has no such field",
+            ),
+            (
+                "{type: array, items: {type: string, immutable: true}}",
+                "has no effect in the items of an array",
+            ),
+            (
+                "{type: array, immutable: true}",
+                "has no effect for the type array",
+            ),
+        ] {
+            let findings = crate::model::diagnostics::Diagnostics::new("meta/main.yaml");
+            meta::read(&format!("inputs: {{a: {input}}}"), &findings);
+            let found = findings.into_vec();
+            let texts: Vec<String> = found.iter().map(ToString::to_string).collect();
+            assert!(
+                texts.len() == 1 && texts[0].contains(expected),
+                "{input}: {texts:?}"
+            );
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::input::{self, Input};
+use super::input::Input;
+use super::input_parser;
 use super::permissions::{ApiRule, Permissions};
 use crate::model::diagnostics::{Diagnostics, Item, Keys};
 use crate::model::syntax::{is_dns_label, is_dns_subdomain};
@@ -83,13 +84,18 @@ pub(super) fn read(text: &str, findings: &Diagnostics) -> Meta {
         description: description.unwrap_or_default().to_owned(),
         inputs: fields
             .get("inputs")
-            .map(|item| input::read_all(&item))
+            .map(|item| input_parser::parse_inputs(&item))
             .unwrap_or_default(),
         permissions: fields
             .get("permissions")
             .and_then(|item| permissions(&item))
             .unwrap_or_default(),
     }
+}
+
+/// Parses the inputs of the text of a `meta/main.yaml`. Leaves out invalid ones.
+pub fn parse_inputs(text: &str) -> BTreeMap<String, Input> {
+    read(text, &Diagnostics::new("meta/main.yaml")).inputs
 }
 
 fn permissions(item: &Item<'_>) -> Option<Permissions> {

@@ -22,6 +22,7 @@
 //! | `registry` | the write pipeline, with a strategy per kind of resource |
 //! | `aggregation`, `garbage`, `namespace`, `simulation` | controllers |
 //! | `saved_state` | all objects as a document |
+//! | `string_checks` | patterns and formats of strings, for other programs |
 //! | `http` | requests and responses, over sockets and in process |
 
 mod access;
@@ -48,6 +49,7 @@ mod select;
 pub mod simulation;
 mod stack;
 mod store;
+pub mod string_checks;
 mod table;
 mod user;
 

@@ -40,6 +40,11 @@ impl Format {
     }
 }
 
+/// Returns true if a string has a format, or if the server does not know the format.
+pub(crate) fn has_text_format(text: &str, format: &str) -> bool {
+    of_text(&format.replace('-', "")).is_none_or(|is_valid| is_valid(text))
+}
+
 fn of_text(name: &str) -> Option<fn(&str) -> bool> {
     Some(match name {
         "bsonobjectid" => |it| it.len() == 24 && it.bytes().all(|byte| byte.is_ascii_hexdigit()),

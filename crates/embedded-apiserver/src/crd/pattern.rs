@@ -13,7 +13,7 @@ use regex::{Regex, RegexBuilder};
 const SIZE_LIMIT: usize = 64 << 20;
 
 /// Compiles an expression; the error is Go's where its words are known.
-pub(super) fn compile(text: &str) -> Result<Regex, String> {
+pub(crate) fn compile(text: &str) -> Result<Regex, String> {
     RegexBuilder::new(&translated(text))
         .size_limit(SIZE_LIMIT)
         .build()
