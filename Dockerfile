@@ -1,9 +1,10 @@
-# The operator with this repository's roles. Two stages: the second holds one static binary, the
-# roles and watches.yaml, and nothing else - no shell, no libc, no root.
+# The operator with this repository's roles. The image contains one static binary, the roles and
+# watches.yaml: no shell, no libc, no root.
 #
 #   docker build -t rhai-operator:0.1.0 .
 #
-# Your own operator needs the last stage only, with your roles/ and watches.yaml.
+# The image of your own operator needs the last stage only, with your watches.yaml and roles/.
+# `rhai-operator init` writes such a Dockerfile.
 
 FROM docker.io/library/rust:1.95-alpine AS build
 # For the C in the TLS library and in the allocator. On Alpine a binary is static by default.
@@ -18,13 +19,16 @@ COPY benches benches
 RUN cargo build --profile dist --no-default-features --locked --bin rhai-operator \
  && cp target/dist/rhai-operator /rhai-operator
 
-FROM scratch
+# The base image of all operators: docker build --target base -t rhai-operator-base:0.1.0 .
+FROM scratch AS base
 COPY --from=build /rhai-operator /rhai-operator
 WORKDIR /operator
-COPY watches.yaml watches.yaml
-COPY roles roles
 # The number of `nonroot` in distroless images; a name would need /etc/passwd.
 USER 65532:65532
 EXPOSE 8080 8081
 ENTRYPOINT ["/rhai-operator"]
 CMD ["run"]
+
+FROM base
+COPY watches.yaml watches.yaml
+COPY roles roles

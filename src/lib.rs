@@ -15,7 +15,7 @@
 //! | 6 | `reconcile` |
 //! | 7 | `controller` |
 //! | 8 | `operator` |
-//! | 9 | `scenario` |
+//! | 9 | `scenario`, `generate` |
 //! | 10 | `cli` |
 
 pub mod apply;
@@ -23,6 +23,7 @@ pub mod backoff;
 pub mod cli;
 pub mod cluster;
 pub mod controller;
+mod generate;
 pub mod host;
 pub mod lease;
 pub mod model;

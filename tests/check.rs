@@ -42,7 +42,15 @@ fn a_good_project_is_silent_and_ends_well() {
 
 #[test]
 fn notes_and_warnings_are_told_and_end_well() {
-    golden("notes", &check(&project("notes"), &[]));
+    golden("notes", &check(&project("notes"), &["--ansible"]));
+}
+
+#[test]
+fn defaults_that_differ_from_the_ansible_operator_are_reported_on_request() {
+    let output = check(&project("notes"), &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(!text.contains("snakeCaseParameters"), "{text}");
+    assert!(text.contains("reconcilePeriod 0s"), "{text}");
 }
 
 #[test]
@@ -60,6 +68,11 @@ fn fields_that_the_crd_does_not_have_are_told() {
     golden("fields", &check(&project("fields"), &[]));
     let output = check(&project("fields"), &["--deploy-dir", "roles"]);
     assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+}
+
+#[test]
+fn crds_that_do_not_fit_to_watches_and_inputs_are_reported() {
+    golden("definitions", &check(&project("definitions"), &[]));
 }
 
 #[test]
@@ -123,6 +136,31 @@ fn what_is_wrong_with_a_whole_file_has_no_line_in_the_json_document() {
     let problem = document["problems"][0].as_object().unwrap();
     let keys: Vec<_> = problem.keys().collect();
     assert_eq!(keys, ["file", "message", "severity"], "{document:#}");
+}
+
+#[test]
+fn the_sarif_document_has_the_same_findings_with_their_places() {
+    let output = check(&project("definitions"), &["-o", "sarif"]);
+    assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["version"], "2.1.0");
+    let results = document["runs"][0]["results"].as_array().unwrap();
+    assert_eq!(results.len(), 8, "{document:#}");
+    let expected = serde_json::json!({
+        "level": "error",
+        "message": {"text": "the CRD of Web has no version v2\nhint: its versions are v1, v0"},
+        "locations": [{"physicalLocation": {
+            "artifactLocation": {"uri": "watches.yaml"},
+            "region": {"startLine": 3, "startColumn": 3},
+        }}],
+    });
+    assert_eq!(results[2], expected);
+    let whole_file = &results[3]["locations"][0]["physicalLocation"];
+    assert_eq!(
+        whole_file["artifactLocation"]["uri"],
+        "deploy/crds/webs.yaml"
+    );
+    assert!(whole_file.get("region").is_none(), "{whole_file}");
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn a_run_that_cannot_load_the_project_tells_what_is_wrong_and_no_more() {
     assert_eq!(code, Some(1), "{stderr}");
     assert!(stderr.contains("main.yaml:1:3: error: "), "{stderr}");
     assert!(!stderr.contains("note: "), "{stderr}");
-    assert!(run(project.path(), "check").1.contains("note: "));
+    assert!(run(project.path(), "check --ansible").1.contains("note: "));
 }
 
 #[test]
@@ -265,4 +265,107 @@ fn the_exit_codes_of_a_run_are_in_its_help() {
     let (code, stdout, _) = run(Path::new("."), "role run --help");
     assert_eq!(code, Some(0));
     assert!(stdout.contains("3 the role waits"), "{stdout}");
+}
+
+#[test]
+fn a_new_project_refuses_to_overwrite_files_and_writes_nothing_then() {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), "README.md", "mine\n");
+    let (code, stdout, stderr) = run(folder.path(), "init shop.example.com");
+    assert_eq!((code, &*stdout), (Some(1), ""), "{stderr}");
+    let error = "error: cannot overwrite files that exist: README.md\n  hint: remove them, or add --force\n";
+    assert_eq!(stderr, error);
+    assert!(!folder.path().join("watches.yaml").exists());
+    let (code, stdout, _) = run(folder.path(), "init shop.example.com --force --dry-run");
+    assert_eq!(code, Some(0));
+    assert!(
+        stdout.contains("README.md: would be overwritten\n"),
+        "{stdout}"
+    );
+    assert!(!folder.path().join("watches.yaml").exists());
+    let (code, ..) = run(folder.path(), "init shop.example.com --force");
+    assert_eq!(code, Some(0));
+    let readme = std::fs::read_to_string(folder.path().join("README.md")).unwrap();
+    assert!(readme.starts_with("# shop-operator\n"), "{readme}");
+}
+
+/// Each form of a role, with and without namespaces, passes `check` and `test` at once.
+#[test]
+fn each_new_kind_passes_its_checks_and_its_scenario() {
+    let folder = TempDir::new().unwrap();
+    let done = |line: &str| {
+        let (code, stdout, stderr) = run(folder.path(), line);
+        assert_eq!(code, Some(0), "{line}: {stdout}{stderr}");
+        (stdout, stderr)
+    };
+    done("init shop.example.com --name web-shop");
+    done("check");
+    done("new api Site --group web.example.com");
+    done("new api WebPolicy --group web.example.com --pipeline --version v1");
+    done("new api Zone --group web.example.com --cluster");
+    done("new api Region --group web.example.com --cluster --pipeline");
+    done("new role helper");
+    done("new role steps --pipeline");
+    done("new test again --kind Zone");
+    let checked = done("check");
+    assert_eq!(checked, (String::new(), "nothing is wrong\n".to_owned()));
+    done("generate crd --check");
+    let (_, summary) = done("test");
+    assert!(summary.starts_with("5 scenarios, all passed"), "{summary}");
+    let crd = folder
+        .path()
+        .join("deploy/crds/web.example.com_webpolicies.yaml");
+    assert!(crd.is_file());
+}
+
+#[test]
+fn a_crd_is_checked_written_and_kept_from_breaking_changes() {
+    let folder = TempDir::new().unwrap();
+    run(folder.path(), "init shop.example.com");
+    run(folder.path(), "new api Site --group web.example.com");
+    let meta = folder.path().join("roles/site/meta/main.yaml");
+    let text = std::fs::read_to_string(&meta).unwrap();
+    std::fs::write(&meta, text.replace("maximum: 10", "maximum: 5")).unwrap();
+    let file = "deploy/crds/web.example.com_sites.yaml";
+    let breaking = "./deploy/crds/web.example.com_sites.yaml: error: v1alpha1: spec.size: maximum changes from 10 to 5\n  hint: keep the previous values valid, and let the role call fail() for those it cannot serve\n";
+    let (code, stdout, stderr) = run(folder.path(), "generate crd --check");
+    assert_eq!(code, Some(1));
+    assert!(stdout.contains("out of date"), "{stdout}");
+    assert_eq!(stderr, breaking);
+    let before = std::fs::read_to_string(folder.path().join(file)).unwrap();
+    let (code, _, stderr) = run(folder.path(), "generate crd");
+    assert_eq!((code, &*stderr), (Some(1), breaking));
+    let after = std::fs::read_to_string(folder.path().join(file)).unwrap();
+    assert_eq!(before, after);
+    let (code, stdout, _) = run(folder.path(), "generate crd site --allow-breaking");
+    assert_eq!(code, Some(0), "{stdout}");
+    assert!(stdout.ends_with(": updated\n"), "{stdout}");
+    let (code, ..) = run(folder.path(), "generate crd --check");
+    assert_eq!(code, Some(0));
+    let (code, _, stderr) = run(folder.path(), "generate crd sites");
+    assert_eq!(code, Some(1));
+    assert!(
+        stderr.contains("the role \"sites\" serves no kind"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn explain_prints_functions_and_keys_and_proposes_the_nearest() {
+    let folder = Path::new(".");
+    let (code, stdout, _) = run(folder, "explain k8s_apply");
+    assert_eq!(code, Some(0));
+    assert!(stdout.starts_with("k8s_apply("), "{stdout}");
+    let (code, stdout, _) = run(folder, "explain reconcilePeriod");
+    assert_eq!(code, Some(0));
+    let expected = "reconcilePeriod (watches.yaml, entry): Time between periodic runs";
+    assert!(stdout.starts_with(expected), "{stdout}");
+    let (code, stdout, stderr) = run(folder, "explain k8s_aply");
+    assert_eq!((code, &*stdout), (Some(1), ""));
+    let error =
+        "error: cannot find a function or key \"k8s_aply\"\n  hint: did you mean \"k8s_apply\"?\n";
+    assert_eq!(stderr, error);
+    let (code, stdout, _) = run(folder, "explain");
+    assert_eq!(code, Some(0));
+    assert!(stdout.contains("\n  wait_ready "), "{stdout}");
 }

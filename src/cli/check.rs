@@ -2,14 +2,17 @@
 //!
 //! The diagnostics are the data of this command and go to stdout; the summary goes to stderr.
 
+mod definitions;
+mod sarif;
+
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::output::Output;
+use self::definitions::{ProjectPaths, check_definitions};
 use super::project::{Project, existing_folder};
 use super::{Exit, install};
 use crate::model::diagnostic::Severity;
@@ -18,7 +21,7 @@ use crate::model::yaml::Node;
 use crate::model::{Diagnostic, Gvk};
 use crate::regular_file;
 use crate::role::{self, Toolchain};
-use crate::watches::Environment;
+use crate::watches::{self, Environment};
 
 /// The project to check.
 #[derive(Debug, Args)]
@@ -28,9 +31,23 @@ pub(super) struct Options {
     /// Folder whose `crds` define the fields of the custom resources. Default: ./deploy, if it exists.
     #[arg(long, value_name = "DIR", env = "RHAI_OPERATOR_DEPLOY_DIR")]
     deploy_dir: Option<PathBuf>,
+    /// Also report the defaults that differ from those of the Ansible operator.
+    #[arg(long)]
+    ansible: bool,
     /// Format of the diagnostics.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    output: Output,
+    output: Format,
+}
+
+/// The format of the diagnostics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Text for people
+    Text,
+    /// One JSON document
+    Json,
+    /// One SARIF document, for code hosts
+    Sarif,
 }
 
 impl Options {
@@ -38,6 +55,7 @@ impl Options {
         let Self {
             project,
             deploy_dir,
+            ansible,
             output,
         } = self;
         let Project {
@@ -52,11 +70,19 @@ impl Options {
         let loaded = role::Project::load(&watches_file, &roles_dir, &environment, toolchain);
         let (mut diagnostics, fields) = match loaded {
             Ok(project) => {
-                let fields = fields(&project, &roles_dir, &crds.documents);
-                (project.notes, fields)
+                let mut found = fields(&project, &roles_dir, &crds.documents);
+                let paths = ProjectPaths {
+                    watches_file: &watches_file,
+                    roles_dir: &roles_dir,
+                };
+                found.extend(check_definitions(&project, paths, &crds.documents));
+                (project.notes, found)
             }
             Err(diagnostics) => (diagnostics, Vec::new()),
         };
+        if ansible {
+            diagnostics.extend(watches::ansible_defaults(&watches_file));
+        }
         diagnostics.extend(crds.diagnostics);
         diagnostics.extend(fields);
         let exit = if diagnostics.iter().any(Diagnostic::is_error) {
@@ -66,14 +92,18 @@ impl Options {
         };
         let mut stdout = io::stdout().lock();
         match output {
-            Output::Text => {
+            Format::Text => {
                 for diagnostic in &diagnostics {
                     writeln!(stdout, "{diagnostic}")?;
                 }
                 writeln!(io::stderr(), "{}", Counts::count(&diagnostics).summary())?;
             }
-            Output::Json => {
+            Format::Json => {
                 serde_json::to_writer_pretty(&mut stdout, &document(&diagnostics))?;
+                writeln!(stdout)?;
+            }
+            Format::Sarif => {
+                serde_json::to_writer_pretty(&mut stdout, &sarif::document(&diagnostics))?;
                 writeln!(stdout)?;
             }
         }
@@ -84,7 +114,7 @@ impl Options {
 /// The documents of a folder with CRDs, and the errors of files that cannot be read.
 #[derive(Default)]
 struct Crds {
-    documents: Vec<Value>,
+    documents: Vec<(PathBuf, Value)>,
     /// The errors of the other files.
     diagnostics: Vec<Diagnostic>,
 }
@@ -104,7 +134,9 @@ impl Crds {
             Ok(text) => {
                 let diagnostics = Diagnostics::new(file);
                 let documents = diagnostics.parse_all(&text);
-                self.documents.extend(documents.iter().map(Node::to_value));
+                let documents = documents.iter().map(Node::to_value);
+                self.documents
+                    .extend(documents.map(|document| (file.to_owned(), document)));
                 self.diagnostics.extend(diagnostics.into_vec());
             }
             Err(error) => self.unreadable(file, &error),
@@ -119,10 +151,10 @@ impl Crds {
 }
 
 /// Reports the fields that roles use and that the CRDs do not define.
-fn fields(project: &role::Project, roles_dir: &Path, crds: &[Value]) -> Vec<Diagnostic> {
+fn fields(project: &role::Project, roles_dir: &Path, crds: &[(PathBuf, Value)]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for watch in &project.watches {
-        let schema = crds.iter().find_map(|crd| schema(crd, &watch.gvk));
+        let schema = crds.iter().find_map(|(_, crd)| schema(crd, &watch.gvk));
         let role = project.roles.get(&watch.role);
         if let (Some(schema), Some(role)) = (schema, role) {
             let folder = roles_dir.join(&*watch.role);

@@ -7,11 +7,15 @@ mod check;
 mod connection;
 mod convert;
 mod dev;
+mod explain;
 mod explicit_flags;
 mod generate;
+mod init;
 mod install;
 mod limits;
 mod logging;
+mod new;
+mod new_files;
 mod output;
 mod project;
 mod role_run;
@@ -39,6 +43,11 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Create a project in the current folder.
+    Init(init::Options),
+    /// Add a kind, a role or a scenario to the project.
+    #[command(subcommand)]
+    New(new::Command),
     /// Run the operator: watch the kinds of watches.yaml and reconcile them with their roles.
     Run(run::Options),
     /// Run the operator on an API server in this process. No cluster is needed.
@@ -51,9 +60,11 @@ enum Command {
     /// Work with one role.
     #[command(subcommand)]
     Role(RoleCommand),
-    /// Print generated files.
+    /// Write or print files that are derived from the project.
     #[command(subcommand)]
     Generate(generate::Command),
+    /// Print the manual of a function of scripts, or the description of a key.
+    Explain(explain::Options),
     /// Print the version.
     Version(version::Options),
 }
@@ -100,6 +111,8 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
         }
     };
     let result = match command {
+        Command::Init(options) => options.run(),
+        Command::New(command) => command.run(),
         Command::Run(options) => options.run(toolchain),
         Command::Dev(options) => options.run(toolchain),
         Command::Check(options) => options.run(&toolchain),
@@ -107,7 +120,8 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
         Command::Test(options) => options.run(toolchain),
         Command::Role(RoleCommand::Run(options)) => options.run(toolchain),
         Command::Role(RoleCommand::Convert(options)) => options.run(&toolchain),
-        Command::Generate(command) => command.run(),
+        Command::Generate(command) => command.run(&toolchain),
+        Command::Explain(options) => options.run(),
         Command::Version(options) => options.run(),
     };
     match result {

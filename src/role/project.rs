@@ -43,6 +43,7 @@ impl Project {
         let mut loading = Loading {
             watches_file,
             roles_dir,
+            has_watches: !watches.is_empty() || problems.iter().any(Diagnostic::is_error),
             toolchain,
             roles: BTreeMap::new(),
             called: Vec::new(),
@@ -129,6 +130,7 @@ fn hint_for_role(name: &str, known: &[&str], folder: &Path) -> String {
 struct Loading<'a> {
     watches_file: &'a Path,
     roles_dir: &'a Path,
+    has_watches: bool,
     toolchain: &'a Toolchain,
     /// The roles by the name that refers to them; `None` for a role with errors.
     roles: BTreeMap<Arc<str>, Option<Arc<Role>>>,
@@ -142,6 +144,8 @@ impl Loading<'_> {
     fn roles_folder(&mut self) {
         let names = match role_names(self.roles_dir) {
             Ok(names) => names,
+            // A new project has no roles yet.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.has_watches => return,
             Err(error) => {
                 let message = format!("cannot read: {error}");
                 self.problems

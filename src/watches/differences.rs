@@ -10,7 +10,8 @@ struct Difference {
     hint: &'static str,
 }
 
-const DIFFERENCES: [Difference; 5] = [
+/// Differences in the defaults. They matter to users who know the Ansible operator.
+const DEFAULTS: [Difference; 2] = [
     Difference {
         applies: |entry| get(entry, "snakeCaseParameters").is_none(),
         message: "vars contains the spec keys unchanged; the Ansible operator converts them to snake_case",
@@ -21,6 +22,10 @@ const DIFFERENCES: [Difference; 5] = [
         message: "the operator watches cluster-scoped children; the Ansible operator does not by default",
         hint: "set watchClusterScopedResources to true or false",
     },
+];
+
+/// Differences in the meaning of keys that an entry uses.
+const KEYS: [Difference; 3] = [
     Difference {
         applies: |entry| {
             let period = get(entry, "reconcilePeriod");
@@ -43,9 +48,19 @@ const DIFFERENCES: [Difference; 5] = [
     },
 ];
 
+/// Adds a note for each key whose meaning differs.
+pub(super) fn add_key_notes(entries: &[Node], findings: &Diagnostics) {
+    add_notes(&KEYS, entries, findings);
+}
+
+/// Adds a note for each default that differs.
+pub(super) fn add_default_notes(entries: &[Node], findings: &Diagnostics) {
+    add_notes(&DEFAULTS, entries, findings);
+}
+
 /// Adds a note for each difference, at the first entry that it concerns.
-pub(super) fn add_notes(entries: &[Node], findings: &Diagnostics) {
-    for difference in &DIFFERENCES {
+fn add_notes(differences: &[Difference], entries: &[Node], findings: &Diagnostics) {
+    for difference in differences {
         let first = entries
             .iter()
             .find(|entry| (difference.applies)(&entry.content));

@@ -72,6 +72,20 @@ pub fn parse(path: &Path, text: &str, environment: &Environment) -> Watches {
     }
 }
 
+/// Returns a note for each default of the file that differs from that of the Ansible operator. `path` is the file.
+pub fn ansible_defaults(path: &Path) -> Vec<Diagnostic> {
+    let findings = Diagnostics::new(path);
+    let text = regular_file::read_text(path).unwrap_or_default();
+    if let Some(root) = findings.parse(&text)
+        && let Content::List(nodes) = &root.content
+    {
+        differences::add_default_notes(nodes, &findings);
+    }
+    // An invalid file has been reported when it was loaded.
+    let notes = findings.into_vec().into_iter();
+    notes.filter(|note| !note.is_error()).collect()
+}
+
 /// Returns the entries of a text that have a valid kind, and reports all errors.
 fn parse_entries(text: &str, environment: &Environment, findings: &Diagnostics) -> Vec<Arc<Watch>> {
     let Some(root) = findings.parse(text) else {
@@ -88,7 +102,11 @@ fn parse_entries(text: &str, environment: &Environment, findings: &Diagnostics) 
         return Vec::new();
     };
     if nodes.is_empty() {
-        findings.warning(root.position, "the list of watches is empty", "");
+        findings.warning(
+            root.position,
+            "the list of watches is empty",
+            "add a kind: rhai-operator new api KIND --group GROUP",
+        );
     }
     let namespaces = namespaces::from_environment(environment, findings);
     let context = EntryContext {
@@ -103,7 +121,7 @@ fn parse_entries(text: &str, environment: &Environment, findings: &Diagnostics) 
     refuse_duplicates(&watches, findings);
     concurrency::warn_of_unused(&watches, environment, findings);
     if !findings.has_errors() {
-        differences::add_notes(nodes, findings);
+        differences::add_key_notes(nodes, findings);
     }
     watches.into_iter().map(Arc::new).collect()
 }

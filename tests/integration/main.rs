@@ -32,6 +32,7 @@ mod pipelines;
 mod ports;
 mod reclaim;
 mod role_run;
+mod scaffold;
 mod scale;
 mod scenarios;
 mod status;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         ports::tests(),
         reclaim::tests(),
         role_run::tests(),
+        scaffold::tests(),
         scale::tests(),
         scenarios::tests(),
         status::tests(),

@@ -11,6 +11,15 @@ pub struct Project {
 }
 
 impl Project {
+    /// Creates an empty folder for a project.
+    pub fn empty(case: &Case) -> anyhow::Result<Self> {
+        let project = Self {
+            root: case.path(&case.unique("project")),
+        };
+        std::fs::create_dir_all(&project.root)?;
+        Ok(project)
+    }
+
     /// Creates a project with its `watches.yaml`. `{group}` stands for the test's API group.
     pub fn new(case: &Case, watches: &str) -> anyhow::Result<Self> {
         let project = Self {
@@ -50,6 +59,11 @@ impl Project {
         let fresh = path.with_extension("new");
         std::fs::write(&fresh, text)?;
         Ok(std::fs::rename(fresh, path)?)
+    }
+
+    /// Returns the path of a file or folder of the project.
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.root.join(file)
     }
 
     /// Returns the path of `watches.yaml`.
