@@ -1,38 +1,38 @@
-//! Errors of requests: the `Status` of Kubernetes and its field errors.
+//! Errors of requests: the Kubernetes `Status` object and its field errors.
 //!
-//! Texts are the real server's: clients and people read them.
+//! The messages are those of the real server, because clients and people read them.
 
 use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-/// A refusal: what becomes a `Status` of the API.
+/// An API error, which becomes a `Status` object in the response.
 ///
 /// <https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/>
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApiError {
     /// The HTTP status code.
     pub code: u16,
-    /// A machine-readable reason such as `NotFound`; none where the server gives none.
+    /// A machine-readable reason such as `NotFound`, absent where the real server sends none.
     pub reason: Option<&'static str>,
-    /// The text for people.
+    /// The human-readable message.
     pub message: String,
-    /// The `details` of the `Status`: name, group, kind (the plural), causes and so on.
+    /// The `details` of the `Status`: name, group, kind (the plural of the resource), causes and so on.
     pub details: Option<Map<String, Value>>,
-    /// The token with which an expired list can continue: `metadata.continue`.
+    /// `metadata.continue`: the token with which the client can continue an expired list.
     pub continue_token: Option<String>,
 }
 
-/// An error of a field, as apimachinery's `field.Error`.
+/// A validation error of a field, like `field.Error` of apimachinery.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldError {
     /// The kind of the error.
     pub kind: FieldErrorKind,
-    /// Path as apimachinery writes it: `spec.ports[0].name`, `metadata.labels[a b]`.
+    /// The path in the notation of apimachinery: `spec.ports[0].name`, `metadata.labels[a b]`.
     pub path: String,
-    /// The offending value as it is shown in the message; none for those that show none.
+    /// The invalid value as the message shows it. Absent for errors that show no value.
     pub value: Option<Value>,
-    /// The expected value.
+    /// The explanation, such as the expected value.
     pub detail: String,
 }
 
@@ -60,7 +60,7 @@ pub enum FieldErrorKind {
 }
 
 impl FieldErrorKind {
-    /// The `reason` of a cause.
+    /// Returns the `reason` of the cause in a `Status`.
     pub fn reason(self) -> &'static str {
         match self {
             Self::NotFound => "FieldValueNotFound",
@@ -90,7 +90,7 @@ impl FieldErrorKind {
 }
 
 impl FieldError {
-    /// An error that shows the offending value.
+    /// Returns an error that shows the invalid value.
     pub fn new(
         kind: FieldErrorKind,
         path: impl Into<String>,
@@ -114,8 +114,8 @@ impl FieldError {
         Self::new(FieldErrorKind::Invalid, path, value, detail)
     }
 
-    /// An error whose value is shown in another order than that of a JSON value's keys: a Go
-    /// struct's fields have one of their own.
+    /// Returns an error with a preformatted value. Go prints the fields of a struct in their own order, which
+    /// differs from the key order of a JSON value.
     pub fn shown(kind: FieldErrorKind, path: impl Into<String>, value: &str, detail: &str) -> Self {
         Self {
             kind,
@@ -164,7 +164,7 @@ impl FieldError {
         Self::new(FieldErrorKind::NotSupported, path, value, detail)
     }
 
-    /// The message without the path, as in the `message` of a cause.
+    /// Returns the message without the path, as in the `message` of a cause.
     pub fn body(&self) -> String {
         let mut body = self.kind.text().to_owned();
         if let Some(value) = &self.value
@@ -211,7 +211,7 @@ impl ApiError {
         Self::new(406, Some("NotAcceptable"), message)
     }
 
-    /// 408 `Timeout` of a body that does not arrive
+    /// 408 `Timeout`: the body of the request did not arrive in time
     pub(crate) fn request_timeout(message: impl Into<String>) -> Self {
         Self::new(408, Some("Timeout"), message)
     }
@@ -251,7 +251,7 @@ impl ApiError {
         Self::new(429, Some("TooManyRequests"), message)
     }
 
-    /// 504 `Timeout` of a resourceVersion that is not reached
+    /// 504 `Timeout`: the store has not reached the requested resourceVersion
     pub(crate) fn not_reached(message: impl Into<String>) -> Self {
         Self::new(504, Some("Timeout"), message)
     }
@@ -281,24 +281,25 @@ impl ApiError {
         Self::new(401, Some("Unauthorized"), "Unauthorized")
     }
 
-    /// 422 `Invalid` of a patch whose result is not an object of the kind. `shown` is the patch or its result.
+    /// Returns the 422 `Invalid` for a patch whose result is not an object of the kind. `shown` is the patch
+    /// or its result.
     pub(crate) fn invalid_patch(shown: String, detail: impl Into<String>) -> Self {
         let error = FieldError::invalid("patch", shown, detail);
         Self::invalid("", "", "", &[error])
     }
 
-    /// 404 of a resource that a built-in group does not have.
+    /// Returns the 404 for a resource that a built-in group does not have.
     pub(crate) fn no_resource() -> Self {
         Self::unknown("the server could not find the requested resource").with_empty_details()
     }
 
-    /// 405 of a built-in resource.
+    /// Returns the 405 for a verb that a built-in resource does not support.
     pub(crate) fn verb_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
         Self::method_not_allowed(message).with_empty_details()
     }
 
-    /// 501 of an operation that this server does not implement.
+    /// Returns the 501 for an operation that this server does not implement.
     pub(crate) fn operation_not_implemented() -> Self {
         Self::not_implemented("the server does not implement this operation")
     }
@@ -354,7 +355,7 @@ impl ApiError {
         error
     }
 
-    /// Adds name, group and kind to the details; empty ones are left out.
+    /// Adds the name, group and kind to the details. Omits empty values.
     #[must_use]
     pub fn about(mut self, group: &str, kind: &str, name: &str) -> Self {
         for (key, value) in [("name", name), ("group", group), ("kind", kind)] {
@@ -365,14 +366,14 @@ impl ApiError {
         self
     }
 
-    /// Says where an expired list may go on.
+    /// Sets the token with which the client can continue an expired list.
     #[must_use]
     pub fn with_continue(mut self, token: String) -> Self {
         self.continue_token = Some(token);
         self
     }
 
-    /// Shows details though there are none, as generic refusals do.
+    /// Adds an empty `details` object if there is none, as generic errors of the real server have.
     #[must_use]
     pub fn with_empty_details(mut self) -> Self {
         self.details.get_or_insert_default();
@@ -388,7 +389,7 @@ impl ApiError {
         self
     }
 
-    /// The `Status` object as it goes over the wire.
+    /// Returns the `Status` object of the response.
     pub fn status(&self) -> Value {
         let mut status = json!({
             "kind": "Status",
@@ -419,7 +420,7 @@ impl fmt::Display for ApiError {
 
 impl std::error::Error for ApiError {}
 
-/// A value in a message: JSON, but a large number with the exponent that Go writes.
+/// Formats a value for a message: as JSON, but a large number has the exponent that Go writes.
 fn shown(value: &Value) -> String {
     let text = value.to_string();
     match (value, text.split_once('e')) {
@@ -430,7 +431,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// A plural or kind with its group as the server writes it: `widgets.ex.io`, `pods`.
+/// Returns a plural or kind with its group as the real server writes it: `widgets.ex.io`, `pods`.
 fn qualified(name: &str, group: &str) -> String {
     if group.is_empty() {
         name.to_owned()
