@@ -1,7 +1,8 @@
-//! The fields of Kubernetes' built-in types: their names, protobuf numbers, and when Go leaves one out.
+//! The fields of the built-in types of Kubernetes: their names, protobuf numbers, and the conditions under
+//! which Go omits them.
 //!
-//! Read from `fields.txt`, which `recipe.go` prints from the Go types of a Kubernetes release. What
-//! a type means, and whether a value is good, is no business of this module.
+//! The data is in `fields.txt`, which `recipe.go` prints from the Go types of a Kubernetes release. This
+//! module neither interprets the types nor validates values.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -9,7 +10,7 @@ use std::sync::OnceLock;
 #[cfg(test)]
 mod tests;
 
-/// The fields as `recipe.go` printed them.
+/// The output of `recipe.go`.
 const TEXT: &str = include_str!("fields.txt");
 
 /// All built-in types.
@@ -20,7 +21,7 @@ pub(crate) struct Types {
 
 /// A Go struct.
 pub(crate) struct Type {
-    /// Package and name: `core/v1.Container`.
+    /// The package and the name: `core/v1.Container`.
     pub(crate) name: &'static str,
     /// The fields in the order of the Go struct.
     pub(crate) fields: Vec<Field>,
@@ -28,9 +29,9 @@ pub(crate) struct Type {
 
 /// A field of a [`Type`].
 pub(crate) struct Field {
-    /// Number in the protobuf message; 0 if it has none.
+    /// The field number in the protobuf message, or 0 if it has none.
     pub(crate) number: u64,
-    /// Name in JSON; empty for a struct whose fields are inlined.
+    /// The name in JSON. Empty for a struct whose fields are inlined.
     pub(crate) name: &'static str,
     /// The type of the value.
     pub(crate) shape: Shape,
@@ -41,7 +42,7 @@ pub(crate) struct Field {
 /// The type of a field's value.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Shape {
-    /// A string, or a type made of one.
+    /// A string, or a type that is based on string.
     String,
     /// A boolean.
     Bool,
@@ -57,21 +58,21 @@ pub(crate) enum Shape {
     MicroTime,
     /// `metav1.Duration`
     Duration,
-    /// JSON as it is: `FieldsV1`, `RawExtension`.
+    /// Arbitrary JSON: `FieldsV1`, `RawExtension`.
     Raw,
     /// `resource.Quantity`
     Quantity,
     /// `intstr.IntOrString`
     IntOrString,
-    /// A list of strings that is a message of its own in protobuf (`ExtraValue`).
+    /// A list of strings that is a separate message in protobuf (`ExtraValue`).
     Items,
-    /// A struct, by its place among the types.
+    /// A struct, by its index in the list of types.
     Message(usize),
-    /// A pointer: absent is not zero.
+    /// A pointer: a missing value differs from zero.
     Pointer(Box<Self>),
     /// A list.
     List(Box<Self>),
-    /// A map from strings.
+    /// A map with string keys.
     Map(Box<Self>),
 }
 
@@ -80,13 +81,13 @@ pub(crate) enum Shape {
 pub(crate) enum Omit {
     /// Never.
     Never,
-    /// Empty (`omitempty`): nil, zero, no items; never a struct.
+    /// If it is empty (`omitempty`): nil, zero or no items. Go never omits a struct.
     Empty,
-    /// Zero (`omitzero`): structs too.
+    /// If it is zero (`omitzero`). Go also omits zero structs.
     Zero,
 }
 
-/// The types, read once.
+/// Returns the types, which are parsed once.
 pub(crate) fn types() -> &'static Types {
     static TYPES: OnceLock<Types> = OnceLock::new();
     TYPES.get_or_init(|| Types::read(TEXT))
@@ -123,13 +124,13 @@ impl Types {
         read
     }
 
-    /// The type of a kind, by its `apiVersion` and kind.
+    /// Returns the type of a kind, by its `apiVersion` and kind.
     pub(crate) fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Type> {
         let place = self.kinds.get(&(api_version, kind))?;
         self.types.get(*place)
     }
 
-    /// The type at a place that a [`Shape::Message`] names.
+    /// Returns the type at the index of a [`Shape::Message`].
     pub(crate) fn at(&self, place: usize) -> &Type {
         &self.types[place]
     }
