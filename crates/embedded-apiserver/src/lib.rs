@@ -112,8 +112,9 @@ impl Default for Options {
 ///
 /// # Guarantees
 ///
-/// Controllers react to each write before the server answers it. Delayed work, such as a Pod that becomes
-/// ready after a second, runs in [`ApiServer::drive`], or in [`ApiServer::settle`] after the clock advanced.
+/// Controllers react to each write before the server responds to it. Delayed work, such as a Pod that becomes
+/// ready after a second, runs in [`ApiServer::drive`], or in [`ApiServer::settle`] after the clock has
+/// advanced.
 #[derive(Clone, Debug)]
 pub struct ApiServer {
     registry: Arc<Registry>,
@@ -219,7 +220,7 @@ impl ApiServer {
         self.registry.settle();
     }
 
-    /// Runs delayed work of controllers at its time. Never returns.
+    /// Runs the delayed work of the controllers when it is due. Never returns.
     pub async fn drive(self) {
         loop {
             let now = self.registry.now();
@@ -229,7 +230,7 @@ impl ApiServer {
                     Duration::ZERO
                 }
                 Some(due) => due.duration_since(now).unsigned_abs(),
-                // `rescheduled` ends the wait when there is new work.
+                // `rescheduled` ends this wait when a controller schedules new work.
                 None => Duration::from_hours(1),
             };
             tokio::select! {
