@@ -10,10 +10,10 @@ use super::transaction::Transaction;
 use crate::access;
 use crate::error::ApiError;
 
-/// Namespaces that the system cannot do without.
+/// The namespaces that cannot be deleted.
 const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
 
-/// An object is created only in a namespace that exists and is not on its way out.
+/// Checks that the namespace of a new object exists and is not terminating.
 pub(super) fn create(
     tx: &Transaction<'_>,
     call: &ResourceRequest,
@@ -32,7 +32,7 @@ pub(super) fn create(
     Err(terminating(call, namespace, name))
 }
 
-/// A write to what exists needs the namespace, too.
+/// Checks that the namespace of an updated object exists.
 pub(super) fn update(tx: &Transaction<'_>, call: &ResourceRequest) -> Result<(), ApiError> {
     let namespace = &call.namespace;
     if call.resource.namespaced && tx.get("namespaces", "", namespace).is_none() {
@@ -56,7 +56,7 @@ pub(super) fn escalation(
     access::escalation::check(&call.resource.kind, object, &call.user, tx)
 }
 
-/// Some namespaces cannot be deleted.
+/// Refuses to delete the namespaces of [`IMMORTAL`].
 pub(super) fn delete(call: &ResourceRequest) -> Result<(), ApiError> {
     if &**call.resource.id() != "namespaces" || !IMMORTAL.contains(&&*call.name) {
         return Ok(());
@@ -68,7 +68,7 @@ pub(super) fn delete(call: &ResourceRequest) -> Result<(), ApiError> {
     ))
 }
 
-/// 403 with the name of the object and a reason.
+/// Returns the 403 with the name of the object and a reason.
 pub(super) fn forbidden(call: &ResourceRequest, name: &str, why: &str) -> ApiError {
     let (group, plural) = (&*call.resource.group, &*call.resource.plural);
     let id = call.resource.id();

@@ -8,7 +8,7 @@ use super::transaction::Transaction;
 use crate::builtin::service::{self, AllocatedAddresses};
 use crate::error::ApiError;
 
-/// Gives a Service what it does not have yet.
+/// Allocates the addresses and ports that a Service does not have yet.
 pub(super) fn addresses(
     tx: &Transaction<'_>,
     call: &ResourceRequest,

@@ -5,24 +5,24 @@ use jiff::Timestamp;
 use super::transaction::Transaction;
 use crate::store::Event;
 
-/// Reacts to writes by writes of its own.
+/// A controller, which reacts to writes with its own writes.
 ///
 /// # Flow
 ///
-/// After each commit the drain loop hands every new event to every controller, in the order of the
-/// commits, and ticks those that are due, until no event is left and nothing is due.
+/// After each commit, the drain loop passes every new event to every controller in commit order, and ticks
+/// the controllers that are due. It stops when no event is left and no controller is due.
 ///
 /// # Guarantees
 ///
-/// A controller never meets a conflict: it reads the newest state through the transaction; the event
-/// is only what woke it. After a start all objects come once as added.
+/// A controller never gets a write conflict: it runs under the lock and reads the newest state from the
+/// transaction. The event only triggers it. After a start, the controllers get all objects as `Added` events.
 pub trait Controller: Send {
-    /// The field manager of its writes.
+    /// Returns the field manager of the controller's writes.
     fn manager(&self) -> &'static str {
         "kube-controller-manager"
     }
 
-    /// A write of any resource.
+    /// Handles a write of any resource.
     fn observe(&mut self, tx: &mut Transaction<'_>, event: &Event);
 
     /// Returns the time of the next tick.
@@ -30,6 +30,6 @@ pub trait Controller: Send {
         None
     }
 
-    /// The time that it asked for has come.
+    /// Runs the work that is due at [`Self::next_due`].
     fn tick(&mut self, _tx: &mut Transaction<'_>) {}
 }

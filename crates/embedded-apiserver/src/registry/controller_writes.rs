@@ -1,4 +1,4 @@
-//! The writes of controllers: requests of the system.
+//! Writes of controllers, which have the rights of the system.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::ApiError;
 use crate::user::User;
 
 impl Transaction<'_> {
-    /// Creates an object as a request of the system would.
+    /// Creates an object with the rights of the system.
     pub fn create(
         &mut self,
         resource: &str,
@@ -23,7 +23,7 @@ impl Transaction<'_> {
         create::create(self, &call, object).map(|answer| answer.object)
     }
 
-    /// Replaces an object or a subresource of it as a request of the system would.
+    /// Replaces an object or its subresource with the rights of the system.
     pub fn update(
         &mut self,
         resource: &str,
@@ -32,14 +32,14 @@ impl Transaction<'_> {
     ) -> Result<Arc<Value>, ApiError> {
         let (namespace, name) = (metadata::namespace(&object), metadata::name(&object));
         let call = self.call(resource, namespace, name, subresource)?;
-        // The lock is held: what the controller has read last is the newest.
+        // The lock is held, so the version that the controller read is the newest one.
         if let Some(live) = self.live(&call) {
             metadata::copy("resourceVersion", &live, &mut object);
         }
         update::update(self, &call, object).map(|answer| answer.object)
     }
 
-    /// Deletes an object as a request of the system would.
+    /// Deletes an object with the rights of the system.
     pub fn delete(
         &mut self,
         resource: &str,
@@ -55,7 +55,7 @@ impl Transaction<'_> {
         delete::delete(self, &call, &options).map(drop)
     }
 
-    /// Deletes an object without a grace period; finalizers are honoured.
+    /// Deletes an object without a grace period. Finalizers still delay the deletion.
     pub fn delete_now(
         &mut self,
         resource: &str,

@@ -1,6 +1,6 @@
 //! Converts objects between versions whose fields differ.
 //!
-//! Events are one kind in two groups, autoscalers one in two versions.
+//! Two groups serve Events, and two versions serve HorizontalPodAutoscalers.
 
 use serde_json::{Map, Value, json};
 
@@ -17,11 +17,11 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
     ("count", "deprecatedCount"),
 ];
 
-/// The annotations of version 1 of an autoscaler for values that it has no fields for.
+/// The annotations in which version 1 of a HorizontalPodAutoscaler keeps values that it has no fields for.
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 
-/// A stored object into a version of a resource.
+/// Converts a stored object to a version of a resource.
 pub(super) fn from_storage(resource: &Resource, version: &str, object: &mut Value) {
     match (&**resource.id(), version) {
         ("events.events.k8s.io", _) => rename(object, EVENT_FIELDS.iter().copied()),
@@ -30,7 +30,7 @@ pub(super) fn from_storage(resource: &Resource, version: &str, object: &mut Valu
     }
 }
 
-/// An object of any version of a resource as it is stored.
+/// Converts an object of any version of a resource to the stored form.
 pub(super) fn to_storage(resource: &Resource, object: &mut Value) {
     let is_v1 = object["apiVersion"] == "autoscaling/v1";
     match &**resource.id() {
@@ -57,7 +57,7 @@ fn members<'a>(object: &'a mut Value, field: &str) -> Option<&'a mut Map<String,
     object.get_mut(field)?.as_object_mut()
 }
 
-/// Returns whether a metric is the one that version 1 has a field for.
+/// Returns whether version 1 has a field for the metric.
 fn is_cpu_utilization(metric: &Value) -> bool {
     metric["type"] == "Resource"
         && metric["resource"]["name"] == "cpu"

@@ -25,7 +25,7 @@ pub(crate) fn create(
     create_owned(tx, call, object, Ownership::Changed)
 }
 
-/// Creates an object whose fields get their owners in this way.
+/// Creates an object whose field owners are set according to `ownership`.
 pub(super) fn create_owned(
     tx: &mut Transaction<'_>,
     call: &ResourceRequest,
@@ -34,7 +34,7 @@ pub(super) fn create_owned(
 ) -> Result<ObjectResponse, ApiError> {
     pipeline::identify(call, &mut object)?;
     admission::create(tx, call, metadata::name(&object))?;
-    // The real server ignores a text that is not a revision.
+    // The real server ignores a `resourceVersion` that is not a number.
     let version = metadata::text(&object, "resourceVersion").parse::<u64>();
     if version.is_ok_and(|version| version != 0) {
         let message = "resourceVersion should not be set on objects to be created";
@@ -53,7 +53,7 @@ pub(super) fn create_owned(
     Ok(answer)
 }
 
-/// Sets the owner of the fields of an object that is not stored.
+/// Sets the owner of the fields of a new object.
 pub(crate) fn owned(call: &ResourceRequest, mut object: Value, now: Timestamp) -> Value {
     if ensure_metadata(&mut object).is_err() {
         return object;

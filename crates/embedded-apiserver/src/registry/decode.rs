@@ -10,12 +10,12 @@ use crate::go;
 use crate::patch;
 use crate::schema::unstructured;
 
-/// A decoded object and what is to be warned of.
+/// A decoded object and its warnings.
 #[derive(Debug)]
 pub(crate) struct Decoded {
-    /// The object, of the call's kind.
+    /// The object, of the kind that the request expects.
     pub object: Value,
-    /// Texts for `Warning` headers.
+    /// The texts of `Warning` headers.
     pub warnings: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn decode(
     Ok(Decoded { object, warnings })
 }
 
-/// Decodes what a patch has made of an object; gives the warnings.
+/// Decodes the result of a patch. Returns the warnings.
 pub(super) fn patched(
     call: &ResourceRequest,
     kind: PatchType,
@@ -63,7 +63,7 @@ pub(super) fn patched(
         PatchType::Strategic => unrestorable(call, object, document, &why),
         _ => undecodable(call, kind, text.clone(), &why),
     })?;
-    // What an apply may say is its schema's to tell.
+    // The schema checks the fields of an apply.
     if kind != PatchType::Apply {
         complaints.extend(unknown);
     }
@@ -95,7 +95,7 @@ fn undecodable(
         let (group, version) = crate::resource::split_api_version(&api_version);
         let gvk = format!("{group}/{version}, Kind={kind}");
         let name = &call.name;
-        // Types that read themselves say it all.
+        // Types with their own JSON decoder return the complete message.
         let reader = match said {
             said if said.starts_with("parsing ") || said.starts_with("quantities ") => "",
             _ => "error decoding from json: ",
@@ -137,7 +137,7 @@ fn unrestorable(call: &ResourceRequest, object: &Value, patch: &Value, why: &Api
     ApiError::invalid_patch(go::plain(patch), said)
 }
 
-/// A header has one line: each of YAML's errors becomes one.
+/// Splits a complaint into the lines of `Warning` headers. Each error of the YAML parser becomes one header.
 fn lines(complaint: &str) -> Vec<String> {
     match complaint.split_once('\n') {
         None => vec![complaint.to_owned()],
@@ -169,7 +169,7 @@ pub(super) fn apply_patch(
     match kind {
         PatchType::Json => patch::json(live, document),
         PatchType::Strategic => patch::strategic(&schema(call), live, document),
-        // An apply merges by field owners, in `ownership`.
+        // For an apply, `ownership` merges by field owners.
         PatchType::Merge | PatchType::Apply => patch::merge(live, document),
     }
 }

@@ -1,5 +1,5 @@
-//! The life of custom resource definitions: names are accepted, the resource is served, and at the
-//! end its objects go before it.
+//! The life cycle of custom resource definitions: the server accepts the names, serves the resource, and on
+//! deletion removes the objects before the definition.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/>
 
@@ -16,10 +16,10 @@ use crate::crd::{self, conditions};
 use crate::resource::Resource;
 use crate::store::{Change, Event};
 
-/// Serves what definitions define.
+/// The controller that serves the resources of custom resource definitions.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
-    /// The specification by which each resource is served.
+    /// The specification and accepted names with which each resource is served.
     served: HashMap<String, Value>,
 }
 
@@ -47,10 +47,10 @@ impl Controller for Definitions {
 }
 
 impl Definitions {
-    /// Takes the next step of a definition's life cycle.
+    /// Performs the next step of a definition's life cycle.
     fn advance(&mut self, tx: &mut Transaction<'_>, name: &str, definition: &Arc<Value>) {
         if accept(tx, definition) {
-            // Its own event goes on from here.
+            // The update of the status causes an event, which triggers the next step.
             return;
         }
         if conditions::is_true(definition, "Established") {
@@ -61,7 +61,7 @@ impl Definitions {
         }
     }
 
-    /// Serves a resource by the newest form of its definition.
+    /// Serves a resource with the newest version of its definition.
     fn serve(&mut self, tx: &mut Transaction<'_>, name: &str, definition: &Value) {
         let basis = (&definition["spec"], &definition["status"]["acceptedNames"]);
         let basis = Value::Array(vec![basis.0.clone(), basis.1.clone()]);
@@ -76,14 +76,14 @@ impl Definitions {
         let resource = Arc::new(resource);
         tx.store.open(resource.storage());
         if before.is_some() {
-            // Whoever watches is to see the objects in their new form.
+            // Clients must list again to get the objects in the form of the new definition.
             tx.store.end_watches(resource.storage());
         }
         tx.catalogue.insert(resource);
         self.served.insert(name.to_owned(), basis);
     }
 
-    /// Serves a resource no longer.
+    /// Stops serving a resource.
     fn retire(&mut self, tx: &mut Transaction<'_>, name: &str) {
         if self.served.remove(name).is_some() {
             tx.catalogue.remove(name);
@@ -92,7 +92,7 @@ impl Definitions {
     }
 }
 
-/// Deletes the objects of a terminating definition, then lets it go.
+/// Deletes the objects of a terminating definition, and then releases the definition's finalizer.
 fn empty(tx: &mut Transaction<'_>, name: &str, definition: &Value) {
     if !metadata::finalizers(definition).contains(&crd::FINALIZER) {
         return;
@@ -100,7 +100,7 @@ fn empty(tx: &mut Transaction<'_>, name: &str, definition: &Value) {
     for object in tx.list(name, None) {
         if !metadata::is_terminating(&object) {
             let (namespace, one) = (metadata::namespace(&object), metadata::name(&object));
-            // It may be gone by now, by what followed from another.
+            // An error is harmless: the deletion of another object may already have deleted this one.
             let _ = tx.delete(name, namespace, one, None);
         }
     }
@@ -124,7 +124,7 @@ fn empty(tx: &mut Transaction<'_>, name: &str, definition: &Value) {
     }
 }
 
-/// Accepts the names of a definition, or says why not; false if that is done already.
+/// Accepts or rejects the names of a definition in its status. Returns whether the definition changed.
 fn accept(tx: &mut Transaction<'_>, definition: &Arc<Value>) -> bool {
     let name = metadata::name(definition);
     let all = tx.list(DEFINITIONS, None);
@@ -139,7 +139,7 @@ fn accept(tx: &mut Transaction<'_>, definition: &Arc<Value>) -> bool {
     }
 }
 
-/// Names that a definition had may now be others'.
+/// Accepts names of other definitions that the deleted definition had reserved.
 fn accept_others(tx: &mut Transaction<'_>, gone: &str, definition: &Value) {
     for other in tx.list(DEFINITIONS, None) {
         let same_group = other["spec"]["group"] == definition["spec"]["group"];
@@ -149,7 +149,7 @@ fn accept_others(tx: &mut Transaction<'_>, gone: &str, definition: &Value) {
     }
 }
 
-/// Returns whether a definition was changed.
+/// Updates a definition. Returns whether it changed.
 fn update(
     tx: &mut Transaction<'_>,
     subresource: &str,

@@ -1,4 +1,4 @@
-//! Deletion: at once, after a grace period, or when the last finalizer is gone.
+//! Deletion: immediate, after a grace period, or after the release of the last finalizer.
 //!
 //! <https://kubernetes.io/docs/concepts/architecture/garbage-collection/>
 
@@ -17,7 +17,7 @@ use crate::crd::{self, conditions};
 use crate::error::ApiError;
 use crate::store::Key;
 
-/// Pods that do not say how long they take.
+/// The grace period of Pods without `terminationGracePeriodSeconds`, in seconds.
 const DEFAULT_GRACE: i64 = 30;
 
 /// The options of a deletion.
@@ -40,14 +40,14 @@ pub(crate) struct Preconditions {
     pub resource_version: Option<String>,
 }
 
-/// The handling of dependents.
+/// The way in which the garbage collector handles dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
-    /// Deleted after the owner.
+    /// The garbage collector deletes them after the owner.
     Background,
-    /// Deleted before the owner.
+    /// The garbage collector deletes them before the owner.
     Foreground,
-    /// Kept.
+    /// The garbage collector keeps them, without a reference to the owner.
     Orphan,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn delete(
             &object,
         )));
     }
-    // Only what could have waited shows in its last state that it was to go.
+    // Only a resource with graceful deletion has a `deletionTimestamp` in the last state of its objects.
     let last = if call.resource.strategy.graceful {
         marked
     } else {
@@ -94,7 +94,7 @@ pub(crate) fn delete(
     Ok(ObjectResponse::ok(success(call, &live)))
 }
 
-/// Deletes what a list would show; answers with its last state.
+/// Deletes the objects that a list with these options returns. Returns their last state.
 pub(crate) fn delete_collection(
     tx: &mut Transaction<'_>,
     call: &ResourceRequest,
@@ -151,7 +151,7 @@ fn check(
     ))
 }
 
-/// The object as a deletion leaves it, if it stays.
+/// Returns the object with its deletion recorded: finalizers, `deletionTimestamp` and status.
 fn marked(
     tx: &Transaction<'_>,
     call: &ResourceRequest,
@@ -187,7 +187,7 @@ fn marked(
     object
 }
 
-/// The objects of a definition go before it.
+/// Adds the finalizer that keeps a definition until its objects are deleted.
 fn mark_definition(object: &mut Value, tx: &Transaction<'_>) {
     let mut finalizers = metadata::finalizers(object);
     if !finalizers.contains(&crd::FINALIZER) {
@@ -219,7 +219,7 @@ fn set_finalizers(object: &mut Value, finalizers: &[&str]) {
     }
 }
 
-/// Seconds until the object may go; 0 for all but Pods that run.
+/// Returns the grace period in seconds. It is 0 for all objects but running Pods.
 fn grace_period(call: &ResourceRequest, live: &Value, options: &DeleteOptions) -> i64 {
     let phase = live["status"]["phase"].as_str().unwrap_or_default();
     let runs = live["spec"]["nodeName"]
@@ -231,11 +231,12 @@ fn grace_period(call: &ResourceRequest, live: &Value, options: &DeleteOptions) -
     }
     let own = live["spec"]["terminationGracePeriodSeconds"].as_i64();
     let period = options.grace_period.or(own).unwrap_or(DEFAULT_GRACE);
-    // A negative period means "at once, but gracefully": one second.
+    // A negative period means immediate but graceful: one second.
     if period < 0 { 1 } else { period }
 }
 
-/// The finalizers by which the garbage collector is asked to do what the policy says.
+/// Returns the finalizers of the object, with the one that requests the propagation policy from the garbage
+/// collector.
 fn finalizers_of<'a>(
     call: &ResourceRequest,
     live: &'a Value,

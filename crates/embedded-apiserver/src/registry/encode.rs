@@ -1,6 +1,7 @@
-//! Stored objects as a version shows them, and back.
+//! Converts stored objects to the version of a request, and back.
 //!
-//! Most kinds have one version. Custom kinds with several relabel their objects (conversion `None`).
+//! Most kinds have one version. For custom kinds with several versions, only the `apiVersion` changes
+//! (conversion strategy `None`).
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::strategy::strategy_of;
 use super::{conversion, metadata};
 use crate::resource::Resource;
 
-/// A stored object in a version of a resource.
+/// Returns a stored object in a version of a resource.
 pub(crate) fn presented(resource: &Resource, version: &str, stored: &Arc<Value>) -> Arc<Value> {
     let api_version = resource.api_version(version);
     let revision = metadata::text(stored, "resourceVersion");
@@ -24,7 +25,7 @@ pub(crate) fn presented(resource: &Resource, version: &str, stored: &Arc<Value>)
     Arc::new(object)
 }
 
-/// An object of a request as it is stored.
+/// Returns an object of a request in the stored form.
 pub(super) fn to_storage(resource: &Resource, mut object: Value) -> Value {
     let version = &resource.storage_version().name;
     let events = &**resource.id() == "events.events.k8s.io";
@@ -40,7 +41,7 @@ pub(super) fn to_storage(resource: &Resource, mut object: Value) -> Value {
     object
 }
 
-/// Gives an object its version, and the form that it has there.
+/// Sets the version of an object, and converts the object to the form of this version.
 fn relabel(resource: &Resource, version: &str, api_version: &str, object: &mut Value) {
     object["apiVersion"] = api_version.into();
     strategy_of(resource).convert(resource, version, object);

@@ -11,7 +11,7 @@ use crate::resource::{api_version, split_api_version};
 use crate::schema::Schema;
 use crate::schema::decode::unrecognized;
 
-/// Returns the kind and apiVersion of the objects of a path. Those of `pods/binding` are Bindings.
+/// Returns the kind and apiVersion that the body of a request must have. `pods/binding` expects a Binding.
 pub(super) fn expected(call: &ResourceRequest) -> (String, String) {
     let version = call.served();
     let subresource = version.subresource(&call.subresource);
@@ -27,7 +27,7 @@ pub(super) fn expected(call: &ResourceRequest) -> (String, String) {
     (kind.to_owned(), api_version)
 }
 
-/// Checks kind and version of a body and fills them in for built-ins.
+/// Checks the kind and version of a body. Sets them for built-in resources if they are missing.
 pub(super) fn declared(
     call: &ResourceRequest,
     body: &[u8],
@@ -106,8 +106,8 @@ fn builtin_kind(given: (&str, &str), want: (&str, &str)) -> Result<(), ApiError>
     )))
 }
 
-/// Checks kind and version of what a patch has made; they are not to be patched.
-/// `shown` is the object as a refusal shows it.
+/// Checks that a patch did not change the kind or version. `shown` is the object as the error message shows
+/// it.
 pub(super) fn patched(
     call: &ResourceRequest,
     object: &mut Value,
@@ -158,7 +158,7 @@ fn relabel(object: &mut Value, kind: String, api_version: String) {
     }
 }
 
-/// The namespace of a body is the URL's.
+/// Checks that the namespace of a body is that of the URL, and sets it if it is missing.
 pub(super) fn namespace(call: &ResourceRequest, object: &mut Value) -> Result<(), ApiError> {
     let given = metadata::namespace(object);
     if !call.resource.namespaced {
@@ -174,7 +174,7 @@ pub(super) fn namespace(call: &ResourceRequest, object: &mut Value) -> Result<()
     Ok(())
 }
 
-/// The name of a replacement is the URL's.
+/// Checks that the name of a replacement is that of the URL.
 pub(super) fn name(call: &ResourceRequest, object: &Value) -> Result<(), ApiError> {
     let (given, want) = (metadata::name(object), &call.name);
     if given.is_empty() {

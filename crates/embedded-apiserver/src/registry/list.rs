@@ -1,4 +1,4 @@
-//! Lists: the newest state, a past one, or a page of either.
+//! Lists: the newest state, an earlier state, or a page of either.
 //!
 //! <https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions>
 
@@ -25,7 +25,7 @@ pub(crate) struct ListOptions {
     pub limit: usize,
     /// The token of the previous page.
     pub continue_token: String,
-    /// `resourceVersion`; 0 is "any".
+    /// `resourceVersion`. 0 means any version.
     pub revision: Option<u64>,
     /// `resourceVersionMatch`
     pub matching: Option<Match>,
@@ -40,7 +40,7 @@ pub(crate) enum Match {
     NotOlderThan,
 }
 
-/// A list, or a page of one.
+/// The response to a list request: all objects, or a page.
 #[derive(Debug)]
 pub(crate) struct ListResponse {
     /// The revision of the state.
@@ -58,7 +58,7 @@ pub(crate) struct ListResponse {
 struct Token {
     #[serde(default)]
     v: String,
-    /// The revision of the state; -1 for the newest.
+    /// The revision of the state, or -1 for the newest state.
     #[serde(default)]
     rv: i64,
     #[serde(default)]
@@ -67,7 +67,7 @@ struct Token {
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 
-/// Lists the objects of the call's namespace, or of all.
+/// Lists the objects of the request's namespace, or of all namespaces.
 pub(crate) fn list(
     store: &Store,
     call: &ResourceRequest,
@@ -117,7 +117,7 @@ pub(crate) fn get(store: &Store, call: &ResourceRequest) -> Result<ObjectRespons
     )))
 }
 
-/// The revision of the state to list.
+/// Returns the revision of the state to list.
 fn revision_of(
     store: &Store,
     options: &ListOptions,
@@ -152,7 +152,7 @@ fn page(
         if let Some((last, _)) = items.last() {
             continue_token = Token::after(revision, last).text();
         }
-        // What a selector leaves out is not counted by the real server.
+        // The real server does not count the remaining objects of a list with a selector.
         remaining = options.selection.is_empty().then_some(all - options.limit);
     }
     let items = items
@@ -213,7 +213,7 @@ impl Token {
     }
 }
 
-/// 504: that revision is not reached yet.
+/// Returns the 504 for a revision that the store has not reached yet.
 pub(crate) fn too_large(asked: u64, newest: u64) -> ApiError {
     let message = format!("Timeout: Too large resource version: {asked}, current: {newest}");
     let cause = json!({
@@ -225,7 +225,8 @@ pub(crate) fn too_large(asked: u64, newest: u64) -> ApiError {
         .with_detail("retryAfterSeconds", 1.into())
 }
 
-/// 410: the state is forgotten. Who was paging may go on with the newest state.
+/// Returns the 410 for a revision whose state is forgotten. If the client was paging, the error has a token
+/// that continues with the newest state.
 fn expired(token: Option<&Token>, _newest: u64) -> ApiError {
     let Some(token) = token else {
         let message = "The resourceVersion for the provided list is too old.";

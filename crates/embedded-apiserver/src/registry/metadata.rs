@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 /// The maximum length of the prefix that a generated name keeps.
 const GENERATED_BASE: usize = 58;
 
-/// Letters of generated suffixes: no vowels and nothing that is misread.
+/// The letters of generated suffixes: no vowels, and no letters that are easily confused.
 const SUFFIX_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// A field of the metadata that is a string; empty where it is not there.
+/// Returns a string field of the metadata, or an empty text if it is missing.
 pub(super) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
@@ -36,12 +36,12 @@ pub(super) fn finalizers(object: &Value) -> Vec<&str> {
         .unwrap_or_default()
 }
 
-/// The metadata, made where it is missing.
+/// Returns the metadata, and creates them if they are missing.
 pub(super) fn of_mut(object: &mut Value) -> &mut Map<String, Value> {
     fields(fields(object).entry("metadata").or_insert(Value::Null))
 }
 
-/// The fields of an object; what is none becomes an empty one.
+/// Returns the fields of an object. Replaces any other value by an empty object.
 fn fields(value: &mut Value) -> &mut Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
@@ -52,7 +52,7 @@ fn fields(value: &mut Value) -> &mut Map<String, Value> {
     }
 }
 
-/// Sets a field, or removes it where the other object has none.
+/// Sets a field of the metadata to the value of the other object, or removes it if the other object has none.
 pub(super) fn copy(field: &str, from: &Value, to: &mut Value) {
     match from["metadata"].get(field) {
         Some(value) => of_mut(to).insert(field.to_owned(), value.clone()),
@@ -60,7 +60,7 @@ pub(super) fn copy(field: &str, from: &Value, to: &mut Value) {
     };
 }
 
-/// The fields that the server fills at creation; what a client says of them is dropped.
+/// Sets the fields that the server sets on creation, and removes the values that the client sent.
 pub(super) fn fill_system_fields(object: &mut Value, now: Timestamp) {
     let metadata = of_mut(object);
     for field in [
@@ -75,7 +75,7 @@ pub(super) fn fill_system_fields(object: &mut Value, now: Timestamp) {
     metadata.insert("creationTimestamp".to_owned(), rfc3339(now).into());
 }
 
-/// Drops owners that are there twice; the warning that says so.
+/// Removes duplicate owner references. Returns the warning, if there were any.
 pub(super) fn dedup_owners(object: &mut Value) -> Option<String> {
     let owners = object["metadata"]
         .get_mut("ownerReferences")?
@@ -102,7 +102,7 @@ pub(super) fn dedup_owners(object: &mut Value) -> Option<String> {
     ))
 }
 
-/// A random uid, as RFC 9562 has version 4.
+/// Returns a random UUID of version 4 (RFC 9562).
 pub(super) fn uid() -> String {
     let bits: u128 = rand::random();
     let bits = bits & !(0xf << 76) | (0x4 << 76);
@@ -118,7 +118,7 @@ pub(super) fn uid() -> String {
     .join("-")
 }
 
-/// A name made of `generateName`.
+/// Returns a name that begins with `generateName`.
 pub(super) fn generated_name(base: &str) -> String {
     let mut end = base.len().min(GENERATED_BASE);
     while !base.is_char_boundary(end) {

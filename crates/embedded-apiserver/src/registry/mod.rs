@@ -1,7 +1,7 @@
-//! The rules of the API: what a request may do to the objects and what becomes of them.
+//! The rules of the API: the checks and changes of each request, and the controllers.
 //!
-//! One lock: a write holds it from reading the live object until every controller has seen what was
-//! written, so that whoever reads afterwards sees everything that follows from the write.
+//! There is one lock. A write holds it from reading the live object until every controller has handled the
+//! resulting events. So a later read sees all consequences of the write.
 
 mod admission;
 mod allocate;

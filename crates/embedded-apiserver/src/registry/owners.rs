@@ -1,7 +1,7 @@
-//! Owner references that hold their owner back: only for those who may set finalizers on it.
+//! Checks that the writer of an owner reference with `blockOwnerDeletion` can set finalizers on the owner.
 //!
-//! Not every cluster asks for it; those that do (`OpenShift` is one) refuse what others take, so that
-//! what is enough here is enough everywhere.
+//! Not every cluster enables this admission plugin. `OpenShift` does. The server enables it, so that
+//! permissions that suffice here suffice on every cluster.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement>
 
@@ -13,7 +13,7 @@ use super::{admission, metadata};
 use crate::access::{Attributes, rbac};
 use crate::error::ApiError;
 
-/// Refuses references whose writer may not set them.
+/// Refuses owner references that the writer has no permission to set.
 pub(super) fn check(
     tx: &Transaction<'_>,
     call: &ResourceRequest,
@@ -34,7 +34,7 @@ pub(super) fn check(
     let held: Vec<&Value> = (before.iter().filter(blocks))
         .map(|one| &one["uid"])
         .collect();
-    // Whoever may set finalizers on everything need not say of what.
+    // Permission to set finalizers on all resources makes the check of each owner unnecessary.
     if may(tx, call, &finalizers("*", "*", "", "*")) {
         return Ok(());
     }
@@ -71,7 +71,7 @@ fn references(object: &Value) -> Vec<&Value> {
     list.into_iter().flatten().collect()
 }
 
-/// The right to set finalizers on an owner.
+/// Returns the permission to set finalizers on an owner.
 fn finalizers(group: &str, resource: &str, namespace: &str, name: &str) -> Attributes {
     Attributes {
         verb: "update".to_owned(),
@@ -84,7 +84,7 @@ fn finalizers(group: &str, resource: &str, namespace: &str, name: &str) -> Attri
     }
 }
 
-/// The right to delete what the call is about.
+/// Returns the permission to delete the object of the request.
 fn deletion(call: &ResourceRequest) -> Attributes {
     Attributes {
         verb: "delete".to_owned(),

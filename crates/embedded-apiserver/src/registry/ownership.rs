@@ -71,7 +71,7 @@ fn as_manager<T>(
     act(&schema(call), &manager)
 }
 
-/// Moves the ownership of fields to whoever has written them.
+/// Makes the manager of the request the owner of the fields that the write changed.
 pub(super) fn track(call: &ResourceRequest, live: Option<&Value>, new: Value, now: &str) -> Value {
     as_manager(call, now, |schema, manager| {
         apply::update(schema, live, new, manager)
@@ -106,7 +106,7 @@ pub(super) fn applied_scale(
     })
 }
 
-/// Returns the path of the wanted replicas.
+/// Returns the path of the field that contains the wanted replicas.
 fn replicas_path(call: &ResourceRequest) -> Vec<String> {
     let custom = custom(call).and_then(|custom| custom.version.scale());
     let path = custom.map_or(".spec.replicas", |scale| &scale.spec);
@@ -114,7 +114,7 @@ fn replicas_path(call: &ResourceRequest) -> Vec<String> {
     keys.map(str::to_owned).collect()
 }
 
-/// The live object, or nothing, with a configuration applied.
+/// Applies a configuration to the live object, or to nothing if there is none.
 pub(super) fn applied(
     call: &ResourceRequest,
     live: Option<&Value>,
@@ -126,10 +126,10 @@ pub(super) fn applied(
     })
 }
 
-/// Takes back new times of owners where nothing else has changed.
+/// Restores the times of managers whose entries did not change otherwise.
 pub(super) fn settle_times(live: &Value, object: &mut Value) {
     apply::ignore_times(live, object);
-    // What has no owners says nothing of them.
+    // An object without managers has no `managedFields`.
     if object["metadata"]["managedFields"].is_null() {
         metadata::of_mut(object).remove("managedFields");
     }

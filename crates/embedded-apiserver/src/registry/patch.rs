@@ -14,7 +14,7 @@ use super::{admission, create, decode, encode, identity, metadata, pipeline, syn
 use crate::error::ApiError;
 use crate::schema::decode::Decoded;
 
-/// Patches an object; an apply creates what is not there.
+/// Patches an object. An apply creates an object that does not exist.
 pub(crate) fn patch(
     tx: &mut Transaction<'_>,
     call: &ResourceRequest,
@@ -45,7 +45,7 @@ pub(crate) fn patch(
     Ok(answer)
 }
 
-/// Server-side apply: <https://kubernetes.io/docs/reference/using-api/server-side-apply/>
+/// Performs a server-side apply: <https://kubernetes.io/docs/reference/using-api/server-side-apply/>
 fn apply(
     tx: &mut Transaction<'_>,
     call: &ResourceRequest,
@@ -57,7 +57,8 @@ fn apply(
         metadata::of_mut(&mut configuration).insert("name".to_owned(), call.name.as_str().into());
     }
     identity::name(call, &configuration)?;
-    // What is applied is owned: the namespace of the path is none of it.
+    // The check runs on a copy: the manager owns all applied fields, and the configuration must not get the
+    // namespace of the URL.
     identity::namespace(call, &mut configuration.clone())?;
     let live = tx.live(call);
     if live.is_none() && !call.subresource.is_empty() {

@@ -1,4 +1,4 @@
-//! The stages that creates and updates have in common.
+//! The stages that creates and updates share.
 //!
 //! A write passes these stages: syntax, identity, strict decoding, admission, field ownership, preparation,
 //! validation, authorization of what the object grants, allocation, canonical form, storage. The strategy of

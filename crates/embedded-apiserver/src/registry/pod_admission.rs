@@ -11,7 +11,7 @@ use super::transaction::Transaction;
 use crate::builtin::path::text;
 use crate::error::ApiError;
 
-/// Looks up what a new Pod names, and fills in what follows from it.
+/// Checks that the ServiceAccount and the `PriorityClass` of a new Pod exist, and sets the priority.
 pub(super) fn admit(
     tx: &Transaction<'_>,
     call: &ResourceRequest,
@@ -20,7 +20,7 @@ pub(super) fn admit(
     if &**call.resource.id() != "pods" || !call.subresource.is_empty() {
         return Ok(());
     }
-    // A name that was made up says nothing, and another one the next time.
+    // The message shows `generateName`, because the generated name differs on each attempt.
     let name = match metadata::text(pod, "generateName") {
         "" => metadata::name(pod).to_owned(),
         base => base.to_owned(),
@@ -42,7 +42,7 @@ pub(super) fn admit(
     prioritize(tx, pod).map_err(|why| forbidden(call, &name, &why))
 }
 
-/// A Pod's priority is its class's.
+/// Sets the priority of a Pod to that of its class.
 fn prioritize(tx: &Transaction<'_>, pod: &mut Value) -> Result<(), String> {
     let classes = "priorityclasses.scheduling.k8s.io";
     let name = text(pod, &["spec", "priorityClassName"]);

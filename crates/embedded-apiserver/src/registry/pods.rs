@@ -55,7 +55,7 @@ fn set_scheduled(pod: &mut Value, now: &str) {
     }
 }
 
-/// Deletes a Pod unless a budget forbids it.
+/// Deletes a Pod unless a disruption budget forbids it.
 ///
 /// <https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/>
 pub(crate) fn evict(

@@ -13,7 +13,7 @@ use crate::user::User;
 pub(crate) struct ResourceRequest {
     /// The resource.
     pub resource: Arc<Resource>,
-    /// The version that the request speaks.
+    /// The API version of the request.
     pub version: Box<str>,
     /// Empty for cluster-scoped resources and for all namespaces.
     pub namespace: String,
@@ -31,7 +31,7 @@ pub(crate) struct ResourceRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct WriteOptions {
     pub dry_run: bool,
-    /// The field manager: the query's, or the head of the user agent.
+    /// The field manager: the query parameter, or the first part of the user agent.
     pub manager: String,
     /// The handling of unknown and duplicate fields.
     pub validation: FieldValidation,
@@ -42,9 +42,9 @@ pub(crate) struct WriteOptions {
 /// `fieldValidation`: <https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation>
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
-    /// Removes them.
+    /// Removes unknown and duplicate fields.
     Ignore,
-    /// Removes them, and adds a warning.
+    /// Removes them, and returns a warning.
     #[default]
     Warn,
     /// Refuses the request.
@@ -69,7 +69,7 @@ pub(crate) enum PatchType {
     Json,
     /// RFC 7386
     Merge,
-    /// Kubernetes' own, with merge keys.
+    /// Strategic merge patch of Kubernetes, with merge keys.
     Strategic,
     /// Server-side apply (KEP-555).
     Apply,

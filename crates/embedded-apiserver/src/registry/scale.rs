@@ -1,4 +1,4 @@
-//! The scale subresource: how many replicas an object wants and has, whatever its kind.
+//! The scale subresource: the wanted and actual number of replicas of an object of any kind.
 //!
 //! <https://kubernetes.io/docs/reference/kubernetes-api/autoscaling-resources/scale-v1/>
 
@@ -17,12 +17,12 @@ use crate::go;
 use crate::select::LabelSelector;
 use crate::store::Store;
 
-/// The scale of an object.
+/// Returns the Scale of an object.
 pub(crate) fn get(store: &Store, call: &ResourceRequest) -> Result<ObjectResponse, ApiError> {
     scaled(call, list::get(store, call)?)
 }
 
-/// Writes the wanted replicas of a decoded Scale.
+/// Writes the wanted replicas of a decoded Scale to the object.
 pub(crate) fn update(
     tx: &mut Transaction<'_>,
     call: &ResourceRequest,
@@ -65,10 +65,10 @@ pub(crate) fn patch(
     if kind == PatchType::Apply {
         return apply(tx, call, &live, &document);
     }
-    // What is not there yet may be patched in.
+    // A patch can add the number of replicas, so a missing number is not an error here.
     let scale = shown(&live, &read(call, &live).unwrap_or_default());
     let patched = match kind {
-        // A Scale has no lists: both merge patches are one.
+        // A Scale has no lists, so a strategic merge patch is a merge patch.
         PatchType::Json => decode::apply_patch(call, kind, &scale, &document)?,
         _ => decode::apply_patch(call, PatchType::Merge, &scale, &document)?,
     };
@@ -146,7 +146,7 @@ fn shown(object: &Value, replicas: &Replicas) -> Value {
     ] {
         metadata::copy(field, object, &mut scale);
     }
-    // Go leaves a zero out.
+    // The JSON encoder of Go omits a zero here.
     if *wanted != 0 {
         scale["spec"]["replicas"] = (*wanted).into();
     }

@@ -1,4 +1,4 @@
-//! The shape that all stages rely on: an object with metadata.
+//! The shape that all stages require: an object with metadata.
 
 use serde_json::{Map, Value};
 

@@ -24,7 +24,7 @@ const STEPS_PER_OBJECT: usize = 10;
 pub struct Registry {
     clock: Clock,
     state: Mutex<Contents>,
-    /// Tells the driver of delayed steps that there may be an earlier one.
+    /// Notifies the driver of delayed work that the next due time may have changed.
     scheduled: Notify,
 }
 
@@ -56,18 +56,19 @@ impl Registry {
         }
     }
 
-    /// Now.
+    /// Returns the current time of the clock.
     pub fn now(&self) -> Timestamp {
         self.clock.timestamp()
     }
 
-    /// Reads under the lock.
+    /// Calls a function with the store and the catalogue under the lock.
     pub fn read<T>(&self, look: impl FnOnce(&Store, &Catalogue) -> T) -> T {
         let state = self.state.lock();
         look(&state.store, &state.catalogue)
     }
 
-    /// Writes under the lock, then runs the controllers until they have nothing left to do.
+    /// Calls a function with a transaction under the lock, then runs the controllers until they have no work
+    /// left.
     pub fn write<T>(&self, act: impl FnOnce(&mut Transaction<'_>) -> T) -> T {
         let now = self.now();
         let mut state = self.state.lock();
@@ -88,7 +89,7 @@ impl Registry {
         self.state.lock().store.forget();
     }
 
-    /// Runs whatever is due now.
+    /// Runs the controllers that are due now.
     pub fn settle(&self) {
         self.write(|_| ());
     }

@@ -9,7 +9,7 @@ use crate::go;
 use crate::protobuf;
 use crate::schema::decode::{self, Decoded};
 
-/// The value that the body of a create or an update says, and what it says twice.
+/// Returns the value of the body of a create or an update, and its duplicate fields.
 pub(super) fn parse(
     call: &ResourceRequest,
     media: Media,
@@ -34,7 +34,7 @@ pub(super) fn parse(
     })
 }
 
-/// The document of a patch, and what it says twice.
+/// Returns the document of a patch, and its duplicate fields.
 pub(super) fn patch(
     call: &ResourceRequest,
     kind: PatchType,

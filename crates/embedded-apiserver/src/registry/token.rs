@@ -24,17 +24,17 @@ const ISSUER: &str = "https://kubernetes.default.svc";
 /// `jwt.DefaultLeeway` of the real server.
 const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 
-/// A token that was issued for a `ServiceAccount`: who it stands for, and for how long.
+/// A token that the server issued for a `ServiceAccount`.
 #[derive(Clone, Debug)]
 pub(crate) struct Issued {
-    /// The user that a request with it is of.
+    /// The user of a request with the token.
     pub user: User,
     expires: Timestamp,
-    /// The account, and the object that the token was asked to be bound to.
+    /// The account, and the object in `boundObjectRef`, if any.
     bound: Vec<Bound>,
 }
 
-/// An object that a token ends with.
+/// An object whose deletion invalidates a token.
 #[derive(Clone, Debug)]
 struct Bound {
     resource: &'static str,
@@ -43,12 +43,12 @@ struct Bound {
 }
 
 impl Issued {
-    /// Returns whether a token is past its time.
+    /// Returns whether the token has expired, with [`LEEWAY`].
     pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires + LEEWAY < now
     }
 
-    /// Returns whether a token stands for its user now: nothing that it is bound to has been deleted.
+    /// Returns whether the token is valid: it has not expired, and no object that it is bound to is deleted.
     pub(crate) fn is_valid(&self, store: &Store, now: Timestamp) -> bool {
         !self.is_expired(now) && self.bound.iter().all(|bound| bound.is_there(store, now))
     }
@@ -66,7 +66,7 @@ impl Bound {
     }
 }
 
-/// Answers a decoded `TokenRequest`; the token is good from then on.
+/// Responds to a decoded `TokenRequest` with a token.
 pub(crate) fn issue(
     tx: &Transaction<'_>,
     call: &ResourceRequest,
@@ -118,7 +118,7 @@ fn member<'a>(reference: &'a Value, field: &str) -> &'a str {
     reference[field].as_str().unwrap_or_default()
 }
 
-/// The user that a token stands for, the objects that it ends with, and what it says of them.
+/// Returns the user of a token, the objects that it is bound to, and its private claims.
 fn binding(
     tx: &Transaction<'_>,
     call: &ResourceRequest,
@@ -153,7 +153,7 @@ fn binding(
     Ok((user, bound, private))
 }
 
-/// The object that a token is to end with.
+/// Returns the object that a token is to be bound to.
 fn referenced(
     tx: &Transaction<'_>,
     call: &ResourceRequest,
@@ -162,7 +162,7 @@ fn referenced(
     let [version, kind, name, uid] =
         ["apiVersion", "kind", "name", "uid"].map(|field| member(reference, field));
     let (group, version) = version.split_once('/').unwrap_or(("", version));
-    // The real server does not look at the version.
+    // The real server ignores the version.
     let (resource, namespace) = match (group, kind) {
         ("", "Pod") => ("pods", &*call.namespace),
         ("", "Secret") => ("secrets", &*call.namespace),
@@ -196,7 +196,7 @@ fn referenced(
     })
 }
 
-/// Returns why a token cannot be valid for so many seconds.
+/// Returns the error for an invalid lifetime, if it is invalid.
 fn wrong_lifetime(seconds: i64) -> Option<&'static str> {
     match seconds {
         ..600 => Some("may not specify a duration less than 10 minutes"),
@@ -205,7 +205,7 @@ fn wrong_lifetime(seconds: i64) -> Option<&'static str> {
     }
 }
 
-/// The user that a ServiceAccount is.
+/// Returns the user of a ServiceAccount.
 fn user(namespace: &str, name: &str, uid: &str) -> User {
     User {
         name: format!("system:serviceaccount:{namespace}:{name}"),
@@ -219,8 +219,8 @@ fn user(namespace: &str, name: &str, uid: &str) -> User {
     }
 }
 
-/// A token in the form of a JWT, so that clients can read its claims. It is known by being
-/// remembered: the signature is random.
+/// Returns a token in the form of a JWT, so that clients can read its claims. The signature is random: the
+/// server stores the token and compares it.
 fn token(claims: &Value) -> String {
     let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let header = json!({"alg": "RS256", "kid": "embedded"});

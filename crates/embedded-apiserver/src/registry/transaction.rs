@@ -11,9 +11,9 @@ use crate::access::Rules;
 use crate::resource::{Catalogue, Resource};
 use crate::store::{Key, Store};
 
-/// The store and the catalogue, for the time of one request or of one step of a controller.
+/// Access to the store and the catalogue during one request or one step of a controller.
 ///
-/// Every write is committed at once: a transaction is one holder of the lock, not a unit of undoing.
+/// Each write is committed at once. A transaction holds the lock. It cannot be rolled back.
 #[derive(Debug)]
 pub struct Transaction<'a> {
     pub(crate) store: &'a mut Store,
@@ -24,7 +24,7 @@ pub struct Transaction<'a> {
 }
 
 impl Transaction<'_> {
-    /// The time of the clock when the transaction began.
+    /// Returns the time of the clock when the transaction began.
     pub fn now(&self) -> Timestamp {
         self.now
     }
@@ -34,17 +34,17 @@ impl Transaction<'_> {
         metadata::rfc3339(self.now)
     }
 
-    /// A resource by its id: `pods`, `deployments.apps`.
+    /// Returns a resource by its id: `pods`, `deployments.apps`.
     pub fn resource(&self, id: &str) -> Option<Arc<Resource>> {
         self.catalogue.get(id).map(Arc::clone)
     }
 
-    /// The resource of a kind.
+    /// Returns the resource of a kind.
     pub fn resource_of_kind(&self, api_version: &str, kind: &str) -> Option<Arc<Resource>> {
         self.catalogue.of_kind(api_version, kind).map(Arc::clone)
     }
 
-    /// All resources whose objects are stored, custom ones included.
+    /// Returns all resources whose objects are stored, including custom ones.
     pub fn resources(&self) -> Vec<Arc<Resource>> {
         let own = |one: &&Arc<Resource>| one.is_stored() && one.id() == one.storage();
         self.catalogue.all().filter(own).map(Arc::clone).collect()
@@ -56,7 +56,7 @@ impl Transaction<'_> {
         table.get(&Key::new(namespace, name)).map(Arc::clone)
     }
 
-    /// The objects of a namespace, or of all.
+    /// Returns the objects of a namespace, or of all namespaces.
     pub fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
         let Some(table) = self.store.table(resource) else {
             return Vec::new();
@@ -65,13 +65,14 @@ impl Transaction<'_> {
         objects.map(|(_, object)| Arc::clone(object)).collect()
     }
 
-    /// The resource that the store knows: Events of either group are those of the core.
+    /// Returns the resource that stores the objects. Events of `events.k8s.io` are stored as Events of the
+    /// core group.
     pub(super) fn owner(&self, resource: &Arc<Resource>) -> Arc<Resource> {
         let owner = self.catalogue.get(resource.storage());
         Arc::clone(owner.unwrap_or(resource))
     }
 
-    /// The live object of a call, as it is stored.
+    /// Returns the live object of a request, in the stored form.
     pub(super) fn live(&self, call: &ResourceRequest) -> Option<Arc<Value>> {
         self.get(call.resource.storage(), &call.namespace, &call.name)
     }

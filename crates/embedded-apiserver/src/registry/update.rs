@@ -17,7 +17,7 @@ use crate::store::Key;
 const STALE: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
-/// Replaces the object or subresource of the request's path by a decoded object.
+/// Replaces the object or subresource of the request's path with a decoded object.
 pub(crate) fn update(
     tx: &mut Transaction<'_>,
     call: &ResourceRequest,
@@ -219,7 +219,8 @@ fn commit(
     }
     let owner = tx.owner(&call.resource);
     if is_over(call, &object) {
-        // The deletion is what is written: the answer keeps the revision that was read.
+        // The revision of this write belongs to the deletion event. The response has the revision of the live
+        // object.
         if let Some(last) = tx.live(call) {
             tx.store.remove(&owner, &key, (*last).clone());
         }

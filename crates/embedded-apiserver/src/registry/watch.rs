@@ -1,4 +1,4 @@
-//! Watches: a cursor into a table's events.
+//! Watches: cursors into the events of a table.
 //!
 //! <https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes>
 
@@ -37,9 +37,9 @@ pub(crate) struct WatchOptions {
 /// An event that a watch sends.
 #[derive(Debug, Clone)]
 pub(crate) enum WatchEvent {
-    /// An object that has changed, in the version of the call.
+    /// A changed object, in the version of the request.
     Object(Change, Arc<Value>),
-    /// All is told up to this revision; whether these were the initial events.
+    /// All events up to this revision are sent. The flag marks the end of the initial events.
     Bookmark(u64, bool),
     /// The error that ends the watch.
     Failed(ApiError),
@@ -114,7 +114,7 @@ impl Watch {
         }
     }
 
-    /// Subscribes and collects the objects that are there, if they are asked for.
+    /// Subscribes to the table, and collects the existing objects if the client requested them.
     fn begin(&mut self) {
         let registry = Arc::clone(&self.registry);
         registry.read(|store, _| {
@@ -152,7 +152,7 @@ impl Watch {
             .collect()
     }
 
-    /// The events since the cursor that concern this watch.
+    /// Returns the events since the cursor that concern this watch.
     fn new_events(&mut self) -> Vec<WatchEvent> {
         let registry = Arc::clone(&self.registry);
         let storage = self.call.resource.storage();
@@ -208,7 +208,8 @@ impl Watch {
             (true, false) if event.change == Change::Deleted => {
                 Some(WatchEvent::Object(Change::Deleted, shown(&event.object)))
             }
-            // It lives on, elsewhere: told with its old content under the new revision.
+            // The object still exists, but the selection no longer matches it. The event has its previous
+            // content and the new revision.
             (true, false) => {
                 let mut left = (**event.previous.as_ref()?).clone();
                 left["metadata"]["resourceVersion"] = event.revision.to_string().into();
@@ -217,7 +218,7 @@ impl Watch {
         }
     }
 
-    /// The revision up to which everything is sent.
+    /// Returns the revision up to which all events are sent.
     fn reached(&self) -> u64 {
         let storage = self.call.resource.storage();
         self.registry.read(|store, _| {

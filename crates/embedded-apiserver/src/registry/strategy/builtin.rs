@@ -56,8 +56,8 @@ impl Strategy for BuiltIn {
     }
 }
 
-/// Decodes an object of a built-in kind. `complete` changes it between the check of its types and the
-/// defaults.
+/// Decodes an object of a built-in kind. `complete` changes it after the type check and before the defaults
+/// are set.
 pub(super) fn decode_with(
     object: &mut Value,
     complete: impl FnOnce(&Schema, &mut Value),
