@@ -1,4 +1,4 @@
-//! The built-in resources, read from what a real server says of itself.
+//! The built-in resources, from the discovery document of a real server.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{GroupVersion, Resource, Strategy, Subresource, Version, id_of};
 
 const TABLE: &str = include_str!("builtin.json");
 
-/// A built-in group as the table has it.
+/// A built-in group in the table.
 #[derive(Deserialize)]
 pub(super) struct Group {
     pub(super) name: String,
@@ -52,18 +52,19 @@ struct SubEntry {
     verbs: Vec<String>,
 }
 
-/// The table. It is part of the binary, so that it cannot be malformed; were it, nothing is served.
+/// Parses the table. It is part of the binary, so parsing fails only after a mistake in the build. Then the
+/// server serves no built-in resource.
 pub(super) fn groups() -> Vec<Group> {
     serde_json::from_str(TABLE).unwrap_or_default()
 }
 
 impl Group {
-    /// The group's versions with their priorities.
+    /// Returns the group's versions with their priorities.
     pub(super) fn versions(&self) -> impl Iterator<Item = (&str, i64)> {
         self.versions.iter().map(|v| (&*v.name, v.priority))
     }
 
-    /// The group's resources; the versions of one plural are one resource.
+    /// Returns the group's resources. All versions of one plural form one resource.
     pub(super) fn resources(&self) -> Vec<Resource> {
         let mut found: Vec<Resource> = Vec::new();
         for version in &self.versions {
@@ -136,7 +137,8 @@ fn response(group: Option<&str>, version: Option<&str>) -> Option<GroupVersion> 
     })
 }
 
-/// The warnings of 1.36: <https://kubernetes.io/docs/reference/using-api/deprecation-guide/>
+/// Returns the deprecation warning of Kubernetes 1.36:
+/// <https://kubernetes.io/docs/reference/using-api/deprecation-guide/>
 fn deprecation(plural: &str, version: &str) -> Option<String> {
     let text = match (plural, version) {
         ("endpoints", "v1") => {

@@ -1,4 +1,4 @@
-//! All resources that are served now, by id and by kind.
+//! The resources that the server currently serves, by id and by kind.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::builtin::{self, Group};
 use super::{Resource, id_of, split_api_version};
 
-/// The resources that are served, and the groups in the order of discovery.
+/// The served resources, and the built-in groups in the order of discovery.
 #[derive(Debug, Clone)]
 pub struct Catalogue {
     resources: HashMap<Arc<str>, Arc<Resource>>,
@@ -17,19 +17,19 @@ pub struct Catalogue {
     custom: BTreeMap<Arc<str>, Arc<Resource>>,
 }
 
-/// A built-in group: what its `APIServices` say.
+/// A built-in group with the data of its `APIService` objects.
 #[derive(Debug, Clone)]
 pub struct BuiltinGroup {
-    /// Empty for the core.
+    /// Empty for the core group.
     pub name: String,
-    /// The higher, the earlier in discovery.
+    /// The position in discovery. Groups with a higher priority come first.
     pub priority: i64,
-    /// Name and priority of each version.
+    /// The name and the priority of each version.
     pub versions: Vec<(String, i64)>,
 }
 
 impl Catalogue {
-    /// All built-in resources.
+    /// Returns a catalogue with all built-in resources.
     pub fn builtin() -> Self {
         let groups = builtin::groups();
         let resources: Vec<Arc<Resource>> = groups
@@ -47,18 +47,18 @@ impl Catalogue {
         }
     }
 
-    /// A resource by its id.
+    /// Returns a resource by its id.
     pub fn get(&self, id: &str) -> Option<&Arc<Resource>> {
         self.resources.get(id)
     }
 
-    /// A resource by the parts of a URL.
+    /// Returns a resource by the parts of a URL.
     pub fn lookup(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         let resource = self.resources.get(id_of(group, plural).as_str())?;
         resource.served(version).map(|_| resource)
     }
 
-    /// The resource of a kind in any served version of its group.
+    /// Returns the resource of a kind, if its group serves the version.
     pub fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
         let (group, version) = split_api_version(api_version);
         let fits = |one: &&Arc<Resource>| *one.group == *group && *one.kind == *kind;
@@ -66,36 +66,36 @@ impl Catalogue {
         found.filter(|one| one.served(version).is_some())
     }
 
-    /// All, the built-in ones in the order of discovery, then the custom ones by id.
+    /// Returns all resources: the built-in ones in the order of discovery, then the custom ones by id.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let builtin = self.order.iter().filter_map(|id| self.resources.get(id));
         builtin.chain(self.custom.values())
     }
 
-    /// The custom ones.
+    /// Returns the custom resources.
     pub fn custom(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.custom.values()
     }
 
-    /// The built-in groups in the order of discovery.
+    /// Returns the built-in groups in the order of discovery.
     pub fn builtin_groups(&self) -> &[BuiltinGroup] {
         &self.groups
     }
 
-    /// Returns whether anything is served in this group and version.
+    /// Returns whether the server serves a resource in this group and version.
     pub fn serves(&self, group: &str, version: &str) -> bool {
         self.all()
             .any(|one| *one.group == *group && one.served(version).is_some())
     }
 
-    /// Serves a custom resource, anew where it was served before.
+    /// Adds a custom resource, or replaces it.
     pub fn insert(&mut self, resource: Arc<Resource>) {
         let id = Arc::clone(resource.id());
         self.custom.insert(Arc::clone(&id), Arc::clone(&resource));
         self.resources.insert(id, resource);
     }
 
-    /// Serves a custom resource no longer.
+    /// Removes a custom resource.
     pub fn remove(&mut self, id: &str) {
         if self.custom.remove(id).is_some() {
             self.resources.remove(id);

@@ -1,4 +1,4 @@
-//! Resources that custom resource definitions make.
+//! Resources that custom resource definitions define.
 
 use std::sync::Arc;
 
@@ -29,15 +29,15 @@ const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
 /// The compiled definition of a version of a custom resource.
 #[derive(Debug)]
 pub struct Custom {
-    /// Pruning, defaults, validation, columns.
+    /// The rules for pruning, defaulting and validation, and the printer columns.
     pub version: crd::Version,
-    /// Types, for field ownership.
+    /// The types, for field ownership.
     pub schema: Schema,
 }
 
 impl Resource {
-    /// The resource of an established definition. Objects that were stored up to `changed_at` may be
-    /// older than the definition's present form.
+    /// Returns the resource of an established definition. Objects with a revision up to `changed_at` may have
+    /// been stored under an earlier form of the definition.
     pub fn custom(definition: &Value, changed_at: u64) -> Option<Self> {
         let spec = &definition["spec"];
         let names = &definition["status"]["acceptedNames"];
@@ -71,7 +71,7 @@ impl Resource {
     }
 }
 
-/// The versions of a definition, the preferred one first; those that are not served last.
+/// Returns the versions of a definition: the preferred one first, those that are not served last.
 fn versions(definition: &Value) -> Vec<Version> {
     let served = crd::versions(definition);
     let all = definition["spec"]["versions"].as_array();
@@ -131,7 +131,7 @@ fn version(definition: &Value, name: &str, served: bool, storage: bool) -> Optio
     })
 }
 
-/// The first eight bytes of a digest of the kind in its storage version.
+/// Returns the first eight bytes of a digest of the kind in its storage version, in base64.
 fn storage_hash(group: &str, version: &str, kind: &str) -> String {
     let digest = Sha256::digest(format!("{group}/{version}/{kind}"));
     STANDARD.encode(&digest[..8])

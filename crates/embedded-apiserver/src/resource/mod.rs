@@ -1,7 +1,7 @@
 //! The resources that the server serves: versions, verbs and strategies.
 //!
-//! Built-in resources are data, taken from a real server's discovery (`recipe.py`); custom ones come
-//! and go with their definitions.
+//! Built-in resources are data from the discovery of a real server (`recipe.py`). Custom resources exist as
+//! long as their definitions.
 
 mod builtin;
 mod catalogue;
@@ -39,7 +39,7 @@ pub struct Resource {
     pub versions: Vec<Version>,
     storage: Option<Arc<str>>,
     custom: bool,
-    /// Objects of revisions up to this one may be older than the definition of the resource.
+    /// Objects with a revision up to this one may have been stored under an earlier form of the definition.
     changed_at: u64,
 }
 
@@ -58,7 +58,8 @@ pub struct Version {
     pub subresources: Vec<Subresource>,
     /// A hash by which clients see that the storage version has changed.
     pub storage_hash: Option<String>,
-    /// The kind of its objects where it is of another group, such as `policy/v1`.
+    /// The group and version of the response, if it differs from the resource's own: evictions have
+    /// `policy/v1`.
     pub response: Option<GroupVersion>,
     /// The warning that requests in this version get.
     pub deprecation: Option<String>,
@@ -66,14 +67,14 @@ pub struct Version {
     pub custom: Option<Arc<Custom>>,
 }
 
-/// Part of an object with a path and rights of its own: `deployments/scale`.
+/// A part of an object with its own path and permissions: `deployments/scale`.
 #[derive(Debug, Clone)]
 pub struct Subresource {
     /// `scale`
     pub name: Box<str>,
     /// `Scale`
     pub kind: Box<str>,
-    /// The group and version of the kind where it is not the resource's own.
+    /// The group and version of the kind, if they differ from those of the resource.
     pub response: Option<GroupVersion>,
     /// The verbs that the subresource supports.
     pub verbs: Vec<String>,
@@ -89,22 +90,24 @@ pub struct GroupVersion {
 }
 
 impl Resource {
-    /// `deployments.apps`, `pods`: the plural and the group.
+    /// Returns the plural and the group: `deployments.apps`, `pods`.
     pub fn id(&self) -> &Arc<str> {
         &self.id
     }
 
-    /// The id of the resource whose objects these are: events exist in two groups.
+    /// Returns the id of the resource that stores the objects. It differs from [`Self::id`] for Events, which
+    /// two groups serve.
     pub fn storage(&self) -> &Arc<str> {
         self.storage.as_ref().unwrap_or(&self.id)
     }
 
-    /// Returns whether a custom resource definition made it.
+    /// Returns whether a custom resource definition defines the resource.
     pub fn is_custom(&self) -> bool {
         self.custom
     }
 
-    /// Returns whether an object of this revision may be older than the definition of the resource.
+    /// Returns whether an object of this revision may have been stored under an earlier form of the
+    /// definition.
     pub fn may_outdate(&self, revision: &str) -> bool {
         self.changed_at > 0
             && revision
@@ -112,18 +115,19 @@ impl Resource {
                 .is_ok_and(|one: u64| one <= self.changed_at)
     }
 
-    /// A version that requests may name.
+    /// Returns a served version by its name.
     pub fn served(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|v| v.served && &*v.name == name)
     }
 
-    /// The version in which objects are kept.
+    /// Returns the version in which objects are stored.
     pub fn storage_version(&self) -> &Version {
         let stored = self.versions.iter().find(|version| version.storage);
         stored.unwrap_or(&self.versions[0])
     }
 
-    /// Returns whether its objects are kept at all: reviews are answered and forgotten.
+    /// Returns whether the server stores objects of the resource. It responds to reviews without storing
+    /// them.
     pub fn is_stored(&self) -> bool {
         let verbs = &self.storage_version().verbs;
         verbs.iter().any(|verb| verb == "list") && &*self.plural != "componentstatuses"
@@ -141,7 +145,7 @@ impl Version {
         self.subresources.iter().find(|one| &*one.name == name)
     }
 
-    /// Returns whether the verb is in its list.
+    /// Returns whether the subresource supports the verb.
     pub fn allows(&self, verb: &str) -> bool {
         self.verbs.iter().any(|one| one == verb)
     }
@@ -156,7 +160,7 @@ pub(crate) fn api_version(group: &str, version: &str) -> String {
     }
 }
 
-/// The group and the version of an `apiVersion`.
+/// Splits an `apiVersion` into the group and the version.
 pub(crate) fn split_api_version(api_version: &str) -> (&str, &str) {
     api_version.split_once('/').unwrap_or(("", api_version))
 }

@@ -1,4 +1,4 @@
-//! The rules for writes that are data, from the create and update strategies of the real server.
+//! Rules for writes in the form of data, from the create and update strategies of the real server.
 
 use super::Version;
 
@@ -107,7 +107,7 @@ impl Strategy {
     }
 }
 
-/// Other built-in kinds count theirs in their own preparation.
+/// The preparation code of other built-in kinds increments the generation.
 fn generation(id: &str) -> Generation {
     match id {
         "customresourcedefinitions.apiextensions.k8s.io" => Generation::Spec,
