@@ -1,4 +1,4 @@
-//! All objects of a server as one JSON document, to be loaded by another.
+//! Saves all objects of a server as one JSON document, and loads them into another server.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use super::store::Key;
 /// The resource whose objects define other resources.
 const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
-/// The document.
+/// The saved document.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SavedState {
-    /// The newest revision: those of the objects stay as they are, later ones follow it.
+    /// The newest revision. Loading keeps the revisions of the objects, and later writes get higher ones.
     revision: u64,
     objects: Vec<SavedObject>,
 }
@@ -33,10 +33,10 @@ struct SavedObject {
     object: Arc<Value>,
 }
 
-/// A document that is no state of a server.
+/// The reason why a document cannot be loaded as the state of a server.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidState {
-    /// The document has other fields.
+    /// The document has unknown, missing or wrongly typed fields.
     #[error("no saved state of an API server")]
     Document(#[from] serde_json::Error),
     /// The text is not JSON, or an object is nested too deeply.
@@ -48,7 +48,7 @@ pub enum InvalidState {
         /// `plural.group`
         resource: String,
     },
-    /// An object of it has no name.
+    /// An object of the resource has no name.
     #[error("an object of {resource} has no name")]
     Name {
         /// `plural.group`
@@ -56,7 +56,7 @@ pub enum InvalidState {
     },
 }
 
-/// Writes all objects as a document.
+/// Returns all objects as a JSON document.
 pub(super) fn save(registry: &Registry) -> String {
     let state = registry.write(|tx| SavedState {
         revision: tx.store.revision(),
@@ -66,7 +66,7 @@ pub(super) fn save(registry: &Registry) -> String {
             .flat_map(|one| saved_objects(tx, one.id()))
             .collect(),
     });
-    // Maps with string keys and values cannot fail.
+    // Serialization of maps with string keys cannot fail.
     stack::with_room(|| serde_json::to_string(&state)).unwrap_or_default()
 }
 
@@ -78,10 +78,10 @@ fn saved_objects(tx: &Transaction<'_>, resource: &str) -> Vec<SavedObject> {
     tx.list(resource, None).into_iter().map(saved).collect()
 }
 
-/// Puts objects back as they were, over those of their names.
+/// Restores the objects of a document. They replace objects of the same names.
 ///
 /// # Errors
-/// Nothing has been loaded then.
+/// If the document is invalid, no object is loaded.
 pub(super) fn load(registry: &Registry, document: &str) -> Result<(), InvalidState> {
     stack::with_room(|| load_objects(registry, document))
 }
@@ -92,7 +92,8 @@ fn load_objects(registry: &Registry, document: &str) -> Result<(), InvalidState>
         .into_iter()
         .partition(|saved| saved.resource == DEFINITIONS);
     let defined = defined(&definitions, revision);
-    // At once: a definition that is terminating goes when it is seen without its objects.
+    // One transaction loads all objects. Otherwise the controller would remove a terminating definition
+    // before its objects are loaded.
     registry.write(|tx| {
         let objects = definitions.into_iter().chain(others);
         let placed: Vec<ResolvedObject> = objects
@@ -109,7 +110,7 @@ fn load_objects(registry: &Registry, document: &str) -> Result<(), InvalidState>
     })
 }
 
-/// The levels of a document around each object: the document, `objects`, and the saved object.
+/// The nesting levels of a document around each object: the document, `objects`, and the saved object.
 const OUTER_LEVELS: usize = 3;
 
 fn parse(document: &str) -> Result<SavedState, InvalidState> {
@@ -118,7 +119,7 @@ fn parse(document: &str) -> Result<SavedState, InvalidState> {
     Ok(serde_json::from_value(decoded.value)?)
 }
 
-/// The resources that saved definitions serve, by their ids.
+/// Returns the resources that the saved definitions serve, by their ids.
 fn defined(definitions: &[SavedObject], revision: u64) -> HashMap<String, Arc<Resource>> {
     let established = definitions
         .iter()
@@ -165,7 +166,7 @@ mod tests {
         })
     }
 
-    /// A server with a definition and an object of it, which has these finalizers.
+    /// Returns a server with a definition and one object of it, which has these finalizers.
     fn with_web(finalizers: &[&str]) -> ApiServer {
         let server = ApiServer::new(Options::default());
         server.registry.write(|tx| {
@@ -220,7 +221,7 @@ mod tests {
         let other = ApiServer::new(Options::default());
         other.load(&state).unwrap();
         assert_eq!(names(&other, "webs.ex.io"), [r#""w""#]);
-        // All but the certificate of the authority, which is each server's own.
+        // The comparison ignores the certificate of the authority, which differs between servers.
         let kept = |state: &str| {
             let state: Value = serde_json::from_str(state).unwrap();
             let objects = state["objects"].as_array().unwrap().iter();
