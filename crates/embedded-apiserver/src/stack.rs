@@ -1,4 +1,4 @@
-//! Room on the stack for code that descends nested values by recursion.
+//! Stack space for code that descends nested values by recursion.
 //!
 //! A tokio worker has a stack of 2 MiB. An object with the maximum nesting needs less in an optimized
 //! build, and more in a build without optimization. [`with_room`] then allocates another stack.
@@ -31,7 +31,7 @@ mod tests {
             }
             1 + descend(levels - 1)
         }
-        // More than 8 MiB: too much for a thread of tokio, and of a test.
+        // 8192 levels need more than 8 MiB, which exceeds the stack of a tokio worker and of a test thread.
         assert_eq!(with_room(|| descend(8 << 10)), 8 << 10);
     }
 }
