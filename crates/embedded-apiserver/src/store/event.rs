@@ -10,7 +10,7 @@ use crate::resource::Resource;
 /// A committed write.
 #[derive(Debug)]
 pub struct Event {
-    /// The store's revision after it.
+    /// The revision of the store after the write.
     pub revision: u64,
     /// The kind of the change.
     pub change: Change,
@@ -18,9 +18,9 @@ pub struct Event {
     pub resource: Arc<Resource>,
     /// The key of the object.
     pub key: Key,
-    /// The object after it; of a deletion its last state.
+    /// The object after the write. For a deletion, its last state.
     pub object: Arc<Value>,
-    /// The object before it.
+    /// The object before the write.
     pub previous: Option<Arc<Value>>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 
-/// `namespace/name`, or `name` alone; ordered as etcd orders its keys, byte by byte.
+/// `namespace/name`, or `name` alone. Keys are ordered byte by byte, as in etcd.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Box<str>);
 
@@ -16,7 +16,7 @@ impl Key {
         }
     }
 
-    /// A key as it is written: in a continue token.
+    /// Parses a key in a continue token.
     pub fn from_text(text: &str) -> Self {
         Self(text.into())
     }
@@ -26,14 +26,13 @@ impl Key {
         &self.0
     }
 
-    /// The namespace, empty for cluster-scoped objects.
+    /// Returns the namespace, which is empty for cluster-scoped objects.
     pub fn namespace(&self) -> &str {
         self.0
             .split_once('/')
             .map_or("", |(namespace, _)| namespace)
     }
 
-    /// The name.
     pub fn name(&self) -> &str {
         self.0.split_once('/').map_or(&*self.0, |(_, name)| name)
     }

@@ -1,7 +1,7 @@
-//! The objects, one revision counter for all, and what has become of them since.
+//! The store: all objects, one revision counter, and recent events.
 //!
-//! Knows no HTTP and no rules of the API: what is put here has been checked. Revisions grow with each
-//! write of any object, as etcd's do; clients see them as `resourceVersion`.
+//! The store knows neither HTTP nor the rules of the API, and trusts its callers to check the objects. Each
+//! write of any object increments the revision, as in etcd. Clients see it as `resourceVersion`.
 
 mod event;
 mod key;
@@ -29,12 +29,12 @@ pub struct Store {
     /// The number of events that each table keeps.
     history: usize,
     tables: HashMap<Arc<str>, Table>,
-    /// Events that no controller has seen.
+    /// Events that the controllers have not handled yet.
     unseen: VecDeque<Arc<Event>>,
 }
 
 impl Store {
-    /// An empty store whose tables remember this many events each.
+    /// Returns an empty store whose tables keep `history` events each.
     pub fn new(history: usize) -> Self {
         Self {
             revision: 1,
@@ -44,12 +44,12 @@ impl Store {
         }
     }
 
-    /// The revision of the newest write.
+    /// Returns the revision of the newest write.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Continues after a revision of a saved state.
+    /// Raises the revision to that of a saved state.
     pub fn advance_to(&mut self, revision: u64) {
         self.revision = self.revision.max(revision);
     }
@@ -59,17 +59,17 @@ impl Store {
         self.tables.values().map(Table::len).sum()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the store has no objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The objects of a resource, if it is stored.
+    /// Returns the objects of a resource, if it is stored.
     pub fn table(&self, storage: &str) -> Option<&Table> {
         self.tables.get(storage)
     }
 
-    /// Stores a resource from now on.
+    /// Adds a table for a resource.
     pub fn open(&mut self, storage: &Arc<str>) {
         let (history, revision) = (self.history, self.revision);
         self.tables
@@ -96,7 +96,7 @@ impl Store {
         self.tables.remove(storage);
     }
 
-    /// Writes an object under a new revision, which becomes its `resourceVersion`.
+    /// Writes an object under a new revision, and sets its `resourceVersion`.
     pub fn put(&mut self, resource: &Arc<Resource>, key: Key, mut object: Value) -> Arc<Value> {
         self.open(resource.storage());
         self.revision += 1;
@@ -113,7 +113,7 @@ impl Store {
         object
     }
 
-    /// Removes an object. Its event has the last state that is given here, under a new revision.
+    /// Removes an object. The event contains `last` under a new revision.
     pub fn remove(&mut self, resource: &Arc<Resource>, key: &Key, mut last: Value) {
         let table = self.tables.get_mut(resource.storage());
         let Some(previous) = table.and_then(|table| table.objects.remove(key)) else {
@@ -125,7 +125,7 @@ impl Store {
         self.record(resource, key, Change::Deleted, last, Some(previous));
     }
 
-    /// Puts an object of a saved state back, its `resourceVersion` unchanged.
+    /// Restores an object of a saved state with its `resourceVersion`.
     pub fn restore(&mut self, resource: &Arc<Resource>, key: Key, object: Value) {
         self.open(resource.storage());
         let object = Arc::new(object);
@@ -142,7 +142,7 @@ impl Store {
         }));
     }
 
-    /// The next event that the controllers have not seen.
+    /// Returns the next event that the controllers have not handled, and removes it from the queue.
     pub fn next_unseen(&mut self) -> Option<Arc<Event>> {
         self.unseen.pop_front()
     }

@@ -1,8 +1,8 @@
-//! The objects of one resource and its youngest events.
+//! The objects of one resource and its most recent events.
 //!
-//! A past state is the present one with the events since undone; a watch is a cursor into the
-//! events. Neither costs a write anything, and a slow watcher holds up nobody: it is told that it has
-//! fallen behind (410) when the events that it has not read are forgotten.
+//! To get an earlier state, the table undoes the later events. A watch is a cursor into the events. So
+//! watches add no cost to a write, and a slow watcher blocks no one: it gets a 410 when the table has
+//! discarded events that it has not read.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -19,24 +19,24 @@ pub struct Table {
     pub(super) objects: BTreeMap<Key, Arc<Value>>,
     history: VecDeque<Arc<Event>>,
     capacity: usize,
-    /// All events after this revision are in `history`.
+    /// `history` contains all events after this revision.
     since: u64,
     changed: watch::Sender<u64>,
 }
 
-/// A revision that is too old: its events are forgotten.
+/// The error for a revision whose events are discarded.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Expired {
-    /// The oldest revision that is still known.
+    /// The oldest revision that the table can serve.
     pub oldest: u64,
 }
 
-/// Wakes a watcher when its table has changed or is gone.
+/// A subscription that wakes a watcher when its table changes or is removed.
 #[derive(Debug)]
 pub struct Subscription(watch::Receiver<u64>);
 
 impl Subscription {
-    /// Waits for a write of the resource; false when the resource is served no more.
+    /// Waits for a write of the resource. Returns false when the server no longer serves the resource.
     pub async fn changed(&mut self) -> bool {
         self.0.changed().await.is_ok()
     }
@@ -63,12 +63,12 @@ impl Table {
         self.objects.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the table has no objects.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
 
-    /// The objects of a namespace, or all.
+    /// Returns the objects of a namespace, or all objects.
     pub fn list<'a>(
         &'a self,
         namespace: Option<&str>,
@@ -84,7 +84,7 @@ impl Table {
             })
     }
 
-    /// The objects as they were at a revision.
+    /// Returns the objects as they were at a revision.
     pub fn list_at(
         &self,
         namespace: Option<&str>,
@@ -93,7 +93,7 @@ impl Table {
         if revision < self.since {
             return Err(Expired { oldest: self.since });
         }
-        // The oldest event of a key that is undone says what it was before.
+        // The oldest undone event of a key has the object's state at the revision.
         let mut past: BTreeMap<&Key, Option<&Arc<Value>>> = BTreeMap::new();
         for event in self.history.iter().rev() {
             if event.revision <= revision {
@@ -115,7 +115,7 @@ impl Table {
         Ok(items)
     }
 
-    /// The events after a revision.
+    /// Returns the events after a revision.
     pub fn events_after(&self, revision: u64) -> Result<Vec<Arc<Event>>, Expired> {
         if revision < self.since {
             return Err(Expired { oldest: self.since });
@@ -124,28 +124,29 @@ impl Table {
         Ok(self.history.range(from..).map(Arc::clone).collect())
     }
 
-    /// The oldest revision from which all events are known.
+    /// Returns the oldest revision after which all events are in the history.
     pub fn oldest(&self) -> u64 {
         self.since
     }
 
-    /// Wakes at each write from now on.
+    /// Returns a subscription to the writes from now on.
     pub fn subscribe(&self) -> Subscription {
         Subscription(self.changed.subscribe())
     }
 
-    /// Knows nothing of what came before this revision.
+    /// Discards all events. A watch can start no earlier than this revision.
     pub(super) fn forget(&mut self, revision: u64) {
         self.history.clear();
         self.since = revision;
     }
 
-    /// Ends all subscriptions that there are.
+    /// Ends all current subscriptions.
     pub(super) fn end_watches(&mut self) {
         self.changed = watch::Sender::new(self.since);
     }
 
-    /// Remembers an event, forgets the oldest, wakes the watchers.
+    /// Appends an event to the history, discards the oldest one if the history is full, and wakes the
+    /// watchers.
     pub(super) fn record(&mut self, event: Arc<Event>) {
         let revision = event.revision;
         debug_assert!(event.change != Change::Deleted || !self.objects.contains_key(&event.key));

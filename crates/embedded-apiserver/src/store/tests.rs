@@ -1,4 +1,4 @@
-//! Tests of the objects of a resource, their past, and who watches them.
+//! Tests of tables: objects, earlier states and subscriptions.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::table::Expired;
 use super::{Key, Store};
 use crate::resource::{Catalogue, Resource};
 
-/// A store that remembers three events of a resource, and that resource.
+/// A store that keeps three events of a resource, and that resource.
 struct Model {
     store: Store,
     maps: Arc<Resource>,
@@ -23,7 +23,7 @@ impl Model {
         Self { store, maps }
     }
 
-    /// The revision of the write.
+    /// Writes an object. Returns the revision of the write.
     fn put(&mut self, namespace: &str, name: &str, value: u32) -> u64 {
         let object = json!({"metadata": {"name": name}, "value": value});
         self.store
@@ -55,7 +55,7 @@ fn a_past_state_is_known_as_far_back_as_events_are() {
     world.put("n", "a", 2);
     let third = world.put("n", "b", 3);
     world.remove("n", "a");
-    // Three events are remembered: the state before the oldest of them is known, too.
+    // The history has three events, so the state before the oldest of them is known as well.
     assert_eq!(world.table().oldest(), first);
     assert_eq!(world.values_at(None, first), Ok(vec![json!(1)]));
     assert_eq!(world.values_at(None, third), Ok(vec![json!(2), json!(3)]));
