@@ -317,7 +317,7 @@ fn what_is_wrong_is_named() {
     assert!(error.contains("cannot find the folder absent"), "{error}");
     let error = fails(&["--watches-file", "absent.yaml"]);
     assert!(
-        error.contains("there is no absent.yaml\n  hint: "),
+        error.contains("absent.yaml does not exist\n  hint: "),
         "{error}"
     );
     assert_eq!(run(&["dev"], &["--admin-token", ""]).0, Some(2));

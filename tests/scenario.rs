@@ -156,11 +156,11 @@ fn golden_snapshots_are_written_where_that_is_asked_for() {
     };
     let missing = run(&[], 1);
     assert!(
-        missing.contains("greeting/verify.yaml:3:3: there is no snapshot"),
+        missing.contains("greeting/verify.yaml:3:3: snapshot "),
         "{missing}"
     );
     assert!(
-        missing.contains("`rhai-operator test --update` writes it"),
+        missing.contains("run `rhai-operator test --update` to write it"),
         "{missing}"
     );
     let written = run(&["--update"], 0);

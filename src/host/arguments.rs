@@ -83,7 +83,7 @@ impl Reference {
             )),
             None => {
                 let message = format!(
-                    "{} {}: a namespace is needed, {cr} has none",
+                    "{} {}: expected a namespace, because {cr} has none",
                     self.gvk.kind, self.name
                 );
                 Err(HostError::new("invalid", message))
@@ -134,7 +134,7 @@ impl Options {
             return Ok(());
         };
         Err(invalid(format!(
-            "unknown option `{unknown}`; there are {}",
+            "unknown option `{unknown}`: expected {}",
             known.join(", ")
         )))
     }
@@ -236,7 +236,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .contains("unknown option `ownr`; there are force, owner")
+                .contains("unknown option `ownr`: expected force, owner")
         );
     }
 

@@ -164,6 +164,8 @@ fn functions(module: Module) -> Vec<Function> {
         function
             .signatures
             .sort_by_key(|signature| (signature.matches(',').count(), signature.clone()));
+        // Overloads for several Rust types have one signature in scripts.
+        function.signatures.dedup();
     }
     functions
 }

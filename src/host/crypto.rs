@@ -56,7 +56,7 @@ mod functions {
         hex::<Sha1>(&value)
     }
 
-    /// The MD5 digest of a text or a blob, as 32 hexadecimal digits. Not for security.
+    /// Returns the MD5 digest of a text or a blob, as 32 hexadecimal digits. Do not use it for security.
     ///
     /// - `value`: a string (its UTF-8 bytes) or a blob.
     ///
@@ -73,12 +73,11 @@ mod functions {
         hex::<Md5>(&value)
     }
 
-    /// A new random password of letters and digits, from the system's secure source.
+    /// Returns a new random password of letters and digits, from the system's secure source.
     ///
-    /// Each call makes another one: keep it in a Secret (`ensure_secret`, or `k8s_create` once) and
-    /// read it from there.
+    /// Each call returns another one. Store the password in a Secret with `ensure_secret`.
     ///
-    /// - `length`: 1 to 4096; each character is worth almost 6 bits.
+    /// - `length`: 1 to 4096. Each character has almost 6 bits of entropy.
     ///
     /// Errors: `invalid` when the length is out of range.
     ///
@@ -93,7 +92,7 @@ mod functions {
                 Ok(Alphanumeric.sample_string(&mut rand::rng(), count))
             }
             _ => Err(invalid(format!(
-                "the length is 1 to {LONGEST_PASSWORD}, not {length}"
+                "length: expected 1 to {LONGEST_PASSWORD}, found {length}"
             ))),
         }
     }

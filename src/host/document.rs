@@ -45,7 +45,7 @@ mod functions {
             [] => Ok(Dynamic::UNIT),
             [one] => Ok(value::to_dynamic(one)),
             several => Err(invalid(format!(
-                "{} YAML documents where one is expected; `from_yaml_all` reads several",
+                "expected one YAML document, found {}; hint: use `from_yaml_all` for several",
                 several.len()
             ))),
         }

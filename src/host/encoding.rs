@@ -68,7 +68,7 @@ mod functions {
         utf8_percent_encode(text, RESERVED).to_string()
     }
 
-    /// Undoes `url_encode`.
+    /// Decodes the escapes of `url_encode`.
     ///
     /// - `text`: a text with `%` escapes; `+` stays `+`.
     ///
@@ -85,13 +85,13 @@ mod functions {
         }
     }
 
-    /// Takes an absolute URL apart.
+    /// Parses an absolute URL.
     ///
     /// - `url`: e.g. `https://user@example.com:8443/path?key=value#part`.
     ///
-    /// Answers a map of `scheme`, `username`, `password`, `host`, `port` (the scheme's own where
-    /// the URL has none), `path`, `query` (a map; of equal names the last wins) and `fragment`;
-    /// what the URL does not have is `()`.
+    /// Returns a map with `scheme`, `username`, `password`, `host`, `port` (by default the port of the
+    /// scheme), `path`, `query` (a map; the last of equal names counts) and `fragment`. An absent part is
+    /// `()`.
     ///
     /// Errors: `invalid` when it is not an absolute URL.
     ///

@@ -14,11 +14,11 @@ pub(super) fn module() -> Module {
 
 #[export_module]
 mod functions {
-    /// The text of a file of the role.
+    /// Returns the text of a file of the role.
     ///
     /// - `name`: its path within the role's `files/`; nothing else can be read.
     ///
-    /// Errors: `not_found` when there is no such file, `invalid` when it is not text.
+    /// Errors: `not_found` if the file does not exist, `invalid` if it is not text.
     ///
     /// ```rhai,no_run
     /// k8s_apply(#{apiVersion: "v1", kind: "ConfigMap", metadata: #{name: meta.name},
@@ -29,7 +29,7 @@ mod functions {
         read(&cx, name)
     }
 
-    /// The names of the role's files that a pattern selects, sorted.
+    /// Returns the sorted names of the role's files that match a pattern.
     ///
     /// - `pattern`: paths within the role's `files/`; `*` stands for any part of a name, `?` for
     ///   one character, `**` for any folders.
@@ -47,7 +47,7 @@ mod functions {
     }
 }
 
-/// The text of a file of the role.
+/// Returns the text of a file of the role.
 pub(crate) fn read(cx: &NativeCallContext, name: &str) -> HostResult<String> {
     let role = Session::from_call(cx)?.role();
     let Some(bytes) = role.files.get(name) else {

@@ -23,11 +23,11 @@ pub(super) fn module() -> Module {
 
 #[export_module]
 mod functions {
-    /// Returns whether an object has become what its spec asks for.
+    /// Returns whether an object is ready.
     ///
-    /// Built-in kinds are judged by the rules of kstatus (a Deployment by its replicas, a Job by its
-    /// completion, …), others by their condition `Ready` or `Available`; an object without conditions
-    /// is ready. `()` is not, nor is what is being deleted.
+    /// For built-in kinds, the rules of kstatus decide: the replicas of a Deployment, the completion of a
+    /// Job, and so on. For other kinds, the condition `Ready` or `Available` decides. An object without
+    /// conditions is ready. `()` and an object that is being deleted are not ready.
     ///
     /// - `object`: an object as `k8s_apply`, `k8s_get` and `k8s_list` return it.
     ///
@@ -41,15 +41,15 @@ mod functions {
         Ok(!object.is_unit() && readiness::not_ready(&arguments::json(&object)?).is_none())
     }
 
-    /// Waits until an object is there and ready (see `ready`).
+    /// Waits until an object exists and is ready (see `ready`).
     ///
-    /// Nothing sleeps: if it is not ready, the run ends here as *waiting*, with a condition that says
-    /// on what, and begins anew when the object changes.
+    /// The function does not sleep. If the object is not ready, the run ends as *waiting*, and the
+    /// condition names the object. When the object changes, the role runs again from the beginning.
     ///
     /// - `object`: any object, or a map `#{apiVersion, kind, name, namespace}` of one that may not
     ///   exist yet, nor its kind.
     ///
-    /// Returns the object as it is.
+    /// Returns the live object.
     ///
     /// ```rhai,no_run
     /// wait_ready(k8s_apply(template_objects("deployment.yaml")[0]));
@@ -71,13 +71,13 @@ mod functions {
         )
     }
 
-    /// Waits until a value of an object is as it should be; see `wait_ready` for how.
+    /// Waits until a field of an object has a value, in the same way as `wait_ready`.
     ///
     /// - `object`: as for `wait_ready`.
     /// - `query`: a JSONPath query; its first result counts.
     /// - `value`: what it should be.
     ///
-    /// Returns the object as it is.
+    /// Returns the live object.
     ///
     /// ```rhai,no_run
     /// let claim = #{apiVersion: "v1", kind: "PersistentVolumeClaim", name: `${meta.name}-data`};
@@ -103,7 +103,7 @@ mod functions {
         })
     }
 
-    /// Waits until an object is gone; see `wait_ready` for how.
+    /// Waits until an object is deleted, in the same way as `wait_ready`.
     ///
     /// - `object`: any object (then another of the same name does not count), or a map
     ///   `#{apiVersion, kind, name, namespace}`.
@@ -122,10 +122,10 @@ mod functions {
         .map(|_| ())
     }
 
-    /// Waits until a condition holds that depends on what the run has read; see `wait_ready` for how.
+    /// Waits until a condition is true that the script computes from objects that it has read.
     ///
-    /// The condition is looked at once. If it does not hold, the run ends here as *waiting*, and begins
-    /// anew when anything changes that it read or applied.
+    /// If the condition is false, the run ends as *waiting*. When an object changes that the run read or
+    /// applied, the role runs again from the beginning.
     ///
     /// - `holds`: the condition.
     /// - `on`: what is waited for, in words.
@@ -146,8 +146,8 @@ mod functions {
         Err(script::end(&cx, Arc::new(Ending::Waiting { on, objects })))
     }
 
-    /// Ends the run as failed for good: it is not tried again until something changes that a run
-    /// depends on. For what only people can mend; use `throw` for what may pass.
+    /// Ends the run as failed, without a retry until an object changes that the run depends on. Use it
+    /// for errors that only a user can fix, and `throw` for temporary errors.
     ///
     /// - `message`: what is wrong, for the condition and an Event.
     ///
@@ -166,8 +166,8 @@ mod functions {
         ))
     }
 
-    /// Asks for a further run after some time, whatever happens meanwhile. The run goes on; of
-    /// several calls the earliest counts.
+    /// Requests another run after some time, also if other triggers occur before. The current run
+    /// continues. If a run calls this function several times, the earliest time counts.
     ///
     /// - `after`: a duration like `"1m30s"`, or seconds; one second at least.
     ///
@@ -186,17 +186,17 @@ mod functions {
 
     /// Runs another role of the project within this run, on the same custom resource.
     ///
-    /// It sees the same `cr`, `spec`, `status` and `meta`, its own files and templates, and as `vars`
-    /// its own defaults and variables with `vars` laid over them. It may do what both its permissions and
-    /// those of this role allow.
+    /// The role sees the same `cr`, `spec`, `status` and `meta`, and its own files and templates. Its
+    /// `vars` are its own defaults and variables, overridden by the argument. It has the permissions that
+    /// both roles have.
     ///
     /// - `name`: the role.
     /// - `vars`: optional: a map.
     ///
     /// Returns the value of the role's last expression.
     ///
-    /// Errors: `not_found` when there is no such role; `invalid` when `vars` are not what its inputs
-    /// ask for; and whatever the role fails with.
+    /// Errors: `not_found` if the role does not exist; `invalid` if `vars` violate its inputs; and the
+    /// errors of the role.
     ///
     /// ```rhai,no_run
     /// include_role("certificates", #{host: spec.host});
@@ -247,7 +247,7 @@ pub(crate) fn check_deleted(reference: &Reference, found: Option<&Object>) -> Re
             .is_none_or(|uid| uid == &*found.uid)
     };
     match found {
-        Some(found) if is_it(found) => Err("it is still there".into()),
+        Some(found) if is_it(found) => Err("it still exists".into()),
         _ => Ok(()),
     }
 }
@@ -315,7 +315,7 @@ pub(crate) fn check_condition(
 pub(crate) fn include(cx: &NativeCallContext, name: &str, vars: &Dynamic) -> HostResult<Dynamic> {
     let session = Session::from_call(cx)?;
     let Some(role) = session.setup.roles.get(name) else {
-        let message = format!("there is no role {name} in this project");
+        let message = format!("the project has no role {name}");
         return Err(HostError::new("not_found", message).into());
     };
     let Value::Object(over) = arguments::json(vars)? else {

@@ -32,7 +32,7 @@ pub(super) fn module() -> Module {
 
 #[export_module]
 mod functions {
-    /// Writes to the role's log, with the custom resource's reference: details for its author.
+    /// Writes a debug message to the role's log, with the custom resource's reference.
     ///
     /// - `message`: what to say.
     /// - `values`: optional: a map of values beside it.
@@ -52,7 +52,7 @@ mod functions {
         write_log(&cx, Level::DEBUG, &message, Some(values))
     }
 
-    /// Writes to the role's log: what an operator of the cluster may want to know.
+    /// Writes a message to the role's log.
     ///
     /// - `message`: what to say.
     /// - `values`: optional: a map of values beside it.
@@ -70,7 +70,7 @@ mod functions {
         write_log(&cx, Level::INFO, &message, Some(values))
     }
 
-    /// Writes to the role's log: what works, but not as it should.
+    /// Writes a warning to the role's log.
     ///
     /// - `message`: what to say.
     /// - `values`: optional: a map of values beside it.
@@ -88,7 +88,7 @@ mod functions {
         write_log(&cx, Level::WARN, &message, Some(values))
     }
 
-    /// Writes to the role's log: what does not work. The run goes on; see `fail` for what ends it.
+    /// Writes an error to the role's log. The run continues; `fail` ends it.
     ///
     /// - `message`: what to say.
     /// - `values`: optional: a map of values beside it.
@@ -112,15 +112,15 @@ fn print<T: Variant + Clone>(module: &mut Module) {
     FuncRegistration::new("print")
         .with_volatility(true)
         .with_comments([
-            "/// Writes a value to the role's log: `log_info` under the name that every script knows.",
+            "/// Writes a value to the role's log, like `log_info`.",
             "///",
-            "/// - `value`: what to say.",
+            "/// - `value`: any value.",
             "///",
             "/// ```rhai,no_run",
             "/// print(spec);",
             "/// ```",
         ])
-        .with_params_info(["value: ?", "()"])
+        .with_params_info(["value: Dynamic", "()"])
         .set_into_module(
             module,
             |cx: NativeCallContext<'_>, value: T| -> HostResult<ImmutableString> {

@@ -26,13 +26,13 @@ pub(super) fn module() -> Module {
 )]
 #[export_module]
 mod functions {
-    /// Merges two maps deeply; where both have a key, `over` wins.
+    /// Merges two maps at every depth. If both have a key, the value of `over` is used.
     ///
-    /// Maps under the same key are merged, everything else (arrays too) is replaced. A key whose
-    /// value in `over` is `()` is removed.
+    /// Maps under the same key are merged. Other values, including arrays, are replaced. A key with the
+    /// value `()` in `over` is removed.
     ///
     /// - `base`: the map to start from; it is not changed.
-    /// - `over`: what to lay over it.
+    /// - `over`: the map with precedence.
     ///
     /// Errors: `invalid` when the maps are nested deeper than 128 levels.
     ///
@@ -46,14 +46,14 @@ mod functions {
         merged(base, over)
     }
 
-    /// Reads a nested value, or the default where there is none.
+    /// Returns a nested value, or the default if it does not exist.
     ///
-    /// Nothing on the way needs to exist: a missing key, `()`, or a value that has no keys leads to
-    /// the default. A number selects an element of an array, a negative one from its end.
+    /// The result is also the default if a key of the path is missing, or if a value on the path is `()`
+    /// or has no keys. A number selects an element of an array; a negative number counts from the end.
     ///
     /// - `value`: a map, an array, or `()`.
     /// - `path`: keys joined by dots, or an array of keys, for keys that contain dots.
-    /// - `default`: what to answer where there is nothing, or `()`.
+    /// - `default`: the result if the value does not exist or is `()`.
     ///
     /// ```rhai
     /// let pod = #{metadata: #{labels: #{"app.kubernetes.io/name": "web"}},
@@ -72,7 +72,7 @@ mod functions {
         let keys: Vec<String> = path.iter().map(ToString::to_string).collect();
         if let Some(odd) = path.iter().find(|key| !key.is_string() && !key.is_int()) {
             return Err(invalid(format!(
-                "a key is a string or a number, not {odd:?}"
+                "key: expected a string or an integer, found {odd:?}"
             )));
         }
         Ok(find_at_path(value, keys.iter().map(String::as_str)).unwrap_or(default))
@@ -83,8 +83,8 @@ mod functions {
     /// - `value`: the map or array to search.
     /// - `query`: begins with `$`, e.g. `$.status.conditions[?@.type == 'Ready'].status`.
     ///
-    /// Errors: `invalid` when the query is not JSONPath, has more than 16 KiB or brackets nested more
-    /// than ten deep, or looks far more often than there are values.
+    /// Errors: `invalid` if the query is not JSONPath, is longer than 16 KiB, has brackets nested more
+    /// than ten levels deep, or visits values far more often than once each.
     ///
     /// ```rhai
     /// let pods = [#{name: "a", ready: true}, #{name: "b", ready: false}];
@@ -205,7 +205,7 @@ fn not_a_query(query: &str, error: &str) -> String {
     let hint = if query.starts_with('$') {
         ""
     } else {
-        "; a query begins with `$`"
+        "; begin the query with `$`"
     };
     format!("`{}` is {}{hint}", short(query), short(error))
 }
@@ -287,6 +287,6 @@ mod tests {
         let message = select(&Dynamic::UNIT, ".status", 1)
             .unwrap_err()
             .to_string();
-        assert!(message.contains("a query begins with `$`"), "{message}");
+        assert!(message.contains("begin the query with `$`"), "{message}");
     }
 }

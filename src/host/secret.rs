@@ -24,17 +24,16 @@ pub(super) fn module() -> Module {
 
 #[export_module]
 mod functions {
-    /// Makes a Secret of generated values once, and reads it from then on.
+    /// Creates a Secret with generated values once. Later calls read it.
     ///
     /// - `name`: of the Secret, in the custom resource's namespace.
     /// - `make`: a function that returns a map of texts; called only if there is no such Secret.
     ///
-    /// Returns the map of the Secret's values as texts. They are redacted wherever they turn up in
-    /// logs, Events and the status. The Secret goes when the custom resource goes; what people change
-    /// in it stays.
+    /// Returns the map of the Secret's values as texts. The operator redacts them in logs, Events and
+    /// the status. Kubernetes deletes the Secret with the custom resource. Changes by users stay.
     ///
-    /// Errors: `not_owned` when the Secret exists and the custom resource does not own it: whoever
-    /// made it knows its values. Read such a Secret with `k8s_get`.
+    /// Errors: `not_owned` if the Secret exists and the custom resource does not own it, because its
+    /// creator knows the values. Read such a Secret with `k8s_get`.
     ///
     /// ```rhai,no_run
     /// let secret = ensure_secret(`${meta.name}-admin`, || #{password: random_password(24)});
@@ -67,15 +66,15 @@ mod functions {
         Ok(texts(&secret))
     }
 
-    /// Marks a value as secret that did not come from a Secret, e.g. a token in an answer. It is redacted
-    /// wherever it turns up in logs, Events, conditions and the status, even if the custom resource or the
-    /// role contains it.
+    /// Marks a value as secret that does not come from a Secret, e.g. a generated token. The operator
+    /// redacts it in logs, Events, conditions and the status, even if the custom resource or the role
+    /// contains it.
     ///
     /// - `value`: a text of six characters or more.
     ///
     /// Returns it.
     ///
-    /// Errors: `invalid` for a shorter text, which cannot be redacted.
+    /// Errors: `invalid` for a shorter text, because it cannot be redacted.
     ///
     /// ```rhai,no_run
     /// let token = secret(from_json(spec.license).token);
@@ -94,7 +93,7 @@ mod functions {
         Ok(value.to_owned())
     }
 
-    /// Lets a value out of redaction that a Secret holds and that is not secret, e.g. the name of a user.
+    /// Excludes a value of a Secret from redaction, e.g. the name of a user.
     ///
     /// - `value`: a text that `k8s_get` or `ensure_secret` read.
     ///

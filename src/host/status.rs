@@ -18,14 +18,14 @@ pub(super) fn module() -> Module {
 
 #[export_module]
 mod functions {
-    /// Puts values into the custom resource's status. They are written once, at the end of the run,
-    /// and only if they change anything.
+    /// Sets fields of the custom resource's status. The operator writes the status once, at the end of
+    /// the run, and only if it changed.
     ///
     /// - `values`: a map, laid deeply over what earlier calls of this run set; `()` removes a key. What
     ///   former runs set and a complete run does not set again is removed.
     ///
-    /// Errors: `invalid` for `conditions` (use `set_condition`) and `observedGeneration` (the
-    /// runtime's).
+    /// Errors: `invalid` for `conditions` (use `set_condition`) and `observedGeneration` (the runtime
+    /// sets it).
     ///
     /// ```rhai,no_run
     /// set_status(#{phase: "Installing"});
@@ -36,7 +36,7 @@ mod functions {
         put(&cx, values)
     }
 
-    /// Sets a condition of the custom resource's status. Its times and generation are the runtime's.
+    /// Sets a condition of the custom resource's status. The runtime sets its times and generation.
     ///
     /// - `kind`: its name, e.g. `"DatabaseReady"`. `"Ready"` has the last word on a run that completes.
     /// - `status`: true, false, `"True"`, `"False"` or `"Unknown"`.
@@ -57,7 +57,7 @@ mod functions {
         condition(&cx, kind, &status, (reason, message))
     }
 
-    /// Writes an Event about the custom resource; the same Event again is counted.
+    /// Sends an Event about the custom resource. Repeated Events are counted.
     ///
     /// - `kind`: `"Normal"` or `"Warning"`.
     /// - `reason`: one `CamelCase` word.

@@ -126,7 +126,8 @@ fn write_moment(seconds: i64, format: &str) -> Result<String, String> {
     let moment = Timestamp::from_second(seconds)
         .map_err(|_| format!("{seconds} is out of the range of times"))?
         .to_zoned(TimeZone::UTC);
-    strtime::format(format, &moment).map_err(|error| format!("the format `{format}`: {error}"))
+    strtime::format(format, &moment)
+        .map_err(|error| format!("cannot use the format `{format}`: {error}"))
 }
 
 #[cfg(test)]

@@ -22,18 +22,18 @@ const META: Keys = Keys {
     refused: &[
         (
             "galaxy_info",
-            "Galaxy's data is not read here",
-            "take it out; the description goes to the top level",
+            "galaxy_info is not supported",
+            "remove it, and write the description at the top level",
         ),
         (
             "dependencies",
-            "roles do not depend on each other here",
-            "call include_role in the script",
+            "dependencies is not supported",
+            "include the role in the script with include_role",
         ),
         (
             "collections",
-            "there are no collections here",
-            "take the key out",
+            "collections is not supported",
+            "remove the key",
         ),
     ],
 };
@@ -51,8 +51,8 @@ const RULE: Keys = Keys {
     ],
     refused: &[(
         "nonResourceURLs",
-        "a role asks for resources only",
-        "take the key out",
+        "nonResourceURLs is not supported: a role can request permissions on resources only",
+        "remove the key",
     )],
 };
 

@@ -134,7 +134,7 @@ impl Written<'_> {
         if !is_structure && (is_alone && !self.is_in_brackets(offset) || is_lines) {
             return Some(Finding {
                 offset,
-                message: "a string is written as one value here, whatever lines it has",
+                message: "a string is inserted as one value here, also if it has several lines",
                 hint: "end with `to_yaml` for data, or with `safe` for a text that is YAML",
             });
         }

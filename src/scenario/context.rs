@@ -323,7 +323,7 @@ impl ScenarioContext {
                 return Ok(());
             };
             let finalizers = left.value()["metadata"]["finalizers"].clone();
-            let failure = Failure::new(format!("{object} is still there"));
+            let failure = Failure::new(format!("{object} still exists"));
             Err(match finalizers {
                 Value::Null => failure,
                 finalizers => failure.with_details(format!("its finalizers are {finalizers}")),

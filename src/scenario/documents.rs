@@ -70,16 +70,20 @@ const CHECK: Keys = Keys {
     refused: &[
         (
             "assert",
-            "no key assert is needed",
-            "write the object itself, as far as it matters",
+            "assert is not supported",
+            "write the object itself, with the fields to check",
         ),
-        ("error", "what must not be there is `absent`", ""),
+        (
+            "error",
+            "write `absent` for objects that must not exist",
+            "",
+        ),
     ],
 };
 
 const EVENT: Keys = Keys {
     known: &["type", "reason", "note", "regarding"],
-    refused: &[("message", "the text of an Event is its `note`", "")],
+    refused: &[("message", "write `note` for the text of an Event", "")],
 };
 
 /// The manifests of a file.
@@ -322,7 +326,7 @@ status: {'$.conditions[': []}
                 "verify.yaml:3:8: error: count: expected a whole number of at least 0, found -1",
                 "verify.yaml:6:1: error: of is missing",
                 "verify.yaml:8:1: error: kind is missing",
-                "verify.yaml:11:9: error: the text of an Event is its `note`",
+                "verify.yaml:11:9: error: write `note` for the text of an Event",
             ]
         );
         assert!(diagnostics[5].starts_with("verify.yaml:15:10: error: not a JSONPath query"));

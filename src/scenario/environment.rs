@@ -246,8 +246,12 @@ async fn settle_cluster(runs: Arc<Runs>, requests: Arc<Requests>) -> Result<(), 
 }
 
 fn not_settled(time: Duration) -> Failure {
-    let message = format!("the operator has not come to rest in {} s", time.as_secs());
-    Failure::new(message).with_details("it runs again and again: does each run change something?")
+    let message = format!(
+        "the operator did not become idle within {} s",
+        time.as_secs()
+    );
+    Failure::new(message)
+        .with_details("check whether each run changes an object that triggers the next run")
 }
 
 #[cfg(test)]

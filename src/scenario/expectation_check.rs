@@ -59,15 +59,15 @@ async fn present(context: &ScenarioContext, pattern: &Pattern) -> Result<(), Fai
 async fn nothing(context: &ScenarioContext, pattern: &Pattern) -> Failure {
     let kind = pattern.gvk.kind_group();
     let what = match &pattern.name {
-        Some(name) => format!("there is no {kind} {name}"),
-        None => format!("there is no {kind}"),
+        Some(name) => format!("{kind} {name} does not exist"),
+        None => format!("no {kind} exists"),
     };
     let others = objects(context, &pattern.gvk, None)
         .await
         .unwrap_or_default();
     Failure::new(what).with_details(match names(&others) {
-        names if names.is_empty() => format!("there is nothing of the kind {kind}"),
-        names => format!("of the kind {kind} there are {names}"),
+        names if names.is_empty() => format!("no {kind} exists"),
+        names => format!("existing objects of kind {kind}: {names}"),
     })
 }
 
@@ -77,7 +77,7 @@ async fn absent(context: &ScenarioContext, pattern: &Pattern) -> Result<(), Fail
         .iter()
         .filter(|object| mismatches(&pattern.value, object).is_empty());
     fitting.next().map_or(Ok(()), |object| {
-        let message = format!("{} should not be there", title(&pattern.gvk, object));
+        let message = format!("{} must not exist", title(&pattern.gvk, object));
         Err(Failure::new(message))
     })
 }
@@ -110,7 +110,7 @@ async fn as_in_snapshot(
     let mut objects = candidates(context, pattern, false).await?;
     objects.retain(|object| mismatches(&pattern.value, object).is_empty());
     let [object] = &objects[..] else {
-        let message = format!("{} objects fit, of which one is meant", objects.len());
+        let message = format!("expected one matching object, found {}", objects.len());
         return Err(Failure::new(message).with_details(names(&objects)));
     };
     context.snapshots.check(name, object, &context.namespace)
@@ -145,9 +145,9 @@ async fn event(context: &ScenarioContext, pattern: &Pattern) -> Result<(), Failu
         })
         .collect();
     if lines.is_empty() {
-        lines.push("there are no Events".to_owned());
+        lines.push("no Events exist".to_owned());
     }
-    Err(Failure::new("there is no such Event").with_details(lines.join("\n")))
+    Err(Failure::new("found no such Event").with_details(lines.join("\n")))
 }
 
 /// The objects that a pattern may mean; `served` if it is an error that there is no such kind.

@@ -58,7 +58,7 @@ mod functions {
     /// Fails the stage unless something holds.
     #[rhai_fn(name = "assert", volatile, return_raw)]
     pub(crate) fn assert(holds: bool) -> ScriptResult<()> {
-        assert_or(holds, "the assertion does not hold")
+        assert_or(holds, "the assertion failed")
     }
 
     #[rhai_fn(name = "assert", volatile, return_raw)]
@@ -491,7 +491,10 @@ fn retry(
         match answer {
             Ok(answer) if answer.as_bool() == Ok(false) => {
                 if over {
-                    let message = format!("it was not so within {}", duration::format(within));
+                    let message = format!(
+                        "the condition was not met within {}",
+                        duration::format(within)
+                    );
                     return Err(script_error(Failure::new(message)));
                 }
             }

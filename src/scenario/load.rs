@@ -95,7 +95,7 @@ impl Loader<'_> {
             if nothing {
                 break;
             }
-            let message = format!("there is no scenario {name:?}");
+            let message = format!("scenario {name:?} does not exist");
             let known: Vec<&str> = there.iter().map(String::as_str).collect();
             let hint = nearest(name, &known).map_or_else(
                 || format!("there are {}", list_of(&known, "and")),
@@ -169,7 +169,7 @@ impl Loader<'_> {
             None => return,
         };
         if is_yaml || is_script {
-            let diagnostic = Diagnostic::error(path, 0, 0, format!("there is no stage {stem:?}"));
+            let diagnostic = Diagnostic::error(path, 0, 0, format!("unknown stage {stem:?}"));
             self.diagnostics.push(diagnostic.hint(hint));
         }
     }
@@ -314,14 +314,14 @@ mod tests {
         assert_eq!(
             told,
             [
-                "tests: error: there is no scenario \"memcahced\"\n  hint: did you mean \"memcached\"?"
+                "tests: error: scenario \"memcahced\" does not exist\n  hint: did you mean \"memcached\"?"
             ]
         );
         let told = diagnostics(&[GOOD, ("a/verfy.yaml", ""), ("a/helpers.rhai", "")], &[]);
         assert_eq!(
             told,
             [
-                "tests/a/verfy.yaml: error: there is no stage \"verfy\"\n  hint: did you mean \"verify\"?"
+                "tests/a/verfy.yaml: error: unknown stage \"verfy\"\n  hint: did you mean \"verify\"?"
             ]
         );
     }

@@ -237,7 +237,7 @@ impl Runner<'_> {
             1 => "once".to_owned(),
             count => format!("{count} times"),
         };
-        let message = format!("reconciled once more, the operator wrote {count}");
+        let message = format!("in one more run, the operator wrote {count}");
         Err(Failure::new(message).with_details(writes.join("\n")))
     }
 
@@ -252,7 +252,9 @@ impl Runner<'_> {
                 return Ok(());
             }
             if clock::now() >= deadline {
-                return Err(Failure::new("the operator goes on running and writing"));
+                return Err(Failure::new(
+                    "the operator does not stop running and writing",
+                ));
             }
         }
     }
@@ -280,9 +282,7 @@ impl Runner<'_> {
             if requested() > before {
                 return Ok(());
             }
-            Err(Failure::new(format!(
-                "{object} was not reconciled once more"
-            )))
+            Err(Failure::new(format!("{object} was not reconciled again")))
         };
         context.eventually(context.deadline, ran).await
     }

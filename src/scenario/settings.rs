@@ -57,27 +57,27 @@ const KEYS: Keys = Keys {
     refused: &[
         (
             "driver",
-            "there are no drivers",
-            "scenarios run on the embedded API, or with --kubeconfig on a cluster",
+            "driver is not supported",
+            "remove it: scenarios run on the embedded API, or on a cluster with --kubeconfig",
         ),
         (
             "platforms",
-            "there are no platforms",
-            "scenarios run on the embedded API, or with --kubeconfig on a cluster",
+            "platforms is not supported",
+            "remove it: scenarios run on the embedded API, or on a cluster with --kubeconfig",
         ),
         (
             "provisioner",
-            "there is no provisioner",
-            "the operator of this project runs the roles",
+            "provisioner is not supported",
+            "remove it: the operator of this project runs the roles",
         ),
         (
             "scenario",
-            "the stages follow from the files that there are",
-            "idempotence: false leaves that stage out",
+            "the files of the scenario determine the stages",
+            "write idempotence: false to skip that stage",
         ),
         (
             "timeout",
-            "the time that an expectation has is its `deadline`",
+            "write `deadline` for the time limit of an expectation",
             "",
         ),
     ],
@@ -156,6 +156,6 @@ mod tests {
             ]
         );
         assert_eq!(messages("a: 1\nnamespace: A\n").len(), 2);
-        assert!(messages("driver: {name: x}\n")[0].contains("there are no drivers"));
+        assert!(messages("driver: {name: x}\n")[0].contains("driver is not supported"));
     }
 }

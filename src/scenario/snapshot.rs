@@ -49,7 +49,7 @@ impl Snapshots {
     /// Fails unless the value equals the snapshot of this name.
     pub(super) fn check(&self, name: &str, value: &Value, namespace: &str) -> Result<(), Failure> {
         if !is_name(name) {
-            let message = format!("{name:?} is no name of a snapshot");
+            let message = format!("invalid name of a snapshot: {name:?}");
             return Err(Failure::new(message).with_details(
                 "letters, digits, dots, hyphens and underscores, and no dot at the beginning",
             ));
@@ -73,15 +73,15 @@ impl Snapshots {
         }
         match expected {
             None => {
-                let failure = Failure::new(format!("there is no snapshot {shown}"));
-                Err(failure.with_details("`rhai-operator test --update` writes it"))
+                let failure = Failure::new(format!("snapshot {shown} does not exist"));
+                Err(failure.with_details("run `rhai-operator test --update` to write it"))
             }
             Some(Err(error)) => Err(Failure::new(format!("{shown}: {error}"))),
             Some(Ok(expected)) => {
                 let diff = unified(&expected, &actual);
                 let details =
-                    format!("{diff}`rhai-operator test --update` takes what there is now");
-                Err(Failure::new(format!("it is not as in {shown}")).with_details(details))
+                    format!("{diff}run `rhai-operator test --update` to accept the new value");
+                Err(Failure::new(format!("the value differs from {shown}")).with_details(details))
             }
         }
     }
@@ -89,7 +89,7 @@ impl Snapshots {
     fn write(&self, file: PathBuf, value: &Value) -> Result<(), Failure> {
         let shown = file.display().to_string();
         if !self.written.lock().insert(file.clone()) {
-            let message = format!("two values that differ are compared with {shown}");
+            let message = format!("cannot compare two different values with {shown}");
             return Err(Failure::new(message));
         }
         fs::create_dir_all(&self.folder)
@@ -189,10 +189,7 @@ mod tests {
             Snapshots::new(folder.clone(), true),
         );
         let missing = compared.check("a", &json!({"size": 3}), "n").unwrap_err();
-        assert!(
-            missing.message.starts_with("there is no snapshot "),
-            "{missing}"
-        );
+        assert!(missing.message.ends_with(" does not exist"), "{missing}");
         updated.check("a", &json!({"size": 3}), "n").unwrap();
         assert_eq!(updated.written(), [folder.join("a.yaml")]);
         compared.check("a", &json!({"size": 3}), "n").unwrap();
@@ -204,7 +201,9 @@ mod tests {
         assert!(compared.written().is_empty());
         let twice = updated.check("a", &json!({"size": 4}), "n").unwrap_err();
         assert!(
-            twice.message.starts_with("two values that differ"),
+            twice
+                .message
+                .starts_with("cannot compare two different values"),
             "{twice}"
         );
     }

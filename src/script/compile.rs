@@ -29,7 +29,7 @@ pub(super) fn compile(
         return Err(vec![loading.diagnostic(
             entry,
             Position::NONE,
-            "there is no such file",
+            "file not found",
         )]);
     }
     loading.load(entry, &mut Vec::new());
@@ -184,7 +184,7 @@ impl<'a> ProgramLoader<'a> {
         above: &mut Vec<String>,
     ) -> Option<String> {
         let Some(name) = &import.name else {
-            let message = "an import needs its module's name in quotes: what is imported must be known when the role is loaded";
+            let message = "`import` requires the name of a module in quotes, because the role imports modules when it is loaded";
             self.problems
                 .push(self.diagnostic(path, import.position, message));
             return None;
@@ -286,7 +286,7 @@ impl<'a> ProgramLoader<'a> {
                 Some((*place).to_owned())
             } else if locals.contains(&name) {
                 Some(
-                    "functions do not see the variables of their file: pass it as an argument"
+                    "pass it as an argument: functions do not see the variables of their file"
                         .to_owned(),
                 )
             } else {
@@ -326,7 +326,7 @@ fn wording(error: &ParseErrorType) -> (String, Option<String>) {
         ParseErrorType::BadInput(LexError::ImproperSymbol(word, _)) if word == "eval" => {
             return (
                 "`eval` is not available".to_owned(),
-                Some("write the code itself, or a function or closure that is called".to_owned()),
+                Some("call a function or a closure instead".to_owned()),
             );
         }
         ParseErrorType::ModuleUndefined(name) => {
@@ -336,8 +336,9 @@ fn wording(error: &ParseErrorType) -> (String, Option<String>) {
             );
         }
         ParseErrorType::Reserved(word) => {
-            let hint = of_other_languages(word)
-                .unwrap_or("it may follow a dot or be a map's key, but cannot name a variable");
+            let hint = of_other_languages(word).unwrap_or(
+                "use another name: reserved words are allowed only after a dot and as keys of maps",
+            );
             return (
                 format!("`{word}` is a reserved word"),
                 Some(hint.to_owned()),
@@ -345,7 +346,7 @@ fn wording(error: &ParseErrorType) -> (String, Option<String>) {
         }
         ParseErrorType::BadInput(LexError::UnexpectedInput(word))
         | ParseErrorType::UnknownOperator(word) => of_other_languages(word).map(str::to_owned),
-        ParseErrorType::UnexpectedEOF => return ("the code ends too early".to_owned(), None),
+        ParseErrorType::UnexpectedEOF => return ("unexpected end of the code".to_owned(), None),
         _ => None,
     };
     (lower_first(&error.to_string()), hint)
@@ -354,17 +355,17 @@ fn wording(error: &ParseErrorType) -> (String, Option<String>) {
 /// Returns the Rhai equivalent of a keyword of another language.
 fn of_other_languages(word: &str) -> Option<&'static str> {
     Some(match word {
-        "and" => "Rhai writes &&",
-        "or" => "Rhai writes ||",
-        "not" => "Rhai writes !",
-        "is" => "Rhai compares with == and !=, and what is absent is ()",
-        "?" => "Rhai writes if a { b } else { c }",
-        "null" | "nil" | "None" | "none" | "undefined" => "what is absent is ()",
-        "True" => "Rhai writes true",
-        "False" => "Rhai writes false",
-        "{" => "a condition is an expression as it is, without braces around it",
+        "and" => "write &&",
+        "or" => "write ||",
+        "not" => "write !",
+        "is" => "compare with == or !=; an absent value is ()",
+        "?" => "write if a { b } else { c }",
+        "null" | "nil" | "None" | "none" | "undefined" => "write () for an absent value",
+        "True" => "write true",
+        "False" => "write false",
+        "{" => "write the condition without braces",
         "let" | "const" | "for" | "while" | "loop" | "return" | "fn" | "import" => {
-            "here one expression is due; statements are for scripts"
+            "write one expression; only scripts can contain statements"
         }
         _ => return None,
     })

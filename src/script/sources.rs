@@ -50,7 +50,7 @@ pub(super) fn resolve<'a>(
     import: &str,
 ) -> Result<String, (String, Option<String>)> {
     if import.starts_with('/') || import.contains('\\') || import.split('/').any(|s| s == "..") {
-        let message = format!("import \"{import}\" leads out of the role");
+        let message = format!("import \"{import}\" is outside the role");
         return Err((
             message,
             Some("import files of this role, e.g. \"install\" for tasks/install.rhai".to_owned()),
@@ -76,7 +76,7 @@ pub(super) fn resolve<'a>(
         format!("did you mean \"{name}\"?")
     });
     Err((
-        format!("no module \"{import}\": there is no {}", candidates[0]),
+        format!("no module \"{import}\": {} does not exist", candidates[0]),
         near,
     ))
 }

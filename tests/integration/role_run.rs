@@ -217,8 +217,8 @@ async fn a_call_that_fails_is_shown_with_what_it_says(case: Case) -> anyhow::Res
     for (function, parts) in [
         ("k8s_get", ["Thing.nowhere.example.com", "absent"]),
         ("k8s_list", ["Thing.nowhere.example.com", "0 found"]),
-        ("k8s_patch", ["ConfigMap none", "is not there"]),
-        ("k8s_scale", ["Deployment.apps none", "is not there"]),
+        ("k8s_patch", ["ConfigMap none", "does not exist"]),
+        ("k8s_scale", ["Deployment.apps none", "does not exist"]),
         ("k8s_create", ["Not-A-Name", "is invalid"]),
     ] {
         let said = said(function);

@@ -207,7 +207,7 @@ pub(crate) async fn what_a_run_may_use_up_is_bounded(target: TestNamespace) {
     test.limits().memory = 1 << 20;
     let why = test.fails().await;
     assert!(
-        why.contains("the run holds more than 1 MiB of memory"),
+        why.contains("the run uses more than 1 MiB of memory"),
         "{why}"
     );
     test.limits().memory = 64 << 20;

@@ -103,7 +103,7 @@ impl Options {
         let watches_file = &self.project.watches_file;
         anyhow::ensure!(
             self.api_only || watches_file.exists(),
-            "there is no {}\n  hint: run it in the folder of a project, name the file with \
+            "{} does not exist\n  hint: run it in the folder of a project, name the file with \
              --watches-file, or serve the API alone with --api-only",
             watches_file.display()
         );

@@ -24,22 +24,22 @@ pub(super) fn module() -> Module {
 
 #[export_module]
 mod functions {
-    /// Makes objects as they are given: creates what is absent, changes what differs, and sends
-    /// nothing where nothing differs.
+    /// Applies objects: creates absent objects, changes objects that differ, and sends no request if
+    /// nothing differs.
     ///
-    /// The custom resource owns what is applied: it goes when the custom resource goes, is repaired
-    /// when somebody changes it, and is deleted when a later run no longer applies it. A namespaced
-    /// object without a namespace goes to the custom resource's. Keys whose value is `()` are left
-    /// out. An existing object that the custom resource does not own is refused, so that nobody can have
-    /// somebody else's object changed and deleted by giving a custom resource its name.
+    /// The custom resource owns the objects. Kubernetes deletes them with the custom resource, the
+    /// operator reverts changes by others, and it deletes an object that a later run no longer applies.
+    /// The default namespace is that of the custom resource. Keys with the value `()` are omitted. The
+    /// function refuses an existing object that the custom resource does not own. Otherwise a user could
+    /// change or delete objects of others through a custom resource that names them.
     ///
     /// - `object`: an object, an array of objects (applied in their order), or a YAML text of one or
     ///   more documents.
     /// - `options`: optional:
     ///   `owner: false` (no owner, no pruning: for objects that are shared),
-    ///   `force` (whether fields are taken from other managers; by default from owned objects),
+    ///   `force` (true: takes fields from other managers; the default is true for owned objects only),
     ///   `adopt: true` (takes over an existing object that the custom resource does not own),
-    ///   `recreate: true` (deletes and makes anew what cannot be changed so).
+    ///   `recreate: true` (deletes and creates an object again if a field cannot be changed).
     ///
     /// Returns the live object with its status, or an array of them for an array or a text.
     ///
@@ -68,15 +68,14 @@ mod functions {
         apply_all(&cx, &object, options_of(options)?)
     }
 
-    /// Applies an object, or deletes it: `if`, in the world of things that should exist.
+    /// Applies an object if `present` is true, and deletes it otherwise.
     ///
-    /// Only what the custom resource owns is deleted: an object of that name that somebody else made
-    /// stays as it is.
+    /// Deletes only an object that the custom resource owns. Another object of that name stays.
     ///
     /// - `present`: whether the object shall exist.
     /// - `object`: as for `k8s_apply`.
     ///
-    /// Returns the live object, or `()` when it shall not exist.
+    /// Returns the live object, or `()` if `present` is false.
     ///
     /// ```rhai,no_run
     /// k8s_ensure(spec.metrics ?? false, #{
@@ -106,14 +105,14 @@ mod functions {
         Ok(Dynamic::UNIT)
     }
 
-    /// Makes an object if there is none of its name, and leaves it alone from then on: what it is
-    /// changed to stays, and it is not pruned. It goes when the custom resource goes.
+    /// Creates an object if no object of its name exists. The operator does not change or prune the
+    /// object later. Kubernetes deletes it with the custom resource.
     ///
-    /// - `object`: an object; with `metadata.generateName` instead of a name, each call makes another.
+    /// - `object`: an object. With `metadata.generateName` instead of a name, each call creates another.
     ///
     /// Returns the live object.
     ///
-    /// Errors: as for `k8s_apply`, but that it exists is none.
+    /// Errors: as for `k8s_apply`. An existing object is no error.
     ///
     /// ```rhai,no_run
     /// let pod = k8s_create(#{

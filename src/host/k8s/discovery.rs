@@ -15,7 +15,7 @@ pub(super) fn module() -> Module {
 
 #[export_module]
 mod functions {
-    /// Returns whether the cluster knows a kind: a platform's own, or that of another operator.
+    /// Returns whether the cluster serves a kind, for example of a platform or of another operator.
     ///
     /// - `api_version`: e.g. `"route.openshift.io/v1"`.
     /// - `kind`: e.g. `"Route"`.
@@ -38,7 +38,7 @@ mod functions {
         Ok(served)
     }
 
-    /// The names of the API groups that the cluster serves, the core group apart.
+    /// Returns the names of the API groups that the cluster serves, without the core group.
     ///
     /// ```rhai,no_run
     /// let on_openshift = "config.openshift.io" in api_groups();
@@ -62,7 +62,7 @@ mod functions {
             .collect())
     }
 
-    /// The version of the Kubernetes API server, e.g. `v1.36.3`.
+    /// Returns the version of the Kubernetes API server, e.g. `v1.36.3`.
     ///
     /// ```rhai,no_run
     /// let sidecars = semver_matches(k8s_version(), ">=1.29");

@@ -20,7 +20,7 @@ pub(super) fn module() -> Module {
 
 #[export_module]
 mod functions {
-    /// Reads an object. The custom resource is reconciled again when the object changes, comes or goes.
+    /// Reads an object. The role runs again when the object is created, changed or deleted.
     ///
     /// - `api_version`: e.g. `"v1"`, `"apps/v1"`.
     /// - `kind`: e.g. `"Secret"`.
@@ -28,10 +28,10 @@ mod functions {
     /// - `namespace`: optional, the custom resource's without it.
     /// - `object`: instead of all these: any object, or a map `#{apiVersion, kind, name, namespace}`.
     ///
-    /// Returns the object, or `()` when there is none.
+    /// Returns the object, or `()` if it does not exist.
     ///
-    /// A kind that the cluster does not serve has no objects: the result is `()`, and the custom
-    /// resource is reconciled again when the kind appears. `has_api` tells the two apart.
+    /// If the cluster does not serve the kind, the result is `()`, and the role runs again when the kind
+    /// appears. `has_api` distinguishes the two cases.
     ///
     /// Errors: `forbidden`.
     ///
@@ -67,16 +67,15 @@ mod functions {
         get(&cx, &Reference::from_dynamic(&object)?)
     }
 
-    /// Reads all objects of a kind that fit. The custom resource is reconciled again when the answer
-    /// changes.
+    /// Lists objects of a kind. The role runs again when the list changes.
     ///
     /// - `api_version`: e.g. `"v1"`.
     /// - `kind`: e.g. `"Pod"`.
     /// - `options`: optional: `namespace` (the custom resource's without it; `"*"` for all), `labels`
     ///   (a selector as text or a map), `fields` (the same for fields).
     ///
-    /// Returns an array, ordered by namespace and name; an empty one for a kind that the cluster does not
-    /// serve.
+    /// Returns an array, sorted by namespace and name. It is empty if the cluster does not serve the
+    /// kind.
     ///
     /// ```rhai,no_run
     /// let pods = k8s_list("v1", "Pod", #{labels: #{app: meta.name}});

@@ -25,7 +25,7 @@ pub(super) fn module() -> Module {
 
 #[export_module]
 mod functions {
-    /// Deletes objects; that one is absent, or being deleted already, is no error.
+    /// Deletes objects. An object that is absent, or is being deleted already, is no error.
     ///
     /// - `object`: any object, a map `#{apiVersion, kind, name, namespace}`, or an array of them, in whose
     ///   order they are deleted.
@@ -49,8 +49,8 @@ mod functions {
         delete(&cx, &object, propagation)
     }
 
-    /// Changes parts of an object that need not be the custom resource's; nothing is sent where
-    /// nothing would change. The object gets no owner.
+    /// Patches an object, which the custom resource does not have to own. Sends no request if nothing
+    /// would change. The object gets no owner.
     ///
     /// - `object`: any object, or a map `#{apiVersion, kind, name, namespace}`.
     /// - `patch`: a map laid over the object, where `()` removes; for `"json"` an array of steps.
@@ -98,8 +98,8 @@ mod functions {
         change(&cx, &Reference::from_dynamic(&object)?, &patch, kind)
     }
 
-    /// Sets the number of replicas of a Deployment, a `StatefulSet`, or of any kind that can be scaled;
-    /// nothing is sent where it has that many.
+    /// Sets the number of replicas of a Deployment, a `StatefulSet`, or any kind with the subresource
+    /// `scale`. Sends no request if the number is the same.
     ///
     /// - `object`: any object, or a map `#{apiVersion, kind, name, namespace}`.
     /// - `replicas`: how many.
@@ -285,7 +285,7 @@ fn not_found(object: &ObjectRef) -> HostError {
     HostError {
         code: Some(404),
         reason: "NotFound".to_owned(),
-        ..HostError::new("not_found", format!("{object} is not there"))
+        ..HostError::new("not_found", format!("{object} does not exist"))
     }
 }
 

@@ -219,7 +219,7 @@ fn hash(text: String, algorithm: Option<&str>) -> Filtered<String> {
         "sha512" => Ok(crypto::hex::<Sha512>(bytes)),
         "md5" => Ok(crypto::hex::<Md5>(bytes)),
         other => Err(refuse(format!(
-            "hash knows sha1, sha256, sha512 and md5, not `{other}`"
+            "hash: expected sha1, sha256, sha512 or md5, found `{other}`"
         ))),
     }
 }

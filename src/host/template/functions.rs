@@ -26,19 +26,19 @@ pub(crate) fn module() -> Module {
 mod functions {
     /// Renders a Jinja template of the role to a text.
     ///
-    /// In scope are the keys of `vars`, and `vars`, `cr`, `spec`, `status`, `meta`. White space and
-    /// filters are as in Ansible; an undefined variable is an error. A value is never rendered as a
+    /// The template sees the keys of `vars`, and `vars`, `cr`, `spec`, `status`, `meta`. White space and
+    /// filters are as in Ansible. An undefined variable is an error. A value is never rendered as a
     /// template.
     ///
-    /// Values are written as they are: in YAML, data of a custom resource can change the structure of
-    /// the text. For manifests, use `template_objects`, which protects from that. A rendering takes at
-    /// most a million steps, and a value and the output have at most 16 MiB.
+    /// The function inserts values without quotes, so that data of a custom resource can change the
+    /// structure of YAML. For manifests, use `template_objects`, which prevents this. A rendering may take
+    /// a million steps, and a value and the output may have 16 MiB.
     ///
     /// - `name`: its path within the role's `templates/`.
     /// - `vars`: optional, merged into `vars` deeply.
     ///
-    /// Errors: `not_found` when there is no such template; `invalid`, with the template's line,
-    /// when it cannot be rendered or exceeds a bound.
+    /// Errors: `not_found` if the template does not exist; `invalid`, with the template's line, if it
+    /// cannot be rendered or exceeds a limit.
     ///
     /// ```rhai,no_run
     /// let config = template("nginx.conf", #{port: 8080});

@@ -43,7 +43,7 @@ pub(super) fn write(value: &Value) -> Result<(), Error> {
 
 /// Fails where the run of this thread must end.
 pub(super) fn checkpoint() -> Result<(), Error> {
-    script::checkpoint().map_err(|_| refuse("the run has to end"))
+    script::checkpoint().map_err(|_| refuse("the run must end"))
 }
 
 /// Refuses a value of so many bytes if it is too large.

@@ -84,7 +84,7 @@ fn other_errors_name_their_place_too() {
     for (template, expected) in [
         (
             "\n{{ name | hash('crc') }}",
-            "2: hash knows sha1, sha256, sha512 and md5, not `crc`",
+            "2: hash: expected sha1, sha256, sha512 or md5, found `crc`",
         ),
         (
             "{{ name",

@@ -38,7 +38,7 @@ pub(in crate::script) fn report(
         (None, Some(error)) => describe(run, engine, error.unwrap_inner()),
         (None, None) => (
             ErrorKind::Runtime,
-            "the run ended for no known reason".to_owned(),
+            "the run ended for an unknown reason".to_owned(),
             None,
         ),
     };
@@ -62,7 +62,7 @@ pub(in crate::script) fn panicked(run: &Run, programs: &[Arc<Program>], panic: &
         .into_iter()
         .collect();
     let message = format!("a host function panicked: {panic}");
-    let hint = "this is the last call of a host function that is known of".to_owned();
+    let hint = "this is the last known call of a host function".to_owned();
     finish(programs, ErrorKind::Panic, message, Some(hint), trace)
 }
 
@@ -184,14 +184,14 @@ fn stopped(run: &Run, why: Stop) -> Description {
             let (text, hint) = match limit {
                 Limit::Operations => (
                     format!("stopped after {} operations", limits.operations),
-                    Some("does a loop never end?"),
+                    Some("check for a loop that does not end"),
                 ),
                 Limit::Memory => (
                     format!(
-                        "the run holds more than {} MiB of memory",
+                        "the run uses more than {} MiB of memory",
                         limits.memory >> 20
                     ),
-                    Some("read and keep less at a time, or raise --run-memory"),
+                    Some("read fewer objects at a time, or raise --run-memory"),
                 ),
                 Limit::Nesting => (
                     format!("a value is nested more than {MAX_NESTING} levels deep"),
@@ -199,7 +199,7 @@ fn stopped(run: &Run, why: Stop) -> Description {
                 ),
                 Limit::Depth => (
                     format!("calls are nested more than {} deep", limits.depth),
-                    Some("does a function call itself for ever?"),
+                    Some("check for a function that calls itself without end"),
                 ),
                 Limit::HostCalls => (
                     format!("more than {} calls of host functions", limits.host_calls),

@@ -19,12 +19,13 @@ pub(super) fn runtime(names: &FunctionNames, error: &EvalAltResult) -> Wording {
             None,
         ),
         E::ErrorDataRace(..) => (
-            "a variable is used in a closure while a method of it is at work".to_owned(),
-            Some("copy what the closure needs into a variable of its own".to_owned()),
+            "cannot use a variable in a closure that a method of the same variable calls"
+                .to_owned(),
+            Some("copy the value to another variable before the call".to_owned()),
         ),
         E::ErrorVariableNotFound(name, _) => (format!("unknown variable `{name}`"), None),
         E::ErrorFor(_) => (
-            "`for` needs an array, a range, a map's keys() or a string".to_owned(),
+            "`for` requires an array, a range, a map's keys() or a string".to_owned(),
             None,
         ),
         other => (plain(other), None),
@@ -81,7 +82,9 @@ fn property(text: &str) -> Wording {
         "read"
     };
     let hint = (kind == "()").then(|| {
-        format!("a field that is absent reads as (): test it, or write `?.{property}` or get(map, path, default)")
+        format!(
+            "an absent field is (): check it, or write `?.{property}` or get(map, path, default)"
+        )
     });
     (
         format!("cannot {act} property `{property}` of {}", kinds(kind)),

@@ -34,7 +34,7 @@ fn everything_wrong_is_told_at_once() {
 roles/web/tasks/broken.rhai:1:7: error: expecting ')' to close the parameters list of function 'f'
 roles/web/tasks/helpers.rhai:1:19: error: undefined variable `two`
 roles/web/tasks/helpers.rhai:2:23: error: unknown function `undefined_fn`
-roles/web/tasks/main.rhai:1:8: error: no module "instal": there is no tasks/instal.rhai
+roles/web/tasks/main.rhai:1:8: error: no module "instal": tasks/instal.rhai does not exist
   hint: did you mean "install"?
 roles/web/tasks/main.rhai:4:9: error: undefined variable `spc`
   hint: did you mean `spec`?
@@ -49,7 +49,7 @@ roles/web/tasks/main.rhai:10:16: error: unknown function `f`
 roles/web/tasks/main.rhai:11:5: error: unknown function `mapp`
   hint: did you mean `map`?
 roles/web/tasks/main.rhai:12:10: error: undefined variable `a`
-  hint: functions do not see the variables of their file: pass it as an argument
+  hint: pass it as an argument: functions do not see the variables of their file
 roles/web/tasks/main.rhai:13:1: error: unknown function `nope`
 "#);
 }
@@ -64,7 +64,7 @@ roles/web/tasks/main.rhai:1:7: error: expecting '}' to terminate this block
 "#);
     insta::assert_snapshot!(problem("let default = 1;"), @r#"
 roles/web/tasks/main.rhai:1:5: error: `default` is a reserved word
-  hint: it may follow a dot or be a map's key, but cannot name a variable
+  hint: use another name: reserved words are allowed only after a dot and as keys of maps
 "#);
     insta::assert_snapshot!(problem("a === b"), @r#"
 roles/web/tasks/main.rhai:1:1: error: undefined variable `a`
@@ -72,7 +72,7 @@ roles/web/tasks/main.rhai:1:3: error: '===' is not a valid operator. This is not
 "#);
     insta::assert_snapshot!(problem("let x = eval(\"1\");"), @r#"
 roles/web/tasks/main.rhai:1:9: error: `eval` is not available
-  hint: write the code itself, or a function or closure that is called
+  hint: call a function or a closure instead
 "#);
     insta::assert_snapshot!(problem("missing::f()"), @r#"
 roles/web/tasks/main.rhai:1:1: error: undefined module `missing`
@@ -108,14 +108,17 @@ fn imports_cannot_leave_the_role() {
         "a\\\\..\\\\b",
     ] {
         let told = problem(&format!("import \"{path}\" as x;"));
-        assert!(told.contains("leads out of the role"), "{path}: {told}");
+        assert!(told.contains("is outside the role"), "{path}: {told}");
     }
-    assert!(problem("let p = \"a\"; import p as x;").contains("needs its module's name in quotes"));
+    assert!(
+        problem("let p = \"a\"; import p as x;")
+            .contains("requires the name of a module in quotes")
+    );
 }
 
 #[test]
 fn a_missing_entry_is_told() {
-    insta::assert_snapshot!(problems(&[("tasks/other.rhai", "")]), @r#"roles/web/tasks/main.rhai: error: there is no such file"#);
+    insta::assert_snapshot!(problems(&[("tasks/other.rhai", "")]), @r#"roles/web/tasks/main.rhai: error: file not found"#);
 }
 
 #[test]

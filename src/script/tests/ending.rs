@@ -84,7 +84,7 @@ web/tasks/main.rhai:2:12: stopped after 10000 operations
        |            ^
   in spin, called at web/tasks/main.rhai:5:5
   in outer, called at web/tasks/main.rhai:7:1
-  hint: does a loop never end?
+  hint: check for a loop that does not end
 "#);
 }
 
@@ -212,7 +212,7 @@ web/tasks/main.rhai:2:10: calls are nested more than 64 deep
   in down, called at web/tasks/main.rhai:2:5
   … 63 more of these
   in down, called at web/tasks/main.rhai:4:1
-  hint: does a function call itself for ever?
+  hint: check for a function that calls itself without end
 "#);
     for script in [
         "fn f() { f() } f()",
@@ -304,7 +304,7 @@ async fn many_variables_together_are_bounded() {
             matches!(error.kind, ErrorKind::Limit(Limit::Memory)),
             "{script}: {error}"
         );
-        assert_eq!(error.message, "the run holds more than 1 MiB of memory");
+        assert_eq!(error.message, "the run uses more than 1 MiB of memory");
     }
 }
 
