@@ -11,7 +11,7 @@ use crate::builtin::path::{items, text};
 use crate::error::ApiError;
 use crate::user::User;
 
-/// Refuses a role or binding that grants its writer more than they have.
+/// Refuses a role or binding that grants permissions that its writer does not have.
 pub(crate) fn check(
     kind: &str,
     object: &Value,

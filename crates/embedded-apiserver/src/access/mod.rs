@@ -20,22 +20,22 @@ use crate::user::User;
 /// The API group of roles.
 pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// The action that a request asks for, as an authorizer sees it.
+/// The attributes of a request that an authorizer checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
-    /// `get`, `list`, `create`…; for a path the method in small letters.
+    /// `get`, `list`, `create`. For a non-resource path, the HTTP method in lower case.
     pub verb: String,
-    /// The API group, empty for the core.
+    /// The API group. Empty for the core group.
     pub group: String,
     /// `pods`
     pub resource: String,
-    /// `log`; empty for the resource itself.
+    /// `log`. Empty for the resource itself.
     pub subresource: String,
     /// Empty for cluster-scoped resources and for all namespaces.
     pub namespace: String,
     /// Empty for collections.
     pub name: String,
-    /// A path that is no resource's, instead of all that.
+    /// A path that belongs to no resource. If it is set, the other fields but the verb are empty.
     pub path: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) trait Rules {
     /// Returns an object. `resource` is an id such as `roles.rbac.authorization.k8s.io`.
     fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>>;
 
-    /// The objects of a namespace, or of all.
+    /// Returns the objects of a namespace, or of all namespaces.
     fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>>;
 }
 
@@ -64,7 +64,7 @@ impl Rules for Store {
 }
 
 impl Attributes {
-    /// `pods/log`, `pods`
+    /// Returns the resource with its subresource: `pods/log`, `pods`.
     fn qualified_resource(&self) -> String {
         if self.subresource.is_empty() {
             self.resource.clone()
@@ -74,7 +74,7 @@ impl Attributes {
     }
 }
 
-/// Lets a request pass, or refuses it with 403.
+/// Returns a 403 if RBAC does not allow the action.
 pub(crate) fn authorize(
     user: &User,
     attributes: &Attributes,
@@ -87,7 +87,7 @@ pub(crate) fn authorize(
     Err(forbidden(user, attributes, &decision.reason))
 }
 
-/// 403 as the real server words it.
+/// Returns the 403 with the message of the real server.
 pub(crate) fn forbidden(user: &User, attributes: &Attributes, reason: &str) -> ApiError {
     let Attributes {
         verb,

@@ -1,4 +1,4 @@
-//! Decides with RBAC rules if a user can perform an action.
+//! Decides with RBAC rules whether a user can perform an action.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/rbac/>
 
@@ -15,29 +15,29 @@ const CLUSTER_ROLE_BINDINGS: &str = "clusterrolebindings.rbac.authorization.k8s.
 const ROLES: &str = "roles.rbac.authorization.k8s.io";
 const ROLE_BINDINGS: &str = "rolebindings.rbac.authorization.k8s.io";
 
-/// The group that may do everything, whatever the roles.
+/// The group whose members are allowed everything, regardless of roles.
 const MASTERS: &str = "system:masters";
 
 /// A decision and its reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub allowed: bool,
-    /// The binding that lets it, or what is wrong with a binding that might have; often empty.
+    /// The binding that allows the action, or errors of bindings that refer to missing roles. Often empty.
     pub reason: String,
 }
 
-/// A rule that somebody has, and by what.
+/// A rule that a user has, and the binding that grants it.
 struct Granted {
     rule: Value,
     reason: String,
 }
 
-/// Returns whether somebody may do something.
+/// Returns whether a user is allowed to perform an action.
 pub(crate) fn is_allowed(user: &User, attributes: &Attributes, rules: &dyn Rules) -> bool {
     decide(user, attributes, rules).allowed
 }
 
-/// Returns whether somebody may do something, and why.
+/// Returns whether a user is allowed to perform an action, and the reason.
 pub(crate) fn decide(user: &User, attributes: &Attributes, rules: &dyn Rules) -> Decision {
     if user.groups.iter().any(|group| group == MASTERS) {
         return Decision {
@@ -67,7 +67,7 @@ pub(crate) fn decide(user: &User, attributes: &Attributes, rules: &dyn Rules) ->
     }
 }
 
-/// All rules that somebody has in a namespace; of no namespace those of the whole cluster.
+/// Returns all rules that a user has in a namespace. For an empty namespace, returns the cluster-wide rules.
 pub(crate) fn rules_of(user: &User, namespace: &str, rules: &dyn Rules) -> Vec<Value> {
     let granted = granted(user, namespace, rules, &mut Vec::new());
     granted.into_iter().map(|one| one.rule).collect()
@@ -106,7 +106,7 @@ fn granted(
     granted
 }
 
-/// The role that a binding refers to, or the text of its absence.
+/// Returns the role that a binding refers to, or an error message if it does not exist.
 fn role_of(binding: &Value, rules: &dyn Rules) -> Result<Arc<Value>, String> {
     let (kind, name) = (
         text(binding, &["roleRef", "kind"]),
@@ -156,14 +156,14 @@ fn reason(binding: &Value, subject: &Value) -> String {
     )
 }
 
-/// Returns whether a list of a rule has a word, or stands for every word.
+/// Returns whether a list of a rule contains a word or `*`.
 fn has(rule: &Value, list: &str, word: &str) -> bool {
     items(&rule[list])
         .iter()
         .any(|one| one == "*" || one == word)
 }
 
-/// Returns whether one rule lets something be done.
+/// Returns whether one rule allows an action.
 pub(super) fn allows(rule: &Value, attributes: &Attributes) -> bool {
     if !has(rule, "verbs", &attributes.verb) {
         return false;
@@ -188,7 +188,7 @@ fn is_of_resource(rule: &Value, attributes: &Attributes) -> bool {
     !attributes.subresource.is_empty() && items(&rule["resources"]).iter().any(|one| *one == every)
 }
 
-/// Returns whether a path is a URL of a rule, or under one that ends in `*`.
+/// Returns whether a path matches a URL of a rule. A URL can end in `*`.
 pub(super) fn is_under(url: &str, path: &str) -> bool {
     match url.strip_suffix('*') {
         Some(prefix) => path.starts_with(prefix),

@@ -1,4 +1,4 @@
-//! Reviews: questions about access, answered and not stored.
+//! Access reviews, which the server responds to without storing them.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access>
 
@@ -11,21 +11,21 @@ use crate::builtin::path::{items, text};
 use crate::error::{ApiError, FieldError};
 use crate::user::User;
 
-/// The facts that the answer to a review depends on.
+/// The facts that the response to a review depends on.
 pub(crate) struct Context<'a> {
-    /// The user that asks.
+    /// The user that sends the review.
     pub user: &'a User,
-    /// The namespace of the request; empty for cluster-scoped reviews.
+    /// The namespace of the request. Empty for cluster-scoped reviews.
     pub namespace: &'a str,
-    /// RFC 3339, whole seconds.
+    /// The current time as RFC 3339 with whole seconds.
     pub now: &'a str,
-    /// Roles and bindings.
+    /// The roles and bindings.
     pub rules: &'a dyn Rules,
     /// Returns the user of a token.
     pub tokens: &'a dyn Fn(&str) -> Option<User>,
 }
 
-/// Returns whether a kind is a review that [`answer`] answers.
+/// Returns whether [`answer`] handles the kind.
 pub(crate) fn is_review(kind: &str) -> bool {
     matches!(
         kind,
@@ -38,7 +38,7 @@ pub(crate) fn is_review(kind: &str) -> bool {
     )
 }
 
-/// Answers a review of `authorization.k8s.io` or `authentication.k8s.io`.
+/// Responds to a review of `authorization.k8s.io` or `authentication.k8s.io`.
 pub(crate) fn answer(mut review: Value, context: &Context<'_>) -> Result<Value, ApiError> {
     let kind = text(&review, &["kind"]).to_owned();
     let status = match kind.as_str() {
@@ -46,7 +46,7 @@ pub(crate) fn answer(mut review: Value, context: &Context<'_>) -> Result<Value, 
         "SubjectAccessReview" | "LocalSubjectAccessReview" => access(&review, &kind, context)?,
         "SelfSubjectRulesReview" => {
             let status = own_rules(&review, context)?;
-            // The real server's answer does not repeat what was asked.
+            // The response of the real server has an empty spec.
             review["spec"] = json!({});
             status
         }
@@ -67,7 +67,7 @@ pub(crate) fn answer(mut review: Value, context: &Context<'_>) -> Result<Value, 
     Ok(review)
 }
 
-/// A user as reviews show it.
+/// Returns a user in the form of reviews.
 pub(crate) fn user_info(user: &User) -> Value {
     let mut info = json!({"username": user.name, "groups": user.groups});
     if !user.uid.is_empty() {
@@ -79,7 +79,7 @@ pub(crate) fn user_info(user: &User) -> Value {
     info
 }
 
-/// 422 of a review; the real server names no kind.
+/// Returns the 422 for a review. The message of the real server contains no kind.
 fn invalid(errors: &[FieldError]) -> ApiError {
     ApiError::invalid("authorization.k8s.io", "", "", errors)
 }

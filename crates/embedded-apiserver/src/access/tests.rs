@@ -1,4 +1,4 @@
-//! Tests of access, with the texts that Kubernetes 1.36.3 gave.
+//! Tests of authorization, with the messages of Kubernetes 1.36.3.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{Attributes, Rules, authorize, escalation, rbac};
 use crate::error::ApiError;
 use crate::user::User;
 
-/// Roles and bindings in a list.
+/// A fixed list of roles and bindings.
 struct Fixed(Vec<Arc<Value>>);
 
 impl Fixed {
