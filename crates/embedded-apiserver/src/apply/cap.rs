@@ -1,13 +1,14 @@
-//! Limits the managers with the operation `Update` to ten, by merging the oldest.
+//! Limits the managers with the operation `Update` to ten, and merges the oldest ones.
 
 use super::managers::{Entry, Identity, Managers, seconds};
 
-/// The maximum number of managers that update, as apimachinery's `DefaultMaxUpdateManagers`.
+/// The maximum number of managers with the operation `Update`, like `DefaultMaxUpdateManagers` of
+/// apimachinery.
 const MOST_UPDATERS: usize = 10;
 /// The manager that owns the fields of merged managers.
 const ANCIENT: &str = "ancient-changes";
 
-/// Merges the oldest entries of one version until no more than ten are left.
+/// Merges the oldest entries of one version until at most ten are left.
 pub(super) fn cap(managers: &mut Managers) {
     let updaters = managers.0.iter().filter(|entry| !entry.id.applies);
     let mut oldest: Vec<Entry> = updaters.cloned().collect();

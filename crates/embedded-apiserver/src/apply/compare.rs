@@ -1,4 +1,4 @@
-//! Compares two objects, as `Compare` of structured-merge-diff does.
+//! Compares two objects, like `Compare` of structured-merge-diff.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::schema::{
     node::{List, Map, Relation},
 };
 
-/// The paths that a write added, changed and removed. No path is in two of them.
+/// The paths that a write added, changed and removed. Each path is in at most one of the sets.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
     pub added: Set,
@@ -30,7 +30,7 @@ impl Comparison {
         walk.found
     }
 
-    /// Returns the fields that were added or changed.
+    /// Returns Returns the fields that were added or changed.
     pub(super) fn touched(&self) -> Set {
         self.modified.union(&self.added)
     }
@@ -89,7 +89,7 @@ impl Comparer {
         }
     }
 
-    /// Compares as one shape; whether it was a leaf.
+    /// Compares two values with one shape. Returns whether the value is a leaf.
     fn as_shape(
         &mut self,
         place: Option<Type<'_>>,
@@ -173,7 +173,8 @@ impl Comparer {
                         self.mark(key, |found| &mut found.modified);
                     }
                 }
-                // Items that were there twice were owned as one: now the item is owned by its fields.
+                // Managers own duplicate items as a single item without fields. The remaining item is owned
+                // by its fields.
                 ([_, _, ..], _) => {
                     if let Some(item) = new.first() {
                         self.below(key.clone(), place, None, Some(item));

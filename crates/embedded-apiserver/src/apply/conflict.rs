@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{element::Element, managers::Identity, set::Set};
 use crate::error::ApiError;
 
-/// The paths that an apply would take from others, by their owners.
+/// The paths that an apply would change, by the other managers that own them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conflicts(pub(super) Vec<(Identity, Vec<Vec<Element>>)>);
 
@@ -14,14 +14,14 @@ impl Conflicts {
         self.0.is_empty()
     }
 
-    /// The owners in the order in which they are told.
+    /// Returns the conflicts, with the owners in the order of messages.
     pub(super) fn new(mut owners: Vec<(Identity, Set)>) -> Self {
         owners.sort_by_cached_key(|(id, _)| id.key());
         let owners = owners.into_iter().map(|(id, set)| (id, set.paths()));
         Self(owners.collect())
     }
 
-    /// Less those of some paths.
+    /// Returns the conflicts without those of some paths.
     pub(super) fn without(self, allowed: &Set) -> Self {
         let mut left = Vec::new();
         for (id, mut paths) in self.0 {
@@ -33,7 +33,7 @@ impl Conflicts {
         Self(left)
     }
 
-    /// The refusal: 409, with one cause for each path.
+    /// Returns the 409 with one cause per path.
     pub(super) fn refusal(&self) -> ApiError {
         let mut causes = Vec::new();
         let mut lines = Vec::new();
@@ -66,7 +66,7 @@ impl Conflicts {
     }
 }
 
-/// A path as it is written in texts: `.spec.ports[port=80]`.
+/// Formats a path for messages: `.spec.ports[port=80]`.
 pub(super) fn text(path: &[Element]) -> String {
     path.iter().map(ToString::to_string).collect()
 }

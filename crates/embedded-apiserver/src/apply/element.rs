@@ -1,6 +1,6 @@
 //! An element of a path in a field set: a field, or a list item by key, value or index.
 //!
-//! Order, text and wire form are structured-merge-diff's `fieldpath.PathElement`.
+//! The order, the text and the wire format are those of `fieldpath.PathElement` of structured-merge-diff.
 
 use std::{cmp::Ordering, fmt, sync::Arc};
 
@@ -8,16 +8,16 @@ use serde_json::Value;
 
 use crate::go;
 
-/// A step.
+/// An element of a path.
 #[derive(Clone, Debug)]
 pub(super) enum Element {
     /// `f:`: a field of a map.
     Field(Arc<str>),
     /// `k:`: the item with these values in its key fields, sorted by name.
     Key(Arc<[(Box<str>, Value)]>),
-    /// `v:`: the item of a set.
+    /// `v:`: an item of a set.
     Item(Arc<Value>),
-    /// `i:`: the item at a place.
+    /// `i:`: the item at an index.
     Index(usize),
 }
 
@@ -26,7 +26,7 @@ impl Element {
         Self::Field(name.into())
     }
 
-    /// Reads the wire form; `None` for forms of the future, which are dropped.
+    /// Parses the wire format. Returns `None` for unknown forms, which the caller ignores.
     pub(super) fn parse(text: &str) -> Result<Option<Self>, String> {
         let Some((form, rest)) = text.split_at_checked(2) else {
             return Err("key must be 2 characters long:".to_owned());
@@ -42,7 +42,7 @@ impl Element {
             },
             "k:" => match serde_json::from_str::<Value>(rest) {
                 Ok(Value::Object(fields)) => {
-                    // serde_json's maps are sorted.
+                    // Maps of serde_json are sorted by key.
                     let fields = fields.into_iter();
                     let fields = fields.map(|(name, value)| (name.into(), read(value)));
                     Ok(Some(Self::Key(fields.collect())))
@@ -58,7 +58,7 @@ impl Element {
         }
     }
 
-    /// The wire form.
+    /// Returns the wire format.
     pub(super) fn wire(&self) -> String {
         match self {
             Self::Field(name) => format!("f:{name}"),
@@ -77,10 +77,10 @@ impl Element {
     }
 }
 
-/// A number from the wire is a float, and is shown as one: `[id=1e+06]`.
+/// Converts a large number of the wire format to a float, because messages show it as one: `[id=1e+06]`.
 fn read(value: Value) -> Value {
     match value.as_i64() {
-        // Small ones look the same.
+        // Smaller numbers have the same text as integers and as floats.
         Some(number) if number.abs() >= 1_000_000 => value.as_f64().map_or(value, Value::from),
         _ => value,
     }
@@ -95,7 +95,7 @@ fn write(value: &Value) -> String {
     }
 }
 
-/// A key's or an item's value in a path.
+/// Formats the value of a key or an item for a path.
 fn path_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -178,7 +178,7 @@ impl Element {
     }
 }
 
-/// A total order of values: numbers, strings, booleans, lists, maps, null.
+/// Compares two values in a total order: numbers, strings, booleans, lists, maps, null.
 fn compare(one: &Value, other: &Value) -> Ordering {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => match (one.as_i64(), other.as_i64()) {
@@ -220,7 +220,7 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// Equality of values as structured-merge-diff sees it: `1` is `1.0`.
+/// Returns whether two values are equal in structured-merge-diff: `1` equals `1.0`.
 pub(super) fn same(one: &Value, other: &Value) -> bool {
     compare(one, other) == Ordering::Equal
 }

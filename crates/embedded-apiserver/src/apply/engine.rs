@@ -1,4 +1,4 @@
-//! Updates field ownership after a write, as `merge.Updater` of structured-merge-diff does.
+//! Updates field ownership after a write, like `merge.Updater` of structured-merge-diff.
 
 use serde_json::Value;
 
@@ -17,10 +17,10 @@ use crate::schema::Schema;
 
 /// The types and rules of one write.
 pub(super) struct Engine<'a> {
-    /// The version that is written, as in `apiVersion`.
+    /// The `apiVersion` of the written object.
     pub api_version: &'a str,
     pub schema: &'a Schema,
-    /// The types of the kind's other served versions. Values are the same in all of them.
+    /// The schemas of the kind's other served versions. All versions have the same values.
     pub versions: &'a [(&'a str, Schema)],
     /// The fields that this write does not own.
     pub ignored: &'a Set,
@@ -36,7 +36,8 @@ impl Engine<'_> {
         found.map(|(_, schema)| schema)
     }
 
-    /// Managers of a version that is not served any more own nothing.
+    /// Converts the sets of managers to the current types. Removes managers of a version that is no longer
+    /// served.
     fn reconciled(&self, managers: Managers) -> Managers {
         let entries = managers.0.into_iter().filter_map(|mut entry| {
             let schema = self.schema_of(&entry.api_version)?;
@@ -55,7 +56,8 @@ impl Engine<'_> {
         comparison
     }
 
-    /// Takes from others what `old -> new` changed; gives what changed, or whom it was taken from.
+    /// Removes the fields that `old -> new` changed from the sets of other managers. Returns the comparison,
+    /// or the conflicts unless `force` is set.
     fn reown(
         &self,
         (old, new): (&Value, &Value),
@@ -102,7 +104,7 @@ impl Engine<'_> {
         Ok(main)
     }
 
-    /// The owners after an update by `me`, which had nothing before.
+    /// Returns the owners after an update by `me`, and the changed fields. `me` must own nothing before.
     pub(super) fn update(
         &self,
         live: &Value,
@@ -117,7 +119,7 @@ impl Engine<'_> {
         (managers, changed.touched().without(self.ignored))
     }
 
-    /// The object and its owners after an apply by `me`; no object where nothing changed.
+    /// Returns the object and its owners after an apply by `me`. The object is absent if nothing changed.
     pub(super) fn apply(
         &self,
         live: &Value,
@@ -142,7 +144,8 @@ impl Engine<'_> {
         Ok((changed.then_some(new), managers))
     }
 
-    /// Drops what `me` applied last time, does not apply now, and nobody else owns.
+    /// Removes the fields that `me` applied last time and does not apply now, unless another manager owns
+    /// them.
     fn prune(&self, merged: Value, managers: &Managers, last: Option<&Entry>) -> Value {
         let Some(last) = last.filter(|last| !last.set.is_empty()) else {
             return merged;
@@ -150,7 +153,8 @@ impl Engine<'_> {
         let Some(schema) = self.schema_of(&last.api_version) else {
             return merged;
         };
-        // The usual case: what was applied last time is applied again, with the same values or others.
+        // The usual case: the configuration contains all fields of the last apply, so there is nothing to
+        // remove.
         let mut owners = managers.0.iter();
         if owners.any(|entry| {
             entry.api_version == last.api_version
@@ -176,7 +180,7 @@ impl Engine<'_> {
         remove(Some(root), &merged, &gone)
     }
 
-    /// Gives back what managers of one version own.
+    /// Restores the fields that managers of one version own.
     fn with_owned(
         &self,
         version: &str,

@@ -1,4 +1,4 @@
-//! The paths that an object has: structured-merge-diff's `ToFieldSet`.
+//! The paths of an object, like `ToFieldSet` of structured-merge-diff.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::schema::{
     node::{List, Map, Relation},
 };
 
-/// Every leaf and item of a value.
+/// Returns the paths of all leaves and items of a value.
 pub(super) fn fields(place: Type<'_>, value: &Value) -> Set {
     node(Some(place), value).below
 }
@@ -67,7 +67,7 @@ fn of_list(place: Type<'_>, list: &List, value: &Value) -> Node {
     let mut below = Set::default();
     for (key, item) in &keyed {
         let mut child = Node::default();
-        // Of an item that is there twice, only that it is there can be owned.
+        // A manager owns duplicate items as one item, without the fields in it.
         if !twice.contains(key) {
             child = node(Some(place.at(list.items)), item);
             if matches!(key, Element::Item(_)) {

@@ -1,4 +1,4 @@
-//! The annotation of client-side apply: what `kubectl` takes over from it without a conflict.
+//! The annotation of client-side apply: `kubectl` takes over its fields without a conflict.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::go;
 use crate::schema::{Schema, decode};
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// The one manager for whom this is done.
+/// The only manager that takes over fields.
 pub(super) const MANAGER: &str = "kubectl";
 /// The maximum size of all annotations of an object.
 const MOST_BYTES: usize = 256 * 1024;
@@ -17,7 +17,7 @@ fn annotation(object: &Value) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The fields that were applied last and have not been changed since.
+/// Returns the fields of the last client-side apply that have not changed since.
 pub(super) fn taken_over(schema: &Schema, live: &Value, api_version: &str) -> Option<Set> {
     let last = decode::json(annotation(live)?.as_bytes()).ok()?.value;
     let root = schema.root();
@@ -37,7 +37,7 @@ pub(super) fn taken_over(schema: &Schema, live: &Value, api_version: &str) -> Op
     )
 }
 
-/// Keeps the annotation, where an object has it, as what was applied now.
+/// Updates the annotation, if the object has one, to the configuration that is applied now.
 pub(super) fn renew(object: &mut Value, applied: &Value) {
     if annotation(object).is_none() {
         return;

@@ -1,4 +1,4 @@
-//! `metadata.managedFields`: who owns what, read and written as apimachinery does it.
+//! `metadata.managedFields`: the managers and their fields, in the format of apimachinery.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use crate::go;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub id: Identity,
-    /// The version whose fields the set names.
+    /// The `apiVersion` to which the field paths belong.
     pub api_version: String,
     pub time: Option<Timestamp>,
     pub set: Set,
@@ -22,7 +22,7 @@ pub(super) struct Identity {
     pub manager: String,
     /// True for the operation `Apply`, false for `Update`.
     pub applies: bool,
-    /// The version, for those that update: each is an owner of its own.
+    /// The `apiVersion` of an `Update` entry, because a manager has one entry per version. Empty for `Apply`.
     pub version: String,
     pub subresource: String,
 }
@@ -43,7 +43,7 @@ impl Identity {
         }
     }
 
-    /// The text by which apimachinery sorts managers: the entry as JSON.
+    /// Returns the text by which apimachinery sorts managers: the entry as JSON.
     pub(super) fn key(&self) -> String {
         let mut key = String::from("{");
         let operation = operation(self.applies);
@@ -83,7 +83,7 @@ fn operation(applies: bool) -> &'static str {
     if applies { "Apply" } else { "Update" }
 }
 
-/// All entries of an object.
+/// All entries of the managed fields of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Managers(pub(super) Vec<Entry>);
 
@@ -93,12 +93,12 @@ impl Managers {
         Self::parse(&object["metadata"]["managedFields"])
     }
 
-    /// Reads `managedFields`.
+    /// Parses `managedFields`.
     pub(super) fn parse(entries: &Value) -> Result<Self, String> {
         let mut managers = Self::default();
         for (index, entry) in entries.as_array().into_iter().flatten().enumerate() {
             let entry = read(entry, index)?;
-            // Of two entries of one owner the later counts.
+            // The later of two entries with the same identity counts.
             match managers.get_mut(&entry.id) {
                 Some(known) => *known = entry,
                 None => managers.0.push(entry),
@@ -125,7 +125,7 @@ impl Managers {
         self.0.retain(|entry| !entry.set.is_empty());
     }
 
-    /// Puts the entries in an object: appliers first, then by time, name, version and subresource.
+    /// Writes the entries to an object: first those that apply, then by time, name, version and subresource.
     pub(super) fn write(mut self, object: &mut Value) {
         let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
             return;
@@ -151,7 +151,7 @@ impl Managers {
     }
 }
 
-/// The second of an entry's time; 0 without one.
+/// Returns the time of an entry in whole seconds, or 0 if it has none.
 pub(super) fn seconds(entry: &Entry) -> i64 {
     entry.time.map_or(0, Timestamp::as_second)
 }
@@ -212,7 +212,7 @@ fn wire(entry: &Entry) -> Value {
     Value::Object(wire)
 }
 
-/// Returns whether a write asks to forget all managers: an empty list, or one empty entry.
+/// Returns whether a write requests to clear all managers: with an empty list, or with one empty entry.
 pub(super) fn asks_for_reset(object: &Value) -> bool {
     match object["metadata"]["managedFields"]
         .as_array()

@@ -1,7 +1,7 @@
-//! A configuration merged into an object: structured-merge-diff's `Merge`.
+//! Merges a configuration into an object, like `Merge` of structured-merge-diff.
 //!
-//! Nothing is removed. Of a leaf the configuration's value counts. Items of lists come in the order
-//! of the configuration where it has them, those of others keep their places.
+//! Merging removes nothing. A leaf gets the configuration's value. List items of the configuration come in
+//! its order. All other items keep their positions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,7 +16,7 @@ use crate::schema::{
     node::{List, Map, Relation},
 };
 
-/// The merged value; none where nothing is left to write.
+/// Returns the merged value, or nothing if it is empty.
 pub(super) fn merge(
     place: Option<Type<'_>>,
     live: Option<&Value>,
@@ -26,7 +26,7 @@ pub(super) fn merge(
     let Some(place) = place else {
         return leaf();
     };
-    // Without a configuration the live value is taken as it is, less what merging drops.
+    // Without a configuration, the shape depends on the live value.
     let shape = Shape::select(place, config.or(live));
     match shape {
         None | Some(Shape::Scalar(_)) => leaf(),
@@ -128,7 +128,8 @@ fn merge_lists(
             right.by_key.get(key).copied(),
         )
     };
-    // The items that both have, in the order of the configuration: each is due in its turn.
+    // `shared` contains the items that both lists have, in the order of the configuration. `due` is the next
+    // one.
     let mut shared: VecDeque<&Element> = right.keyed.iter().map(|(key, _)| key).collect();
     shared.retain(|key| left.has(key));
     let mut due = shared.pop_front();

@@ -1,10 +1,10 @@
-//! Server-side apply and the bookkeeping of managers at every other write.
+//! Server-side apply, and the field managers of all other writes.
 //!
-//! A port in spirit of structured-merge-diff and of apimachinery's `managedfields`: the same sets, the
-//! same texts. <https://kubernetes.io/docs/reference/using-api/server-side-apply/>, KEP-555.
+//! Follows structured-merge-diff and the package `managedfields` of apimachinery, with the same field sets
+//! and messages. <https://kubernetes.io/docs/reference/using-api/server-side-apply/>, KEP-555.
 //!
-//! Both functions take objects with `metadata.managedFields` as they are stored, and give the object
-//! with the new ones. Defaults, pruning and validation are the caller's, before and after.
+//! [`apply`] and [`update`] take objects with the stored `metadata.managedFields`, and return the object with
+//! the new ones. The caller sets defaults, prunes and validates.
 
 mod cap;
 mod compare;
@@ -38,17 +38,17 @@ use super::{
 /// The manager of a write, and the path of the write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manager<'a> {
-    /// The field manager; empty is `unknown`.
+    /// The field manager. An empty name becomes `unknown`.
     pub name: &'a str,
-    /// The version of the request: `apps/v1`.
+    /// The `apiVersion` of the request: `apps/v1`.
     pub api_version: &'a str,
     /// The kind of the request.
     pub kind: &'a str,
-    /// The subresource; empty for the object itself.
+    /// The subresource. Empty for the object itself.
     pub subresource: &'a str,
     /// The time as RFC 3339.
     pub now: &'a str,
-    /// Fields that this write cannot change: `[["status"]]` for an object with that subresource.
+    /// The fields that this write cannot change: `[["status"]]` for an object with that subresource.
     pub reset: &'a [&'a [&'a str]],
     /// The schemas of the kind's other served versions, by `apiVersion`.
     pub versions: &'a [(&'a str, Schema)],
@@ -73,10 +73,10 @@ const UNOWNED: [&[&str]; 12] = [
 /// The manager of the fields that an object had before its first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// Applies a configuration to the live object, or to nothing.
+/// Applies a configuration to the live object, or creates the object.
 ///
-/// Gives the live object as it was where nothing but owners changed. Refuses conflicts (409) unless
-/// `force`, and configurations that do not fit the schema (500, as the real server does).
+/// Returns the live object if only owners changed. Returns a 409 for conflicts unless `force` is set, and a
+/// 500 for a configuration that does not match the schema, like the real server.
 pub(crate) fn apply(
     schema: &Schema,
     live: Option<&Value>,
@@ -100,7 +100,7 @@ pub(crate) fn apply(
         managers = before.update(&engine, &empty(), &object, managers);
     }
     let me = manager.identity(true);
-    // Only for one manager is it tried again.
+    // Only kubectl gets a second attempt, with the fields of the last client-side apply.
     let again = (manager.name == last_applied::MANAGER).then(|| managers.clone());
     let (new, mut managers) = match (engine.apply(&object, applied, managers, &me, force), again) {
         (Ok(done), _) => done,
@@ -132,7 +132,7 @@ pub(crate) fn apply(
     Ok(object)
 }
 
-/// Moves ownership at every other write: `new` is what will be stored in the place of `live`.
+/// Updates field ownership for all writes but applies. `new` replaces `live`.
 pub(crate) fn update(
     schema: &Schema,
     live: Option<&Value>,
@@ -145,7 +145,7 @@ pub(crate) fn update(
     let mut live = live.cloned().unwrap_or_else(empty);
     strip(&mut live);
     strip(&mut new);
-    // Who is not tracked at creation is not tracked later, until the first apply.
+    // If managers are not tracked since the creation, tracking starts with the first apply.
     if !managers.0.is_empty() || is_create {
         let ignored = Set::of_fields(manager.reset);
         let engine = manager.engine(schema, &ignored);
@@ -156,7 +156,7 @@ pub(crate) fn update(
     new
 }
 
-/// Takes back new times where a write changed nothing else, so that it is no write at all.
+/// Restores the times of the managed fields if the write changed nothing else, so that it becomes a no-op.
 pub(crate) fn ignore_times(live: &Value, new: &mut Value) {
     let entries = |object: &Value| Managers::from_object(object).unwrap_or_default();
     let (old, now) = (entries(live), entries(new));
@@ -176,7 +176,7 @@ pub(crate) fn ignore_times(live: &Value, new: &mut Value) {
     }
 }
 
-/// The entries that a write starts from: those that it brings, else those of the live object.
+/// Returns the managers before the write: those of the new object, or else those of the live object.
 fn given(live: Option<&Value>, new: &Value, manager: &Manager<'_>) -> Managers {
     let stored = || {
         live.and_then(|live| Managers::from_object(live).ok())
@@ -208,7 +208,7 @@ impl Manager<'_> {
         Identity::new(self.name, applies, self.api_version, self.subresource)
     }
 
-    /// Gives this manager what `live -> new` changed.
+    /// Adds the fields that `live -> new` changed to this manager.
     fn update(
         &self,
         engine: &Engine<'_>,
@@ -216,7 +216,8 @@ impl Manager<'_> {
         new: &Value,
         managers: Managers,
     ) -> Managers {
-        // Not even the manager itself keeps what it changes: it gets it back, with a new time.
+        // First, all managers including this one lose the changed fields. Then this manager gets them with a
+        // new time.
         let nobody = Identity::new("current-operation", false, "", "");
         let (mut managers, took) = engine.update(live, new, managers, &nobody);
         let took = took.difference(&Set::of_fields(&UNOWNED));
@@ -255,7 +256,7 @@ fn strip(object: &mut Value) {
     }
 }
 
-/// A refusal as the real server gives it for what it did not expect: 500, and no reason.
+/// Returns the error of the real server for unexpected failures: a 500 without a reason.
 fn failure(message: String) -> ApiError {
     ApiError::unclassified(message)
 }
@@ -282,7 +283,7 @@ fn check(schema: &Schema, applied: &Value, manager: &Manager<'_>) -> Result<(), 
     })
 }
 
-/// A kind as Go prints it: `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`.
+/// Formats a kind like Go: `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`.
 fn title(api_version: &str, kind: &str) -> String {
     let slash = if api_version.contains('/') { "" } else { "/" };
     format!("{slash}{api_version}, Kind={kind}")

@@ -1,6 +1,7 @@
-//! Field sets that were written before a type became atomic: its owner owns the whole of it.
+//! Updates field sets after a type became atomic: the owner of a part becomes the owner of the whole value.
 //!
-//! The other way round nothing is done, as in structured-merge-diff's `ReconcileFieldSetWithSchema`.
+//! Types that are no longer atomic need no update, as in `ReconcileFieldSetWithSchema` of
+//! structured-merge-diff.
 
 use super::{
     element::Element,
@@ -11,7 +12,7 @@ use crate::schema::{
     node::{Map, Relation},
 };
 
-/// The set as the type has it now.
+/// Returns the set with the paths of the current type.
 pub(super) fn reconcile(place: Type<'_>, set: Set) -> Set {
     let mut walk = Reconciler::default();
     walk.below(place, &set);
@@ -62,7 +63,8 @@ impl Reconciler {
     }
 }
 
-/// A map without fields of its own whose values may be anything: its type says nothing of atoms.
+/// Returns whether a map has no fields of its own and accepts any value. Such a map is never treated as
+/// atomic.
 fn takes_anything(map: &Map) -> bool {
     map.fields.is_empty() && map.free && !map.atomic
 }

@@ -1,4 +1,4 @@
-//! An object without some of its fields and items: structured-merge-diff's `RemoveItems`.
+//! Removes fields and items from an object, like `RemoveItems` of structured-merge-diff.
 
 use serde_json::{Map as Object, Value};
 
@@ -12,7 +12,7 @@ use crate::schema::{
     node::{List, Map, Relation},
 };
 
-/// The value without the paths of a set; null where nothing is left.
+/// Returns the value without the paths of a set, or null if nothing is left.
 pub(super) fn remove(place: Option<Type<'_>>, value: &Value, gone: &Set) -> Value {
     let shape = place.and_then(|place| Some((place, Shape::select(place, Some(value))?)));
     match shape {
@@ -21,7 +21,7 @@ pub(super) fn remove(place: Option<Type<'_>>, value: &Value, gone: &Set) -> Valu
             from_list(place, list, value, gone)
         }
         Some((_, Shape::Scalar(_))) => value.clone(),
-        // What is one value goes with anything in it.
+        // Removing a part of an atomic value removes the whole value.
         _ => Value::Null,
     }
 }

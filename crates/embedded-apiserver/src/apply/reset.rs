@@ -1,7 +1,6 @@
-//! The fields that a write through one door cannot change, and so does not own.
+//! The fields that a write to the object or to a subresource cannot change and therefore does not own.
 //!
-//! The real server's `GetResetFields`.
-//! <https://kubernetes.io/docs/reference/using-api/server-side-apply/#clearing-managedfields>
+//! They are those of `GetResetFields` of the real server.
 
 /// Paths of fields.
 pub(crate) type Fields = &'static [&'static [&'static str]];
@@ -11,7 +10,7 @@ const STATUS: Fields = &[&["status"]];
 const SPEC: Fields = &[&["spec"]];
 const SPEC_AND_METADATA: Fields = &[&["metadata"], &["spec"]];
 
-/// Kinds whose `/status` changes no metadata.
+/// The kinds for which a write to `/status` changes no metadata.
 const STATUS_ALONE: [&str; 11] = [
     "APIService",
     "CustomResourceDefinition",

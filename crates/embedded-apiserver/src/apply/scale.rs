@@ -1,6 +1,6 @@
-//! Writes through `/scale`: they own one field of the object, by its path.
+//! Writes to `/scale`, which own one field of the object.
 //!
-//! As apimachinery's `ScaleHandler`: entries have no time, and no replicas are owned by nobody.
+//! Like `ScaleHandler` of apimachinery: entries have no time, and no manager owns a replica count of zero.
 
 use serde_json::Value;
 
@@ -13,10 +13,8 @@ use super::{
 };
 use crate::error::ApiError;
 
-/// Sets the owner of the replicas after an update through `/scale`. `path` is the path of the replicas in
-/// the object. `manager.api_version` is that of the object, and `manager.subresource` is `scale`.
-///
-/// `manager.api_version` is the object's, and its `subresource` is `scale`.
+/// Sets the owner of the replicas after an update through `/scale`. `path` is the path of the replicas in the
+/// object. `manager.api_version` is that of the object, and `manager.subresource` is `scale`.
 pub(crate) fn update(live: &Value, mut new: Value, manager: &Manager<'_>, path: &[&str]) -> Value {
     let mut managers = Managers::from_object(live).unwrap_or_default();
     strip(&mut new);
@@ -69,7 +67,7 @@ pub(crate) fn apply(
     Ok(new)
 }
 
-/// An owner as it is seen through `/scale`: one that updates does so in the version of scales.
+/// Returns the identity of an owner as messages of `/scale` show it: with the version of Scale if it updates.
 fn of_scale(id: Identity) -> Identity {
     let version = if id.applies { "" } else { "autoscaling/v1" };
     Identity {

@@ -1,4 +1,4 @@
-//! A set of paths, as a tree: what a manager owns, what a write changed.
+//! A set of field paths as a tree.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::element::Element;
 use crate::schema::Type;
 
-/// Paths below one place, sorted.
+/// A set of paths, sorted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Set {
     nodes: Vec<(Element, Node)>,
@@ -18,7 +18,7 @@ pub(super) struct Set {
 pub(super) struct Node {
     /// True if the path of the node is itself in the set.
     pub member: bool,
-    /// The paths below it.
+    /// The paths below the node.
     pub below: Set,
 }
 
@@ -29,7 +29,7 @@ impl Node {
 }
 
 impl Set {
-    /// A set of paths of fields.
+    /// Returns a set of field paths.
     pub(super) fn of_fields(paths: &[&[&str]]) -> Self {
         let mut set = Self::default();
         for path in paths {
@@ -53,7 +53,7 @@ impl Set {
             .map(|place| &self.nodes[place].1)
     }
 
-    /// The node of an element, made where it is missing.
+    /// Returns the node of an element, and creates it if it is missing.
     pub(super) fn entry(&mut self, element: Element) -> &mut Node {
         let place = match self.position(&element) {
             Ok(place) => place,
@@ -65,7 +65,7 @@ impl Set {
         &mut self.nodes[place].1
     }
 
-    /// Adds a path; the empty one is everything, which nobody owns.
+    /// Adds a path. Ignores the empty path.
     pub(super) fn insert(&mut self, path: &[Element]) {
         let Some((first, rest)) = path.split_first() else {
             return;
@@ -87,7 +87,7 @@ impl Set {
     }
 
     fn position(&self, element: &Element) -> Result<usize, usize> {
-        // Most sets are built in order: the end is looked at first.
+        // The last node is checked first, because most sets are built in order.
         match self.nodes.last().map(|(last, _)| last.cmp(element)) {
             None => Err(0),
             Some(Ordering::Less) => Err(self.nodes.len()),
@@ -115,19 +115,19 @@ impl Set {
         })
     }
 
-    /// The paths that the other set does not have; what is below those that it has stays.
+    /// Returns the paths that the other set does not contain. Paths below those of the other set remain.
     pub(super) fn difference(mut self, other: &Self) -> Self {
         self.cut(other, false);
         self
     }
 
-    /// The paths that are neither in the other set nor below one of it.
+    /// Returns the paths that are neither in the other set nor below one of its paths.
     pub(super) fn without(mut self, other: &Self) -> Self {
         self.cut(other, true);
         self
     }
 
-    /// Takes out the other set's paths, and what is below them too where `all` is asked for.
+    /// Removes the paths of the other set and, if `all` is set, the paths below them.
     fn cut(&mut self, other: &Self, all: bool) {
         for (element, gone) in &other.nodes {
             let Ok(place) = self.position(element) else {
@@ -186,7 +186,7 @@ impl Set {
         }
     }
 
-    /// All paths, those of one place before those below it.
+    /// Returns all paths, each before the paths below it.
     pub(super) fn paths(&self) -> Vec<Vec<Element>> {
         let mut paths = Vec::new();
         self.collect(&mut Vec::new(), &mut paths);
@@ -206,7 +206,7 @@ impl Set {
         }
     }
 
-    /// Reads `fieldsV1`.
+    /// Parses `fieldsV1`.
     pub(super) fn parse(fields: &Value) -> Result<Self, String> {
         let mut set = Self::default();
         for (step, below) in fields.as_object().into_iter().flatten() {
@@ -225,7 +225,7 @@ impl Set {
         Ok(set)
     }
 
-    /// Writes `fieldsV1`.
+    /// Returns the set as `fieldsV1`.
     pub(super) fn wire(&self) -> Value {
         let nodes = self.nodes.iter().map(|(element, node)| {
             let mut below = node.below.wire();
@@ -238,7 +238,7 @@ impl Set {
     }
 }
 
-/// The type under an element, and whether the element is a field that has a name.
+/// Returns the type below an element, and whether the element is a field that has a name in the schema.
 fn step<'a>(place: Option<Type<'a>>, element: &Element) -> (Option<Type<'a>>, bool) {
     let Some(place) = place else {
         return (None, false);

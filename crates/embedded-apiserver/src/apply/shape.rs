@@ -1,4 +1,4 @@
-//! Selects the alternative of a type that a value has, and the keys of list items.
+//! Selects the alternative of a type that matches a value, and computes the keys of list items.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::schema::{
     node::{List, Map, Relation, Scalar},
 };
 
-/// The alternative of a type that a value has.
+/// The alternative of a type that matches a value.
 #[derive(Clone, Copy)]
 pub(super) enum Shape<'a> {
     Map(&'a Map),
@@ -19,9 +19,8 @@ pub(super) enum Shape<'a> {
 }
 
 impl<'a> Shape<'a> {
-    /// The shape by the value where the type has one for it, else the first that the type has.
-    ///
-    /// None for a place that no schema describes: it is one value.
+    /// Returns the alternative for the value, or the first alternative of the type if none matches. Returns
+    /// nothing for a type without alternatives, whose value is atomic.
     pub(super) fn select(place: Type<'a>, value: Option<&Value>) -> Option<Self> {
         let node = place.node();
         let fitting = match value {
@@ -45,7 +44,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Returns whether there is nothing in a list or a map, or no such thing.
+/// Returns whether a value is empty, or neither a list nor a map.
 pub(super) fn is_blank(value: Option<&Value>) -> bool {
     match value {
         Some(Value::Array(items)) => items.is_empty(),
@@ -54,7 +53,7 @@ pub(super) fn is_blank(value: Option<&Value>) -> bool {
     }
 }
 
-/// The step to an item of a list that is a set or a map.
+/// Returns the path element of an item of a list that is a set or a map.
 pub(super) fn item_key(place: Type<'_>, list: &List, item: &Value) -> Result<Element, String> {
     match &list.relation {
         Relation::Keys(keys) if !keys.is_empty() => map_key(place, list, keys, item),
@@ -92,7 +91,7 @@ fn map_key(
             None => default_of(place.at(list.items), key)
                 .map_err(|why| format!("couldn't find default value for {key}: {why}"))?,
         };
-        // A key that is left out makes another item than one that is given.
+        // An item without a key field differs from an item with this field, so the element omits the field.
         parts.extend(value.map(|value| (key.clone(), value)));
     }
     if parts.is_empty() {

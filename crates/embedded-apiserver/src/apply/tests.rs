@@ -9,7 +9,7 @@ use crate::schema::builtin::unpack;
 
 mod laws;
 
-/// Requests to a real server, each with the object before and the answer.
+/// Requests to a real server, each with the previous object and the response.
 static RECORDED: &[u8] = include_bytes!("tests/recorded.json.gz");
 
 fn schema_of(recorded: &Value, step: &Value) -> Schema {
@@ -20,7 +20,7 @@ fn schema_of(recorded: &Value, step: &Value) -> Schema {
     }
 }
 
-/// The newest time that the step put into managedFields.
+/// Returns the newest time that the step wrote to `managedFields`.
 fn now(step: &Value) -> String {
     let times = |object: &Value| -> BTreeSet<String> {
         let entries = object["metadata"]["managedFields"].as_array();
@@ -33,7 +33,7 @@ fn now(step: &Value) -> String {
     let new = times(&step["after"])
         .into_iter()
         .rfind(|time| !before.contains(time));
-    // A time that must not appear where the server set none.
+    // This time must not appear in a result for which the real server set no time.
     new.unwrap_or_else(|| "2049-01-01T00:00:00Z".to_owned())
 }
 
@@ -78,14 +78,14 @@ fn as_stored(object: &mut Value, live: Option<&Value>, subresource: &str) {
     }
 }
 
-/// The real server tells owners in any order.
+/// Sorts the causes, because their order on the real server is random.
 fn sort_causes(status: &mut Value) {
     if let Some(causes) = status["details"]["causes"].as_array_mut() {
         causes.sort_by_key(Value::to_string);
     }
 }
 
-/// Returns the answer of this server, and that of the real server.
+/// Returns the response of this server and that of the real server.
 fn replay(recorded: &Value, step: &Value) -> (Value, Value) {
     let text = |name: &str| step[name].as_str().unwrap();
     let schema = schema_of(recorded, step);
@@ -281,7 +281,7 @@ fn a_map_that_became_atomic_has_one_owner() {
     let one = applied(&Value::Null, "one", "a");
     let both = applied(&one, "two", "b");
     assert_eq!(owned(&both, 0), &json!({"f:spec": {"f:map": {"f:a": {}}}}));
-    // Another field is written when the map is atomic.
+    // The schema of this write has an atomic map. The write itself changes another field.
     let mut labelled = both.clone();
     labelled["metadata"]["labels"] = json!({"l": "x"});
     let written = update(

@@ -1,4 +1,5 @@
-//! Validates an applied configuration against its type, with the checks and texts of structured-merge-diff.
+//! Validates an applied configuration against its type, with the checks and messages of
+//! structured-merge-diff.
 
 use std::collections::BTreeSet;
 

@@ -27,9 +27,9 @@ fn config(spec: &Value) -> Value {
     json!({"apiVersion": "smd.io/v1", "kind": "Gizmo", "metadata": {"name": "a"}, "spec": spec})
 }
 
-/// Any spec with distinct items; its fields and keys begin with one of two letters.
+/// Generates specs with distinct items. Their fields and keys begin with one of two letters.
 ///
-/// Nothing is empty: an empty list is not owned, so that of one that was emptied nothing is left.
+/// No list or map is empty: an empty list has no owner, and no path remains of a list that an apply empties.
 fn spec(own: &'static str) -> impl Strategy<Value = Value> {
     let many = prop::collection::btree_map("[a-c]", "[x-z]", 1..3);
     let tags = prop::collection::btree_set("[a-e]", 1..4);
