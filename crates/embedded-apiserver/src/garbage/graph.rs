@@ -10,13 +10,12 @@ pub(super) struct Node {
     pub(super) resource: Arc<str>,
     /// Empty for cluster-scoped objects.
     pub(super) namespace: String,
-    /// The object's name.
     pub(super) name: String,
-    /// Uids.
+    /// The uids of the owners.
     pub(super) owners: Vec<String>,
 }
 
-/// All objects; owners need not be there.
+/// The graph of all objects. An owner can be missing from it.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     nodes: HashMap<String, Node>,
@@ -24,12 +23,12 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// An object by its uid.
+    /// Returns an object by its uid.
     pub(super) fn node(&self, uid: &str) -> Option<&Node> {
         self.nodes.get(uid)
     }
 
-    /// Adds an object or replaces what was known of it.
+    /// Adds or replaces an object.
     pub(super) fn insert(&mut self, uid: &str, node: Node) {
         self.remove(uid);
         for owner in &node.owners {
@@ -54,18 +53,18 @@ impl Graph {
         owners
     }
 
-    /// The uids of what depends on a uid, in their order.
+    /// Returns the uids of the dependents of a uid, sorted.
     pub(super) fn dependents(&self, uid: &str) -> Vec<String> {
         let dependents = self.dependents.get(uid).into_iter().flatten();
         dependents.cloned().collect()
     }
 
-    /// Returns whether anything depends on a uid.
+    /// Returns whether a uid has dependents.
     pub(super) fn has_dependents(&self, uid: &str) -> bool {
         self.dependents.contains_key(uid)
     }
 
-    /// The uids of all that have owners.
+    /// Returns the uids of all objects with owners.
     pub(super) fn with_owners(&self) -> Vec<String> {
         let all: BTreeSet<&String> = self.dependents.values().flatten().collect();
         all.into_iter().cloned().collect()

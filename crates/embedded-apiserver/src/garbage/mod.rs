@@ -1,8 +1,7 @@
-//! Garbage collection: what depends on an owner goes with it, or is let go.
+//! Garbage collection: deletes or orphans the dependents of deleted owners.
 //!
-//! As the collector of a controller manager does it, but in the drain loop of the commit that gives
-//! it cause.
-//! <https://kubernetes.io/docs/concepts/architecture/garbage-collection/>
+//! It follows the garbage collector of the real controller manager, but runs in the drain loop of the commit
+//! that triggers it.
 
 mod graph;
 mod owner;
@@ -28,17 +27,18 @@ const ORPHAN: &str = "orphan";
 ///
 /// # Guarantees
 ///
-/// After a commit has drained, no object is left whose owners are all absent, of known kinds, and
-/// where they must be looked for; nothing else is deleted.
+/// After the drain loop of a commit, no object remains whose owners are all absent. This excludes objects
+/// with an owner that cannot be looked up: see [`owner::owner_states`]. The collector deletes no other
+/// object.
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
     graph: Graph,
-    /// Uids of objects to be looked at.
+    /// The uids of the objects to check.
     queue: VecDeque<String>,
 }
 
 impl Collector {
-    /// A collector that knows no object yet.
+    /// Returns a collector with an empty graph.
     pub(crate) fn new() -> Self {
         Self::default()
     }
@@ -108,7 +108,7 @@ impl Collector {
         }
     }
 
-    /// Lets the dependents go, then the owner.
+    /// Removes the owner reference from all dependents, then releases the owner's finalizer.
     fn orphan(&mut self, tx: &mut Transaction<'_>, uid: &str, node: &Node, owner: &Value) {
         for dependent in self.graph.dependents(uid) {
             let Some(node) = self.graph.node(&dependent).cloned() else {
@@ -124,7 +124,7 @@ impl Collector {
         remove_finalizer(tx, &node.resource, owner, ORPHAN);
     }
 
-    /// Lets the owner go once nothing is left that blocks it.
+    /// Releases the owner's finalizer when no dependent blocks its deletion.
     fn finish_foreground(
         &mut self,
         tx: &mut Transaction<'_>,
@@ -162,7 +162,7 @@ impl Controller for Collector {
 
     fn observe(&mut self, tx: &mut Transaction<'_>, event: &Event) {
         let resource = &**event.resource.id();
-        // Events come and go without owners; the real collector ignores them, too.
+        // Events are short-lived and have no owners. The real collector ignores them as well.
         if resource == "events" || resource == "events.events.k8s.io" {
             return;
         }
@@ -188,7 +188,7 @@ impl Controller for Collector {
             }
         }
         if resource == "customresourcedefinitions.apiextensions.k8s.io" {
-            // Owners of a kind that was unknown may be known to be absent now.
+            // A change of a definition can make the kind of an owner known, and then the owner can be absent.
             self.push(self.graph.with_owners());
         }
         self.work(tx);
@@ -207,14 +207,14 @@ fn node_of(resource: &str, object: &Value) -> Node {
     }
 }
 
-/// Returns whether two states are the same to a collector.
+/// Returns whether two versions of an object do not differ for the collector.
 fn is_alike(old: &Value, new: &Value) -> bool {
     ["ownerReferences", "finalizers", "deletionTimestamp"]
         .iter()
         .all(|field| old["metadata"][*field] == new["metadata"][*field])
 }
 
-/// The object of a node, if it is still the same one.
+/// Returns the live object of a node, unless another object has its name.
 fn live(tx: &Transaction<'_>, node: &Node, uid: &str) -> Option<Arc<Value>> {
     let live = tx.get(&node.resource, &node.namespace, &node.name)?;
     (text(&live, &["metadata", "uid"]) == uid).then_some(live)
@@ -230,7 +230,7 @@ fn has_finalizer(object: &Value, finalizer: &str) -> bool {
         .any(|one| one == finalizer)
 }
 
-/// Returns whether a dependent keeps its owner from going before it.
+/// Returns whether a dependent blocks the deletion of its owner.
 fn blocks(dependent: &Value, owner: &str) -> bool {
     let blocks = |one: &Value| text(one, &["uid"]) == owner && one["blockOwnerDeletion"] == true;
     items(&dependent["metadata"]["ownerReferences"])

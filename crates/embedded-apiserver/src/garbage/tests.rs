@@ -1,5 +1,5 @@
-//! Tests of the garbage collector: the cases that real collectors were seen in, and a property over
-//! random sequences of creates and deletes.
+//! Tests of the garbage collector: cases that were observed on real clusters, and a property over random
+//! sequences of creates and deletes.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ fn create_with(server: &ApiServer, name: &str, metadata: Value) {
     made.unwrap();
 }
 
-/// Creates a ConfigMap that others own.
+/// Creates a ConfigMap with owners.
 fn create(server: &ApiServer, name: &str, owners: &[&str]) {
     let owners = owners.iter().map(|one| owner(one, &uid(server, one), true));
     let owners: Vec<Value> = owners.collect();
@@ -265,7 +265,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..40)
 }
 
-/// Steps that cannot be taken are left out; `known` has the last uid of each name.
+/// Executes a step, or skips it if it is not possible. `known` contains the last uid of each name.
 fn take(server: &ApiServer, known: &mut BTreeMap<u8, String>, step: &Step) {
     match step {
         Step::Create {
