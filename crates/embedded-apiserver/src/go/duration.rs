@@ -1,4 +1,4 @@
-//! Durations as Go writes them: `1h30m`, `1.5s`.
+//! Durations in the format of Go: `1h30m`, `1.5s`.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const UNITS: [(&str, f64); 8] = [
     ("h", 3600.0),
 ];
 
-/// Parses what `time.ParseDuration` takes, negative durations apart; `None` for anything else.
+/// Parses a duration like `time.ParseDuration`. Returns `None` for other texts and for negative durations.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     if rest == "0" {

@@ -1,4 +1,4 @@
-//! Values as Go prints them, for texts that clients read.
+//! Formats values like Go, for messages that clients read.
 
 mod duration;
 mod structs;
@@ -10,10 +10,10 @@ use serde_json::{Number, Value};
 pub(crate) use duration::parse_duration;
 pub(super) use structs::{object, owners, security_context};
 
-/// The Go type that kind and version are read into; its name is in messages.
+/// The Go type of kind and apiVersion, which error messages contain.
 pub(super) const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
-/// JSON as Go writes it: `<`, `>`, `&` and the two line separators are escaped.
+/// Formats JSON like Go: escapes `<`, `>`, `&` and the two line separators.
 pub(super) fn json(value: &Value) -> String {
     let text = value.to_string();
     if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
@@ -31,7 +31,7 @@ pub(super) fn json(value: &Value) -> String {
     escaped
 }
 
-/// `%v` of a decoded value: `map[a:1 b:[x y]]`.
+/// Formats a decoded value with `%v`: `map[a:1 b:[x y]]`.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -64,7 +64,7 @@ pub(super) fn json_kind(value: &Value) -> &'static str {
     }
 }
 
-/// `%T` of a decoded value.
+/// Formats the type of a decoded value with `%T`.
 pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -77,7 +77,7 @@ pub(super) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// `%#v` of a decoded value.
+/// Formats a decoded value with `%#v`.
 pub(super) fn literal(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),
@@ -98,7 +98,7 @@ pub(super) fn literal(value: &Value) -> String {
     }
 }
 
-/// `%q` of a string.
+/// Formats a string with `%q`.
 pub(super) fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -129,7 +129,7 @@ pub(super) fn quote(text: &str) -> String {
     quoted
 }
 
-/// `%q` of a rune.
+/// Formats a rune with `%q`.
 pub(super) fn quote_letter(letter: char) -> String {
     match letter {
         '\'' => "'\\''".to_owned(),
@@ -141,12 +141,13 @@ pub(super) fn quote_letter(letter: char) -> String {
     }
 }
 
-/// Go's `unicode.IsPrint`: Rust goes by the same categories where a letter does not come first.
+/// Returns the result of `unicode.IsPrint` of Go. Rust escapes the same categories, and also combining
+/// characters at the beginning of a text.
 fn is_printable(letter: char) -> bool {
     letter.is_ascii() || !format!("a{letter}").escape_debug().any(|it| it == '\\')
 }
 
-/// `%v` of a decoded number: what is no `int64` is a `float64`.
+/// Formats a decoded number with `%v`. A number that is not an `int64` is a `float64`.
 fn number(number: &Number) -> String {
     match number.as_i64() {
         Some(integer) => integer.to_string(),
@@ -154,7 +155,7 @@ fn number(number: &Number) -> String {
     }
 }
 
-/// `%v` of a `float64`: an exponent from a million on, and below 1e-4.
+/// Formats a `float64` with `%v`, which uses an exponent from a million up and below 1e-4.
 pub(super) fn float(number: f64) -> String {
     let magnitude = number.abs();
     if magnitude != 0.0 && !(1e-4..1e6).contains(&magnitude) {

@@ -1,7 +1,7 @@
-//! Objects as Go writes its structs: fields in the order of the declaration, which JSON values here do
-//! not keep.
+//! Formats objects like structs of Go, with the fields in the order of their declaration. JSON values of this
+//! crate do not keep that order.
 //!
-//! Of metadata only: what else stands in messages is written from maps, whose keys are sorted.
+//! Only metadata and security contexts need this. Messages show all other values as maps with sorted keys.
 
 use serde_json::{Map, Value};
 
@@ -47,7 +47,7 @@ const MANAGED: [&str; 7] = [
     "subresource",
 ];
 
-/// The fields of the internal `core.SecurityContext`, whose nulls are written.
+/// The fields of the internal `core.SecurityContext`. Its null fields are printed.
 const SECURITY: [&str; 12] = [
     "Capabilities",
     "Privileged",
@@ -63,7 +63,7 @@ const SECURITY: [&str; 12] = [
     "AppArmorProfile",
 ];
 
-/// An object of a built-in kind, its metadata as Go writes it.
+/// Formats an object of a built-in kind. Its metadata is formatted like a Go struct.
 pub(crate) fn object(object: &Value) -> String {
     match object {
         Value::Object(fields) => braced(fields.iter().map(|(name, value)| {
@@ -77,16 +77,16 @@ pub(crate) fn object(object: &Value) -> String {
     }
 }
 
-/// Owner references.
+/// Formats owner references.
 pub(crate) fn owners(owners: &Value) -> String {
     list(owners, &OWNER)
 }
 
-/// The security context of a container.
+/// Formats the security context of a container.
 pub(crate) fn security_context(context: &Value) -> String {
     let field = |name: &'static str| {
         let mut key = name.to_owned();
-        // `seLinuxOptions`, `runAsUser`
+        // The names in JSON begin with lower case: `seLinuxOptions`, `runAsUser`.
         let first = if name.starts_with("SE") { 2 } else { 1 };
         key[..first].make_ascii_lowercase();
         (name, json(&context[key]))
@@ -116,7 +116,7 @@ fn list(items: &Value, order: &[&str]) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
-/// The fields in an order; those that it does not know come last.
+/// Formats the fields in the given order. Fields that `order` does not contain come last.
 fn ordered(
     fields: &Map<String, Value>,
     order: &[&str],
