@@ -1,5 +1,5 @@
-//! The audit log: a line of JSON for each answered request, as the real server writes it at the level
-//! `Metadata`. Of a watch there is its beginning, not its end.
+//! The audit log: one line of JSON per request, like the real server's log at the level `Metadata`. A watch
+//! has an event at its start and none at its end.
 //!
 //! <https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/>
 
@@ -22,10 +22,10 @@ use crate::user::User;
 /// A writer of audit events.
 pub struct Log(Mutex<Box<dyn Write + Send>>);
 
-/// A request that was answered.
+/// A request and its response.
 pub(super) struct AuditedResponse<'a> {
     pub(super) incoming: &'a Incoming,
-    /// Path and query.
+    /// The path and the query.
     pub(super) uri: &'a Uri,
     /// The authenticated user, not the impersonated one. Absent if the authentication failed.
     pub(super) user: Option<&'a User>,
@@ -35,12 +35,12 @@ pub(super) struct AuditedResponse<'a> {
 }
 
 impl Log {
-    /// A log that is written to a file, or whatever else takes lines.
+    /// Returns a log that writes to a file or another writer.
     pub fn new(out: impl Write + Send + 'static) -> Self {
         Self(Mutex::new(Box::new(out)))
     }
 
-    /// Writes the line of a request, before its sender has the answer.
+    /// Writes the line of a request before the client gets the response.
     pub(super) fn log(&self, answered: &AuditedResponse<'_>) {
         let line = format!("{}\n", answered.event());
         if let Err(error) = self.0.lock().write_all(line.as_bytes()) {
@@ -85,7 +85,7 @@ impl AuditedResponse<'_> {
     }
 }
 
-/// Returns the `objectRef` of a request without empty fields.
+/// Returns the `objectRef` of a request, without empty fields.
 fn object(attributes: &Attributes, incoming: &Incoming, version: &str) -> Value {
     let made = (incoming.method == Method::POST && attributes.name.is_empty())
         .then(|| decode::json(&incoming.body).ok())
@@ -112,7 +112,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> &str {
     value.unwrap_or_default()
 }
 
-/// RFC 3339 with microseconds, as the real server writes the times of its log.
+/// Formats a time as RFC 3339 with microseconds, as in the log of the real server.
 fn micros(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

@@ -43,17 +43,18 @@ pub struct Users {
     tokens: RwLock<HashMap<String, Token>>,
 }
 
-/// A token that is known.
+/// A known token.
 #[derive(Clone, Debug)]
 enum Token {
-    /// Good for as long as the server runs.
+    /// A token that is valid as long as the server runs.
     Given(User),
-    /// Good for as long as what it is bound to exists.
+    /// A token of a ServiceAccount, which is valid until it expires or an object that it is bound to is
+    /// deleted.
     Issued(Issued),
 }
 
 impl Users {
-    /// No users yet.
+    /// Returns a table without tokens.
     pub fn new(anonymous: Anonymous) -> Self {
         Self {
             anonymous,
@@ -61,13 +62,13 @@ impl Users {
         }
     }
 
-    /// A bearer token is a user's from now on.
+    /// Adds a bearer token of a user.
     pub fn insert(&self, token: &str, user: User) {
         let token = (token.to_owned(), Token::Given(user));
         self.tokens.write().extend([token]);
     }
 
-    /// Adds a token that was issued, and forgets those that have expired.
+    /// Adds an issued token, and removes the expired ones.
     pub(super) fn issue(&self, token: &str, issued: Issued, now: Timestamp) {
         let mut tokens = self.tokens.write();
         tokens.retain(|_, known| !matches!(known, Token::Issued(old) if old.is_expired(now)));
@@ -80,7 +81,7 @@ impl Users {
         token: &str,
         is_valid: impl FnOnce(&Issued) -> bool,
     ) -> Option<User> {
-        // Cloned: what is valid is looked up under the lock of the objects.
+        // The entry is cloned, because `is_valid` takes the lock of the objects.
         let known = self.tokens.read().get(token).cloned();
         match known? {
             Token::Given(user) => Some(user),
@@ -124,7 +125,7 @@ impl Users {
     }
 }
 
-/// The user that a request acts as, if it says so.
+/// Returns the impersonated user, or the sender if the request does not impersonate.
 pub(super) fn impersonated(user: User, headers: &HeaderMap) -> User {
     let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let Some(name) = value("impersonate-user") else {

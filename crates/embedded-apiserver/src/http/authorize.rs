@@ -11,7 +11,7 @@ use crate::error::ApiError;
 use crate::registry::ResourceRequest;
 use crate::user::User;
 
-/// Lets a request pass, or refuses it with 403.
+/// Returns a 403 if RBAC does not allow the request.
 pub(super) fn check(cx: &Exchange<'_>, target: &Target) -> Result<(), ApiError> {
     let attributes = attributes(cx.incoming, target);
     let user = &cx.incoming.user;
@@ -19,7 +19,7 @@ pub(super) fn check(cx: &Exchange<'_>, target: &Target) -> Result<(), ApiError> 
         .read(|store, _| access::authorize(user, &attributes, store))
 }
 
-/// Returns the action that a request asks for.
+/// Returns the action of a request.
 pub(super) fn attributes(incoming: &Incoming, target: &Target) -> Attributes {
     match target {
         Target::Resource(path) => of_resource(incoming, path),
@@ -31,7 +31,7 @@ pub(super) fn attributes(incoming: &Incoming, target: &Target) -> Attributes {
     }
 }
 
-/// A write that makes what is not there needs the right to create, too.
+/// Checks the permission to create. A PUT or an apply also requires it if the object does not exist.
 pub(super) fn creation(cx: &Exchange<'_>, call: &ResourceRequest) -> Result<(), ApiError> {
     let attributes = Attributes {
         verb: "create".to_owned(),
@@ -64,7 +64,7 @@ fn of_resource(incoming: &Incoming, path: &Path) -> Attributes {
         _ => "get",
     };
     if matches!(verb, "list" | "watch" | "deletecollection") && name.is_empty() {
-        // Who selects one object by its name needs to be allowed that one only.
+        // A field selector for one name requires permission for that name only.
         let selector = incoming.query.get("fieldSelector");
         let mut parts = selector.split(',').filter_map(|part| part.split_once('='));
         let by_name = parts.find(|(field, _)| *field == "metadata.name");
@@ -76,7 +76,7 @@ fn of_resource(incoming: &Incoming, path: &Path) -> Attributes {
         group: path.group.clone(),
         resource: path.plural.clone(),
         subresource: path.subresource.clone(),
-        // A namespace is in itself.
+        // The namespace of a Namespace object is its own name.
         namespace: if is_namespace {
             name.clone()
         } else {
@@ -87,13 +87,13 @@ fn of_resource(incoming: &Incoming, path: &Path) -> Attributes {
     }
 }
 
-/// Returns whether a request is to be done as somebody else.
+/// Returns whether a request impersonates another user.
 pub(super) fn impersonates(headers: &HeaderMap) -> bool {
     let names = ["impersonate-user", "impersonate-group", "impersonate-uid"];
     names.iter().any(|name| headers.contains_key(*name))
 }
 
-/// Returns whether somebody may act as who they say they are.
+/// Checks that the user has permission to impersonate the user and the groups of the request.
 ///
 /// <https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/>
 pub(super) fn impersonation(
@@ -117,7 +117,7 @@ pub(super) fn impersonation(
         let groups = headers.get_all("impersonate-group").iter();
         let groups = groups.map(|group| format!("{:?}", group.to_str().unwrap_or_default()));
         let groups: Vec<String> = groups.collect();
-        // The real server shows its own struct.
+        // The message of the real server prints its Go struct.
         let message = format!(
             "requested &user.DefaultInfo{{Name:\"\", UID:{:?}, Groups:[]string{{{}}}, \
              Extra:map[string][]string(nil)}} without impersonating a user name",

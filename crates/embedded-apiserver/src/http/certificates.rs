@@ -1,6 +1,6 @@
-//! TLS of a server: an authority of its own, and a certificate by it.
+//! TLS: the server's own authority, and the certificates that it signs.
 //!
-//! Certificates of clients are by other authorities: whom the server trusts in them is for `trust`.
+//! Other authorities sign the certificates of clients. The module `trust` checks those.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// A new one, known to nobody.
+    /// Returns an authority with a new key. No client trusts it yet.
     pub(crate) fn new() -> io::Result<Self> {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -55,7 +55,7 @@ impl Authority {
         issuer.map(Self).map_err(io::Error::other)
     }
 
-    /// Its certificate.
+    /// Returns the certificate of the authority in PEM.
     pub(crate) fn pem(&self) -> String {
         self.0.pem()
     }

@@ -22,7 +22,7 @@ pub(super) fn of_body(
     body: &Value,
 ) -> Result<(DeleteOptions, bool), ApiError> {
     let query = &incoming.query;
-    // Options come from one place or the other.
+    // The options come from the body or from the query, not from both.
     let has_body = body.is_object();
     check_types(body)?;
     let text = |field: &str| -> Option<String> {
@@ -77,7 +77,7 @@ pub(super) fn of_body(
     Ok((options, !dry_run.is_empty()))
 }
 
-/// A test of the type of a field.
+/// A function that tests the type of a field.
 type IsOfType = fn(&Value) -> bool;
 
 /// Returns an error for a field of a wrong type. A deletion cannot be undone, so the server does not ignore
@@ -114,7 +114,7 @@ fn check_types(body: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The body as an object; null where there is none.
+/// Returns the body as an object, or null if there is none.
 fn body(incoming: &Incoming) -> Result<Value, ApiError> {
     if incoming.body.is_empty() {
         return Ok(Value::Null);

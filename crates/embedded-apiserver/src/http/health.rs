@@ -6,8 +6,8 @@ use serde_json::json;
 use super::respond::{self, Body};
 use crate::VERSION;
 
-/// The answer to one of the paths that are no objects, if there is such a path.
-/// `verbose`: by its parts.
+/// Returns the response to a health or version path, if the path is one. `verbose` lists the individual
+/// checks.
 pub(super) fn answer(path: &str, verbose: bool) -> Option<Response<Body>> {
     match path {
         "version" => Some(version()),
@@ -23,7 +23,7 @@ pub(super) fn answer(path: &str, verbose: bool) -> Option<Response<Body>> {
     }
 }
 
-/// The version whose behaviour the server has.
+/// Returns the version of Kubernetes that the server behaves like.
 fn version() -> Response<Body> {
     respond::json(
         200,

@@ -24,15 +24,15 @@ pub(super) struct Form {
 /// The representation of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// All.
+    /// The whole object.
     Object,
-    /// A row of a table with this much of the object.
+    /// A row of a table, which includes this much of the object.
     Table(Include),
     /// `PartialObjectMetadata`
     Metadata,
 }
 
-/// `includeObject`: what of its object a row of a table holds.
+/// The part of the object that a table row contains (`includeObject`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Include {
     None,
@@ -67,7 +67,7 @@ impl<'a> Range<'a> {
     }
 }
 
-/// The entries of an Accept header, the most wanted first.
+/// Returns the entries of an Accept header by descending weight.
 fn ranges(accept: &str) -> Vec<Range<'_>> {
     let mut ranges: Vec<Range<'_>> = accept.split(',').map(Range::parse).collect();
     ranges.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
@@ -80,7 +80,7 @@ pub(super) fn accept(headers: &HeaderMap) -> String {
     values.join(",")
 }
 
-/// Returns whether aggregated discovery is wanted.
+/// Returns whether the client accepts aggregated discovery.
 pub(super) fn wants_aggregated(accept: &str) -> bool {
     ranges(accept).iter().any(|range| {
         range.media == "application/json"
@@ -91,7 +91,7 @@ pub(super) fn wants_aggregated(accept: &str) -> bool {
 }
 
 impl Form {
-    /// The form that the headers and the query ask for. A list may be shown as a table.
+    /// Negotiates the form of the response from the headers and the query.
     pub(super) fn negotiate(
         headers: &HeaderMap,
         query: &Query,
@@ -125,7 +125,8 @@ impl Form {
         let has_form = ranges(&accept)
             .iter()
             .any(|range| matches!(range.media, "*/*" | "application/json" | "application/yaml"));
-        // Of built-in kinds, Go's router refuses before the API server does.
+        // For built-in kinds, the router of Go rejects the request before the API server does, with another
+        // message.
         let message = if custom || has_form {
             format!("only the following media types are accepted: {FORMS}")
         } else {
@@ -134,7 +135,7 @@ impl Form {
         Err(ApiError::not_acceptable(message))
     }
 
-    /// The media type of the answer.
+    /// Returns the media type of the response.
     pub(super) fn content_type(self) -> &'static str {
         if self.yaml {
             "application/yaml"
@@ -144,7 +145,7 @@ impl Form {
     }
 }
 
-/// Returns the representation that an entry asks for, if the server supports it.
+/// Returns the representation that an entry requests, if the server supports it.
 fn shape(range: &Range<'_>, query: &Query) -> Result<Option<Shape>, ApiError> {
     let meta = range.parameter("g") == Some("meta.k8s.io");
     let version = matches!(range.parameter("v"), Some("v1" | "v1beta1"));
@@ -171,7 +172,8 @@ fn include(query: &Query) -> Result<Include, ApiError> {
     }
 }
 
-/// Browsers and curl are read by people.
+/// Returns whether to indent JSON: if the query says so, or by default for browsers and curl, whose output
+/// people read.
 fn is_pretty(headers: &HeaderMap, query: &Query) -> bool {
     let agent = headers
         .get(USER_AGENT)
@@ -185,7 +187,7 @@ fn is_pretty(headers: &HeaderMap, query: &Query) -> bool {
         .unwrap_or_else(|| agent.is_some_and(read))
 }
 
-/// The media type of a body, without its parameters.
+/// Returns the media type of a body without its parameters.
 fn content_type(headers: &HeaderMap) -> &str {
     let value = headers
         .get(CONTENT_TYPE)

@@ -1,4 +1,4 @@
-//! OpenAPI documents: `/openapi/v3`, its parts, and as much of `/openapi/v2` as clients need.
+//! OpenAPI documents: `/openapi/v3`, its documents, and a minimal `/openapi/v2`.
 
 use http::header::{ETAG, HeaderValue, LOCATION};
 use http::{Method, Response};
@@ -9,7 +9,7 @@ use super::respond::{self, Body};
 use crate::openapi::{self, Custom};
 use crate::resource::Catalogue;
 
-/// The answer to a path below `openapi/`, if there is such a path.
+/// Returns the response to a path below `openapi/`, if there is such a path.
 pub(super) fn answer(cx: &Exchange<'_>, path: &str) -> Option<Response<Body>> {
     if !matches!(cx.incoming.method, Method::GET | Method::HEAD) {
         return None;
@@ -52,7 +52,7 @@ fn document(cx: &Exchange<'_>, path: &str) -> Option<Response<Body>> {
     })
 }
 
-/// The custom resources that are served, one entry per version.
+/// Returns the served custom resources, with one entry per version.
 fn custom(catalogue: &Catalogue) -> Vec<Custom<'_>> {
     let mut found = Vec::new();
     for resource in catalogue.custom() {

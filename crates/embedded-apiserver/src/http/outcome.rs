@@ -12,7 +12,7 @@ use crate::registry::{ObjectResponse, ResourceRequest};
 /// A response and the texts of its warnings.
 pub(super) type Handled = (Response<Body>, Vec<String>);
 
-/// Returns the 405 of a verb that a custom resource does not have.
+/// Returns the 405 for a verb that a custom resource does not support.
 pub(super) fn not_supported(call: &ResourceRequest, verb: &str) -> ApiError {
     let (group, plural) = (&*call.resource.group, &*call.resource.plural);
     let id = call.resource.id();

@@ -5,11 +5,11 @@ use percent_encoding::percent_decode_str;
 /// The target of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target {
-    /// `/api` and `/apis`, `/api/v1`, `/apis/apps`, `/apis/apps/v1`.
+    /// A discovery document: `/api` and `/apis`, `/api/v1`, `/apis/apps`, `/apis/apps/v1`.
     Discovery(Discovery),
-    /// Objects.
+    /// A collection, an object or a subresource.
     Resource(Path),
-    /// Anything else: `/healthz`, `/version`, `/openapi/v3`.
+    /// Any other path: `/healthz`, `/version`, `/openapi/v3`.
     Other(String),
 }
 
@@ -79,7 +79,7 @@ impl Path {
             version: version.to_owned(),
             ..Self::default()
         };
-        // A namespace's own subresources are not resources within it.
+        // `status` and `finalize` are subresources of a namespace, not resources in it.
         let parts = match parts {
             ["namespaces", namespace, rest @ ..]
                 if !rest.is_empty() && !matches!(rest, ["status" | "finalize", ..]) =>

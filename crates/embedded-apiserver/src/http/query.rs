@@ -1,4 +1,4 @@
-//! The query of a request: the options of reads and writes, and what is refused in them.
+//! The query of a request: parses and checks the options of reads and writes.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::registry::{
 };
 use crate::select::Selection;
 
-/// The real server gives each watch without a timeout a random one of at least this.
+/// The minimum timeout of a watch without a timeout. The real server adds a random time.
 const WATCH_TIMEOUT: Duration = Duration::from_mins(30);
 
-/// The name of a field manager is not longer, in bytes.
+/// The maximum length of the name of a field manager, in bytes.
 const LONGEST_MANAGER: usize = 128;
 
 /// A parsed query.
@@ -29,7 +29,7 @@ impl Query {
         )
     }
 
-    /// The first value of a parameter, empty where it is not there.
+    /// Returns the first value of a parameter, or an empty text if it is missing.
     pub(super) fn get(&self, name: &str) -> &str {
         self.first(name).unwrap_or_default()
     }
@@ -44,7 +44,7 @@ impl Query {
         values.map(|(_, value)| &**value)
     }
 
-    /// A flag as Go reads it: anything but `false` and `0` is true.
+    /// Parses a flag as Go does: all values but `false` and `0` are true.
     pub(super) fn flag(&self, name: &str) -> Option<bool> {
         let value = self.first(name)?;
         Some(!matches!(
@@ -69,7 +69,7 @@ impl Query {
         Selection::parse(&call.resource, call.served(), labels, fields)
     }
 
-    /// The options of a list.
+    /// Parses the options of a list.
     pub(super) fn list(&self, call: &ResourceRequest) -> Result<ListOptions, ApiError> {
         let errors = self.list_errors();
         if !errors.is_empty() {
@@ -123,7 +123,7 @@ impl Query {
         errors
     }
 
-    /// The options of a watch.
+    /// Parses the options of a watch.
     pub(super) fn watch(&self, call: &ResourceRequest) -> Result<WatchOptions, ApiError> {
         let errors = self.watch_errors();
         if !errors.is_empty() {
@@ -171,14 +171,14 @@ impl Query {
         } else if !self.get("continue").is_empty()
             && matches!(self.get("resourceVersion"), "" | "0")
         {
-            // Such a watch begins with all objects, as if it had asked for them.
+            // Such a watch starts with all objects, so the same rule applies as for `sendInitialEvents`.
             let text = "resourceVersionMatch is forbidden when continue is provided";
             errors.push(FieldError::forbidden(path, text));
         }
         errors
     }
 
-    /// `resourceVersion`
+    /// Parses `resourceVersion`.
     pub(super) fn revision(&self) -> Result<Option<u64>, ApiError> {
         let text = self.get("resourceVersion");
         if text.is_empty() {
@@ -197,7 +197,7 @@ impl Query {
         })
     }
 
-    /// The options of a write; `kind` is theirs: `CreateOptions`.
+    /// Parses the options of a write. `kind` is the kind of the options: `CreateOptions`.
     pub(super) fn write(&self, kind: &str, agent: &str) -> Result<WriteOptions, ApiError> {
         let mut errors = Vec::new();
         let dry_run: Vec<&str> = self.all("dryRun").filter(|one| !one.is_empty()).collect();
@@ -230,7 +230,7 @@ impl Query {
     }
 }
 
-/// `dryRun` is `All` or nothing.
+/// Checks that `dryRun` is `All` or missing.
 pub(super) fn check_dry_run(values: &[&str], errors: &mut Vec<FieldError>) {
     if values.iter().any(|one| *one != "All") {
         let values: Vec<String> = values.iter().map(ToString::to_string).collect();

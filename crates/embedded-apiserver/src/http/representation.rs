@@ -16,7 +16,7 @@ pub(super) struct Representation {
     pub(super) form: Form,
     pub(super) call: ResourceRequest,
     pub(super) now: Timestamp,
-    /// True if a watch has sent the columns, which it sends once.
+    /// True if a watch has already sent the column definitions. It sends them once.
     pub(super) told_columns: bool,
 }
 
@@ -32,7 +32,7 @@ impl Representation {
 
     /// Returns the representation of an object.
     pub(super) fn object<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
-        // A Status is never shown as anything else.
+        // A Status is the same in all representations.
         if object["kind"] == "Status" {
             return Cow::Borrowed(object);
         }
@@ -47,10 +47,10 @@ impl Representation {
         }
     }
 
-    /// A list.
+    /// Returns a list in the representation of the request.
     pub(super) fn list(&self, list: &ListResponse) -> Value {
         let mut metadata = json!({"resourceVersion": list.revision.to_string()});
-        // The lists of custom resources show it even if it is empty.
+        // A list of custom resources contains `continue` even if it is empty.
         let shows_empty = self.call.resource.is_custom() && self.form.shape == Shape::Object;
         if !list.continue_token.is_empty() || shows_empty {
             metadata["continue"] = list.continue_token.as_str().into();
@@ -78,7 +78,7 @@ impl Representation {
         }
     }
 
-    /// The items of built-in lists do not say what they are.
+    /// Returns an item of a list. Items of built-in lists have no `kind` and `apiVersion`.
     fn item(&self, object: &Value) -> Value {
         let mut object = object.clone();
         if !self.call.resource.is_custom()
@@ -90,7 +90,7 @@ impl Representation {
         object
     }
 
-    /// The object of a watch event.
+    /// Returns the object of a watch event.
     pub(super) fn event(&mut self, object: &Arc<Value>) -> Value {
         let Shape::Table(include) = self.form.shape else {
             return self.object(object).into_owned();
@@ -100,7 +100,7 @@ impl Representation {
         self.table(&[Arc::clone(object)], &metadata, include, first)
     }
 
-    /// The object of a bookmark.
+    /// Returns the object of a bookmark.
     pub(super) fn bookmark(&self, revision: u64, initial_end: bool) -> Value {
         let mut metadata = json!({"resourceVersion": revision.to_string()});
         if initial_end {

@@ -1,4 +1,4 @@
-//! Answers as they go over the wire.
+//! Builds HTTP responses.
 
 use std::convert::Infallible;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::negotiate::Form;
 use crate::error::ApiError;
 
-/// The body of every answer; it cannot fail.
+/// The body of every response. Reading it cannot fail.
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// The header with the id of the request in the audit log.
@@ -29,7 +29,7 @@ pub(super) fn response(code: u16, content_type: &str, body: impl Into<Bytes>) ->
     response
 }
 
-/// A text such as `ok` or `404 page not found`.
+/// Returns a response with a text such as `ok` or `404 page not found`.
 pub(super) fn text(code: u16, text: impl Into<String>) -> Response<Body> {
     let mut response = plain(code, text);
     let nosniff = HeaderValue::from_static("nosniff");
@@ -44,17 +44,17 @@ pub(super) fn plain(code: u16, text: impl Into<String>) -> Response<Body> {
     response(code, "text/plain; charset=utf-8", text.into())
 }
 
-/// A JSON document as discovery and health have it: not negotiated.
+/// Returns a response with a JSON document, without content negotiation, as discovery and health require.
 pub(super) fn json(code: u16, value: &Value) -> Response<Body> {
     response(code, "application/json", value.to_string())
 }
 
-/// An object in the form that was asked for.
+/// Returns a response with an object in the negotiated form.
 pub(super) fn object(code: u16, form: Form, value: &Value) -> Response<Body> {
     response(code, form.content_type(), written(form, value))
 }
 
-/// A refusal of who may not, which says of itself that it is no page.
+/// Returns a response with a 403 and the `nosniff` header.
 pub(super) fn forbidden(why: &ApiError) -> Response<Body> {
     let mut response = error(why, None);
     let nosniff = HeaderValue::from_static("nosniff");
@@ -63,7 +63,7 @@ pub(super) fn forbidden(why: &ApiError) -> Response<Body> {
     response
 }
 
-/// A refusal.
+/// Returns a response with an error.
 pub(super) fn error(error: &ApiError, form: Option<Form>) -> Response<Body> {
     let form = form.unwrap_or(Form {
         yaml: false,
@@ -82,7 +82,7 @@ pub(super) fn error(error: &ApiError, form: Option<Form>) -> Response<Body> {
     response
 }
 
-/// The headers of every answer.
+/// Adds the headers that every response has.
 pub(super) fn finish(response: &mut Response<Body>, warnings: &[String]) {
     let headers = response.headers_mut();
     if !headers.contains_key(CACHE_CONTROL) {
@@ -94,7 +94,7 @@ pub(super) fn finish(response: &mut Response<Body>, warnings: &[String]) {
         headers.insert(AUDIT_ID, id);
     }
     for text in warnings {
-        // RFC 7234, section 5.5: 299 is a persistent warning of no agent in particular.
+        // RFC 7234, section 5.5: 299 is a persistent warning, and `-` is an unspecified agent.
         let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{escaped}\"")) {
             headers.append(WARNING, value);
@@ -118,7 +118,7 @@ fn written(form: Form, value: &Value) -> Vec<u8> {
     written
 }
 
-/// A document with an `ETag`: 304 for those who have it.
+/// Returns a document with an `ETag`, or a 304 if the client already has it.
 pub(super) fn tagged(
     headers: &http::HeaderMap,
     content_type: &str,

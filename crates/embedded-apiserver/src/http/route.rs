@@ -15,7 +15,7 @@ use crate::error::ApiError;
 use crate::registry::{self, ResourceRequest, Watch, WriteOptions, scale};
 use crate::select::Selection;
 
-/// Answers a request.
+/// Returns the response to a request.
 pub(super) fn handle(cx: &Exchange<'_>) -> Handled {
     let target = Target::parse(&cx.incoming.path);
     if let Err(error) = authorize::check(cx, &target) {
@@ -159,7 +159,7 @@ fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<ResourceRequest>, ApiEr
     Ok(Some(call))
 }
 
-/// Subresources that need the agent of a node.
+/// The subresources that require a kubelet.
 const OF_CONTAINERS: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
 
 /// Returns a 501 for a request to a container, or a 404 if the Pod does not exist.

@@ -14,23 +14,23 @@ use super::Service;
 use super::certificates::{Authority, Tls};
 use super::trust::Trust;
 
-/// The most connections at a time; further ones wait to be accepted. A process may have 1,024 files open
-/// where nothing else is set.
+/// The maximum number of simultaneous connections. Further connections wait to be accepted. The default limit
+/// of open files of a process is 1,024.
 const CONNECTIONS: usize = 512;
-/// The time for a TLS handshake.
+/// The maximum duration of a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// The time that a connection may wait for a request, or be silent within its headers. As the real
-/// server's: Go's clients forget an idle connection after as long.
+/// The time that a connection can be idle or can take to send its headers. It is that of the real server.
+/// HTTP clients of Go close idle connections after the same time.
 const IDLE: Duration = Duration::from_secs(90);
-/// The pause after the system refuses a connection: mostly no file is free.
+/// The wait after a failed accept. The usual cause is the limit of open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A server on a socket, for as long as this value lives.
+/// A server on a socket. Dropping this value stops the server.
 #[derive(Debug)]
 pub struct Listening {
     /// The local address.
     pub address: SocketAddr,
-    /// The certificate, in PEM, of the authority behind its own; none where there is no TLS.
+    /// The certificate, in PEM, of the authority that signed the server's certificate. Absent without TLS.
     pub authority: Option<String>,
     accepting: AbortHandle,
 }
@@ -50,7 +50,7 @@ pub(crate) fn serve(
     let address = listener.local_addr()?;
     let service = service.clone();
     let accepting = tokio::spawn(async move {
-        // Dropped with the task: connections end with the server.
+        // Dropping the task drops the set, which closes the connections.
         let mut connections = tokio::task::JoinSet::new();
         loop {
             if connections.len() >= CONNECTIONS {
@@ -64,7 +64,7 @@ pub(crate) fn serve(
                     continue;
                 }
             };
-            // An answer is one write; it is not to wait for another.
+            // A response is written at once, so Nagle's algorithm would only delay it.
             let _ = stream.set_nodelay(true);
             let (service, tls) = (service.clone(), tls.clone());
             connections.spawn(async move {
@@ -83,8 +83,8 @@ pub(crate) fn serve(
     })
 }
 
-/// Serves connections with TLS, with a certificate of an authority. Clients can have certificates of other
-/// authorities.
+/// Serves connections with TLS. `authority` signs the server's certificate. Other authorities can sign those
+/// of clients.
 pub(crate) fn serve_tls(
     service: &Service,
     listener: TcpListener,
@@ -124,7 +124,7 @@ where
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE);
-    // A ping that is not answered ends a connection.
+    // An unanswered ping closes the connection.
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -1,4 +1,4 @@
-//! A watch as a body: one JSON document per line.
+//! The body of a watch: one JSON document per line.
 
 use std::convert::Infallible;
 
@@ -15,7 +15,7 @@ use super::respond::{self, Body};
 use crate::registry::{Watch, WatchEvent};
 use crate::stack;
 
-/// Answers with what a watch sends until it is over.
+/// Returns the response that streams the events of a watch until it ends.
 pub(super) fn response(watch: Watch, show: Representation) -> Response<Body> {
     let content_type = if show.form.yaml {
         "application/yaml;stream=watch"
@@ -47,7 +47,7 @@ fn write(lines: &mut Vec<u8>, show: &mut Representation, sent: WatchEvent) {
         }
         WatchEvent::Failed(error) => ("ERROR", error.status()),
     };
-    // The type goes first: a reader may decide by it before it has read the object.
+    // The type comes first, so that a client can handle it before it has read the object.
     if form.yaml {
         let event = json!({"type": kind, "object": object});
         let text = serde_yaml::to_string(&event).unwrap_or_default();

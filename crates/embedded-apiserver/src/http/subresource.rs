@@ -7,7 +7,7 @@ use crate::access::review;
 use crate::error::ApiError;
 use crate::registry::{self, ObjectResponse, ResourceRequest};
 
-/// Answers a POST of a decoded object to a path that stores nothing.
+/// Responds to a POST of a decoded object to a path that stores nothing.
 pub(super) fn create(
     cx: &Exchange<'_>,
     call: &ResourceRequest,
@@ -40,7 +40,7 @@ pub(super) fn create(
     }
 }
 
-/// Answers a question about access.
+/// Responds to an access review.
 fn reviewed(
     cx: &Exchange<'_>,
     call: &ResourceRequest,

@@ -1,8 +1,7 @@
 //! Client certificates: the common name is the user, and the organizations are the groups.
 //!
-//! Any certificate is taken by the handshake, which has its owner prove that they hold its key. One
-//! that no trusted authority has signed, or whose time is over, ends no connection: its requests are
-//! answered with 401, unless they bring a token.
+//! The TLS handshake accepts every certificate whose private key the client has. Requests with a certificate
+//! that is expired, or that no trusted authority signed, get a 401 unless they have a valid token.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates>
 
@@ -27,7 +26,7 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 use super::authenticate::Sender;
 use crate::user::User;
 
-/// The authorities whose certificates are users.
+/// The authorities that sign trusted client certificates.
 #[derive(Debug, Clone)]
 pub struct Trust(Arc<dyn ClientCertVerifier>);
 
@@ -47,12 +46,12 @@ impl Trust {
         Ok(Self(verifier.build().map_err(io::Error::other)?))
     }
 
-    /// Returns the verifier of a handshake.
+    /// Returns the verifier for TLS handshakes.
     pub(super) fn asking(&self) -> Arc<dyn ClientCertVerifier> {
         Arc::new(Asking(Arc::clone(&self.0)))
     }
 
-    /// Returns the identity of a certificate, which intermediate certificates follow.
+    /// Returns the identity of the first certificate. The others are intermediate certificates.
     pub(super) fn sender(&self, certificates: &[CertificateDer<'_>], now: Timestamp) -> Sender {
         let Some((certificate, intermediates)) = certificates.split_first() else {
             return Sender::Unknown;
@@ -69,7 +68,7 @@ impl Trust {
     }
 }
 
-/// The user of a certificate that is trusted; none where it has no common name.
+/// Returns the user of a trusted certificate, or nothing if it has no common name.
 fn user(der: &[u8], certificate: &X509Certificate<'_>) -> Option<User> {
     let subject = certificate.subject();
     let name = subject.iter_common_name().last()?.as_str().ok()?;

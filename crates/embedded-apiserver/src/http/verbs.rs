@@ -1,4 +1,4 @@
-//! The verbs that write: create, update, patch, delete.
+//! The verbs that write: create, update, patch and delete.
 
 use super::negotiate::{self, Form};
 use super::outcome::{Handled, answered, require};
