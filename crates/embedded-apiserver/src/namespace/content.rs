@@ -10,13 +10,13 @@ use crate::registry::{Propagation, Transaction};
 /// The remaining objects.
 #[derive(Debug, Default)]
 pub(super) struct Content {
-    /// `configmaps.` → how many
+    /// The number of objects per resource, such as `configmaps.`.
     resources: BTreeMap<String, usize>,
-    /// Finalizers → on how many objects
+    /// The number of objects per finalizer.
     finalizers: BTreeMap<String, usize>,
 }
 
-/// Deletes everything that is not on its way already.
+/// Deletes all objects of a namespace that are not terminating yet.
 pub(super) fn delete(tx: &mut Transaction<'_>, namespace: &str) {
     for resource in tx.resources() {
         if !resource.namespaced {
@@ -55,12 +55,12 @@ impl Content {
         content
     }
 
-    /// Returns whether nothing is left.
+    /// Returns whether no object remains.
     pub(super) fn is_empty(&self) -> bool {
         self.resources.is_empty()
     }
 
-    /// Writes the conditions into a namespace's status.
+    /// Writes the conditions to the status of a namespace.
     pub(super) fn report(&self, status: &mut Value, now: &str) {
         for (kind, reason, message) in [
             (
@@ -118,7 +118,7 @@ impl Content {
     }
 }
 
-/// Sets a condition; its time changes with its status only.
+/// Sets a condition. Its time changes only when its status changes.
 fn set(status: &mut Value, kind: &str, holds: bool, reason: &str, message: &str, now: &str) {
     let holds = if holds { "True" } else { "False" };
     let mut condition = json!({

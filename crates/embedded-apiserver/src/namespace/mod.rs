@@ -1,4 +1,4 @@
-//! The life cycle of namespaces: what each one gets, and how it ends.
+//! The life cycle of namespaces: their default objects, and their deletion.
 //!
 //! <https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/>
 
@@ -22,7 +22,7 @@ const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the k
 
 const ROOT_CA: &str = "kube-root-ca.crt";
 
-/// Fills namespaces when they begin and empties them when they end.
+/// The controller that creates the default objects of namespaces and empties terminating namespaces.
 #[derive(Debug, Default)]
 pub(crate) struct Namespaces {
     /// The certificate of the server's authority, in PEM.
@@ -38,7 +38,7 @@ impl Namespaces {
         }
     }
 
-    /// Creates what a namespace always has.
+    /// Creates the default objects of a namespace.
     fn fill(&self, tx: &mut Transaction<'_>, namespace: &str) {
         if tx.get("serviceaccounts", namespace, "default").is_none() {
             let account = json!({
@@ -52,7 +52,7 @@ impl Namespaces {
         let data = json!({"ca.crt": self.root_ca});
         if let Some(map) = published {
             if map["data"] != data {
-                // Of a saved state, or somebody has meddled with it.
+                // The namespace is from a saved state, or a client changed the ConfigMap.
                 let mut map = (*map).clone();
                 map["data"] = data;
                 update(tx, "configmaps", "", map);
@@ -72,7 +72,8 @@ impl Namespaces {
         }
     }
 
-    /// Goes on with a namespace: fills it, or empties it and lets it go.
+    /// Creates the default objects of a namespace. If it is terminating, deletes its objects and then
+    /// releases its finalizer.
     fn sync(&self, tx: &mut Transaction<'_>, name: &str) {
         let Some(namespace) = tx.get("namespaces", "", name) else {
             return;
