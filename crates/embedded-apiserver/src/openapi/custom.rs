@@ -1,4 +1,5 @@
-//! The documents of custom resources, made from the built-in ones of kinds of the same scope.
+//! The OpenAPI documents of custom resources, which are derived from those of built-in kinds with the same
+//! scope.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ pub(crate) struct Custom<'a> {
     /// `widgets`
     pub plural: &'a str,
     pub namespaced: bool,
-    /// Its `openAPIV3Schema`.
+    /// The `openAPIV3Schema`.
     pub schema: Option<&'a Value>,
     /// True if `/status` is served.
     pub status: bool,
@@ -29,7 +30,7 @@ pub(crate) struct Custom<'a> {
     pub scale: bool,
 }
 
-/// The names in the operations of a custom resource.
+/// The names of a built-in kind, which are replaced by those of a custom resource.
 struct Template {
     document: &'static str,
     path: &'static str,
@@ -57,7 +58,7 @@ const CLUSTER: Template = Template {
     tag: "apiextensions_v1",
 };
 
-/// The media types of custom resources: no protobuf, no strategic merge.
+/// The media types of custom resources, without protobuf and strategic merge patch.
 const MEDIA_TYPES: [&str; 5] = [
     "application/json",
     "application/yaml",
@@ -67,7 +68,7 @@ const MEDIA_TYPES: [&str; 5] = [
 ];
 
 impl Custom<'_> {
-    /// The path of the document that it is in.
+    /// Returns the path of the document that contains the resource.
     pub(super) fn path(&self) -> String {
         format!("apis/{}/{}", self.group, self.version)
     }
@@ -80,14 +81,14 @@ impl Custom<'_> {
         }
     }
 
-    /// The name of its definition: `com.example.v1.Widget`.
+    /// Returns the name of the definition: `com.example.v1.Widget`.
     fn model(&self, kind: &str) -> String {
         let mut parts: Vec<&str> = self.group.split('.').collect();
         parts.reverse();
         format!("{}.{}.{kind}", parts.join("."), self.version)
     }
 
-    /// The group in camel case: `exampleCom`.
+    /// Returns the group in camel case: `exampleCom`.
     fn camel(&self) -> String {
         let words = self.group.split(['.', '-']).enumerate();
         words
@@ -121,7 +122,7 @@ pub(super) fn hash(kinds: &[&Custom<'_>]) -> String {
     hex(digest.finalize().as_slice())
 }
 
-/// The document of one group and version.
+/// Returns the document of one group and version.
 pub(super) fn document(file: &Map<String, Value>, kinds: &[&Custom<'_>]) -> String {
     let mut paths = Map::new();
     let mut schemas = Map::new();
@@ -150,7 +151,7 @@ pub(super) fn document(file: &Map<String, Value>, kinds: &[&Custom<'_>]) -> Stri
     document.to_string()
 }
 
-/// The names of the definitions that a part of a document refers to.
+/// Adds the names of the definitions that a part of a document refers to.
 fn references(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) => {
@@ -201,7 +202,7 @@ fn operations(file: &Map<String, Value>, one: &Custom<'_>, paths: &mut Map<Strin
     }
 }
 
-/// A part of a template with the custom resource's names and media types.
+/// Returns a part of a template with the names and media types of the custom resource.
 fn adapted(value: &Value, one: &Custom<'_>) -> Value {
     match value {
         Value::String(text) => Value::String(renamed(text, one)),
@@ -263,7 +264,7 @@ fn definition(one: &Custom<'_>) -> Value {
     schema
 }
 
-/// Gives a schema the fields that every object has.
+/// Adds the fields that every object has to a schema.
 fn with_object_fields(schema: &mut Value, api_version: &str, kind: &str) {
     if !schema["properties"].is_object() {
         schema["properties"] = json!({});
@@ -274,7 +275,7 @@ fn with_object_fields(schema: &mut Value, api_version: &str, kind: &str) {
         json!({"description": METADATA, "allOf": [{"$ref": format!("{META}ObjectMeta")}]});
 }
 
-/// Adds the types of int-or-string and the fields of embedded resources below the root.
+/// Adds the types of int-or-string values and the fields of embedded resources below the root.
 fn published(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else {
         return;

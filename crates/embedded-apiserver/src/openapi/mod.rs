@@ -1,7 +1,8 @@
-//! OpenAPI documents: v3 by group and version, as kubectl reads them to validate, patch and explain.
+//! OpenAPI documents: version 3 by API group and version, which kubectl uses to validate, patch and explain.
 //!
-//! The documents of built-in kinds are the real server's; those of custom resources are made in their
-//! image. <https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-interface-definition>
+//! The documents of built-in kinds are those of the real server. The documents of custom resources are
+//! derived from them.
+//! <https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-interface-definition>
 
 mod custom;
 
@@ -22,25 +23,26 @@ pub(crate) use custom::Custom;
 
 static FILE: &[u8] = include_bytes!("../schema/openapi.json.gz");
 
-/// `/openapi/v2` as protobuf: a document without paths. Clients that have v3 ask for no more.
+/// `/openapi/v2` as protobuf: a document without paths. Clients that support v3 need no more.
 pub(crate) const V2: &[u8] = b"\n\x032.0\x12\x09\n\x04mini\x12\x011B\0";
 
-/// `/openapi/v2` as JSON: the same.
+/// Returns `/openapi/v2` as JSON, with the same content.
 pub(crate) fn v2() -> Value {
     json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": VERSION}, "paths": {}})
 }
 
-/// The paths of the built-in documents. The file itself is not kept: its documents are, once asked for.
+/// The paths of the built-in documents. The parsed file is not kept in memory, only the documents that
+/// clients requested.
 static PATHS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
     let file = unpack(FILE);
     let documents = file["documents"].as_object();
     documents.into_iter().flat_map(Map::keys).cloned().collect()
 });
 
-/// The built-in documents that were asked for.
+/// The built-in documents that clients have requested.
 static DOCUMENTS: LazyLock<Mutex<HashMap<String, Arc<str>>>> = LazyLock::new(Mutex::default);
 
-/// `/openapi/v3`: each document with the hash of what it says.
+/// Returns `/openapi/v3`: each document with a hash of its content.
 pub(crate) fn index(custom: &[Custom<'_>]) -> Value {
     let url = |path: &str, hash: &str| json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}")});
     let mut paths = Map::new();
@@ -61,7 +63,7 @@ pub(crate) fn index(custom: &[Custom<'_>]) -> Value {
     json!({ "paths": paths })
 }
 
-/// The hash of a document: of a custom resource's, it changes with what is declared.
+/// Returns the hash of a document. For custom resources, it changes with the definitions.
 pub(crate) fn hash(path: &str, custom: &[Custom<'_>]) -> Option<String> {
     if PATHS.contains(path) {
         return Some(builtin_hash(path));
@@ -70,7 +72,7 @@ pub(crate) fn hash(path: &str, custom: &[Custom<'_>]) -> Option<String> {
     (!kinds.is_empty()).then(|| custom::hash(&kinds))
 }
 
-/// The text of `/openapi/v3/<path>`, with a path such as `apis/apps/v1`.
+/// Returns the text of `/openapi/v3/<path>`, with a path such as `apis/apps/v1`.
 pub(crate) fn document(path: &str, custom: &[Custom<'_>]) -> Option<Arc<str>> {
     if !PATHS.contains(path) {
         let kinds: Vec<&Custom<'_>> = custom.iter().filter(|one| one.path() == path).collect();
@@ -86,7 +88,7 @@ pub(crate) fn document(path: &str, custom: &[Custom<'_>]) -> Option<Arc<str>> {
     Some(document)
 }
 
-/// The built-in documents never change, so that any constant is their hash.
+/// Returns the hash of a built-in document. The document never changes, so any constant is a valid hash.
 fn builtin_hash(path: &str) -> String {
     hex(Sha512::digest(format!("{VERSION} {path}")).as_slice())
 }
@@ -121,7 +123,8 @@ fn builtin(file: &Map<String, Value>, path: &str) -> Value {
     whole(paths, schemas)
 }
 
-/// The kinds of a definition that every group has: of the core group, and of the document's.
+/// Returns the kinds of a definition that every group has: that of the core group, and that of the document's
+/// group.
 fn shared_kinds(path: &str, kind: &str) -> Value {
     let mut kinds = vec![json!({"group": "", "kind": kind, "version": "v1"})];
     if let Some((group, version)) = path
@@ -154,7 +157,8 @@ fn whole(paths: Map<String, Value>, schemas: Map<String, Value>) -> Value {
     document
 }
 
-/// A path's operations with their parameters, bodies and responses in the place of numbers.
+/// Returns the operations of a path. Replaces numbers by the parameters, bodies and responses that they refer
+/// to.
 fn expanded(file: &Map<String, Value>, item: &Value) -> Value {
     let part = |number: &Value| {
         let place = number

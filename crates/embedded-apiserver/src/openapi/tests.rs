@@ -1,4 +1,4 @@
-//! Documents and hashes.
+//! Tests of OpenAPI documents and their hashes.
 
 use super::*;
 
