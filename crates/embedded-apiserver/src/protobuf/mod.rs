@@ -1,8 +1,8 @@
-//! Request bodies in Kubernetes' protobuf, as kubectl's typed commands send them.
+//! Decodes request bodies in the protobuf encoding of Kubernetes, which typed commands of kubectl send.
 //!
-//! Decodes only: the server answers JSON, which every client takes. A body is `k8s\0` and a
-//! `runtime.Unknown` that names the kind, whose message follows the Go type's protobuf numbers.
-//! <https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding>
+//! There is no encoder: the server responds with JSON, which every client accepts. A body is `k8s\0` followed
+//! by a `runtime.Unknown`, which contains the kind and the message. The message uses the protobuf numbers of
+//! the Go type.
 
 mod wire;
 
@@ -22,7 +22,7 @@ use wire::{Malformed, Record, records};
 /// The first bytes of a body.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// Decodes a body into the object that its JSON would be.
+/// Decodes a body into a JSON object.
 pub(crate) fn decode(body: &[u8]) -> Result<Value, ApiError> {
     let malformed = |_| ApiError::bad_request("couldn't decode the protobuf body: malformed data");
     let envelope = body.strip_prefix(MAGIC).ok_or_else(|| {
@@ -31,7 +31,7 @@ pub(crate) fn decode(body: &[u8]) -> Result<Value, ApiError> {
     let (api_version, kind, raw) = unknown(envelope).map_err(malformed)?;
     let types = fields::types();
     let found = types.of_kind(&api_version, &kind).or_else(|| {
-        // Each group has its own DeleteOptions, all alike.
+        // Every group has a DeleteOptions type, and all of them are equal.
         (kind == "DeleteOptions").then(|| types.of_kind("v1", "DeleteOptions"))?
     });
     let Some(found) = found else {
@@ -45,7 +45,7 @@ pub(crate) fn decode(body: &[u8]) -> Result<Value, ApiError> {
     Ok(Value::Object(object))
 }
 
-/// Version, kind and message of a `runtime.Unknown`.
+/// Returns the apiVersion, the kind and the message of a `runtime.Unknown`.
 fn unknown(envelope: &[u8]) -> Result<(String, String, &[u8]), Malformed> {
     let (mut api_version, mut kind, mut raw) = (String::new(), String::new(), &[][..]);
     for record in records(envelope) {
@@ -70,7 +70,8 @@ fn text(bytes: &[u8]) -> Result<String, Malformed> {
     String::from_utf8(bytes.to_vec()).map_err(|_| Malformed)
 }
 
-/// A message within `depth` others. Schemas hold schemas, so that a body can nest as deep as it is long.
+/// Decodes a message that is nested in `depth` others. Schemas contain schemas, so the body could nest
+/// without limit.
 fn message(found: &Type, bytes: &[u8], depth: usize) -> Result<Map<String, Value>, Malformed> {
     if depth > MAX_DEPTH {
         return Err(Malformed);
@@ -119,7 +120,7 @@ fn read(
     Ok(())
 }
 
-/// Reads an item, or several numbers in one record.
+/// Decodes one item, or several packed numbers of one record.
 fn repeated(shape: &Shape, record: Record, depth: usize) -> Result<Vec<Value>, Malformed> {
     match (shape, record) {
         (Shape::Int, Record::Bytes(packed)) => wire::varints(packed)
@@ -165,7 +166,7 @@ fn value(shape: &Shape, record: Record, depth: usize) -> Result<Value, Malformed
     }
 }
 
-/// Types whose JSON is not that of their message.
+/// Decodes types whose JSON differs from their message.
 fn special(shape: &Shape, bytes: &[u8]) -> Result<Value, Malformed> {
     let (mut first, mut second, mut texts) = (0_i64, 0_i64, Vec::new());
     for record in records(bytes) {

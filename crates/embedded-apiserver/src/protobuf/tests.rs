@@ -1,4 +1,4 @@
-//! Tests of the decoder with what kubectl 1.36 sent, and what Kubernetes answered to it.
+//! Tests of the decoder with requests of kubectl 1.36 and the responses of Kubernetes.
 
 use super::*;
 use crate::builtin;
@@ -46,7 +46,7 @@ fn what_kubectl_sends_becomes_what_the_real_server_makes_of_it() {
         builtin::defaults(group, version, kind, &mut object);
         builtin::prepare_for_create(group, version, kind, &mut object, "");
         if kind == "SelfSubjectRulesReview" {
-            // The real server's answer does not repeat what was asked.
+            // The response of the real server has an empty spec.
             assert_eq!(object["spec"]["namespace"], "default");
             continue;
         }

@@ -2,7 +2,7 @@
 //!
 //! <https://protobuf.dev/programming-guides/encoding/>
 
-/// Bytes that are not a message.
+/// The error for bytes that are not a protobuf message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -17,17 +17,17 @@ pub(super) enum Record<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The records of a message, with their field numbers.
+/// Returns the records of a message with their field numbers.
 pub(super) fn records(bytes: &[u8]) -> impl Iterator<Item = Result<(u64, Record<'_>), Malformed>> {
     each(bytes, record)
 }
 
-/// Varints that follow each other.
+/// Returns the varints of a packed record.
 pub(super) fn varints(bytes: &[u8]) -> impl Iterator<Item = Result<u64, Malformed>> {
     each(bytes, varint)
 }
 
-/// Reads until nothing is left, or something is wrong.
+/// Parses items until the bytes end or an item is malformed.
 fn each<'a, T>(
     mut rest: &'a [u8],
     read: fn(&mut &'a [u8]) -> Result<T, Malformed>,
