@@ -1,4 +1,4 @@
-//! The built-in kinds: one compressed file, read when the first of them is asked for.
+//! The schemas of built-in kinds, from a compressed file that is parsed on first use.
 //!
 //! `tests/kubernetes/schemas` makes the file from a real server.
 
@@ -50,7 +50,7 @@ impl Builtin {
             .copied()
     }
 
-    /// The arena that a custom resource's types are added to: it has `ObjectMeta`.
+    /// Returns an arena with `ObjectMeta`, to which the types of a custom resource are added.
     pub(super) fn seed(&self) -> Arena {
         let mut arena = Arena::new();
         arena.import(&self.arena, OBJECT_META);
@@ -63,7 +63,8 @@ fn key_of(kind: &Value) -> String {
     format!("{}/{}/{}", part("group"), part("version"), part("kind"))
 }
 
-/// Reads one of the files that are compiled in: all of them are read by tests.
+/// Parses a compressed file that is compiled into the binary. Tests parse all of them, so an error cannot
+/// occur.
 pub(crate) fn unpack(file: &[u8]) -> Map<String, Value> {
     let mut text = String::new();
     let read = GzDecoder::new(file).read_to_string(&mut text);

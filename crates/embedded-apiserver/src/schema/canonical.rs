@@ -1,7 +1,7 @@
 //! Converts an object to the form that the Go types of the real server give it.
 //!
-//! Unknown fields and nulls go, as do optional fields that are empty; required ones that are missing
-//! come with the zero of their type. Quantities and times keep their text.
+//! Removes unknown fields, nulls and empty optional fields. Sets missing required fields to the zero value of
+//! their type. Keeps the text of quantities and times.
 
 use serde_json::{Map as Object, Value, json};
 
@@ -10,7 +10,7 @@ use super::{
     node::{Field, Map, Write},
 };
 
-/// Writes an object as the server would write it. Custom resources stay as they are.
+/// Converts an object to the form in which the real server writes it. Does not change custom resources.
 pub(crate) fn canonical(schema: &Schema, object: &mut Value) {
     if let Some(map) = go_struct(schema.root()) {
         of_struct(schema.root(), map, object);
@@ -24,7 +24,7 @@ pub(crate) fn empty(schema: &Schema, api_version: &str, kind: &str) -> Value {
     object
 }
 
-/// A type that Go has as a struct, field by field.
+/// Returns the fields of a type that is a struct in Go.
 fn go_struct(place: Type<'_>) -> Option<&Map> {
     let node = place.node();
     node.go.as_ref()?;
@@ -66,7 +66,7 @@ fn of_field(place: Type<'_>, name: &str, field: &Field, object: &mut Object<Stri
     }
 }
 
-/// `go` is the Go type of the value, for the zeros of lists' items and maps' values.
+/// Converts a value. `go` is its Go type, which determines the zero values of list items and map values.
 fn of_value(place: Type<'_>, go: &str, value: &mut Value) {
     if let Some(map) = go_struct(place) {
         return of_struct(place, map, value);
@@ -104,7 +104,7 @@ fn of_item(place: Type<'_>, go: &str, item: &mut Value) {
     }
 }
 
-/// The zero of a Go type as JSON.
+/// Returns the zero value of a Go type as JSON.
 fn zero(place: Type<'_>, go: &str) -> Value {
     if let Some(map) = go_struct(place) {
         let mut value = json!({});

@@ -1,4 +1,5 @@
-//! Bodies of requests: JSON and YAML, with duplicate keys and errors told as the real server tells them.
+//! Decodes request bodies in JSON and YAML. Reports duplicate keys and errors with the messages of the real
+//! server.
 
 use std::{cell::RefCell, fmt};
 
@@ -12,8 +13,8 @@ use crate::stack;
 
 /// The maximum nesting of an object without its managed fields. The real server's maximum is 10,000.
 ///
-/// Values are read, checked and dropped by recursion, so the maximum follows from the size of the stack:
-/// see [`stack`].
+/// Values are parsed, checked and dropped recursively, so the maximum depends on the size of the stack: see
+/// [`stack`].
 pub(crate) const MAX_DEPTH: usize = yaml::MAX_DEPTH;
 
 /// The levels that managed fields can have beyond those of their object: `metadata`, `managedFields`, the
@@ -23,7 +24,7 @@ const MANAGED_FIELDS_DEPTH: usize = 8;
 /// The maximum nesting of a JSON document.
 pub(crate) const MAX_JSON_DEPTH: usize = MAX_DEPTH + MANAGED_FIELDS_DEPTH;
 
-/// The levels of a value: 1 for an empty list, 0 for a text.
+/// Returns the number of nesting levels of a value: 1 for an empty list, 0 for a text.
 pub(crate) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
@@ -32,7 +33,7 @@ pub(crate) fn depth(value: &Value) -> usize {
     }
 }
 
-/// Returns an error if a value is nested too deeply, with the text of the real server.
+/// Returns an error with the message of the real server if a value is nested too deeply.
 pub(crate) fn check_depth(value: &Value) -> Result<(), String> {
     if depth(value) > MAX_DEPTH && object_depth(value) > MAX_DEPTH {
         return Err(TOO_DEEP.to_owned());
@@ -40,7 +41,7 @@ pub(crate) fn check_depth(value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The real server's error for a document that is nested too deeply.
+/// The error message of the real server for a document that is nested too deeply.
 const TOO_DEEP: &str = "exceeded max depth";
 
 /// Returns the depth of an object without its managed fields.
@@ -64,25 +65,25 @@ fn object_depth(object: &Value) -> usize {
 /// The value of a body, and the duplicate keys that strict decoding reports.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Decoded {
-    /// The value; of duplicate keys the last counts.
+    /// The value. The last of several duplicate keys counts.
     pub value: Value,
-    /// `duplicate field "spec.size"`, or YAML's text for all of them.
+    /// `duplicate field "spec.size"`, or one message of the YAML parser for all duplicates.
     pub duplicates: Vec<String>,
 }
 
-/// Reads JSON. An error has Go's text.
+/// Parses JSON. Errors have the messages of Go.
 pub(crate) fn json(text: &[u8]) -> Result<Decoded, String> {
     let decoded = json_within(text, MAX_JSON_DEPTH)?;
     check_depth(&decoded.value)?;
     Ok(decoded)
 }
 
-/// Reads JSON that has at most `levels` levels.
+/// Parses JSON with at most `levels` nesting levels.
 pub(crate) fn json_within(text: &[u8], levels: usize) -> Result<Decoded, String> {
     let duplicates = RefCell::new(Vec::new());
     let path = RefCell::new(String::new());
     let mut reader = serde_json::Deserializer::from_slice(text);
-    // The seed counts the levels.
+    // The seed counts the nesting levels.
     reader.disable_recursion_limit();
     let seed = Seed {
         duplicates: &duplicates,
@@ -100,7 +101,7 @@ pub(crate) fn json_within(text: &[u8], levels: usize) -> Result<Decoded, String>
     }
 }
 
-/// Reads the first document of a YAML text: YAML 1.1, so that the key `n` is `false`.
+/// Parses the first document of a YAML text. It is YAML 1.1, so the key `n` becomes `false`.
 pub(crate) fn yaml(text: &[u8]) -> Result<Decoded, String> {
     let text = std::str::from_utf8(text).map_err(|_| "yaml: invalid UTF-8".to_owned())?;
     let text = first_document(text);
@@ -128,7 +129,7 @@ fn bracket_depth(text: &str) -> usize {
     most
 }
 
-/// Reads a document.
+/// Parses a document.
 fn document(text: &str) -> Result<Decoded, String> {
     let root = yaml::parse_positioned(text).map_err(|error| {
         let message = if error.message.starts_with("unclosed bracket") {
@@ -150,7 +151,7 @@ fn document(text: &str) -> Result<Decoded, String> {
     Ok(Decoded { value, duplicates })
 }
 
-/// The refusal of a body that cannot be read: 400.
+/// Returns the 400 for a body that cannot be parsed.
 pub(crate) fn unrecognized(kind: &str, body: &[u8], why: &str) -> ApiError {
     /// The maximum number of bytes that an error shows, as in `summarizeData` of the real server.
     const MOST_SHOWN: usize = 30;
@@ -172,7 +173,7 @@ pub(crate) fn unrecognized(kind: &str, body: &[u8], why: &str) -> ApiError {
     ))
 }
 
-/// The text up to the second document.
+/// Returns the text up to the second document.
 fn first_document(text: &str) -> &str {
     let mut length = 0;
     let mut has_content = false;
@@ -215,7 +216,7 @@ fn value_of(node: Node, rows: &[&str], twice: &mut Vec<String>) -> Result<Value,
     })
 }
 
-/// A key as text: what is not quoted is read as a scalar first.
+/// Returns a key as text. A key without quotes is parsed as a scalar first.
 fn key_of(key: &yaml::Key, rows: &[&str]) -> Result<String, String> {
     let row = rows.get(key.position.line.saturating_sub(1));
     let first = row.and_then(|row| row.chars().nth(key.position.column.saturating_sub(1)));
@@ -233,7 +234,7 @@ fn key_of(key: &yaml::Key, rows: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Go's text for what serde found wrong.
+/// Returns the message of Go for an error of serde.
 fn go_error(text: &[u8], error: &serde_json::Error) -> String {
     if error.is_eof() {
         return "unexpected end of JSON input".to_owned();
@@ -263,7 +264,7 @@ fn go_error(text: &[u8], error: &serde_json::Error) -> String {
     format!("invalid character '{found}' {place}")
 }
 
-/// The first control character within a string.
+/// Returns the first control character within a string.
 fn control_character(text: &[u8]) -> Option<char> {
     let (mut quoted, mut escaped) = (false, false);
     let found = text.iter().find(|byte| {
@@ -289,12 +290,12 @@ fn offending(text: &[u8], error: &serde_json::Error) -> char {
     }
 }
 
-/// Reads a value and notes the keys that are there twice.
+/// A deserializer of values that records duplicate keys.
 #[derive(Clone, Copy)]
 struct Seed<'a> {
     duplicates: &'a RefCell<Vec<String>>,
     path: &'a RefCell<String>,
-    /// The levels that the value can have.
+    /// The maximum number of nesting levels of the value.
     levels: usize,
 }
 
@@ -316,7 +317,7 @@ impl Seed<'_> {
         Ok(Self { levels, ..self })
     }
 
-    /// Lengthens the path; gives the length to cut it to.
+    /// Appends a step to the path. Returns the previous length, to which the caller truncates the path.
     fn descend(self, step: fmt::Arguments<'_>) -> usize {
         let mut path = self.path.borrow_mut();
         let length = path.len();

@@ -1,4 +1,4 @@
-//! Values of a wrong JSON type in built-in objects: what Go's decoder says of them.
+//! Finds values of a wrong JSON type in built-in objects, with the messages of Go's decoder.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{error::ApiError, go};
 
-/// Refuses (400) an object that does not fit Go's types.
+/// Returns a 400 if an object does not match the Go types.
 pub(crate) fn check(
     schema: &Schema,
     kind: &str,
@@ -23,7 +23,7 @@ pub(crate) fn check(
     })
 }
 
-/// Go's text for the first wrong value.
+/// Returns the message of Go for the first wrong value.
 pub(crate) fn error(schema: &Schema, object: &Value) -> Option<String> {
     let mut walk = TypeChecker::default();
     if let Err(fatal) = walk.value(schema.root(), "", object) {
@@ -34,13 +34,14 @@ pub(crate) fn error(schema: &Schema, object: &Value) -> Option<String> {
 
 #[derive(Default)]
 struct TypeChecker {
-    /// The struct that the walk is in, and the names of the fields above.
+    /// The current struct, and the names of the fields that lead to the current value.
     owner: String,
     path: Vec<Box<str>>,
     first: Option<String>,
 }
 
-/// The result of a type's own reader. An error ends the reading, while other mismatches are collected.
+/// The result of a custom JSON decoder of a type. An error ends the decoding, while other mismatches are
+/// collected.
 type Read = Result<(), String>;
 
 impl TypeChecker {
@@ -119,7 +120,8 @@ impl TypeChecker {
             self.mismatch(go::json_kind(value), go);
             return Ok(());
         };
-        // A named map such as `v1.ResourceList` does not say what it holds: its type's name does.
+        // The name of a named map such as `v1.ResourceList` does not contain the type of its values. If that
+        // type is named as well, `value` takes its name from the schema.
         let values = go.split_once(']').map_or("string", |(_, values)| values);
         fields
             .values()
@@ -155,7 +157,7 @@ impl TypeChecker {
         }
     }
 
-    /// The types that read themselves.
+    /// Checks types with a custom JSON decoder. Returns nothing for other types.
     fn by_reader(&mut self, go: &str, value: &Value) -> Option<Read> {
         let text = value.as_str();
         let read = match go {
@@ -175,7 +177,7 @@ impl TypeChecker {
         }
     }
 
-    /// A mismatch within a type that reads itself ends the reading.
+    /// Returns the error for a mismatch within a type with a custom decoder. It ends the decoding.
     fn reader_mismatch(&mut self, value: &Value, go: &str, fits: bool) -> Read {
         if fits {
             return Ok(());
@@ -207,7 +209,7 @@ fn fits_number(go: &str, value: &Value) -> bool {
 const QUANTITY: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-/// Returns whether a text has the form of a quantity: a number and a suffix.
+/// Checks that a value has the form of a quantity: a number and a suffix.
 fn quantity(value: &Value) -> Read {
     let number;
     let text = match value {
@@ -287,7 +289,7 @@ fn bad_base64(text: &str) -> Option<String> {
     let wrong = clean
         .bytes()
         .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')));
-    // Go names the first byte of the group that it could not finish.
+    // Go reports the first byte of the group of four that it could not decode.
     let place = wrong.unwrap_or(clean.len() / 4 * 4);
     Some(format!("illegal base64 data at input byte {place}"))
 }

@@ -1,7 +1,6 @@
-//! Types of objects: what a schema says of each place of an object, for built-in kinds and custom
-//! resources alike.
+//! Schemas: the type of each field of an object, for built-in kinds and custom resources alike.
 //!
-//! Server-side apply, strategic merge patches, strict decoding and OpenAPI walk the same nodes.
+//! Server-side apply, strategic merge patches, strict decoding and OpenAPI use the same nodes.
 
 pub(crate) mod builtin;
 pub(crate) mod canonical;
@@ -22,14 +21,14 @@ use self::{
     open_api::{Arena, DEDUCED, OBJECT_META},
 };
 
-/// The type of a kind's objects. A clone costs a counter.
+/// The type of the objects of a kind. Cloning only increments a reference count.
 #[derive(Clone, Debug)]
 pub struct Schema {
     arena: Arc<Arena>,
     root: Id,
 }
 
-/// The type of one place of an object.
+/// The type of one value in an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Type<'a> {
     arena: &'a Arena,
@@ -37,7 +36,7 @@ pub(crate) struct Type<'a> {
 }
 
 impl Schema {
-    /// The schema of a built-in kind.
+    /// Returns the schema of a built-in kind.
     pub fn builtin(group: &str, version: &str, kind: &str) -> Option<Self> {
         let root = BUILTIN.kind(group, version, kind)?;
         Some(Self {
@@ -46,9 +45,10 @@ impl Schema {
         })
     }
 
-    /// The schema of a custom resource's version, from its `openAPIV3Schema`; `null` for none.
+    /// Returns the schema of a custom resource's version from its `openAPIV3Schema`, or from `null` if it has
+    /// none.
     ///
-    /// `apiVersion`, `kind` and `metadata` are added to it and to embedded resources.
+    /// Adds `apiVersion`, `kind` and `metadata` to the schema and to embedded resources.
     pub fn custom(open_api_v3_schema: &Value) -> Self {
         let mut arena = BUILTIN.seed();
         let mut schema = open_api_v3_schema.clone();
@@ -65,7 +65,7 @@ impl Schema {
         }
     }
 
-    /// A schema that takes everything, for kinds that have none.
+    /// Returns a schema that accepts everything, for kinds without a schema.
     pub fn unknown() -> Self {
         Self {
             arena: Arc::new(Arena::new()),
@@ -73,7 +73,7 @@ impl Schema {
         }
     }
 
-    /// The type of the whole object.
+    /// Returns the type of the whole object.
     pub(crate) fn root(&self) -> Type<'_> {
         Type {
             arena: &self.arena,
@@ -87,19 +87,19 @@ impl<'a> Type<'a> {
         self.arena.node(self.id)
     }
 
-    /// Another type of the same schema.
+    /// Returns another type of the same schema.
     pub(crate) fn at(self, id: Id) -> Self {
         Self { id, ..self }
     }
 
-    /// The type of what is under a key of a map; none where that key is not allowed.
+    /// Returns the type of the value of a key, or nothing if the map does not allow the key.
     pub(crate) fn child(self, key: &str) -> Option<Self> {
         let map = self.node().map.as_ref()?;
         map.child(key).map(|id| self.at(id))
     }
 }
 
-/// Gives an object's schema the fields that every object has.
+/// Adds the fields that every object has to a schema.
 fn complete(schema: &mut Value) {
     let reference = format!("#/components/schemas/{OBJECT_META}");
     if !schema["properties"].is_object() {

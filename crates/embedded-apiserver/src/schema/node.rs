@@ -1,14 +1,14 @@
-//! The nodes of a schema, in the terms of structured-merge-diff.
+//! The nodes of a schema, like the types of structured-merge-diff.
 //!
-//! A node may be several things at once (a scalar, a list and a map): the value decides. Nodes live in
-//! an arena and name each other by number, because types are recursive.
+//! A node can have several alternatives (a scalar, a list and a map), and the value selects one. Types are
+//! recursive, so the nodes are stored in an arena and refer to each other by number.
 
 use serde_json::Value;
 
 /// The number of a node in its arena.
 pub(crate) type Id = usize;
 
-/// A type.
+/// A type with up to three alternatives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
     /// The scalar alternative.
@@ -17,7 +17,7 @@ pub(crate) struct Node {
     pub list: Option<List>,
     /// The map or struct alternative.
     pub map: Option<Map>,
-    /// The Go type of a built-in struct, as Go's errors print it: `v1.PodSpec`.
+    /// The Go type of a built-in struct, as error messages of Go print it: `v1.PodSpec`.
     pub go: Option<Box<str>>,
 }
 
@@ -26,18 +26,18 @@ pub(crate) struct Node {
 pub(crate) enum Scalar {
     /// An integer or a float.
     Numeric,
-    /// A text.
+    /// A string.
     String,
     /// `true` or `false`.
     Boolean,
-    /// Any of them.
+    /// Any scalar.
     Untyped,
 }
 
 /// A list.
 #[derive(Clone, Debug)]
 pub(crate) struct List {
-    /// The type of its items.
+    /// The type of the items.
     pub items: Id,
     /// The relation of the items.
     pub relation: Relation,
@@ -46,7 +46,7 @@ pub(crate) struct List {
 /// The relation of the items of a list (`x-kubernetes-list-type`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
-    /// The list is one value.
+    /// The list is one atomic value.
     Atomic,
     /// Each item is its own key.
     Set,
@@ -54,14 +54,14 @@ pub(crate) enum Relation {
     Keys(Vec<Box<str>>),
 }
 
-/// A map, a struct or both: named fields, and the rest.
+/// A map, a struct or both: named fields, and other keys.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Map {
-    /// The fields that have names, sorted.
+    /// The named fields, sorted by name.
     pub fields: Vec<(Box<str>, Field)>,
-    /// The type of all others; none where others are not allowed.
+    /// The type of all other values. Absent if other keys are not allowed.
     pub rest: Option<Id>,
-    /// True if the map is one value (`x-kubernetes-map-type: atomic`).
+    /// True if the map is one atomic value (`x-kubernetes-map-type: atomic`).
     pub atomic: bool,
     /// True if unknown fields are kept (`x-kubernetes-preserve-unknown-fields`).
     pub free: bool,
@@ -70,17 +70,17 @@ pub(crate) struct Map {
 /// A named field.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
-    /// Its type.
+    /// The type of the field.
     pub node: Id,
     /// The default of a key that an item does not contain.
     pub default: Option<Value>,
-    /// `x-kubernetes-patch-strategy`, less `retainKeys`, which only makers of patches ask for.
+    /// `x-kubernetes-patch-strategy`, without `retainKeys`, which only clients that create patches need.
     pub strategy: Strategy,
     /// `x-kubernetes-patch-merge-key`.
     pub merge_key: Option<Box<str>>,
-    /// Its Go type, pointers apart; none in custom resources.
+    /// The Go type of the field without pointers. Absent in custom resources.
     pub go: Option<Box<str>>,
-    /// The Go struct that it is embedded with, which Go's errors name too.
+    /// The embedded Go struct that declares the field. Error messages of Go contain it.
     pub embedded: Option<Box<str>>,
     /// The condition under which Go writes the field.
     pub write: Write,
@@ -89,30 +89,30 @@ pub(crate) struct Field {
 /// The strategies of a strategic merge patch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Strategy {
-    /// Lists are merged by key or, of primitives, as sets.
+    /// True if lists are merged by key, or as sets if their items are primitive.
     pub merge: bool,
-    /// Maps are replaced.
+    /// True if maps are replaced.
     pub replace: bool,
 }
 
 /// The condition under which Go writes a field of a built-in type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Write {
-    /// The value is not null. Pointers and fields of custom resources.
+    /// If the value is not null: pointers, and fields of custom resources.
     #[default]
     Set,
-    /// The value is neither zero nor empty.
+    /// If the value is neither zero nor empty.
     NotEmpty,
-    /// The value contains a field that is written.
+    /// If the value contains a field that is written.
     NotZero,
     /// Always.
     Always,
-    /// Always, as null where it is not set.
+    /// Always, with null if it is not set.
     Null,
 }
 
 impl Map {
-    /// The field of a name.
+    /// Returns a field by its name.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         let place = self
             .fields
@@ -120,7 +120,7 @@ impl Map {
         place.ok().map(|place| &self.fields[place].1)
     }
 
-    /// The type of what is under a key.
+    /// Returns the type of the value of a key.
     pub(crate) fn child(&self, key: &str) -> Option<Id> {
         self.field(key).map(|field| field.node).or(self.rest)
     }

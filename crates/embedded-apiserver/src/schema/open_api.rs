@@ -10,22 +10,23 @@ const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 pub(super) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// Anything, as one value.
+/// The type of any value, as one atomic value.
 pub(super) const UNTYPED: Id = 0;
-/// Anything, where maps have fields of their own.
+/// The type of any value. Managers own the fields of its maps separately.
 pub(super) const DEDUCED: Id = 1;
 
-/// All types of one set of definitions, or of one custom resource.
+/// All types of a set of definitions, or of one custom resource.
 #[derive(Debug)]
 pub(crate) struct Arena {
     nodes: Vec<Node>,
     names: HashMap<String, Id>,
-    /// References that make the map they refer to atomic: the node to fill, and what it refers to.
+    /// References that set the atomicity of the type that they refer to: the node to fill, the referenced
+    /// node, and whether it is atomic.
     overrides: Vec<(Id, Id, bool)>,
 }
 
 impl Arena {
-    /// An arena with the two types that every schema has.
+    /// Returns an arena with the two types that every schema has.
     pub(super) fn new() -> Self {
         let anything = |below: Id, atomic: bool| Node {
             scalar: Some(Scalar::Untyped),
@@ -48,7 +49,7 @@ impl Arena {
         }
     }
 
-    /// All definitions of a document's `components.schemas`.
+    /// Returns the types of all definitions of a document's `components.schemas`.
     pub(super) fn of_definitions(definitions: &Object<String, Value>) -> Self {
         let mut arena = Self::new();
         for name in definitions.keys() {
@@ -86,7 +87,7 @@ impl Arena {
         self.nodes.len() - 1
     }
 
-    /// Copies a type of another arena with all that it refers to.
+    /// Copies a type of another arena, with all types that it refers to.
     pub(super) fn import(&mut self, other: &Self, name: &str) {
         if let Some(id) = other.named(name) {
             let copy = self.copy(other, id, &mut HashMap::new());
@@ -130,7 +131,7 @@ impl Arena {
         node
     }
 
-    /// The type of a schema. `preserve` is handed down from a parent that keeps unknown fields.
+    /// Converts a schema to a type. `preserve` is true if a parent keeps unknown fields.
     pub(super) fn convert(&mut self, schema: &Value, preserve: bool) -> Node {
         let preserve = preserve || flag(schema, "x-kubernetes-preserve-unknown-fields");
         let mut node = Node::default();
@@ -139,7 +140,8 @@ impl Arena {
             Some("array") => node.list = Some(self.list(schema, preserve)),
             Some("integer" | "number") => node.scalar = Some(Scalar::Numeric),
             Some("boolean") => node.scalar = Some(Scalar::Boolean),
-            // The formats `date-time`, `int-or-string` and all unknown ones stand for types of their own.
+            // Strings with a format other than `byte`, such as `date-time` and `int-or-string`, can have
+            // other JSON types.
             Some("string") => {
                 node.scalar = Some(match text(schema, "format") {
                     None | Some("" | "byte") => Scalar::String,
@@ -157,7 +159,7 @@ impl Arena {
 
     fn object(&mut self, schema: &Value, preserve: bool) -> Map {
         let mut fields = Vec::new();
-        // serde_json's maps are sorted, as the fields have to be.
+        // Fields must be sorted. Maps of serde_json are.
         for (name, property) in schema["properties"].as_object().into_iter().flatten() {
             fields.push((name.as_str().into(), self.field(property, preserve)));
         }
@@ -209,7 +211,8 @@ impl Arena {
         }
     }
 
-    /// The type of a field or an item: of a reference, alone or in `allOf`, or of its own.
+    /// Returns the type of a field or an item: the referenced type (`$ref`, alone or in `allOf`), or a new
+    /// one.
     fn reference(&mut self, schema: &Value, preserve: bool) -> Id {
         let alone = text(schema, "$ref");
         let wrapped = || match schema["allOf"].as_array().map(Vec::as_slice) {

@@ -1,10 +1,10 @@
-//! Strict decoding of built-in objects: the fields that their types do not have.
+//! Strict decoding of built-in objects: finds unknown fields.
 
 use serde_json::Value;
 
 use super::{Schema, Type};
 
-/// `unknown field "spec.bogus"`, in the order of the paths.
+/// Returns messages such as `unknown field "spec.bogus"`, in the order of the paths.
 pub(crate) fn unknown_fields(schema: &Schema, object: &Value) -> Vec<String> {
     let mut walk = UnknownFields::default();
     walk.below(schema.root(), object);

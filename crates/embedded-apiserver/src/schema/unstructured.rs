@@ -1,5 +1,5 @@
-//! Wrong values in what a strategic merge patch has made: the texts of apimachinery's converter from
-//! maps to Go's types, which are not those of its JSON decoder.
+//! Finds wrong values in the result of a strategic merge patch. The messages are those of apimachinery's
+//! converter from maps to Go types, which differ from those of its JSON decoder.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::{
     node::{Map, Scalar},
 };
 
-/// The text for the first wrong value.
+/// Returns the message for the first wrong value.
 pub(crate) fn error(schema: &Schema, object: &Value) -> Option<String> {
     of_value(schema.root(), "", object).or_else(|| mismatch::error(schema, object))
 }
@@ -53,7 +53,7 @@ fn of_map(place: Type<'_>, map: &Map, go: &str, value: &Value) -> Option<String>
     fields.values().find_map(|value| of_value(rest, go, value))
 }
 
-/// A scalar that Go cannot convert, or could but for JSON's sake does not.
+/// Returns the message for a scalar of a wrong type. It depends on whether Go could convert the value.
 fn of_scalar(scalar: Scalar, go: &str, value: &Value) -> Option<String> {
     let found = kind(value);
     let fits = match scalar {
@@ -79,7 +79,7 @@ fn of_scalar(scalar: Scalar, go: &str, value: &Value) -> Option<String> {
     }
 }
 
-/// Go's kind of a decoded value.
+/// Returns the Go kind of a decoded value.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "invalid",

@@ -1,4 +1,4 @@
-//! Wrong types, in the words of the real server.
+//! Tests of wrong types with the messages of the real server.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ fn deployment(path: &str, value: Value) -> String {
     error(&schema, &object).unwrap_or_default()
 }
 
-/// A place, a value, and what Go says of it: the struct and field, and the type that it wants.
+/// A path, a value, and the message of Go: the struct and field, and the expected type.
 const WRONG: &str = r#"
 /spec/replicas | "x" | string into DeploymentSpec.spec.replicas of type int32
 /spec/replicas | 1.5 | number 1.5 into DeploymentSpec.spec.replicas of type int32
