@@ -1,4 +1,4 @@
-//! Groups that belong to Kubernetes need an approval.
+//! Checks the approval annotation of definitions in the API groups of Kubernetes.
 //!
 //! <https://github.com/kubernetes/enhancements/pull/1111>
 
@@ -17,7 +17,7 @@ enum Approval {
     Invalid,
 }
 
-/// The condition of a definition in a protected group: status, reason, message.
+/// Returns the status, reason and message of the approval condition of a definition in a protected group.
 pub(super) fn condition(crd: &Value) -> Option<(&'static str, &'static str, String)> {
     if !is_protected(crd) {
         return None;
@@ -32,7 +32,8 @@ pub(super) fn condition(crd: &Value) -> Option<(&'static str, &'static str, Stri
     Some((status, reason, message))
 }
 
-/// A missing or wrong annotation; one that was so before is tolerated.
+/// Returns the error for a missing or invalid annotation. An update tolerates an annotation that was already
+/// wrong.
 pub(super) fn error(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
     if !is_protected(crd) {
         return None;

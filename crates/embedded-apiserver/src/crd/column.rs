@@ -1,4 +1,4 @@
-//! Printer columns: what `kubectl get` shows of a custom resource.
+//! Printer columns: the columns that `kubectl get` shows for a custom resource.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#additional-printer-columns>
 
@@ -16,11 +16,11 @@ pub struct Heading {
     pub name: String,
     /// `integer`, `number`, `string`, `boolean` or `date`.
     pub kind: String,
-    /// A hint for clients, often empty; `name` for the column that identifies the row.
+    /// A hint for clients, often empty. It is `name` for the column that identifies the row.
     pub format: String,
     /// The meaning of the column's cells.
     pub description: String,
-    /// Columns above 0 show in wide output only.
+    /// The priority. Clients show columns above 0 only in wide output.
     pub priority: i64,
 }
 
@@ -37,7 +37,7 @@ impl Heading {
     }
 }
 
-/// A column beside that of the name.
+/// A column, not including that of the name.
 #[derive(Debug, Clone)]
 pub struct Column {
     /// The heading of the column.
@@ -45,7 +45,7 @@ pub struct Column {
     path: JsonPath,
 }
 
-/// The columns of a version; a column whose path is not understood ends them, as in the server.
+/// Returns the columns of a version, up to the first one with an invalid path, like the real server.
 pub(super) fn read(version: &Value) -> Vec<Column> {
     let columns: Vec<Value> = list(version, "additionalPrinterColumns").cloned().collect();
     if columns.is_empty() {
@@ -113,7 +113,7 @@ impl Column {
     }
 }
 
-/// Formats an age as kubectl does: two units if the larger one is small.
+/// Formats an age like kubectl: with two units if the larger one is small.
 pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     let seconds = now.as_second() - then.as_second();
     let (minutes, hours) = (seconds / 60, seconds / 3600);
@@ -122,7 +122,7 @@ pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
         rest => format!("{whole}{unit}{rest}{smaller}"),
     };
     match seconds {
-        // A little skew between clocks is none.
+        // A clock skew of one second is tolerated.
         ..=-2 => "<invalid>".to_owned(),
         -1 => "0s".to_owned(),
         0..120 => format!("{seconds}s"),

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-/// A condition as the server's controllers set it.
+/// A condition as the controllers of the real server set it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Condition<'a> {
     pub(super) kind: &'static str,
@@ -16,15 +16,15 @@ pub(super) struct Condition<'a> {
 /// The progress of the deletion of a definition's resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deletion {
-    /// Just asked for.
+    /// A client requested the deletion.
     Pending,
-    /// Resources are being deleted.
+    /// Custom resources are being deleted.
     InProgress,
-    /// None is left.
+    /// No custom resource is left.
     Completed,
 }
 
-/// The status of a definition whose deletion has got so far.
+/// Returns the status of a definition with this progress of its deletion.
 pub(crate) fn terminating(crd: &Value, deletion: Deletion, now: &str) -> Value {
     let (status, reason, message) = match deletion {
         Deletion::Pending => (
@@ -54,7 +54,7 @@ pub(crate) fn terminating(crd: &Value, deletion: Deletion, now: &str) -> Value {
     status
 }
 
-/// Returns whether a condition is there and true.
+/// Returns whether a condition exists and is true.
 pub(crate) fn is_true(crd: &Value, kind: &str) -> bool {
     find(&crd["status"], kind).is_some_and(|it| it["status"] == "True")
 }
@@ -67,7 +67,7 @@ pub(super) fn find<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
         .find(|it| it["type"] == kind)
 }
 
-/// Sets a condition; the time changes with the status only.
+/// Sets a condition. Its time changes only when its status changes.
 pub(super) fn set(status: &mut Value, condition: Condition<'_>, now: &str) {
     let Condition {
         kind,

@@ -1,12 +1,13 @@
 //! Selects the old value that a new value is compared with in an update.
 //!
-//! Keys of objects correlate; items of a list do where keys tell them apart (KEP-4008).
+//! Values of the same key of an object correlate. Items of a list correlate if the list has keys that
+//! identify them (KEP-4008).
 
 use serde_json::Value;
 
 use super::structural::{ListType, Structural};
 
-/// A value and the old one in its place.
+/// A value, and the old value that it correlates with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Correlation<'a> {
     new: &'a Value,
@@ -28,7 +29,8 @@ impl<'a> Correlation<'a> {
         })
     }
 
-    /// An item; none where the list has no keys or the old one has no such item.
+    /// Returns the correlation of an item. Absent if the list has no keys, or if the old list has no item
+    /// with the same keys.
     pub(super) fn index(self, index: usize) -> Option<Self> {
         let new = self.new.as_array()?.get(index)?;
         Some(Self {
@@ -38,7 +40,7 @@ impl<'a> Correlation<'a> {
         })
     }
 
-    /// Returns whether nothing changed; lists without keys are compared as a whole.
+    /// Returns whether nothing changed. Lists without keys are compared as a whole.
     pub(super) fn is_unchanged(self) -> bool {
         match (self.new, self.old) {
             (Value::Object(new), Value::Object(old)) => {
@@ -61,13 +63,13 @@ impl<'a> Correlation<'a> {
     }
 }
 
-/// The item of an old list that has the same keys as this one.
+/// Returns the item of the old list that has the same keys as this item.
 pub(super) fn same_item<'a>(list: &Structural, old: &'a Value, item: &Value) -> Option<&'a Value> {
     if list.list_type != ListType::Map || !item.is_object() {
         return None;
     }
     let keys = &list.list_map_keys;
-    // A defaulted key is always there, so an absent one means the same on both sides.
+    // Defaults are already set, so a key that is missing on both sides is equal.
     let same = |old: &&Value| keys.iter().all(|key| old.get(key) == item.get(key));
     old.as_array()?.iter().find(same)
 }

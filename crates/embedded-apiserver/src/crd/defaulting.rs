@@ -1,4 +1,4 @@
-//! Defaulting: what is absent, or null where null is no value, gets the schema's default.
+//! Sets defaults: for missing fields, and for nulls in fields that are not nullable.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting>
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::structural::Structural;
 
-/// Fills in the defaults of a schema, in defaults too.
+/// Sets the defaults of a schema, including those within defaults.
 pub(super) fn apply(value: &mut Value, schema: &Structural) {
     match value {
         Value::Object(fields) => {

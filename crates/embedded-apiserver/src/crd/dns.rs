@@ -1,13 +1,13 @@
-//! The names that DNS allows; several reasons against one are joined by commas.
+//! Checks DNS names. Joins several errors of one name with commas.
 
 use crate::builtin::names;
 
-/// Returns the error of a DNS-1035 label.
+/// Returns the error for an invalid DNS-1035 label.
 pub(super) fn label_1035(text: &str) -> Option<String> {
     joined(&names::label_1035(text))
 }
 
-/// Returns the error of a DNS-1123 subdomain.
+/// Returns the error for an invalid DNS-1123 subdomain.
 pub(super) fn subdomain(text: &str) -> Option<String> {
     joined(&names::subdomain(text))
 }

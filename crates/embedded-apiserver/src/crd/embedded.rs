@@ -1,4 +1,4 @@
-//! Embedded resources: objects within an object that have apiVersion, kind and metadata of their own.
+//! Embedded resources: objects within an object that have their own apiVersion, kind and metadata.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#rawextension>
 
@@ -9,8 +9,8 @@ use super::{dns, metadata};
 use crate::builtin::metadata::{NameRule, validate as validate_metadata};
 use crate::error::FieldError;
 
-/// Decodes apiVersion, kind and metadata of every embedded resource; unknown fields' paths are
-/// added to `unknown`. The root is not embedded: its caller decodes it.
+/// Decodes apiVersion, kind and metadata of every embedded resource. Adds the paths of unknown fields to
+/// `unknown`. The caller decodes the root, which is not embedded.
 pub(super) fn decode(
     value: &mut Value,
     schema: &Structural,
@@ -44,7 +44,7 @@ pub(super) fn value_errors(
     errors
 }
 
-/// Most schemas embed nothing.
+/// Returns whether the schema contains an embedded resource. Most schemas do not.
 fn is_within(schema: &Structural) -> bool {
     schema.embedded
         || schema.items.as_deref().is_some_and(is_within)
@@ -178,7 +178,8 @@ fn check_one(fields: &Map<String, Value>, path: &str, errors: &mut Vec<FieldErro
     }
 }
 
-/// Embedded resources need no name, and theirs need only fit into a path.
+/// Returns the errors of the metadata of an embedded resource. It needs no name, and a name only needs to be
+/// a valid path segment.
 fn metadata_errors(metadata: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let mut metadata = metadata.clone();
     metadata.entry("name").or_insert_with(|| "fakename".into());

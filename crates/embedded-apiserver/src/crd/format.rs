@@ -1,7 +1,6 @@
-//! The formats of strings and numbers that a schema can ask for.
+//! The formats of strings and numbers in schemas.
 //!
-//! Names that the server does not know are not checked.
-//! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation>
+//! Formats that the server does not know are not checked.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::LazyLock;
@@ -11,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::civil::Date;
 use regex::Regex;
 
-/// A format that is checked.
+/// A format that the server checks.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Format {
     /// A format of strings, with its check.
@@ -27,7 +26,8 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// The format of this name for a type; none where the server ignores it. Dashes do not count.
+    /// Returns the format with this name for a type. Absent if the server ignores it. Dashes in the name are
+    /// ignored.
     pub(super) fn named(kind: &str, name: &str) -> Option<Self> {
         match (kind, name) {
             ("integer", "int32") => Some(Self::Int32),
@@ -121,7 +121,7 @@ fn is_uri(text: &str) -> bool {
     })
 }
 
-/// `local@domain`, or `Name <local@domain>`.
+/// Returns whether a text has the form `local@domain` or `Name <local@domain>`.
 fn is_email(text: &str) -> bool {
     let address = match text.trim().strip_suffix('>') {
         Some(rest) => match rest.rsplit_once('<') {
@@ -142,7 +142,7 @@ fn is_email(text: &str) -> bool {
     })
 }
 
-/// RFC 5322, section 3.2.3.
+/// Returns whether a character can be part of an atom (RFC 5322, section 3.2.3).
 fn is_atom(it: char) -> bool {
     it.is_alphanumeric() || !it.is_ascii() || "!#$%&'*+/=?^_`{|}~-".contains(it)
 }
@@ -151,7 +151,7 @@ fn is_hostname(text: &str) -> bool {
     text.len() <= 255 && text.split('.').all(|part| part.len() <= 63) && HOSTNAME.is_match(text)
 }
 
-/// An address; leading zeros of IPv4 are tolerated.
+/// Parses an IP address. IPv4 addresses can have leading zeros.
 fn ip(text: &str) -> Option<IpAddr> {
     if text.contains(':') {
         return text.parse().ok();
@@ -181,7 +181,7 @@ fn is_cidr(text: &str) -> bool {
     })
 }
 
-/// 6, 8 or 20 bytes, as `00:00:…`, `00-00-…` or `0000.0000.…`.
+/// Returns whether a text is a MAC address of 6, 8 or 20 bytes, as `00:00:…`, `00-00-…` or `0000.0000.…`.
 fn is_mac(text: &str) -> bool {
     let (separator, digits) = match text.as_bytes().get(2) {
         Some(b':') => (':', 2),
@@ -211,7 +211,7 @@ fn is_isbn13(text: &str) -> bool {
     })
 }
 
-/// Returns whether there are so many digits, and the sum of what they weigh is a multiple.
+/// Returns whether a text has `length` digits, and the sum of their weights is a multiple of `of`.
 fn adds_up(text: &str, length: usize, of: u32, weigh: impl Fn(usize, char) -> Option<u32>) -> bool {
     let text = digits(text);
     let weighed = text.chars().enumerate();
@@ -221,7 +221,7 @@ fn adds_up(text: &str, length: usize, of: u32, weigh: impl Fn(usize, char) -> Op
 
 fn is_credit_card(text: &str) -> bool {
     let text: String = text.chars().filter(char::is_ascii_digit).collect();
-    // Luhn: every second digit from the right counts twice.
+    // The Luhn algorithm doubles every second digit from the right.
     let sum: u32 = text
         .chars()
         .rev()

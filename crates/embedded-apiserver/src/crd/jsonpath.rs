@@ -1,7 +1,7 @@
-//! kubectl's dialect of JSON path, as far as it names values in an object.
+//! The JSONPath dialect of kubectl, as far as it selects values in an object.
 //!
 //! <https://kubernetes.io/docs/reference/kubectl/jsonpath/>
-//! Not there: `range`, text around a path, more than one filter expression.
+//! It does not support `range`, text around a path, or more than one filter expression.
 
 use std::cmp::Ordering;
 
@@ -53,7 +53,7 @@ enum Comparison {
     GreaterOrEqual,
 }
 
-/// The longer operators first: `<` is a part of `<=`.
+/// The comparison operators. `<=` comes before its prefix `<`.
 const COMPARISONS: [(&str, Comparison); 6] = [
     ("==", Comparison::Equal),
     ("!=", Comparison::NotEqual),
@@ -64,7 +64,7 @@ const COMPARISONS: [(&str, Comparison); 6] = [
 ];
 
 impl JsonPath {
-    /// Parses a path; none where it is not understood.
+    /// Parses a path. Returns nothing for an invalid path.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut rest = text.strip_prefix('$').unwrap_or(text);
         let mut steps = Vec::new();
@@ -81,7 +81,7 @@ impl JsonPath {
         Some(Self(steps))
     }
 
-    /// The values that the path leads to, in order; what is absent leads nowhere.
+    /// Returns the values that the path selects, in order. Skips missing fields.
     pub(super) fn find<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
         let mut found = vec![value];
         for step in &self.0 {
@@ -110,7 +110,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// Reads `.name`, `.*` or `..`; a backslash takes the next character as it is.
+/// Parses `.name`, `.*` or `..`. A backslash escapes the next character.
 fn dotted<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
     if let Some(rest) = text.strip_prefix("..") {
         steps.push(Step::Descend);
@@ -122,7 +122,7 @@ fn dotted<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
     }
     let rest = text.strip_prefix('.').unwrap_or(text);
     if rest.is_empty() {
-        // A dot that nothing follows leads nowhere.
+        // A dot at the end selects nothing.
         steps.push(Step::Fields(vec![String::new()]));
         return Some(rest);
     }
@@ -163,7 +163,7 @@ fn bracket(text: &str) -> Option<Step> {
         return Some(Step::All);
     }
     if let Some(filter) = text.strip_prefix("?(").and_then(|it| it.strip_suffix(')')) {
-        // What is no comparison is no error either: it finds nothing.
+        // A filter that is not a comparison is not an error. It selects nothing.
         return Some(match Filter::parse(filter) {
             Some(filter) => Step::Filter(Box::new(filter)),
             None => Step::Items(Vec::new()),
@@ -284,7 +284,7 @@ impl Step {
     }
 }
 
-/// The place of an index; negative ones count from the end.
+/// Returns the position of an index. Negative indexes count from the end.
 fn position(index: i64, length: usize) -> Option<usize> {
     let length = i64::try_from(length).ok()?;
     usize::try_from(if index < 0 { index + length } else { index }).ok()

@@ -1,4 +1,4 @@
-//! Lists as sets and as maps: no item, or no item's keys, twice.
+//! Checks lists that are sets or maps for duplicate items and duplicate keys.
 //!
 //! <https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy>
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::structural::{Additional, ListType, Structural};
 use crate::error::FieldError;
 
-/// The duplicates in all lists of an object.
+/// Returns the duplicates in all lists of an object.
 pub(super) fn duplicates(object: &Value, schema: &Structural) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Value::Object(fields) = object {
@@ -25,7 +25,7 @@ fn in_fields(
     errors: &mut Vec<FieldError>,
 ) {
     for (key, value) in fields {
-        // Most values are scalars: their paths need not be made.
+        // Most values are scalars, for which building the path would be a waste.
         if !value.is_object() && !value.is_array() {
             continue;
         }

@@ -1,19 +1,20 @@
-//! `ObjectMeta` as Go decodes it: unknown fields go, empty ones go, wrong shapes are refused.
+//! Decodes `ObjectMeta` like Go: removes unknown and empty fields, and refuses values of wrong types.
 //!
-//! A custom resource's metadata is no part of its schema; it is decoded as a built-in's is.
+//! The metadata of a custom resource is not part of its schema. It is decoded like that of a built-in
+//! resource.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::go;
 
-/// The type of a field. The texts are the Go types that errors name.
+/// The type of a field. The texts are the Go types that error messages contain.
 enum Shape {
     Text(&'static str),
     Whole,
     Flag,
     Time,
-    /// Anything; `fieldsV1` is decoded elsewhere.
+    /// Any value. `fieldsV1` is decoded elsewhere.
     Any,
     Texts,
     List(&'static str, &'static Self),
@@ -23,7 +24,7 @@ enum Shape {
 struct Struct {
     name: &'static str,
     fields: &'static [(&'static str, Shape)],
-    /// Fields that are written though empty.
+    /// The fields that are written even if they are empty.
     always: &'static [&'static str],
 }
 
@@ -84,8 +85,8 @@ static MANAGED_FIELDS: Struct = Struct {
     always: &[],
 };
 
-/// Decodes the metadata of a resource in place. `path` is where it stands, `metadata` at the root;
-/// the paths of unknown fields are added to `unknown`. The error is Go's.
+/// Decodes the metadata of a resource in place. `path` is the path of the metadata: `metadata` at the root.
+/// Adds the paths of unknown fields to `unknown`. Errors have the messages of Go.
 pub(super) fn decode(
     metadata: &mut Value,
     path: &str,
@@ -111,7 +112,7 @@ pub(super) fn decode(
 
 struct Decoder<'a> {
     unknown: &'a mut Vec<String>,
-    /// The first error; Go reads on after it, and so the rest does not matter.
+    /// The first error. Go continues after an error, but only reports the first one.
     error: Option<String>,
     keys: Vec<&'static str>,
 }
@@ -135,7 +136,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Returns whether the field stays: empty ones are not written.
+    /// Returns whether to keep the field. Empty fields are removed.
     fn field(
         &mut self,
         value: &mut Value,
@@ -150,7 +151,7 @@ impl Decoder<'_> {
             }
             (Shape::Flag, Value::Bool(_)) | (Shape::Any, _) => true,
             (Shape::Whole, Value::Number(number)) if number.is_i64() => {
-                // A grace period is a pointer: zero is a value of it.
+                // A grace period is a pointer in Go, so zero is a value.
                 number.as_i64() != Some(0) || self.keys.last() != Some(&"generation")
             }
             (Shape::Time, Value::String(text)) => self.time(text),
@@ -204,7 +205,7 @@ impl Decoder<'_> {
     }
 
     fn time(&mut self, text: &mut String) -> bool {
-        // Go writes seconds in UTC, whatever was given.
+        // Go writes times in UTC with whole seconds.
         if let Ok(time) = text.parse::<Timestamp>() {
             *text = time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
             return true;

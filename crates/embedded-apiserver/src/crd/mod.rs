@@ -1,11 +1,12 @@
-//! Custom resource definitions, and custom resources by them: pure functions over JSON.
+//! Custom resource definitions and their custom resources, as pure functions over JSON.
 //!
-//! A definition is [prepared](prepare), [validated](validate), and gets its [names](names::accept).
-//! Each of its versions is compiled once to a [`Version`], which decodes, defaults and validates
-//! custom resources, in this order. Texts, and the order of checks, are the real server's.
+//! A definition is [prepared](prepare) and [validated](validate), and then its [names are
+//! accepted](names::accept). Each of its versions is compiled once to a [`Version`], which decodes, defaults
+//! and validates custom resources, in this order. The messages and the order of checks are those of the real
+//! server.
 //!
-//! Not there: conversion by webhook, and the type check and cost estimate of rules: a rule that
-//! names a field that is not there is found when it runs.
+//! Conversion by webhook and the complete type check of rules are not implemented: some type errors of a rule
+//! are only found when it runs.
 
 mod approval;
 mod check;
@@ -47,10 +48,10 @@ pub(crate) use text::canonical_numbers;
 pub(crate) use verdict::Verdict;
 pub(crate) use version::Version;
 
-/// The finalizer that holds a definition until its resources are gone.
+/// The finalizer that delays the deletion of a definition until its custom resources are deleted.
 pub(crate) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// The names of the versions that a definition serves, the preferred first.
+/// Returns the names of the versions that a definition serves, the preferred one first.
 pub(crate) fn versions(crd: &Value) -> Vec<&str> {
     crd.get("spec").map(priority::served).unwrap_or_default()
 }

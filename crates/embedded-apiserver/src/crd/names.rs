@@ -1,7 +1,8 @@
-//! Accepts the names of a definition, if no other definition of the group has them.
+//! Accepts the names of a definition if no other definition of the API group has them.
 //!
-//! Names that do not conflict are accepted though others do; short names and the singular must be
-//! unique among the plurals, singulars and short names of the group, kinds among kinds.
+//! Names without conflicts are accepted even if other names of the definition have conflicts. Short names and
+//! the singular must be unique among the plurals, singulars and short names of the group, and kinds must be
+//! unique among kinds.
 
 use std::collections::HashSet;
 
@@ -11,15 +12,15 @@ use super::approval;
 use super::conditions::{self, Condition};
 use super::structural::{list, text};
 
-/// The names that other definitions of the group have.
+/// The accepted names of the other definitions of the group.
 #[derive(Default)]
 struct AcceptedNames {
     resources: HashSet<String>,
     kinds: HashSet<String>,
 }
 
-/// The new status of a definition, none where it stays as it is. `others` are the other
-/// definitions; a definition whose names are accepted is established at once.
+/// Returns the new status of a definition, or nothing if it does not change. `others` are the other
+/// definitions. A definition whose names are accepted becomes established at once.
 pub(crate) fn accept(crd: &Value, others: &[&Value], now: &str) -> Option<Value> {
     let old = crd.get("status")?;
     let mut status = old.clone();
@@ -53,7 +54,7 @@ pub(crate) fn accept(crd: &Value, others: &[&Value], now: &str) -> Option<Value>
     (status != *old).then_some(status)
 }
 
-/// Sets the condition `Established`, which stays if later names conflict.
+/// Sets the condition `Established`. It stays true even if names conflict later.
 fn establish(status: &mut Value, now: &str) {
     let is = |kind| conditions::find(status, kind).is_some_and(|it| it["status"] == "True");
     if is("Established") {
@@ -77,7 +78,7 @@ fn establish(status: &mut Value, now: &str) {
     conditions::set(status, condition, now);
 }
 
-/// Accepts what is free; returns the last conflict, which is the one that is told.
+/// Accepts the names that are free. Returns the last conflict, which the condition reports.
 fn name(
     requested: &Value,
     accepted: &Value,

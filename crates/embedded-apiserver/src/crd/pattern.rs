@@ -1,18 +1,19 @@
-//! Regular expressions as Go reads them.
+//! Regular expressions in the syntax of Go.
 //!
 //! <https://github.com/google/re2/wiki/Syntax>
-//! The dialects differ where a schema's author would hardly think of it: classes such as `\d` are
-//! ASCII there, a bracket in a class and a brace that repeats nothing are literal.
+//! Go's syntax differs from that of the `regex` crate in rare cases: classes such as `\d` are ASCII, and a
+//! bracket in a class and a brace that is not a repetition are literal.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use regex::{Regex, RegexBuilder};
 
-/// Go has no limit; this one holds what repetitions of a thousand come to.
+/// The maximum size of a compiled expression. Go has no limit. This one is enough for repetitions of a
+/// thousand.
 const SIZE_LIMIT: usize = 64 << 20;
 
-/// Compiles an expression; the error is Go's where its words are known.
+/// Compiles an expression. Errors have Go's message where it is known.
 pub(crate) fn compile(text: &str) -> Result<Regex, String> {
     RegexBuilder::new(&translated(text))
         .size_limit(SIZE_LIMIT)
@@ -20,7 +21,7 @@ pub(crate) fn compile(text: &str) -> Result<Regex, String> {
         .map_err(|error| format!("error parsing regexp: {}", wording(text, &error)))
 }
 
-/// The expression in the dialect of the `regex` crate.
+/// Returns the expression in the syntax of the `regex` crate.
 fn translated(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut chars = text.chars().peekable();
@@ -35,7 +36,7 @@ fn translated(text: &str) -> String {
     out
 }
 
-/// Reads what follows a backslash.
+/// Translates the characters after a backslash.
 fn escaped(chars: &mut Peekable<Chars<'_>>, in_class: bool, out: &mut String) {
     let Some(it) = chars.next() else {
         out.push('\\');
@@ -52,7 +53,7 @@ fn escaped(chars: &mut Peekable<Chars<'_>>, in_class: bool, out: &mut String) {
             out.push_str(r"(?-u:\b)");
             return;
         }
-        // Letters of the `regex` crate that are punctuation in Go.
+        // In the `regex` crate, `\<` and `\>` are word boundaries. In Go, they are punctuation.
         '<' | '>' => {
             out.push(it);
             return;
@@ -69,7 +70,7 @@ fn escaped(chars: &mut Peekable<Chars<'_>>, in_class: bool, out: &mut String) {
     out.push(']');
 }
 
-/// `\Q…\E`: all of it is literal.
+/// Translates `\Q…\E`, whose content is literal.
 fn quoted(chars: &mut Peekable<Chars<'_>>, out: &mut String) {
     let rest: String = chars.by_ref().collect();
     let (literal, after) = rest.split_once("\\E").unwrap_or((&rest, ""));
@@ -77,13 +78,13 @@ fn quoted(chars: &mut Peekable<Chars<'_>>, out: &mut String) {
     out.push_str(&translated(after));
 }
 
-/// Reads a class up to its end; in it only `]`, `\`, `^` and `-` mean something.
+/// Translates a class up to its end. Only `]`, `\`, `^` and `-` are special in it.
 fn class(chars: &mut Peekable<Chars<'_>>, out: &mut String) {
     out.push('[');
     if chars.next_if_eq(&'^').is_some() {
         out.push('^');
     }
-    // A bracket that closes at once closes nothing.
+    // A bracket directly after the start is literal and does not close the class.
     if chars.next_if_eq(&']').is_some() {
         out.push_str("\\]");
     }
@@ -105,7 +106,7 @@ fn class(chars: &mut Peekable<Chars<'_>>, out: &mut String) {
     }
 }
 
-/// `[:alpha:]` and the like.
+/// Translates `[:alpha:]` and similar classes.
 fn named(chars: &mut Peekable<Chars<'_>>, out: &mut String) {
     out.push('[');
     for it in chars.by_ref() {
@@ -116,7 +117,7 @@ fn named(chars: &mut Peekable<Chars<'_>>, out: &mut String) {
     }
 }
 
-/// Returns whether what follows a brace is `3}`, `3,}` or `3,5}`.
+/// Returns whether the text after a brace is `3}`, `3,}` or `3,5}`.
 fn is_repetition(chars: Peekable<Chars<'_>>) -> bool {
     let inner: String = chars.take_while(|it| *it != '}').collect();
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());

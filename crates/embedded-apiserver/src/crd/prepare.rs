@@ -1,11 +1,11 @@
-//! Completes a definition that is written.
+//! Completes a definition on each write.
 
 use serde_json::{Map, Value, json};
 
 use super::structural::{list, text};
 
-/// Fills in a definition's defaults; its status is the old one's, or empty, with the storage
-/// version among those that are stored.
+/// Sets a definition's defaults. Its status becomes that of the old definition, or empty, with the storage
+/// version in the stored versions.
 pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>) {
     default(crd);
     let empty = || json!({"acceptedNames": {"kind": "", "plural": ""}, "conditions": null});
@@ -20,14 +20,14 @@ pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>) {
         stored.push(name.into());
         status["storedVersions"] = stored.into();
     }
-    // Go writes an absent list so.
+    // Go writes a missing list as null.
     if status.get("storedVersions").is_none() {
         status["storedVersions"] = Value::Null;
     }
     crd["status"] = status;
 }
 
-/// Fills in what decoding a definition fills in: singular, list kind, conversion, stored versions.
+/// Sets the defaults that the server sets on decoding: singular, list kind, conversion, stored versions.
 pub(crate) fn default(crd: &mut Value) {
     if crd["status"].is_object()
         && list(&crd["status"], "storedVersions").next().is_none()
@@ -60,7 +60,7 @@ pub(crate) fn default(crd: &mut Value) {
     }
 }
 
-/// The version that resources are stored in.
+/// Returns the version in which custom resources are stored.
 pub(crate) fn storage_version(crd: &Value) -> Option<&str> {
     list(crd.get("spec")?, "versions")
         .find(|version| version["storage"] == true)

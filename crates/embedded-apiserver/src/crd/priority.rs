@@ -1,7 +1,7 @@
-//! The order of versions: `v10`, `v2`, `v1`, `v11beta2`, `v1alpha1`, then whatever is no such name.
+//! The order of versions: `v10`, `v2`, `v1`, `v11beta2`, `v1alpha1`, then all names of other forms.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#version-priority>,
-//! as apimachinery's `version.CompareKubeAwareVersionStrings` reads it.
+//! as implemented by `version.CompareKubeAwareVersionStrings` of apimachinery.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::structural::list;
 
-/// The names of the served versions, the preferred first.
+/// Returns the names of the served versions, the preferred one first.
 pub(super) fn served(spec: &Value) -> Vec<&str> {
     let mut names: Vec<&str> = list(spec, "versions")
         .filter(|version| version["served"] == true)
@@ -19,7 +19,7 @@ pub(super) fn served(spec: &Value) -> Vec<&str> {
     names
 }
 
-/// Orders two version names, the preferred first.
+/// Compares two version names. The preferred one comes first.
 pub(crate) fn compare(left: &str, right: &str) -> Ordering {
     match (read(left), read(right)) {
         (Some(left), Some(right)) => Reverse(left).cmp(&Reverse(right)),
@@ -29,7 +29,8 @@ pub(crate) fn compare(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// Stability (2 is stable), major and minor version: `v0` and `v1beta0` are versions, too.
+/// Returns the stability (2 is stable), and the major and minor version. `v0` and `v1beta0` are valid
+/// versions as well.
 fn read(name: &str) -> Option<(u8, i64, i64)> {
     let rest = name.strip_prefix('v')?;
     let (stability, major, minor) = if let Some((major, minor)) = rest.split_once("alpha") {

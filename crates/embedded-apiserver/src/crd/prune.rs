@@ -1,4 +1,4 @@
-//! Pruning: what a schema does not know is dropped from an object.
+//! Pruning: removes the fields that a schema does not contain from an object.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-pruning>
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::structural::{Additional, Structural};
 
-/// The fields that every resource has; schemas need not name them.
+/// The fields that every resource has. Schemas need not contain them.
 const OF_EVERY_RESOURCE: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Drops the fields of a resource that its schema does not know; returns their paths, sorted.
+/// Removes the unknown fields of a resource. Returns their paths, sorted.
 pub(super) fn resource(object: &mut Value, schema: &Structural) -> Vec<String> {
     let mut pruner = Pruner::default();
     pruner.start(object, schema, true);
@@ -17,7 +17,7 @@ pub(super) fn resource(object: &mut Value, schema: &Structural) -> Vec<String> {
     pruner.dropped
 }
 
-/// Drops the fields of a value that its schema does not know.
+/// Removes the unknown fields of a value.
 pub(super) fn value(value: &mut Value, schema: &Structural, is_resource: bool) {
     Pruner::default().start(value, schema, is_resource);
 }
@@ -73,7 +73,7 @@ impl Pruner {
         }
     }
 
-    /// Unknown fields stay; known ones are pruned in their turn.
+    /// Keeps unknown fields, and prunes the values of known fields.
     fn preserve(&mut self, value: &mut Value, schema: &Structural, resource: bool) {
         match value {
             Value::Object(fields) => {
@@ -104,7 +104,7 @@ impl Pruner {
     }
 
     fn drop(&mut self, key: &str) {
-        // The root's own three are restored, so nobody need be told.
+        // These fields of the root are always kept, so they are not reported.
         if self.path.is_empty() && OF_EVERY_RESOURCE.contains(&key) {
             return;
         }
@@ -134,7 +134,7 @@ impl Pruner {
 /// The schema of a key.
 enum Known<'a> {
     No,
-    /// Allowed, but nothing is known of what is below it.
+    /// The key is allowed, but there is no schema for its value.
     Bare,
     By(&'a Structural),
 }
@@ -150,7 +150,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Drops nulls where null is not a value and no default takes their place.
+/// Removes nulls from fields that are not nullable and have no default.
 pub(super) fn nulls(value: &mut Value, schema: Option<&Structural>) {
     match value {
         Value::Object(fields) => fields.retain(|key, value| {

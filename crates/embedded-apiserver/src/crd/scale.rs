@@ -1,4 +1,4 @@
-//! The scale subresource: where a resource keeps its replicas.
+//! The scale subresource: the paths of the replicas and the selector of a custom resource.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#scale-subresource>
 
@@ -20,7 +20,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Reads `subresources.scale`.
+    /// Parses `subresources.scale`.
     pub(super) fn read(scale: &Value) -> Self {
         Self {
             spec: text(scale, "specReplicasPath").unwrap_or_default(),
@@ -29,17 +29,18 @@ impl Scale {
         }
     }
 
-    /// The wanted replicas of an object; none where it says none. The error is the server's text.
+    /// Returns the wanted replicas of an object, if it has the field. Errors have the message of the real
+    /// server.
     pub fn spec_replicas(&self, object: &Value) -> Result<Option<i64>, String> {
         integer(object, &self.spec)
     }
 
-    /// The replicas there are.
+    /// Returns the actual replicas.
     pub fn status_replicas(&self, object: &Value) -> Result<Option<i64>, String> {
         integer(object, &self.status)
     }
 
-    /// The selector of what is scaled, as text.
+    /// Returns the label selector of the scaled Pods as text.
     pub fn selector(&self, object: &Value) -> Result<Option<String>, String> {
         let Some(path) = &self.selector else {
             return Ok(None);
@@ -51,7 +52,7 @@ impl Scale {
         }
     }
 
-    /// Writes the wanted replicas; objects on the way are made.
+    /// Writes the wanted replicas. Creates missing objects on the path.
     pub fn set_spec_replicas(&self, object: &mut Value, replicas: i64) {
         let mut at = object;
         for key in keys(&self.spec) {
@@ -63,7 +64,7 @@ impl Scale {
         *at = replicas.into();
     }
 
-    /// Returns the error of the wanted replicas.
+    /// Returns the error for invalid wanted replicas.
     pub(super) fn spec_errors(&self, object: &Value) -> Option<FieldError> {
         replicas_error(&self.spec, self.spec_replicas(object))
     }

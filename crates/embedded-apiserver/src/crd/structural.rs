@@ -1,7 +1,7 @@
-//! A structural schema: the OpenAPI v3 schema of a CRD version, read once.
+//! A structural schema: the parsed OpenAPI v3 schema of a CRD version.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>
-//! Schemas below `allOf`, `anyOf`, `oneOf` and `not` have the same shape; they only validate.
+//! Schemas below `allOf`, `anyOf`, `oneOf` and `not` use the same type, but only for validation.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use super::pattern;
     reason = "they are independent switches of the schema"
 )]
 pub(super) struct Structural {
-    /// `type`; none for int-or-string and for preserved unknown values.
+    /// `type`. Absent for int-or-string and for preserved unknown values.
     pub(super) kind: Option<String>,
     pub(super) int_or_string: bool,
     pub(super) nullable: bool,
@@ -41,26 +41,26 @@ pub(super) enum Additional {
     Unset,
     /// A boolean.
     Allowed(bool),
-    /// A schema for every other key.
+    /// A schema for all other keys.
     Schema(Box<Structural>),
 }
 
 /// `x-kubernetes-list-type`
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListType {
-    /// Replaced as a whole; the default.
+    /// A write replaces the list as a whole. This is the default.
     #[default]
     Atomic,
-    /// Items are unique.
+    /// The items are unique.
     Set,
-    /// Items are objects told apart by keys.
+    /// The items are objects that are identified by keys.
     Map,
 }
 
-/// The checks of a value beside its type.
+/// The checks of a value other than its type.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
-    /// The format as it is written, where it is one that the server knows for the type.
+    /// The format with its original name. Absent if the server does not know it for the type.
     pub(super) format: Option<(String, Format)>,
     pub(super) maximum: Option<Bound>,
     pub(super) minimum: Option<Bound>,
@@ -92,12 +92,13 @@ pub(super) struct Bound {
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) text: String,
-    /// None where the expression is none: then nothing matches.
+    /// Absent for an invalid expression. Then no value matches.
     pub(super) regex: Option<Regex>,
 }
 
 impl Structural {
-    /// Returns whether it has all that rules see of every resource: kind, version and names.
+    /// Returns whether the schema declares all fields that rules see of every resource: apiVersion, kind and
+    /// names.
     pub(super) fn describes_resource(&self) -> bool {
         let is = |schema: &Self, name: &str, kind: &str| {
             let property = schema.properties.get(name);
@@ -111,7 +112,7 @@ impl Structural {
             })
     }
 
-    /// Reads a schema; what is not understood is left out, `check` has refused it before.
+    /// Parses a schema. Ignores invalid parts, which `check` has already refused.
     pub(super) fn read(schema: &Value) -> Self {
         let int_or_string = flag(schema, "x-kubernetes-int-or-string");
         Self {
@@ -133,7 +134,7 @@ impl Structural {
         }
     }
 
-    /// The types that a value may have: two for int-or-string, none where any will do.
+    /// Returns the allowed types: two for int-or-string, none if any type is allowed.
     pub(super) fn types(&self) -> &[&str] {
         if self.int_or_string {
             return &["integer", "string"];
@@ -149,7 +150,7 @@ impl Structural {
         }
     }
 
-    /// The schema of a key: its property's, else that of additional properties.
+    /// Returns the schema of a key: that of the property, or else that of additional properties.
     pub(super) fn of_key(&self, key: &str) -> Option<&Self> {
         self.properties.get(key).or(match &self.additional {
             Additional::Schema(schema) => Some(schema),
@@ -157,7 +158,7 @@ impl Structural {
         })
     }
 
-    /// Returns whether a rule of the Common Expression Language is anywhere in it.
+    /// Returns whether the schema contains a rule of the Common Expression Language.
     pub(super) fn has_rules(&self) -> bool {
         !self.rules.is_empty()
             || self.items.as_ref().is_some_and(|items| items.has_rules())
@@ -227,7 +228,7 @@ fn bound(schema: &Value, key: &str, exclusive: &str) -> Option<Bound> {
     })
 }
 
-/// The format, unless the server knows none of that name for the type; then it checks nothing.
+/// Returns the format, unless the server does not know it for the type. Unknown formats are not checked.
 fn format(schema: &Value, int_or_string: bool) -> Option<(String, Format)> {
     let name = text(schema, "format")?;
     let kind = if int_or_string {
@@ -239,18 +240,18 @@ fn format(schema: &Value, int_or_string: bool) -> Option<(String, Format)> {
     Some((name, format))
 }
 
-/// A non-empty string.
+/// Returns a non-empty string.
 pub(super) fn text(schema: &Value, key: &str) -> Option<String> {
     let text = schema.get(key)?.as_str()?;
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// A boolean, false where it is absent.
+/// Returns a boolean, or false if it is missing.
 pub(super) fn flag(schema: &Value, key: &str) -> bool {
     schema.get(key).and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// The items of a list, none where it is absent.
+/// Returns the items of a list, or none if it is missing.
 pub(super) fn list<'a>(schema: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     schema
         .get(key)
@@ -259,7 +260,7 @@ pub(super) fn list<'a>(schema: &'a Value, key: &str) -> impl Iterator<Item = &'a
         .flatten()
 }
 
-/// The members of an object, none where it is absent.
+/// Returns the fields of an object, or none if it is missing.
 pub(super) fn object<'a>(
     schema: &'a Value,
     key: &str,

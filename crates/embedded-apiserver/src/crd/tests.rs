@@ -1,4 +1,4 @@
-//! Answers of kube-apiserver 1.36.3, replayed.
+//! Replays recorded responses of kube-apiserver 1.36.3.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Version;
 use crate::error::FieldError;
 
-/// The answers of kube-apiserver 1.36.3 to definitions and custom resources.
+/// The responses of kube-apiserver 1.36.3 to definitions and custom resources.
 const VALUES: &str = include_str!("golden/values.json");
 const COLUMNS: &str = include_str!("golden/columns.json");
 const DEFINITIONS: &str = include_str!("golden/definitions.json");
@@ -25,7 +25,8 @@ fn texts(errors: &[FieldError]) -> BTreeSet<String> {
         .collect()
 }
 
-/// The causes of an answer. Metadata is checked elsewhere, but for a definition's name and approval.
+/// Returns the causes of a response, without those of metadata, which other tests check. Keeps the causes of
+/// a definition's name and approval.
 fn recorded(answer: &Value) -> BTreeSet<String> {
     let causes = answer["causes"].as_array().into_iter().flatten();
     let part = |cause: &Value, key: &str| cause[key].as_str().unwrap_or_default().to_owned();
@@ -46,7 +47,7 @@ fn recorded(answer: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// Without whole schemas in the server's internal form.
+/// Removes whole schemas in the server's internal form from the errors.
 fn comparable(errors: BTreeSet<String>) -> BTreeSet<String> {
     let without_schema = |error: String| match error.split_once(": only [") {
         Some((_, rest)) => format!("only [{rest}"),
@@ -55,7 +56,7 @@ fn comparable(errors: BTreeSet<String>) -> BTreeSet<String> {
     errors.into_iter().map(without_schema).collect()
 }
 
-/// The texts of the warnings of an answer: `299 - "a", 299 - "b"`.
+/// Returns the texts of the warnings of a response: `299 - "a", 299 - "b"`.
 fn warned(answer: &Value) -> BTreeSet<String> {
     let text = answer["warnings"].as_str().unwrap_or_default();
     text.split("299 - ")
@@ -68,7 +69,7 @@ fn warned(answer: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// Replays one request; returns what differs.
+/// Replays one request. Returns the difference, if any.
 fn replay(version: &Version, step: &Value, stored: &mut Option<Value>) -> Option<String> {
     let mut object = step["object"].clone();
     let answer = &step["answer"];
@@ -141,7 +142,7 @@ fn replay_all(golden: &str) {
             let name = step["version"].as_str().expect("a version");
             let version = Version::compile(&case["crd"], name).expect("the version");
             steps += 1;
-            // Stored while the schema was another.
+            // The object was stored under an earlier schema.
             if let Some(old) = step.get("old") {
                 stored = Some(old.clone());
             }
@@ -316,7 +317,7 @@ fn what_did_not_change_is_tolerated_as_on_the_server() {
     replay_all(RATCHET);
 }
 
-/// The definitions that the server accepted, and the objects that were sent to them.
+/// Returns the definitions that the server accepted, and the objects that were sent to them.
 fn accepted() -> Vec<(Version, Value)> {
     let mut all = Vec::new();
     for golden in [VALUES, RULES] {
@@ -331,7 +332,7 @@ fn accepted() -> Vec<(Version, Value)> {
     all
 }
 
-/// Any JSON, with the names that the schemas of the golden files know among its keys.
+/// Generates any JSON. The keys include the names in the schemas of the golden files.
 fn json_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -381,7 +382,8 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Decoding and defaulting again changes nothing, and what is valid stays so.
+/// Asserts that decoding and defaulting an object twice equals doing it once, and that a valid object stays
+/// valid.
 fn is_settled(version: &Version, mut object: Value) {
     if version.coerce(&mut object).is_err() {
         return;

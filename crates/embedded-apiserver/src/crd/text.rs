@@ -1,10 +1,10 @@
-//! Words of the server's validation, and numbers as it writes them.
+//! Texts of the real server's validation messages, and the form in which it writes numbers.
 
 use serde_json::Value;
 
 use crate::go::quote;
 
-/// The name of a value's type as the server's validation says it.
+/// Returns the name of a value's type in validation messages of the real server.
 pub(super) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -17,7 +17,7 @@ pub(super) fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// A list of strings in the server's words: `"a", "b"`.
+/// Formats a list of strings like the real server: `"a", "b"`.
 pub(super) fn quoted_list<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = texts.into_iter().map(quote).collect();
     quoted.join(", ")
@@ -37,7 +37,8 @@ pub(crate) fn canonical_numbers(value: &mut Value) {
     }
 }
 
-/// Floats print without an exponent below 1e21, but only 53 bits of them are exact.
+/// Returns the integer that Go writes for a float. Go writes floats below 1e21 without an exponent, but only
+/// 53 bits of them are exact.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
 fn integral(number: &serde_json::Number) -> Option<i64> {
     let float = number.as_f64().filter(|_| number.is_f64())?;

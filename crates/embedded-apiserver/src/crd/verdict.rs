@@ -6,20 +6,20 @@ use super::structural::list;
 use crate::error::FieldError;
 use crate::go;
 
-/// Finalizers that need no domain.
+/// The finalizers that need no domain.
 const STANDARD: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
-/// The errors, for which a write is refused, and the warnings that go with the answer.
+/// The errors, which make the server refuse a write, and the warnings, which are part of the response.
 #[derive(Debug, Default, PartialEq)]
 pub struct Verdict {
     /// The reasons that the object is invalid. Empty for a valid object.
     pub errors: Vec<FieldError>,
-    /// Tolerated failures, such as a failing rule on a value that did not change.
+    /// Failures that do not refuse the write, such as a failing rule on an unchanged value.
     pub warnings: Vec<String>,
 }
 
 impl Verdict {
-    /// Warns of finalizers that another writer might use too.
+    /// Adds warnings for finalizers whose names may conflict with those of other controllers.
     pub(super) fn warn_of_finalizers(&mut self, object: &Value, old: Option<&Value>) {
         let of = |object: &Value| -> Vec<String> {
             let finalizers = list(&object["metadata"], "finalizers").filter_map(Value::as_str);

@@ -12,7 +12,7 @@ use super::{defaulting, embedded, lists, metadata, prune, value};
 use crate::error::{ApiError, FieldError, FieldErrorKind};
 use crate::go;
 
-/// A version of a custom resource definition, read for use.
+/// A compiled version of a custom resource definition.
 #[derive(Debug)]
 pub struct Version {
     name: String,
@@ -28,7 +28,8 @@ pub struct Version {
 }
 
 impl Version {
-    /// Reads a version of a definition that [`super::validate`] accepts; none where it has no such.
+    /// Compiles a version of a definition that [`super::validate`] accepts. Returns nothing if the definition
+    /// has no such version.
     pub fn compile(crd: &Value, name: &str) -> Option<Self> {
         let spec = crd.get("spec")?;
         let version = list(spec, "versions").find(|version| version["name"] == name)?;
@@ -54,9 +55,9 @@ impl Version {
         })
     }
 
-    /// Makes of a request's body what decoding it makes: metadata reduced to `ObjectMeta`, unknown
-    /// fields pruned, nulls dropped where null is no value. Returns the
-    /// paths of the unknown fields in the server's order; an error is a 400.
+    /// Decodes a request body: reduces the metadata to `ObjectMeta`, prunes unknown fields, and removes nulls
+    /// from fields that are not nullable. Returns the paths of the unknown fields in the order of the server,
+    /// or a 400.
     pub fn coerce(&self, object: &mut Value) -> Result<Vec<String>, ApiError> {
         let mut unknown = Vec::new();
         if let Some(inner) = object.get_mut("metadata") {
@@ -79,13 +80,13 @@ impl Version {
         ))
     }
 
-    /// Fills in defaults, after [`Self::coerce`] and when an object is read.
+    /// Sets defaults, after [`Self::coerce`] and when an object is read from the store.
     pub fn default(&self, object: &mut Value) {
         defaulting::apply(object, &self.schema);
     }
 
-    /// Validates an object, apart from its own apiVersion, kind and metadata. With an old state,
-    /// what did not change since is tolerated.
+    /// Validates an object without its own apiVersion, kind and metadata. With an old object, tolerates
+    /// errors of unchanged values.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Verdict {
         let mut verdict = Verdict {
             errors: value::errors(object, old, &self.schema, ""),
@@ -121,7 +122,7 @@ impl Version {
     fn validate_rest(&self, object: &Value, old: Option<&Value>, verdict: &mut Verdict) {
         let errors = &mut verdict.errors;
         errors.extend(embedded::errors(object, &self.schema));
-        // Duplicates that an object has always had are nobody's fault now.
+        // Duplicates do not fail an update of an object that already had duplicates.
         if old.is_none_or(|old| lists::duplicates(old, &self.schema).is_empty()) {
             errors.extend(lists::duplicates(object, &self.schema));
         }
@@ -135,32 +136,32 @@ impl Version {
         }
     }
 
-    /// The name, such as `v1`.
+    /// Returns the name, such as `v1`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The columns beside the name's.
+    /// Returns the columns without that of the name.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// Returns whether the status is a subresource.
+    /// Returns whether the version has a status subresource.
     pub fn has_status(&self) -> bool {
         self.has_status
     }
 
-    /// The scale subresource, where there is one.
+    /// Returns the scale subresource, if any.
     pub fn scale(&self) -> Option<&Scale> {
         self.scale.as_ref()
     }
 
-    /// The names of fields by which lists can be filtered, beside name and namespace.
+    /// Returns the names of the fields by which lists can be filtered, in addition to name and namespace.
     pub fn selectable_names(&self) -> impl Iterator<Item = &str> {
         self.selectable.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The selectable fields of an object; empty where it has none.
+    /// Returns the selectable fields of an object. The value of a missing field is empty.
     pub fn selectable_fields(&self, object: &Value) -> Vec<(String, String)> {
         let field = |(name, path): &(String, Option<JsonPath>)| {
             let found = path
@@ -172,18 +173,18 @@ impl Version {
         self.selectable.iter().map(field).collect()
     }
 
-    /// The warning that answers requests to a deprecated version.
+    /// Returns the warning for requests to a deprecated version.
     pub fn deprecation(&self) -> Option<&str> {
         self.deprecation.as_deref()
     }
 
-    /// `openAPIV3Schema`, as it was written.
+    /// Returns the original `openAPIV3Schema`.
     pub fn open_api_schema(&self) -> Option<&Value> {
         self.open_api_schema.as_ref()
     }
 }
 
-/// Rules are not run on objects that are wrong in ways that rules rely on.
+/// Returns whether an error of this kind prevents the rules from running, because rules rely on valid values.
 fn blocks_rules(kind: FieldErrorKind) -> bool {
     matches!(
         kind,
@@ -214,7 +215,8 @@ fn selectable(version: &Value) -> Vec<(String, Option<JsonPath>)> {
         .collect()
 }
 
-/// `more.io/v1beta1 Clu is deprecated; use more.io/v1 Clu`, or what the author says.
+/// Returns the author's deprecation warning, or the default one: `more.io/v1beta1 Clu is deprecated; use
+/// more.io/v1 Clu`.
 fn deprecation(spec: &Value, version: &Value, name: &str) -> Option<String> {
     if version["deprecated"] != true {
         return None;

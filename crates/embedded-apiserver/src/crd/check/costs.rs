@@ -13,7 +13,8 @@ const NAMED: usize = 4;
 #[derive(Default)]
 pub(super) struct Costs {
     total: u64,
-    /// The dearest, each with its path; those of less than a hundredth of the whole do not count.
+    /// The most expensive expressions with their paths. Expressions below a hundredth of the total limit are
+    /// not included.
     dearest: Vec<(String, u64)>,
 }
 

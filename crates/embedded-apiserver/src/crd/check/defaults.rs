@@ -1,4 +1,4 @@
-//! Do defaults fit their schemas.
+//! Checks that defaults match their schemas.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ fn node(schema: &Structural, is_resource: bool, path: &str, errors: &mut Vec<Fie
     if let Some(items) = &schema.items {
         node(items, items.embedded, &format!("{path}.items"), errors);
     }
-    // Additional properties have no names yet, so they are not looked into.
+    // Additional properties have no names in the schema, so their defaults are not checked.
     for (name, property) in &schema.properties {
         let path = format!("{path}.properties[{name}]");
         node(property, property.embedded, &path, errors);
@@ -60,7 +60,8 @@ fn one(default: &Value, schema: &Structural, is_resource: bool, path: &str) -> V
         return errors;
     }
     if let Some(rules) = Rules::of_value(schema) {
-        // As a new value, then, for rules that compare, as one that stays as it is.
+        // First, the rules check the default as a new value. Then rules that compare with the old value check
+        // it as an unchanged value.
         let mut verdict = Verdict::default();
         rules.run(default, None, schema, path, &mut verdict);
         if verdict.errors.is_empty() {

@@ -1,11 +1,11 @@
-//! Parts of a definition as messages show them: in the server's internal form.
+//! Formats parts of a definition for messages, which show them in the internal form of the real server.
 
 use serde_json::Value;
 
 use crate::error::{FieldError, FieldErrorKind};
 
-/// `Invalid value: <value>: <why>` with a value that is JSON already. The order of its fields
-/// counts, and so it is a part of the text.
+/// Returns an error `Invalid value: <value>: <why>` for a value that is already formatted as JSON. The value
+/// is a text because the order of its fields matters.
 pub(super) fn invalid(path: String, value: &str, why: &str) -> FieldError {
     FieldError {
         kind: FieldErrorKind::Invalid,
@@ -15,7 +15,7 @@ pub(super) fn invalid(path: String, value: &str, why: &str) -> FieldError {
     }
 }
 
-/// A rule of `x-kubernetes-validations`.
+/// Formats a rule of `x-kubernetes-validations`.
 pub(super) fn rule(rule: &Value) -> String {
     let text = |key: &str| json(&rule[key].as_str().unwrap_or_default().into());
     format!(
@@ -30,8 +30,8 @@ pub(super) fn rule(rule: &Value) -> String {
     )
 }
 
-/// The versions of a definition. What they have in common stands above them in that form; what
-/// they do not is left out here.
+/// Formats the versions of a definition. In the internal form, the parts that all versions share belong to
+/// the definition. The parts that differ are omitted here.
 pub(super) fn versions(versions: &Value) -> String {
     let Value::Array(all) = versions else {
         return "null".to_owned();
@@ -52,7 +52,7 @@ pub(super) fn versions(versions: &Value) -> String {
     format!("[{}]", all.iter().map(one).collect::<Vec<_>>().join(","))
 }
 
-/// JSON as Go writes it: safe within HTML.
+/// Formats JSON like Go: escapes the characters that are special in HTML.
 fn json(value: &Value) -> String {
     let text = value.to_string();
     text.replace('<', "\\u003c")

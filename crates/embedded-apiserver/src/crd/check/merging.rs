@@ -16,7 +16,7 @@ pub(super) fn check(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     list_keys(schema, path, errors);
 }
 
-/// An extension that goes with one type only.
+/// Checks that a schema with an extension has the type that the extension requires.
 fn wants_type(schema: &Value, wanted: &str, key: &str, path: &str, errors: &mut Vec<FieldError>) {
     let why = format!("must be {wanted} if {key} is specified");
     let path = format!("{path}.type");
@@ -55,7 +55,7 @@ fn list_type(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
         let why = "must be atomic as item of a list with x-kubernetes-list-type=set";
         let inner = &items[KEY];
         let map = &items["x-kubernetes-map-type"];
-        // The server shows the list type of the items in both cases.
+        // The server shows the list type of the items for both errors.
         if items["type"] == "array" && inner.is_string() && inner != "atomic" {
             let path = format!("{path}.items.{KEY}");
             errors.push(FieldError::invalid(path, inner.clone(), why));
@@ -73,7 +73,7 @@ fn list_type(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Lists whose items are told apart by keys: the keys are scalar properties of the items.
+/// Checks a list that is a map: its keys must be scalar properties of the items.
 fn list_map(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let kind = schema["x-kubernetes-list-type"].as_str();
     let keys = &schema["x-kubernetes-list-map-keys"];
@@ -124,7 +124,7 @@ fn list_map(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Items and keys of sets and maps are always there.
+/// Checks that the items of sets and maps are not null, and that the keys of maps are always set.
 fn list_keys(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let items = &schema["items"];
     let Some(kind @ ("set" | "map")) = schema["x-kubernetes-list-type"].as_str() else {

@@ -1,8 +1,8 @@
 //! Validates custom resource definitions.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/>
-//! The server checks an internal form in which what all versions have in common stands above them,
-//! so errors in the schema of an only version stand at `spec.validation`.
+//! The server checks an internal form in which the parts that all versions share belong to the definition.
+//! Therefore errors in the schema of the only version have the path `spec.validation`.
 
 mod conversion;
 mod costs;
@@ -98,7 +98,8 @@ fn immutable(spec: &Value, old: &Value, established: bool, errors: &mut Vec<Fiel
             errors.push(FieldError::invalid(path, at(spec), "field is immutable"));
         }
     };
-    // What the storage of resources depends on; before there are any it can change.
+    // The storage of custom resources depends on these fields, which can change only before the definition is
+    // established.
     if established {
         compare("/scope");
         compare("/names/kind");
@@ -118,7 +119,8 @@ fn stored_versions(crd: &Value, errors: &mut Vec<FieldError>) {
         errors.push(FieldError::invalid(PATH, all.clone(), why));
         return;
     }
-    // A version of a name that was there before is not stored again.
+    // Several stored versions with the same name are removed together, so a later version with this name
+    // finds none.
     let mut left: Vec<(usize, &str)> = stored.iter().copied().enumerate().collect();
     for version in list(&crd["spec"], "versions") {
         let name = version["name"].as_str().unwrap_or_default();
@@ -144,7 +146,7 @@ fn unknown_formats(crd: &Value) -> Vec<String> {
     let mut seen: Vec<&Value> = Vec::new();
     for version in list(&crd["spec"], "versions") {
         let schema = &version["schema"]["openAPIV3Schema"];
-        // One that several versions share is told about once.
+        // A schema that several versions share causes one warning.
         if !seen.contains(&schema) {
             seen.push(schema);
             collect_formats(schema, &mut found);
@@ -165,7 +167,7 @@ fn collect_formats(schema: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// All schemas directly below one.
+/// Returns all schemas directly below a schema.
 fn schemas_below(schema: &Value) -> impl Iterator<Item = &Value> {
     let single = ["items", "not", "additionalProperties"].into_iter();
     let lists = ["allOf", "anyOf", "oneOf"].into_iter();
@@ -175,7 +177,7 @@ fn schemas_below(schema: &Value) -> impl Iterator<Item = &Value> {
         .chain(object(schema, "properties").map(|(_, property)| property))
 }
 
-/// A DNS-1035 label, where there is one.
+/// Checks that a value is a DNS-1035 label, unless it is missing or empty.
 fn label(value: &Value, path: String, errors: &mut Vec<FieldError>) {
     if let Some(text) = value.as_str().filter(|text| !text.is_empty())
         && let Some(why) = dns::label_1035(text)

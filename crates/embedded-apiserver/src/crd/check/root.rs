@@ -1,4 +1,4 @@
-//! The schema of a version as a whole: what may stand at its root, and in which order it is checked.
+//! Checks the schema of a version as a whole: the allowed fields of its root, and the order of checks.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::{defaults, structure};
 use crate::crd::structural::{Structural, flag, text};
 use crate::error::FieldError;
 
-/// Checks the schema of a version; there may be none.
+/// Checks the schema of a version, if it has one.
 pub(super) fn check(schema: &Value, path: &str, with_status: bool, errors: &mut Vec<FieldError>) {
     if !schema.is_object() {
         return;
@@ -37,8 +37,7 @@ pub(super) fn check(schema: &Value, path: &str, with_status: bool, errors: &mut 
     errors.extend(found.costs.total(path));
 }
 
-/// Returns an error if the root of a schema with a status subresource restricts the status. Only the status
-/// property can.
+/// Returns an error if the root of a schema with a status subresource has a field that is not allowed there.
 fn root_error(schema: &Value, path: &str) -> Option<FieldError> {
     const ALLOWED: [(&str, &str); 22] = [
         ("description", "Description"),
@@ -85,7 +84,7 @@ fn root_error(schema: &Value, path: &str) -> Option<FieldError> {
     foreign.then(|| FieldError::invalid(path, schema.clone(), why))
 }
 
-/// Returns whether nothing stands in a schema that the structure has no place for.
+/// Returns whether a schema contains no fields that a structural schema cannot represent.
 fn is_readable(schema: &Value) -> bool {
     const UNREADABLE: [&str; 7] = [
         "id",

@@ -1,6 +1,6 @@
-//! `x-kubernetes-validations`: are the rules written well, and do they compile.
+//! Checks the rules of `x-kubernetes-validations`: their form, and whether they compile.
 //!
-//! Unlike the server's, types are checked in so far as slips show.
+//! The type check finds common mistakes only, unlike that of the real server.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// Checks the texts beside the expressions.
+/// Checks the fields of rules other than the expressions.
 pub(super) fn texts(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     for (index, rule) in list(schema, KEY).enumerate() {
         let path = format!("{path}.{KEY}[{index}]");
@@ -45,7 +45,7 @@ pub(super) fn texts(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The rule and its message; only the first thing is told.
+/// Checks a rule and its message. Reports only the first error.
 fn source(rule: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let expression = rule["rule"].as_str().unwrap_or_default().trim();
     let message = rule["message"].as_str().unwrap_or_default();
@@ -90,7 +90,7 @@ fn has_lines(text: &str) -> bool {
     text.contains(['\n', '\r'])
 }
 
-/// An expression that does not compile; the whole rule is shown.
+/// Returns the error for an expression that does not compile. It shows the whole rule.
 fn in_rule(path: String, rule: &Value, why: &str) -> FieldError {
     internal::invalid(path, &internal::rule(rule), why)
 }

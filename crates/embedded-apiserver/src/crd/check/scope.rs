@@ -1,4 +1,4 @@
-//! The position of a node in a schema, and the errors of a schema.
+//! The position of a node in a schema, and the errors found in a schema.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(super) struct Scope<'a> {
     pub(super) no_defaults: Option<&'a str>,
     /// The path of the list or map whose items cannot be matched with those of the old state.
     pub(super) uncorrelated: Option<&'a str>,
-    /// Compiles rules: not below junctors, and not if the schema has other errors.
+    /// True if rules are compiled: outside of junctors, and if the schema has no other errors.
     pub(super) with_rules: bool,
     /// The maximum number of values at this node, if it has a bound.
     pub(super) times: Option<u64>,

@@ -1,4 +1,4 @@
-//! The specification: group, scope, names, versions.
+//! Checks the specification: group, scope, names and versions.
 
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ pub(super) fn check(spec: &Value, old: Option<&Value>, errors: &mut Vec<FieldErr
     conversion::check(&spec["conversion"], errors);
 }
 
-/// The parts that are the same in all versions. They are checked once, as parts of the definition.
+/// The parts that are the same in all versions. They are checked once as parts of the definition.
 struct Common<'a> {
     versions: &'a [&'a Value],
 }
@@ -84,7 +84,7 @@ fn has_status(version: &Value) -> bool {
     version["subresources"]["status"].is_object()
 }
 
-/// Checks the parts of a version that are common, or those that are not.
+/// Checks the shared parts of a version, or the others.
 fn parts(
     version: &Value,
     old: Option<&Value>,
@@ -146,7 +146,7 @@ fn group(spec: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A string that must be one of several.
+/// Checks that the names of versions are unique, and that exactly one is the storage version.
 fn storage(spec: &Value, versions: &[&Value], errors: &mut Vec<FieldError>) {
     let shown = internal::versions(&spec["versions"]);
     let path = || "spec.versions".to_owned();
@@ -171,7 +171,7 @@ fn storage(spec: &Value, versions: &[&Value], errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The form of names; that they are there is another check.
+/// Checks the form of names. Another function checks that they exist.
 pub(super) fn names(names: &Value, path: &str, errors: &mut Vec<FieldError>) {
     for key in ["plural", "singular"] {
         label(&names[key], format!("{path}.{key}"), errors);

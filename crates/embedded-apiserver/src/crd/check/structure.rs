@@ -19,13 +19,13 @@ enum Level {
 pub(super) fn errors(schema: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     node(schema, Level::Root, path, &mut errors);
-    // Only what stands at the root is held against the root's properties.
+    // Only the junctors of the root are compared with the structure.
     junctors_are_known(schema, schema, path, path, &mut errors);
     errors.sort_by_key(ToString::to_string);
     errors
 }
 
-/// The schema of a key, where it is one.
+/// Returns the schema of a key, if it is an object.
 fn child<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     schema.get(key).filter(|it| it.is_object())
 }
@@ -134,7 +134,8 @@ fn types(
     }
 }
 
-/// apiVersion, kind and metadata of resources are the server's: schemas can say little of them.
+/// Checks the schemas of apiVersion, kind and metadata. The server defines these fields, so a schema can
+/// restrict only little of them.
 fn metadata(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldError>) {
     let embedded = flag(schema, "x-kubernetes-embedded-resource");
     let properties = &schema["properties"];
@@ -173,7 +174,7 @@ fn metadata(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldErro
     }
 }
 
-/// Returns whether a schema of metadata restricts the names only.
+/// Returns whether a schema of metadata restricts only the names.
 fn is_plain(metadata: &Value) -> bool {
     let allowed = |key: &str| matches!(key, "type" | "default" | "properties");
     metadata
@@ -193,7 +194,7 @@ fn all_of_is_int_or_string(schema: &Value) -> bool {
         .is_some_and(any_of_is_int_or_string)
 }
 
-/// The junctors and the pattern of a schema.
+/// Checks the junctors and the pattern of a schema.
 fn values(
     schema: &Value,
     skip_any_of: bool,

@@ -1,4 +1,4 @@
-//! The parts of a version beside its schema.
+//! Checks the parts of a version other than its schema.
 
 use serde_json::Value;
 
@@ -6,14 +6,14 @@ use crate::crd::rules;
 use crate::crd::structural::{Structural, list, text};
 use crate::error::{FieldError, FieldErrorKind};
 
-/// The most fields that lists can be filtered by.
+/// The maximum number of selectable fields.
 const SELECTABLE_LIMIT: usize = 8;
 
 /// The path of the parts of a version.
 #[derive(Clone, Copy)]
 pub(super) struct VersionPath<'a> {
     pub(super) path: &'a str,
-    /// True if the schema has this path, too.
+    /// True if errors of the schema have this path as well.
     pub(super) has_schema: bool,
     /// True if the path is that of the definition.
     pub(super) is_common: bool,

@@ -1,7 +1,7 @@
 //! Estimates the maximum size of the values of a schema in a request. The costs of rules follow from it.
 //!
-//! As `SchemaDeclType` of the real server has it. The sizes are those of the JSON in a request of the
-//! greatest length, in bytes or items.
+//! Follows `SchemaDeclType` of the real server. The sizes are those of the JSON in a request of the maximum
+//! length, in bytes or items.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::crd::structural::{Additional, Structural};
 
 /// The maximum size of a request, in bytes.
 const REQUEST: u64 = 3 << 20;
-/// The length of the shortest JSON of a string, in bytes.
+/// The length of the shortest JSON string, in bytes.
 const STRING: u64 = 2;
 const DURATION: u64 = 3;
 const DATE: u64 = 12;
@@ -19,7 +19,7 @@ const TIME: u64 = 21;
 const LONGEST_DURATION: u64 = 32;
 const LONGEST_TIME: u64 = 32;
 
-/// A type as the estimate tells them apart.
+/// The types that the estimate distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Bool,
@@ -33,9 +33,9 @@ pub(super) enum Kind {
     Map,
     Object,
     Optional,
-    /// Quantities, addresses, versions: compared at once.
+    /// Quantities, addresses and versions, which are compared in constant time.
     Opaque,
-    /// Anything.
+    /// A value of unknown type.
     Dyn,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(in crate::crd) struct Bounds {
     pub(super) kind: Kind,
-    /// Characters, items or entries at the most; 0 of what has none.
+    /// The maximum number of characters, items or entries. 0 for types without a size.
     pub(super) most: u64,
     /// The length of the shortest JSON, in bytes.
     least: u64,
@@ -52,7 +52,7 @@ pub(in crate::crd) struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds of a schema; none where rules do not see its values.
+    /// Returns the bounds of a schema. Absent if rules do not see its values.
     pub(in crate::crd) fn estimate(schema: &Structural, is_resource: bool) -> Option<Self> {
         if schema.int_or_string {
             let most = match schema.checks.max_length {
@@ -79,7 +79,7 @@ impl Bounds {
                     let values = Self::estimate(values, values.embedded)?;
                     let most = match schema.checks.max_properties {
                         Some(most) => natural(most),
-                        // The shortest key with its quotes, a colon and a comma.
+                        // An entry needs at least the shortest key with its quotes, a colon and a comma.
                         None => (REQUEST - 2) / (values.least + 6),
                     };
                     Some(Self::collection(Kind::Map, values, most))
@@ -115,7 +115,7 @@ impl Bounds {
         }
     }
 
-    /// A key of a map.
+    /// Returns the bounds of a key of a map.
     pub(super) fn key() -> Self {
         Self::simple(Kind::String, 0, STRING)
     }
@@ -165,7 +165,7 @@ impl Bounds {
                     .filter_map(|value| value.as_str());
                 let longest = texts.map(length).max();
                 let most = match max_length {
-                    // A character may take four bytes.
+                    // A character can take four bytes.
                     Some(most) => most.saturating_mul(4),
                     None if schema.checks.values.is_empty() => free,
                     None => longest.unwrap_or(0),
@@ -176,7 +176,7 @@ impl Bounds {
     }
 }
 
-/// A negative limit is none that a value could keep to.
+/// Converts a limit. A negative limit becomes 0.
 fn natural(limit: i64) -> u64 {
     u64::try_from(limit).unwrap_or(0)
 }

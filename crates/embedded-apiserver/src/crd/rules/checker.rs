@@ -1,7 +1,7 @@
 //! Checks that the variables and fields of an expression exist in its schema.
 //!
-//! Of cel-go's type check only what finds the usual slips: unknown names and fields, fields of
-//! scalars, scalars of different types that are compared, and a result that is no boolean.
+//! Implements the part of cel-go's type check that finds common mistakes: unknown names and fields, fields of
+//! scalars, comparisons of scalars of different types, and results that are not boolean.
 
 use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators,
@@ -11,7 +11,7 @@ use super::values::escape;
 use crate::crd::pattern;
 use crate::crd::structural::{Additional, Structural};
 
-/// Names that are neither variables nor mistakes: types, and the prefixes of functions.
+/// Names that are neither variables nor mistakes: types, and prefixes of functions.
 const KNOWN: [&str; 24] = [
     "base64",
     "bool",
@@ -39,7 +39,7 @@ const KNOWN: [&str; 24] = [
     "uint",
 ];
 
-/// Functions that come to one type, whatever they are applied to.
+/// Functions whose result type does not depend on their arguments.
 const RESULTS: [(&str, &str); 18] = [
     ("bool", "bool"),
     ("contains", "bool"),
@@ -76,13 +76,14 @@ enum Kind<'a> {
     /// An unknown type.
     Dyn,
     Scalar(&'static str),
-    /// A value by a schema; of a resource apiVersion, kind and names are known too.
+    /// A value with a schema. The flag is true for a resource, whose apiVersion, kind and names are always
+    /// known.
     Node(&'a Structural, bool),
-    /// Metadata, of which rules see only the names.
+    /// Metadata. Rules see only the names in it.
     Metadata,
 }
 
-/// The first mistake in an expression, in cel-go's words.
+/// Returns the first mistake in an expression, with the message of cel-go.
 pub(super) fn check(
     expression: &IdedExpr,
     source: &str,
@@ -178,7 +179,7 @@ impl<'a> Checker<'a> {
             Kind::Node(schema, is_resource) => member(schema, is_resource, field),
         };
         let why = match found {
-            // Whether a field is there is a boolean, whatever the field.
+            // `has()` returns a boolean for a field of any type.
             Ok(_) if select.test => return Ok(Kind::Scalar("bool")),
             Ok(kind) => return Ok(kind),
             Err(None) => format!("undefined field '{field}'"),
@@ -254,7 +255,7 @@ impl<'a> Checker<'a> {
         } else if is_equality {
             one == other
         } else {
-            // Times and durations can be added, and what comes of it is another type.
+            // Times and durations can be added, and the result has another type.
             let adds = number(one) || (name == operators::ADD && one == "string");
             !simple(one) || !simple(other) || (one == other && adds)
         };
@@ -309,7 +310,7 @@ impl<'a> Checker<'a> {
             })
     }
 
-    /// An error at a place, with the line and a mark below it.
+    /// Formats an error with its position, its line and a mark below it.
     fn at(&self, place: Option<usize>, why: &str) -> String {
         let place = place.unwrap_or(0);
         let start = self.source[..place].rfind('\n').map_or(0, |at| at + 1);
@@ -334,7 +335,7 @@ impl Kind<'_> {
     }
 }
 
-/// The type of a scalar as expressions name it.
+/// Returns the name of a scalar type in expressions.
 fn scalar(schema: &Structural) -> Option<&'static str> {
     if schema.int_or_string || schema.nullable {
         return None;
@@ -355,7 +356,7 @@ fn scalar(schema: &Structural) -> Option<&'static str> {
     }
 }
 
-/// The items of a list or the values of a map.
+/// Returns the type of the items of a list or the values of a map.
 fn element(schema: &Structural) -> Kind<'_> {
     match (&schema.items, &schema.additional) {
         (Some(items), _) => Kind::Node(items, items.embedded),
@@ -364,7 +365,7 @@ fn element(schema: &Structural) -> Kind<'_> {
     }
 }
 
-/// A field of a value; an error names the type where that has no fields at all.
+/// Returns the type of a field of a value. The error contains the type of a value that has no fields.
 fn member<'a>(
     schema: &'a Structural,
     is_resource: bool,
@@ -376,7 +377,7 @@ fn member<'a>(
     if schema.kind.as_deref() != Some("object") {
         return scalar(schema).map_or(Ok(Kind::Dyn), |name| Err(Some(name)));
     }
-    // Whatever the schema says of them, unless it says all.
+    // The types of these fields are known unless the schema declares all of them.
     if is_resource && !schema.describes_resource() {
         match field {
             "apiVersion" | "kind" => return Ok(Kind::Scalar("string")),
@@ -389,7 +390,7 @@ fn member<'a>(
         .iter()
         .find(|(name, _)| escape(name) == field)
     {
-        // Of what has no type nothing is known, and so nothing can be said.
+        // A property without a type is not visible to rules.
         let is_typed = property.kind.is_some() || property.int_or_string;
         return if is_typed {
             Ok(Kind::Node(property, property.embedded))

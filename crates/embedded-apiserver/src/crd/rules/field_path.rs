@@ -1,19 +1,19 @@
-//! `fieldPath` of a rule, and paths of selectable fields: names of fields that a schema has.
+//! The `fieldPath` of a rule and the paths of selectable fields, which must select a field of the schema.
 
 use crate::crd::structural::{Additional, Structural};
 
-/// The target of a field path: the path in the server's form, and its schema.
+/// The target of a field path: the path in the server's format, and the schema of the target.
 pub(in crate::crd) struct ResolvedPath<'a> {
     pub(in crate::crd) path: String,
     pub(in crate::crd) schema: &'a Structural,
 }
 
-/// A path such as `.spec.a['b']` in the form of error messages; none where it leads nowhere.
+/// Returns a path such as `.spec.a['b']` in the format of error messages. Absent if it selects no field.
 pub(super) fn normalized(path: &str, schema: &Structural) -> Option<String> {
     find(path, schema, true).ok().map(|found| found.path)
 }
 
-/// Follows a path of `.name`, and where `brackets` are allowed `['name']`, down a schema.
+/// Resolves a path of `.name` and, if `brackets` is set, `['name']` in a schema.
 pub(in crate::crd) fn find<'a>(
     path: &str,
     schema: &'a Structural,
@@ -75,7 +75,7 @@ impl ResolvedPath<'_> {
     }
 }
 
-/// Reads `'name']`; a backslash takes the next character as it is.
+/// Parses `'name']`. A backslash escapes the next character.
 fn quoted(text: &str) -> Result<(String, &str), String> {
     let token = || text.split(['.', '[', ']']).next().unwrap_or_default();
     let Some(inner) = text.strip_prefix('\'') else {

@@ -1,9 +1,10 @@
 //! `x-kubernetes-validations`: rules in the Common Expression Language.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules>
-//! Expressions are parsed and run by kube-cel; which values they see, when they are run and how
-//! failures are told is here. Not there: of types only the usual slips are found before a rule runs, what
-//! a rule costs is estimated and not counted, and lists are compared in order whatever their type.
+//! kube-cel parses and executes the expressions. This module determines the values that they see, the time at
+//! which they run and the messages of failures. It has three limitations: only common type errors are found
+//! before a rule runs, the cost of a rule is estimated but not counted, and lists of all types are compared
+//! in order.
 
 mod bounds;
 mod checker;
@@ -29,7 +30,7 @@ use field_path::normalized;
 pub(super) use field_path::{ResolvedPath, find as find_field};
 use program::Program;
 
-/// The facts about an expression that compiles.
+/// Properties of an expression that compiles.
 #[derive(Clone, Copy)]
 pub(super) struct Checked {
     /// True if the expression refers to the old value.
@@ -42,13 +43,13 @@ pub(super) struct Checked {
 #[derive(Clone, Copy)]
 pub(super) struct Over<'a> {
     pub(super) schema: &'a Structural,
-    /// None where rules do not see the values.
+    /// Absent if rules do not see the values.
     pub(super) bounds: Option<&'a Bounds>,
     pub(super) is_resource: bool,
     pub(super) optional_old: bool,
 }
 
-/// Compiles an expression to see whether it does.
+/// Compiles an expression, and returns its properties or the error.
 pub(super) fn check(source: &str, over: Over<'_>, wanted: Wanted) -> Result<Checked, String> {
     let program = Program::compile(source)?;
     program.check(source, over.schema, over.is_resource, wanted)?;
@@ -64,7 +65,7 @@ pub(super) fn check(source: &str, over: Over<'_>, wanted: Wanted) -> Result<Chec
 #[derive(Debug)]
 pub(super) struct Rules(Node);
 
-/// The rules of one schema, and of those below it that have any.
+/// The rules of one schema, and of the schemas below it.
 #[derive(Debug, Default)]
 struct Node {
     rules: Vec<Rule>,
@@ -78,7 +79,7 @@ struct Node {
 #[derive(Debug)]
 struct Rule {
     program: Result<Program, String>,
-    /// Trimmed, as messages show it.
+    /// The expression without surrounding spaces, as messages show it.
     text: String,
     message: Option<String>,
     message_program: Option<Program>,
@@ -88,7 +89,7 @@ struct Rule {
     old_is_optional: bool,
 }
 
-/// The failures that an update tolerates because the value did not change.
+/// Decides whether an update tolerates failures, because the value did not change.
 #[derive(Clone, Copy, Default)]
 struct Ratchet<'a> {
     current: Option<Correlation<'a>>,
@@ -122,20 +123,20 @@ impl<'a> Ratchet<'a> {
 }
 
 impl Rules {
-    /// Compiles the rules of a resource's schema; none where it has none.
+    /// Compiles the rules of a resource's schema. Returns nothing if it has none.
     pub(super) fn compile(schema: &Structural) -> Option<Self> {
         schema
             .has_rules()
             .then(|| Self(Node::compile(schema, schema, true)))
     }
 
-    /// Compiles the rules of a schema that is not a resource's, such as that of a default.
+    /// Compiles the rules of a schema that is not a resource, such as that of a default.
     pub(super) fn of_value(schema: &Structural) -> Option<Self> {
         let compile = || Self(Node::compile(schema, schema, schema.embedded));
         schema.has_rules().then(compile)
     }
 
-    /// Runs the rules of an object; `path` is where it stands, empty for a resource.
+    /// Runs the rules of an object. `path` is its path, which is empty for a resource.
     pub(super) fn run(
         &self,
         object: &Value,
@@ -161,7 +162,7 @@ struct Run<'a> {
 }
 
 impl Node {
-    /// `rules` says what to check, `schema` what the values are: they differ below `allOf`.
+    /// Compiles the rules in `rules` for values of the type `schema`. The two differ below `allOf`.
     fn compile(rules: &Structural, schema: &Structural, is_resource: bool) -> Self {
         let property = |(key, below): (&String, &Structural)| {
             let of = schema.properties.get(key).filter(|_| below.has_rules())?;
@@ -291,7 +292,7 @@ impl Node {
     }
 }
 
-/// `self` and `oldSelf`.
+/// The values of `self` and `oldSelf`.
 #[derive(Clone, Copy)]
 struct Operands<'a> {
     new: &'a cel::Value,
@@ -315,7 +316,7 @@ impl Rule {
         }
     }
 
-    /// The rule as messages name it.
+    /// Returns the name of the rule in messages.
     fn name(&self) -> &str {
         self.message.as_deref().unwrap_or(&self.text)
     }

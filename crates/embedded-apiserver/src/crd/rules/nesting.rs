@@ -1,15 +1,16 @@
 //! Limits the depth of an expression's tree before it is parsed.
 //!
-//! The parser bounds nested expressions and takes chains of any length (`1 + 1 + …`, `a.b.c…`), each link
-//! of which is a level of the tree. The parser, the checker and the interpreter descend it by recursion,
-//! so that a long chain would end the process.
+//! The parser limits nested expressions but not chains (`1 + 1 + …`, `a.b.c…`). Each link of a chain is a
+//! level of the tree. The parser, the checker and the interpreter descend the tree recursively, so a long
+//! chain would overflow the stack and end the process.
 
-/// The most links of all chains that enclose each other, as of cel-go for chains of one sort.
+/// The maximum number of links of all chains that enclose each other. cel-go has this limit for chains of one
+/// kind.
 const MAX_LINKS: usize = 250;
-/// The most characters of an expression, as of cel-go.
+/// The maximum number of characters of an expression, like in cel-go.
 const MAX_LENGTH: usize = 100_000;
 
-/// The links of the chains within one pair of brackets.
+/// The number of links in the chains within one pair of brackets.
 #[derive(Default)]
 struct Frame {
     relations: usize,
@@ -23,7 +24,7 @@ impl Frame {
     }
 }
 
-/// Refuses an expression whose tree is too deep, or whose text is too long, in the words of cel-go.
+/// Refuses an expression that is too long or whose tree is too deep, with the messages of cel-go.
 pub(super) fn check(source: &str) -> Result<(), String> {
     let length = source.chars().count();
     if length > MAX_LENGTH {
@@ -37,7 +38,7 @@ pub(super) fn check(source: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The links of the longest chain of chains.
+/// Returns the maximum number of links of chains that enclose each other.
 fn links(source: &str) -> usize {
     let mut frames = vec![Frame::default()];
     let mut most = 0;
@@ -62,7 +63,7 @@ fn count(frames: &mut Vec<Frame>, token: &str, after: &str) {
     };
     match token {
         "(" | "[" | "{" => {
-            // An index or a call is a link too.
+            // An index or a call is also a link.
             frame.members += 1;
             frames.push(Frame::default());
         }
@@ -84,7 +85,7 @@ fn relate(frame: &mut Frame) {
     frame.members = 0;
 }
 
-/// The bytes of what begins here and is one token: a string, a comment, the word `in`.
+/// Returns the length in bytes of a string, a comment or the word `in` at the beginning of the text.
 fn text_length(rest: &str) -> Option<usize> {
     if rest.starts_with("//") {
         return Some(rest.find('\n').unwrap_or(rest.len()));

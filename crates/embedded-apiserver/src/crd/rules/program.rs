@@ -1,4 +1,4 @@
-//! A compiled expression and the texts of its failures.
+//! A compiled expression, and the messages of its failures.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,11 +14,11 @@ use super::types;
 use crate::crd::structural::Structural;
 use crate::stack;
 
-/// The longest message that an expression may make.
+/// The maximum length of a message that an expression returns.
 const MESSAGE_LIMIT: usize = 5 * 1024;
 
 thread_local! {
-    // A context cannot be shared between threads, and making one registers some 200 functions.
+    // A context cannot be shared between threads, and creating one registers about 200 functions.
     static CONTEXT: Context<'static> = types::register(Context::default().with_all());
 }
 
@@ -35,13 +35,13 @@ fn descend<T>(act: impl FnOnce() -> T) -> Result<T, ()> {
 }
 
 impl Program {
-    /// Parses an expression; the error is the parser's, as the server shows it.
+    /// Parses an expression. Errors have the parser's message in the format of the server.
     pub(super) fn compile(source: &str) -> Result<Self, String> {
         let failed = |why: String| format!("compilation failed: {why}");
         nesting::check(source).map_err(failed)?;
         let parse = || {
             let parsed = Parser::new().enable_optional_syntax(true).parse(source);
-            // cel-go indents the lines that show where.
+            // cel-go indents the lines that show the position.
             parsed.map_err(|errors| errors.to_string().replace("\n| ", "\n | "))
         };
         let parsed = descend(parse);
@@ -50,7 +50,7 @@ impl Program {
         Ok(Self { expression })
     }
 
-    /// Returns whether it names what is there, and comes to what is wanted.
+    /// Checks that all names in the expression exist, and that its result has the wanted type.
     pub(super) fn check(
         &self,
         source: &str,
@@ -63,19 +63,19 @@ impl Program {
         checked.unwrap_or_else(|()| Err("internal error".to_owned()))
     }
 
-    /// Returns the highest cost over values of these bounds.
+    /// Returns the maximum cost over values with these bounds.
     pub(super) fn cost(&self, bounds: &Bounds, optional_old: bool) -> u64 {
         let most = || cost::most(&self.expression, bounds, optional_old);
         descend(most).unwrap_or(u64::MAX)
     }
 
-    /// Returns whether it compares with the state before.
+    /// Returns whether the expression refers to the old value.
     pub(super) fn uses_old(&self) -> bool {
         let uses = || self.expression.references().has_variable("oldSelf");
         descend(uses).unwrap_or(true)
     }
 
-    /// Runs the expression; the error is worded as the server words it.
+    /// Executes the expression. Errors have the messages of the server.
     pub(super) fn run(&self, new: &Value, old: Option<&Value>) -> Result<Value, String> {
         let run = || {
             CONTEXT.with(|context| {
@@ -88,12 +88,12 @@ impl Program {
                 result.map_err(|error| wording(&error))
             })
         };
-        // A rule is a user's input: it must not bring the server down, whatever it does.
+        // A rule is user input, so a panic in it must not end the server.
         let result = descend(run);
         result.unwrap_or_else(|()| Err("internal error".to_owned()))
     }
 
-    /// The message that the expression makes; none where it makes none of use.
+    /// Returns the message that the expression computes, if it is valid.
     pub(super) fn message(&self, new: &Value, old: Option<&Value>) -> Option<String> {
         let Ok(Value::String(message)) = self.run(new, old) else {
             return None;
@@ -105,7 +105,7 @@ impl Program {
     }
 }
 
-/// The error as cel-go would have put it.
+/// Returns the message of cel-go for an error.
 fn wording(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
@@ -146,7 +146,7 @@ mod tests {
             ("1", " == 1"),
         ] {
             let longest = Program::compile(&chain(first, link, 250)).unwrap();
-            // Whatever it comes to: a thread's stack holds it.
+            // Only the depth matters here, not the result: the stack must be large enough.
             let _ = longest.run(&Value::Int(1), None);
             let refused = Program::compile(&chain(first, link, 99_000 / link.len()));
             let error = refused.unwrap_err();

@@ -1,4 +1,5 @@
-//! `type(x)`, and the names of types, which kube-cel lacks: int-or-string fields need them.
+//! The function `type(x)` and the names of types, which kube-cel does not have. Rules for int-or-string
+//! fields need them.
 //!
 //! <https://kubernetes.io/docs/reference/using-api/cel/#cel-community-libraries>
 
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use kube_cel::cel::objects::{Opaque, ValueType};
 use kube_cel::cel::{Context, ExecutionError, Value};
 
-/// A type as a value, known by its name.
+/// A type as a value, identified by its name.
 #[derive(Debug, PartialEq, Eq)]
 struct Type(&'static str);
 
@@ -17,7 +18,7 @@ impl Opaque for Type {
     }
 }
 
-/// Adds the function and the names.
+/// Registers the function and the type names.
 pub(super) fn register(mut context: Context<'static>) -> Context<'static> {
     for name in [
         "bool",

@@ -1,4 +1,5 @@
-//! Converts an object to CEL values, with types by its schema and names that expressions can contain.
+//! Converts an object to CEL values, with the types of its schema and with names that expressions can
+//! contain.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-path-for-validation-rules>
 
@@ -39,7 +40,7 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// A value as rules see it. Of a resource they see its apiVersion, kind and names too.
+/// Returns a value as rules see it. Of a resource, rules always see apiVersion, kind and names.
 pub(super) fn convert(value: &Value, schema: &Structural, is_resource: bool) -> Cel {
     match value {
         Value::Null => Cel::Null,
@@ -61,11 +62,11 @@ pub(super) fn convert(value: &Value, schema: &Structural, is_resource: bool) -> 
             let is_own = |key: &str| by_name && matches!(key, "apiVersion" | "kind" | "metadata");
             let field = |(key, value): (&String, &Value)| {
                 let (key, value) = match schema.properties.get(key) {
-                    // Whatever the schema says of them.
+                    // The schema of these fields does not matter.
                     _ if is_own(key) => (key.clone(), of_resource(key, value)?),
                     Some(property) => (escape(key), convert(value, property, property.embedded)),
                     None if is_resource => (key.clone(), of_resource(key, value)?),
-                    // Keys of maps are data: they are no names.
+                    // Keys of maps are data and are not escaped.
                     None => {
                         let schema = schema.of_key(key)?;
                         (key.clone(), convert(value, schema, schema.embedded))
@@ -78,7 +79,7 @@ pub(super) fn convert(value: &Value, schema: &Structural, is_resource: bool) -> 
     }
 }
 
-/// A value that may be absent, such as the old one of an object that is new.
+/// Returns an optional value, such as the old value of a new object.
 pub(super) fn optional(value: Option<Cel>) -> Cel {
     Cel::Opaque(Arc::new(match value {
         Some(value) => OptionalValue::of(value),
@@ -133,7 +134,7 @@ fn string(value: &str, schema: &Structural) -> Cel {
     }
 }
 
-/// A property's name as expressions write it.
+/// Returns the name of a property in expressions.
 pub(super) fn escape(name: &str) -> String {
     if RESERVED.contains(&name) {
         return format!("__{name}__");

@@ -1,8 +1,8 @@
-//! Value validation: does a value fit a schema, and if not, in which words is it refused.
+//! Validates a value against a schema.
 //!
-//! Texts and their order of precedence are those of go-openapi as the server uses it, quirks
-//! included: of several failing checks of one string only the first is told, and of `anyOf` the
-//! failures of the alternative that got furthest (`matches`).
+//! The messages and their precedence are those of go-openapi as the real server uses it, including its
+//! quirks: if several checks of a string fail, only the first failure is reported. For `anyOf`, the failures
+//! of the alternative that passed the most checks (`matches`) are reported.
 
 mod number;
 mod outcome;
@@ -18,8 +18,8 @@ use crate::error::FieldError;
 use outcome::{Failure, Outcome};
 use path::Path;
 
-/// The errors of a value. `root` stands before every path: the status subresource's is `status`.
-/// With an old value, what did not change is not held against an update (KEP-4008).
+/// Returns the errors of a value. `root` is the prefix of all paths: `status` for the status subresource.
+/// With an old value, tolerates errors of unchanged values (KEP-4008).
 pub(super) fn errors(
     value: &Value,
     old: Option<&Value>,
@@ -35,7 +35,7 @@ pub(super) fn errors(
         .collect()
 }
 
-/// Checks a value; failures of one that did not change are forgiven.
+/// Checks a value, and tolerates failures if it did not change.
 fn ratchet(
     value: &Value,
     schema: &Structural,
@@ -97,7 +97,7 @@ fn check(
     outcome
 }
 
-/// The type, and the format in so far as it implies one.
+/// Checks the type, and the format if it implies a type.
 fn kind(value: &Value, schema: &Structural, path: &Path<'_>) -> Outcome {
     let types = schema.types();
     let actual = text::type_of(value);
@@ -137,7 +137,7 @@ fn strings(value: &str, checks: &Checks, path: &Path<'_>, outcome: &mut Outcome)
     }
 }
 
-/// The first check that fails.
+/// Returns the failure of the first check that fails.
 fn string(value: &str, checks: &Checks, path: &Path<'_>) -> Option<Failure> {
     let length = || i64::try_from(value.chars().count()).unwrap_or(i64::MAX);
     if let Some(most) = checks.max_length
@@ -209,7 +209,7 @@ fn object(
             }
             (None, _) => continue,
         };
-        // Both versions of an object say the same apiVersion and kind, so a change would not show.
+        // apiVersion and kind never differ between the old and the new object, so they are always checked.
         let of_type = matches!(path, Path::Property(Path::Root, "apiVersion" | "kind"));
         let old = correlation.filter(|_| !of_type).and_then(|it| it.key(key));
         outcome.merge(ratchet(value, below, &path, old));
@@ -222,7 +222,7 @@ fn object(
     outcome
 }
 
-/// Returns whether there are as many as there must be.
+/// Checks the number of items or properties.
 fn size(
     size: usize,
     (least, most): (Option<i64>, Option<i64>),
@@ -269,7 +269,7 @@ fn junctors(
     outcome
 }
 
-/// Keeps the alternative that got further.
+/// Keeps the alternative that passed more checks.
 fn further(best: &mut Option<Outcome>, one: Outcome) {
     if best.as_ref().is_none_or(|best| one.matches > best.matches) {
         *best = Some(one);

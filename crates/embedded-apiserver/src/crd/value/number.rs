@@ -1,4 +1,4 @@
-//! The checks of numbers, and their likeness.
+//! Checks numbers, and compares them with the values of enumerations.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ use crate::crd::format::Format;
 use crate::crd::structural::{Bound, Structural};
 use crate::go;
 
-/// JSON's largest safe integer; beyond it a float counts as no integer.
+/// The largest safe integer of JSON. A larger float does not count as an integer.
 const SAFE: f64 = 9_007_199_254_740_991.0;
 
-/// Range of the format, then `multipleOf`, `minimum`, `maximum`. A limit that the type cannot hold
-/// is itself a failure, and then numbers are compared as floats.
+/// Checks the range of the format, then `multipleOf`, `minimum` and `maximum`. A limit outside the range of
+/// the type is itself a failure, and then the comparison uses floats.
 pub(super) fn check(number: &Number, schema: &Structural, path: &Path<'_>) -> Outcome {
     let mut outcome = Outcome::matched(1);
     let mut fits = |number: &Number, what: &str| match out_of_range(number, what, schema, path) {
@@ -59,7 +59,7 @@ fn as_limit(number: &Number, fits: bool) -> Cow<'_, Number> {
     }
 }
 
-/// Returns whether a number can be held by what its type and format name.
+/// Returns the failure if a number is outside the range of its type and format.
 fn out_of_range(
     number: &Number,
     what: &str,
@@ -87,7 +87,7 @@ fn out_of_range(
     (!fits).then(|| Failure::loose(format!("{what} value must be of type {of} in {path}")))
 }
 
-/// An integer, or a float that prints as one.
+/// Returns the value of an integer, or of a float without a fraction.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
 fn whole(number: &Number) -> Option<i64> {
     let float = || {
@@ -143,7 +143,7 @@ fn no_factor(number: &Number, factor: f64, path: &Path<'_>) -> Failure {
     Failure::at(path, value, why)
 }
 
-/// A float as Go makes it an `int64`: what is out of range becomes the smallest.
+/// Converts a float to an `int64` like Go: a value out of range becomes the minimum.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
 fn go_integer(float: f64) -> i64 {
     if float.abs() < 9.223_372_036_854_775e18 {

@@ -7,8 +7,8 @@ use crate::crd::text;
 use crate::error::{FieldError, FieldErrorKind};
 use crate::go;
 
-/// The failures, and how many checks were passed on the way: of several alternatives the one that
-/// passed most is told about.
+/// The failures, and the number of checks that passed. Among several alternatives, the one with the most
+/// passed checks is reported.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) failures: Vec<Failure>,
@@ -18,7 +18,7 @@ pub(super) struct Outcome {
 /// A check that failed.
 #[derive(Debug)]
 pub(super) struct Failure {
-    /// None for the junctors' own failures, which stand at no field.
+    /// Absent for failures of junctors, which belong to no field.
     path: Option<String>,
     kind: FieldErrorKind,
     value: Option<Value>,
@@ -37,7 +37,7 @@ impl Outcome {
         self.failures.is_empty()
     }
 
-    /// Adds a failure that is not told yet.
+    /// Adds a failure, unless it has already been added.
     pub(super) fn add(&mut self, failure: Failure) {
         if !self.failures.iter().any(|it| it.is_same(&failure)) {
             self.failures.push(failure);
@@ -77,12 +77,12 @@ impl Failure {
         Self::new(path, FieldErrorKind::Invalid, Some(value.into()), detail)
     }
 
-    /// A failure in words of its own.
+    /// Returns a failure with any message.
     pub(super) fn at(path: &Path<'_>, value: Value, detail: String) -> Self {
         Self::new(path, FieldErrorKind::Invalid, Some(value), detail)
     }
 
-    /// `<path> in body must be of type <wanted>: "<actual>"`; the value shown is `actual` too.
+    /// `<path> in body must be of type <wanted>: "<actual>"`. The reported value is `actual` as well.
     pub(super) fn wrong_type(path: &Path<'_>, wanted: &str, actual: &str) -> Self {
         let quoted = go::quote(actual);
         let detail = format!("{path} in body must be of type {wanted}: {quoted}");
@@ -129,18 +129,18 @@ impl Failure {
         )
     }
 
-    /// A key that `additionalProperties: false` does not allow.
+    /// Returns the failure for a key that `additionalProperties: false` does not allow.
     pub(super) fn forbidden_property(path: &Path<'_>, key: &str) -> Self {
         let detail = format!("{path}.{key} in body is a forbidden property");
         Self::new(path, FieldErrorKind::Invalid, Some(key.into()), detail)
     }
 
-    /// Returns the failure of a junctor, whose text contains the path.
+    /// Returns the failure of a junctor, whose message contains the path.
     pub(super) fn composite(path: &Path<'_>, why: &str) -> Self {
         Self::loose(format!("{} {why}", go::quote(&path.to_string())))
     }
 
-    /// A failure that stands at no field.
+    /// Returns a failure that belongs to no field.
     pub(super) fn loose(detail: String) -> Self {
         Self {
             path: None,

@@ -1,15 +1,15 @@
-//! The way to a value, as go-openapi writes it; a string only once there is something to tell.
+//! The path of a value in the format of go-openapi. It becomes a string only when a failure is reported.
 
 use std::fmt;
 
 /// A path, linked from its end to the root.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Path<'a> {
-    /// The value itself; empty.
+    /// The value itself, which has an empty path.
     Root,
-    /// A property that the schema names.
+    /// A property in the schema.
     Property(&'a Self, &'a str),
-    /// Any other key: a dot stands before it even at the root.
+    /// Any other key, which has a leading dot even at the root.
     Key(&'a Self, &'a str),
     /// An item of a list.
     Index(&'a Self, usize),

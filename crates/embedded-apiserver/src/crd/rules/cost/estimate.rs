@@ -1,11 +1,11 @@
-//! The estimate of a value: its type, its position in the object, its size.
+//! The estimate of a value: its type, its position in the object and its size.
 
 use crate::crd::rules::bounds::{Bounds, Kind};
 
 /// The cost of reading a character.
 pub(super) const CHARACTER: f64 = 0.1;
 
-/// A size between two numbers.
+/// A range of sizes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
     pub(super) least: u64,
@@ -47,7 +47,7 @@ impl Size {
     }
 }
 
-/// The cost of so many units, rounded up.
+/// Returns the cost of a number of units, rounded up.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -61,9 +61,9 @@ pub(super) fn by_factor(units: u64, factor: f64) -> u64 {
 /// The position of a value in the object, if it determines the size.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Position<'a> {
-    /// A result, which has no position.
+    /// The value is a result and has no position.
     None,
-    /// There, but nothing is known of it.
+    /// The value is in the object, but its bounds are unknown.
     Unknown,
     At(&'a Bounds),
 }
@@ -72,9 +72,9 @@ pub(super) enum Position<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Type<'a> {
     pub(super) kind: Kind,
-    /// The bounds of the values in it, if the schema contains them.
+    /// The bounds of the values, if the schema contains them.
     pub(super) bounds: Option<&'a Bounds>,
-    /// The type of the items of a list that a rule makes, or of an optional's value.
+    /// The type of the items of a list that the rule creates, or of the value of an optional.
     pub(super) items: Kind,
     pub(super) item_bounds: Option<&'a Bounds>,
 }
@@ -96,7 +96,7 @@ impl<'a> Type<'a> {
         }
     }
 
-    /// A list or an optional of values of a type.
+    /// Returns the type of a list or optional with values of a type.
     pub(super) fn holding(kind: Kind, items: Self) -> Self {
         Self {
             items: items.kind,
@@ -113,7 +113,7 @@ impl<'a> Type<'a> {
         }
     }
 
-    /// Returns the type of the values in a list or an optional that a rule makes.
+    /// Returns the type of the values in a list or an optional that the rule creates.
     pub(super) fn element_type(self) -> Self {
         match self.item_bounds {
             Some(bounds) => Self::at(bounds),
@@ -145,12 +145,12 @@ pub(super) struct Estimate<'a> {
     pub(super) of: Type<'a>,
     pub(super) place: Position<'a>,
     pub(super) size: Option<Size>,
-    /// The size of the items of a list, or of the values of a map, that the rule makes.
+    /// The size of the items of a list, or of the values of a map, that the rule creates.
     pub(super) entry: Option<Size>,
 }
 
 impl<'a> Estimate<'a> {
-    /// A result of a type.
+    /// Returns the estimate of a result of a type.
     pub(super) fn result(cost: u64, of: Type<'a>) -> Self {
         Self {
             cost,
@@ -161,7 +161,7 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// A value that stands in the object.
+    /// Returns the estimate of a value in the object.
     pub(super) fn placed(cost: u64, of: Type<'a>, place: Position<'a>) -> Self {
         let size = match place {
             Position::At(bounds) => Some(Size {
@@ -211,7 +211,7 @@ pub(super) fn union(one: Option<Size>, other: Option<Size>) -> Option<Size> {
     one.zip(other).map(|(one, other)| one.or(other))
 }
 
-/// The kind of two operands that have the same.
+/// Returns the known kind of two operands of the same kind.
 pub(super) fn known(one: &Estimate<'_>, other: &Estimate<'_>) -> Kind {
     if one.of.kind == Kind::Dyn {
         other.of.kind

@@ -7,10 +7,10 @@ use super::estimate::{
 };
 use crate::crd::rules::bounds::Kind;
 
-/// The cost of a character of a regular expression, for each character of the text.
+/// The cost of a character of a regular expression per cost unit of the text.
 const PATTERN: f64 = 0.25;
 
-/// A sum, or two texts or lists one behind the other.
+/// Estimates a sum, or the concatenation of two texts or lists.
 pub(super) fn joined<'a>(one: &Estimate<'a>, other: &Estimate<'a>) -> (u64, Estimate<'a>) {
     let kind = known(one, other);
     let size = one.size().plus(other.size());
@@ -60,7 +60,7 @@ fn result<'a>(kind: Kind) -> Estimate<'a> {
     Estimate::result(0, Type::from_kind(kind))
 }
 
-/// Functions that look at their target.
+/// Estimates functions that read their target.
 fn of_target<'a>(
     name: &str,
     target: &Estimate<'a>,
@@ -88,7 +88,7 @@ fn of_target<'a>(
     })
 }
 
-/// Functions that make other texts of a text, or one of many.
+/// Estimates functions that split, join, search or replace texts.
 fn taken_apart<'a>(
     call: &CallExpr,
     target: &Estimate<'a>,
@@ -131,7 +131,7 @@ fn taken_apart<'a>(
     })
 }
 
-/// Functions that read a text into something else.
+/// Estimates functions that parse or convert a text.
 fn read<'a>(name: &str, arguments: &[Estimate<'a>]) -> Option<(u64, Estimate<'a>)> {
     let [text, ..] = arguments else {
         return None;
@@ -147,7 +147,7 @@ fn read<'a>(name: &str, arguments: &[Estimate<'a>]) -> Option<(u64, Estimate<'a>
             (own, result(Kind::Bool))
         }
         "validate" => {
-            // The longest expression that a format has is of 128 characters.
+            // The longest regular expression of a format has 128 characters.
             let own = by_factor(traversed(text), 128.0 * PATTERN);
             let errors = Type::holding(Kind::List, Type::from_kind(Kind::String));
             (
@@ -220,7 +220,7 @@ fn kind_of(name: &str) -> Kind {
     }
 }
 
-/// The size of the items of a list.
+/// Returns the size of the items of a list.
 fn element_size(list: &Estimate<'_>) -> Size {
     match list.place {
         Position::At(bounds) => bounds
@@ -234,7 +234,7 @@ fn element_size(list: &Estimate<'_>) -> Size {
     }
 }
 
-/// Functions that look at each item of a list, or at a text.
+/// Estimates functions that read each item of a list, or a text.
 fn searched<'a>(name: &str, target: &Estimate<'a>) -> (u64, Estimate<'a>) {
     let is_list = target.of.kind == Kind::List;
     let own = if is_list {
@@ -256,7 +256,7 @@ fn searched<'a>(name: &str, target: &Estimate<'a>) -> (u64, Estimate<'a>) {
     (own, Estimate::result(0, of))
 }
 
-/// Returns the cost of an address that is a text.
+/// Returns the cost of parsing an address. An address that is already parsed costs nothing.
 fn parsed(address: &Estimate<'_>) -> u64 {
     if address.of.kind == Kind::Opaque {
         0

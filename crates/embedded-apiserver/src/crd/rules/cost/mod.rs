@@ -1,9 +1,9 @@
 //! Estimates the maximum cost of a rule from its schema. The server refuses rules that cost too much.
 //!
-//! As cel-go's `checker.Cost` with the functions of Kubernetes estimates it, of which only the upper end
-//! counts: the same units (an access is 1, a character 0.1), the same rules, and the same oddities, such as
-//! numbers of size 0 and items of lists that a rule has made itself. What an expression is typed as
-//! decides which of the rules holds; of what cannot be typed the dearest does.
+//! Follows `checker.Cost` of cel-go with the functions of Kubernetes. Only the upper limit matters. The units
+//! are the same (an access is 1, a character 0.1), and so are the rules and their oddities, such as the size
+//! 0 of numbers and of the items of lists that a rule creates. The type of an expression determines which
+//! rule applies. For an expression of unknown type, the most expensive rule applies.
 
 mod estimate;
 mod function;
@@ -18,7 +18,7 @@ use self::estimate::{Estimate, Position, Size, Type, compared, count, known, pre
 use self::function::{function, joined};
 use super::bounds::{Bounds, Kind};
 
-/// Making a list, a map, a message.
+/// The costs of creating a list, a map and a message.
 const LIST: u64 = 10;
 const MAP: u64 = 30;
 const MESSAGE: u64 = 40;
@@ -39,11 +39,11 @@ const PREFIXES: [&str; 12] = [
     "cidr",
 ];
 
-/// Keys of maps, of whose length nothing is counted.
+/// The bounds of map keys, whose length is not counted.
 static KEY: LazyLock<Bounds> = LazyLock::new(Bounds::key);
 
-/// The greatest cost of an expression over values of these bounds; `optional_old`: whether `oldSelf` is an
-/// optional.
+/// Returns the maximum cost of an expression over values with these bounds. `optional_old` is true if
+/// `oldSelf` is an optional.
 pub(super) fn most(expression: &IdedExpr, bounds: &Bounds, optional_old: bool) -> u64 {
     let mut estimator = Estimator {
         root: bounds,
@@ -147,13 +147,13 @@ impl<'a> Estimator<'a> {
         let of = match name {
             "oldSelf" if self.optional_old => Type::holding(Kind::Optional, Type::at(self.root)),
             "self" | "oldSelf" => Type::at(self.root),
-            // The name of a type.
+            // All other names are types.
             _ => Type::from_kind(Kind::Opaque),
         };
         Estimate::placed(1, of, Position::At(self.root))
     }
 
-    /// Returns the value below a value. A path without a start is resolved at the root.
+    /// Returns the position of a value below another one. A value without a position is resolved at the root.
     fn below(
         &self,
         place: Position<'a>,
@@ -393,7 +393,7 @@ mod tests {
         ]
         .map(cost);
         assert!(two > 5 * one, "{one} {two}");
-        // Without a bound it is as long as a request can be.
+        // A list without a bound can be as long as a request.
         let unbounded = cost("self.l.all(x, x == \"a\")");
         assert!(unbounded > 1_000_000, "{unbounded}");
         assert_eq!(cost("self.?l5.orValue([]).all(x, x == \"a\")"), u64::MAX);
