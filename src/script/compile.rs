@@ -13,6 +13,7 @@ use super::names::nearest;
 use super::program::{File, Program};
 use super::sources::{Sources, resolve};
 use super::syntax;
+use super::syntax_hints;
 use crate::model::Diagnostic;
 
 /// The maximum number of undefined variables that are reported per file. The parser stops at each, so
@@ -242,8 +243,9 @@ impl<'a> ProgramLoader<'a> {
                 }
                 other => {
                     let (message, hint) = wording(other);
+                    let (position, known_mistake) = syntax_hints::improve(other, text, position);
                     let mut problem = self.diagnostic(path, position, message);
-                    problem.hint = hint;
+                    problem.hint = known_mistake.or(hint);
                     self.problems.push(problem);
                     break None;
                 }

@@ -35,6 +35,7 @@ mod snippet;
 mod snippet_compiler;
 mod sources;
 mod syntax;
+mod syntax_hints;
 #[cfg(test)]
 mod tests;
 mod thread_context;

@@ -81,6 +81,36 @@ roles/web/tasks/main.rhai:1:1: error: undefined module `missing`
 }
 
 #[test]
+fn common_mistakes_have_a_position_and_a_hint() {
+    for (script, position, hint) in [
+        (
+            "let a = 1\n\n// A comment.\nlet b = 2;",
+            "1:10: error: expecting ';'",
+            "end the statement with ;",
+        ),
+        (
+            "let a = 1 let b = 2;",
+            "1:10: error: expecting ';'",
+            "end the statement with ;",
+        ),
+        (
+            "let a = 'text';",
+            "1:9: error: invalid character",
+            "write text in double quotes; single quotes are for one character",
+        ),
+        (
+            "let a = {size: 1};",
+            "1:14: error: expecting ';'",
+            "write a map as #{key: value}",
+        ),
+    ] {
+        let told = problem(script);
+        assert!(told.contains(position), "{script}: {told}");
+        assert!(told.contains(&format!("hint: {hint}")), "{script}: {told}");
+    }
+}
+
+#[test]
 fn import_cycles_are_found() {
     let told = problems(&[
         ("tasks/main.rhai", "import \"a\" as a;"),
