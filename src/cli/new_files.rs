@@ -11,7 +11,7 @@ use super::Exit;
 use crate::generate::scaffold::NewFile;
 use crate::regular_file;
 
-/// How files are written.
+/// Options of commands that write files.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct WriteOptions {
     /// Overwrite files that exist.
