@@ -1,4 +1,4 @@
-//! The objects that every cluster has from the start.
+//! Creates the objects that exist in every new cluster.
 
 mod roles;
 
@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 use super::builtin;
 use super::registry::Transaction;
 
+/// The initial namespaces:
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#initial-namespaces>
 const NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "default"];
 
+/// The built-in priority classes:
 /// <https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/>
 const PRIORITIES: [(&str, i64, &str); 2] = [
     (
@@ -25,7 +27,7 @@ const PRIORITIES: [(&str, i64, &str); 2] = [
     ),
 ];
 
-/// Creates what is not there yet.
+/// Creates the objects that do not exist yet.
 pub(super) fn create(tx: &mut Transaction<'_>) {
     roles::create(tx);
     for name in NAMESPACES {
@@ -52,7 +54,7 @@ pub(super) fn create(tx: &mut Transaction<'_>) {
     }
 }
 
-/// The Service by which Pods reach the API.
+/// Returns the Service through which Pods reach the API.
 fn server() -> Value {
     json!({
         "apiVersion": "v1",

@@ -1,7 +1,7 @@
-//! The roles and bindings that every cluster has, from a real one.
+//! The roles and bindings of every cluster, exported from a real one.
 //!
-//! Made by `kubectl get clusterroles,clusterrolebindings -o json`, of which those for components of a
-//! control plane were left out, and what a server fills in itself.
+//! They are the output of `kubectl get clusterroles,clusterrolebindings -o json`, without those of control
+//! plane components and without the fields that a server sets.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::registry::Transaction;
 
 const POLICY: &str = include_str!("policy.json");
 
-/// Creates what is not there yet.
+/// Creates the roles and bindings that do not exist yet.
 pub(crate) fn create(tx: &mut Transaction<'_>) {
     let objects = POLICY
         .lines()
