@@ -1,8 +1,8 @@
 //! Converts built-in objects to the form that the Go types of the real server give them.
 //!
-//! Unknown fields, nulls and empty optional fields go; structs that Go always writes appear
-//! (`resources: {}`); quantities and times are written the one way. A value of the wrong type is
-//! left as it is: the schema's check names it.
+//! Removes unknown fields, nulls and empty optional fields. Adds the structs that Go always writes
+//! (`resources: {}`). Writes quantities and times in canonical form. Does not change a value of a wrong type,
+//! which the check of the schema reports.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ use crate::fields::{self, Field, Omit, Shape, Type};
 /// struct.
 pub(super) type Visit<'a> = &'a dyn Fn(&str, &mut Map<String, Value>);
 
-/// Rewrites an object of a built-in kind as the server would answer it.
+/// Converts an object of a built-in kind to the form in which the real server returns it.
 pub(crate) fn canonical(group: &str, version: &str, kind: &str, object: &mut Value) {
     canonical_with(group, version, kind, object, &|_, _| {});
 }
@@ -37,7 +37,7 @@ pub(super) fn canonical_with(
     }
 }
 
-/// `group/version`, or the version alone for the core group.
+/// Returns `group/version`, or the version alone for the core group.
 pub(super) fn api_version(group: &str, version: &str) -> String {
     if group.is_empty() {
         version.to_owned()
@@ -46,7 +46,7 @@ pub(super) fn api_version(group: &str, version: &str) -> String {
     }
 }
 
-/// A struct's JSON, and whether Go would call it zero.
+/// Returns the JSON of a struct, and whether it is the zero value in Go.
 fn message(
     found: &Type,
     given: &mut Map<String, Value>,
@@ -90,7 +90,7 @@ fn is_omitted(field: &Field, zero: bool) -> bool {
     }
 }
 
-/// Returns whether Go has a struct there, which is never empty.
+/// Returns whether the type is a struct in Go, which `omitempty` never omits.
 fn is_struct(shape: &Shape) -> bool {
     matches!(
         shape,
@@ -103,7 +103,7 @@ fn is_struct(shape: &Shape) -> bool {
     )
 }
 
-/// A field's JSON, and whether Go would call it zero.
+/// Returns the JSON of a field, and whether it is the zero value in Go.
 fn canonical_value(shape: &Shape, value: Option<Value>, visit: Visit) -> (Value, bool) {
     let value = value.unwrap_or(Value::Null);
     match shape {
@@ -131,7 +131,7 @@ fn canonical_value(shape: &Shape, value: Option<Value>, visit: Visit) -> (Value,
             Value::Object(map) if map.is_empty() => (Value::Null, true),
             Value::Object(map) => {
                 let entry = |(key, one)| match **inner {
-                    // The only maps of quantities are lists of resources, which know no micros.
+                    // The only maps of quantities are lists of resources. Go rounds them up to thousandths.
                     Shape::Quantity => (key, quantity_of(one, quantity::canonical_milli)),
                     _ => (key, canonical_value(inner, Some(one), visit).0),
                 };
@@ -143,7 +143,7 @@ fn canonical_value(shape: &Shape, value: Option<Value>, visit: Visit) -> (Value,
     }
 }
 
-/// A null is nil; what is of another type stays for the check to name.
+/// Returns a value of another type unchanged, so that a later check reports it. A null counts as zero.
 fn unknown(value: Value) -> (Value, bool) {
     let zero = value.is_null();
     (value, zero)
@@ -169,7 +169,7 @@ fn canonical_scalar(shape: &Shape, value: Value) -> (Value, bool) {
     (value, is_zero)
 }
 
-/// Base64 without the line ends that Go's reader skips.
+/// Returns base64 without the line breaks, which Go's decoder ignores.
 fn bytes(text: String) -> Value {
     if text.contains(['\r', '\n']) {
         return text.replace(['\r', '\n'], "").into();

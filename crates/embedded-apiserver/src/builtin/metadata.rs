@@ -1,6 +1,6 @@
-//! Checks of metadata: names by their kind's rule, labels, annotations, owners, finalizers.
+//! Checks metadata: names according to the rule of their kind, labels, annotations, owners and finalizers.
 //!
-//! Of built-in and custom resources alike. `resourceVersion` is the registry's to check.
+//! The checks apply to built-in and custom resources. The registry checks `resourceVersion`.
 
 use serde_json::{Map, Value, json};
 
@@ -9,10 +9,10 @@ use super::path::{items, text};
 use crate::error::{FieldError, FieldErrorKind};
 use crate::go;
 
-/// All annotations of an object together.
+/// The maximum size of all annotations of an object, in bytes.
 const ANNOTATION_BYTES: usize = 256 * 1024;
 
-/// The rule for the names of a kind's objects.
+/// The rule for the names of the objects of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameRule {
     /// An RFC 1123 subdomain.
@@ -26,7 +26,7 @@ pub(crate) enum NameRule {
 impl NameRule {
     /// Returns the reasons that a name, or with `prefix` a `generateName`, is invalid.
     fn reasons(self, name: &str, prefix: bool) -> Vec<String> {
-        // What ends in a dash is good as the beginning of a name.
+        // A prefix can end in a dash, because letters follow it.
         let masked = match name.strip_suffix('-') {
             Some(rest) if prefix && !rest.is_empty() => format!("{rest}a"),
             _ => name.to_owned(),
@@ -39,7 +39,7 @@ impl NameRule {
     }
 }
 
-/// The rule for the names of a built-in kind.
+/// Returns the rule for the names of a built-in kind.
 pub(crate) fn name_rule(group: &str, kind: &str) -> NameRule {
     match (group, kind) {
         ("", "Namespace" | "Service") | ("apps", "StatefulSet") => NameRule::Label,
@@ -50,7 +50,7 @@ pub(crate) fn name_rule(group: &str, kind: &str) -> NameRule {
     }
 }
 
-/// Checks an object's metadata: on create, or where `old` is given as its successor.
+/// Checks the metadata of a new object, or of an update if `old` is set.
 pub(crate) fn validate(
     object: &Value,
     old: Option<&Value>,
@@ -146,7 +146,7 @@ fn validate_immutable(new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// `field is immutable`
+/// Returns the error `field is immutable`.
 pub(crate) fn immutable(path: impl Into<String>, value: Value) -> FieldError {
     FieldError::invalid(path, value, "field is immutable")
 }
@@ -166,7 +166,7 @@ fn entries(map: &Value) -> impl Iterator<Item = (&String, &str)> {
     map.map(|(key, value)| (key, value.as_str().unwrap_or_default()))
 }
 
-/// Labels, whose errors all stand at the map.
+/// Checks labels. All errors have the path of the map.
 pub(crate) fn validate_labels(labels: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (key, value) in entries(labels) {
@@ -176,7 +176,7 @@ pub(crate) fn validate_labels(labels: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Annotations, whose errors all stand at the map.
+/// Checks annotations. All errors have the path of the map.
 pub(crate) fn validate_annotations(annotations: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut size = 0;
@@ -224,7 +224,7 @@ fn validate_owners(owners: &Value) -> Vec<FieldError> {
 fn validate_owner(owner: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let api_version = text(owner, &["apiVersion"]);
-    // What cannot be read has no version.
+    // An apiVersion that cannot be parsed has no version.
     let version = match api_version.split_once('/') {
         Some((_, version)) if version.contains('/') => "",
         Some((_, version)) => version,
@@ -267,7 +267,7 @@ fn validate_finalizers(metadata: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Finalizers of built-in kinds, which must have a domain unless they are Kubernetes' own.
+/// Checks the finalizers of built-in kinds: a finalizer needs a domain unless it is a standard one.
 pub(crate) fn validate_kube_finalizers(finalizers: &Value, path: &str) -> Vec<FieldError> {
     let names = items(finalizers).iter().filter_map(Value::as_str);
     let standard = |name: &str| matches!(name, "kubernetes" | "orphan" | "foregroundDeletion");

@@ -1,7 +1,7 @@
-//! Built-in kinds: defaults, checks, and what their strategies do on create and update.
+//! Built-in kinds: defaults, validation, and the preparation of their strategies on create and update.
 //!
-//! Pure functions on objects. Names, uids and times are in the object before they are called; what
-//! is stored, allocated or answered is their callers' business.
+//! The module consists of pure functions on objects. Callers set names, uids and times before, and store,
+//! allocate and respond afterwards.
 
 mod canonical;
 mod defaults;

@@ -1,23 +1,23 @@
-//! Checks names, labels, keys and ports, with the texts of apimachinery.
+//! Checks names, labels, keys and ports, with the messages of apimachinery.
 //!
-//! Each check gives the reasons against a value; none is a good sign.
+//! Each check returns the reasons that a value is invalid. A valid value has none.
 
-/// `RFC 1123` label, as a regular expression.
+/// The regular expression of an RFC 1123 label.
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
-/// The regular expression behind a text, with examples.
+/// Returns a message with the regular expression and examples.
 fn expected(text: &str, examples: &str, format: &str) -> String {
     format!("{text} (e.g. {examples}, regex used for validation is '{format}')")
 }
 
-/// Longer than allowed.
+/// Returns the error for a text that is too long.
 pub(crate) fn too_long(most: usize) -> String {
     format!("must be no more than {most} characters")
 }
 
-/// Returns the error for a long label, whose text differs from that of older checks.
+/// Returns the error for a label that is too long. Its message differs from that of older checks.
 fn too_many_bytes(most: usize) -> String {
     format!("must be no more than {most} bytes")
 }
@@ -34,7 +34,7 @@ fn is_subdomain(value: &str) -> bool {
     value.split('.').all(is_label)
 }
 
-/// `RFC 1123` subdomain: what most objects are named by.
+/// Checks an RFC 1123 subdomain, which most kinds require as name.
 pub(crate) fn subdomain(value: &str) -> Vec<String> {
     let text = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, \
                 '-' or '.', and must start and end with an alphanumeric character";
@@ -45,7 +45,7 @@ pub(crate) fn subdomain(value: &str) -> Vec<String> {
     reasons
 }
 
-/// `RFC 1123` label: what namespaces, containers and volumes are named by.
+/// Checks an RFC 1123 label, which is required for the names of namespaces, containers and volumes.
 pub(crate) fn label(value: &str) -> Vec<String> {
     let text = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or \
                 '-', and must start and end with an alphanumeric character";
@@ -60,7 +60,7 @@ pub(crate) fn label(value: &str) -> Vec<String> {
     reasons
 }
 
-/// `RFC 1035` label: what Services are named by.
+/// Checks an RFC 1035 label, which is required for the names of Services.
 pub(crate) fn label_1035(value: &str) -> Vec<String> {
     let text = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start \
                 with an alphabetic character, and end with an alphanumeric character";
@@ -82,7 +82,7 @@ pub(crate) fn path_segment(value: &str, prefix: bool) -> Vec<String> {
     held.map(|one| format!("may not contain '{one}'")).collect()
 }
 
-/// Label keys, finalizers: a name, after an optional prefix and a slash.
+/// Checks a label key or a finalizer: a name with an optional prefix and slash.
 pub(crate) fn qualified(value: &str) -> Vec<String> {
     let text = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
                 with an alphanumeric character";
@@ -128,7 +128,7 @@ fn is_qualified_name(name: &str) -> bool {
     bytes.iter().copied().all(inner) && edge(bytes.first()) && edge(bytes.last())
 }
 
-/// Values of labels.
+/// Checks the value of a label.
 pub(crate) fn label_value(value: &str) -> Vec<String> {
     let text = "a valid label must be an empty string or consist of alphanumeric characters, '-', \
                 '_' or '.', and must start and end with an alphanumeric character";
@@ -143,7 +143,7 @@ pub(crate) fn label_value(value: &str) -> Vec<String> {
     reasons
 }
 
-/// Keys of ConfigMaps and Secrets.
+/// Checks a key of a ConfigMap or Secret.
 pub(crate) fn config_key(value: &str) -> Vec<String> {
     let text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
     let mut reasons = longer(value, 253);
@@ -160,7 +160,7 @@ pub(crate) fn config_key(value: &str) -> Vec<String> {
     reasons
 }
 
-/// Names of ports within a container or a Service's target.
+/// Checks the name of a port of a container or of a Service's target.
 pub(crate) fn port_name(value: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if value.len() > 15 {
@@ -184,7 +184,7 @@ pub(crate) fn port_name(value: &str) -> Vec<String> {
     reasons
 }
 
-/// Numbers of ports.
+/// Checks the number of a port.
 pub(crate) fn port_number(value: i64) -> Vec<String> {
     if (1..=65535).contains(&value) {
         Vec::new()
@@ -193,7 +193,7 @@ pub(crate) fn port_number(value: i64) -> Vec<String> {
     }
 }
 
-/// Names of environment variables: printable ASCII without `=`.
+/// Checks the name of an environment variable: printable ASCII without `=`.
 pub(crate) fn env_name(value: &str) -> Vec<String> {
     let wrong = |c: char| !(' '..='~').contains(&c) || c == '=';
     if value.contains(wrong) || value.is_empty() {

@@ -1,18 +1,18 @@
-//! Reading objects: a field by its path, whatever is or is not there.
+//! Reads fields of objects by path. Missing fields are not errors.
 
 use serde_json::Value;
 
-/// A text field; empty where it is missing.
+/// Returns a text field, or an empty text if it is missing.
 pub(crate) fn text<'a>(object: &'a Value, path: &[&str]) -> &'a str {
     at(object, path).as_str().unwrap_or_default()
 }
 
-/// A field; null where it is missing.
+/// Returns a field, or null if it is missing.
 pub(crate) fn at<'a>(object: &'a Value, path: &[&str]) -> &'a Value {
     path.iter().fold(object, |value, key| &value[*key])
 }
 
-/// The items of a list; none where it is missing.
+/// Returns the items of a list, or none if it is missing.
 pub(crate) fn items(list: &Value) -> &[Value] {
     list.as_array().map_or(&[], Vec::as_slice)
 }

@@ -1,7 +1,6 @@
 //! Quantities: amounts with a suffix such as `100m`, `1.5Gi` or `1e3`.
 //!
-//! Kept in billionths, which is the finest that Kubernetes keeps; what is finer is rounded up.
-//! <https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/>
+//! Amounts are stored in billionths, which is the precision of Kubernetes. Smaller fractions are rounded up.
 
 use std::str::FromStr;
 
@@ -11,15 +10,15 @@ const NANO: i128 = 1_000_000_000;
 /// The format of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
-    /// `m`, none, `k`, `M` …
+    /// A decimal suffix: `m`, none, `k`, `M`
     Decimal,
-    /// `Ki`, `Mi` …
+    /// A binary suffix: `Ki`, `Mi`
     Binary,
-    /// `e3`
+    /// An exponent: `e3`
     Exponent,
 }
 
-/// An amount.
+/// A parsed quantity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quantity {
     nano: i128,
@@ -32,12 +31,12 @@ impl Quantity {
         self.nano
     }
 
-    /// Returns whether it is below zero.
+    /// Returns whether the amount is negative.
     pub(crate) fn is_negative(self) -> bool {
         self.nano < 0
     }
 
-    /// The text that the API server writes for it.
+    /// Returns the text that the API server writes.
     pub(crate) fn canonical(self) -> String {
         if self.nano == 0 {
             return "0".to_owned();
@@ -59,7 +58,7 @@ impl Quantity {
     }
 }
 
-/// The canonical text of a quantity; none if it is none.
+/// Returns the canonical text of a quantity. Absent for an invalid quantity.
 pub(crate) fn canonical(text: &str) -> Option<String> {
     text.parse().ok().map(Quantity::canonical)
 }
@@ -73,7 +72,7 @@ pub(crate) fn canonical_milli(text: &str) -> Option<String> {
 }
 
 fn binary(nano: i128) -> String {
-    // A fraction of a byte is rounded up, away from zero.
+    // A fraction of a byte is rounded away from zero.
     let mut whole = nano / NANO + (nano % NANO).signum();
     let mut at = 0;
     while whole % 1024 == 0 && at + 1 < BINARY.len() {
@@ -83,7 +82,7 @@ fn binary(nano: i128) -> String {
     format!("{whole}{}", BINARY[at])
 }
 
-/// The largest power of a thousand that leaves no fraction.
+/// Formats an amount with the largest power of a thousand that leaves no fraction.
 fn decimal(nano: i128, suffix: impl Fn(i32) -> String) -> String {
     let mut amount = nano;
     let mut power = -9;
@@ -114,7 +113,7 @@ fn suffix(power: i32) -> &'static str {
     found.map_or("", |(suffix, _)| suffix)
 }
 
-/// A text that is not a quantity.
+/// The error for a text that is not a quantity.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
@@ -153,13 +152,13 @@ fn scale(suffix: &str) -> Result<(i128, i32, Format), Malformed> {
     Ok((1, power, Format::Exponent))
 }
 
-/// `number × multiplier × 10^power` in billionths, rounded up.
+/// Returns `number × multiplier × 10^power` in billionths, rounded up.
 fn amount(number: &str, multiplier: i128, power: i32) -> Result<i128, Malformed> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
         return Err(Malformed);
     }
-    // Longer ones are beyond what Kubernetes keeps, too.
+    // Digits beyond these exceed the precision of Kubernetes.
     let fraction: String = fraction.chars().take(18).collect();
     let digits: i128 = format!("0{whole}{fraction}")
         .parse()

@@ -17,11 +17,11 @@ pub(crate) struct Schedule {
     weekdays: u64,
     /// True if a day of the month or a day of the week is sufficient, because the schedule restricts both.
     either_day: bool,
-    /// `@every 5m`: a fixed distance instead.
+    /// The fixed interval of `@every 5m`, which replaces the fields.
     every: Option<std::time::Duration>,
 }
 
-/// The bounds of a field, and the names of its numbers.
+/// The bounds of a field, and the names of its values.
 struct Bounds {
     least: u32,
     most: u32,
@@ -56,12 +56,12 @@ const WEEKDAYS: Bounds = Bounds {
     names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
 };
 
-/// A schedule without a next time within this many days has none: 29 February on a given weekday
-/// comes round within 40 years at most; five years is where the real controller gives up.
+/// The search for the next time ends after this many days, as in the real controller, which searches for five
+/// years. A 29 February on a given weekday can be up to 40 years away.
 const HORIZON_DAYS: i64 = 5 * 366;
 
 impl Schedule {
-    /// Reads a schedule; the error is the real server's text.
+    /// Parses a schedule. Errors have the message of the real server.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = match text
             .strip_prefix("TZ=")
@@ -111,7 +111,7 @@ impl Schedule {
         })
     }
 
-    /// The first time after another, in a time zone; none where no day fits.
+    /// Returns the first time of the schedule after `time` in a time zone. Absent if no day matches.
     pub(crate) fn next_after(&self, time: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         if let Some(every) = self.every {
             let every = i64::try_from(every.as_secs()).ok()?.max(1);

@@ -1,6 +1,6 @@
-//! Addresses of Services: cluster IPs and node ports, given out of fixed ranges.
+//! Allocates cluster IPs and node ports of Services from fixed ranges.
 //!
-//! What is in use is the caller's to say; the numbers are the defaults of a real cluster.
+//! The caller knows which of them are in use. The ranges are the defaults of a real cluster.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 use super::path::{items, text};
 use crate::error::{ApiError, FieldError};
 
-/// The first node port; the last is 32767.
+/// The range of node ports.
 const FIRST_NODE_PORT: i64 = 30_000;
 const LAST_NODE_PORT: i64 = 32_767;
 
-/// The API server's own Service has the first one.
+/// The first cluster IP, which belongs to the Service of the API server.
 pub(crate) const SERVER_ADDRESS: &str = "10.96.0.1";
 
-/// Cluster IPs are given out of 10.96.0.0/16.
+/// The range of allocated cluster IPs within 10.96.0.0/16.
 const FIRST_ADDRESS: u32 = 2;
 const LAST_ADDRESS: u32 = 65_534;
 
-/// All cluster IPs.
+/// The range of all valid cluster IPs.
 const RANGE: &str = "10.96.0.0/12";
 
 fn is_in_range(address: &str) -> bool {
@@ -67,7 +67,7 @@ impl AllocatedAddresses {
     }
 }
 
-/// Gives a Service its addresses, families and node ports; after defaults and checks.
+/// Allocates the addresses, IP families and node ports of a Service that has its defaults and is valid.
 pub(crate) fn allocate(object: &mut Value, taken: &mut AllocatedAddresses) -> Result<(), ApiError> {
     let kind = text(object, &["spec", "type"]).to_owned();
     let name = text(object, &["metadata", "name"]).to_owned();
@@ -161,7 +161,7 @@ fn allocate_ports(object: &mut Value, taken: &mut AllocatedAddresses) -> Result<
     let Some(Value::Array(ports)) = object["spec"].get_mut("ports") else {
         return Ok(());
     };
-    // What is asked for comes first, lest it be given to another port of the same Service.
+    // Requested node ports come first, so that none is allocated to another port of the same Service.
     for (at, port) in ports.iter().enumerate() {
         let Some(asked) = port["nodePort"].as_i64().filter(|port| *port != 0) else {
             continue;

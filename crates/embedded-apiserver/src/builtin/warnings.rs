@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::names;
 use super::path::{items, text};
 
-/// The texts of the warnings of a new object of a built-in kind.
+/// Returns the warnings for a new object of a built-in kind.
 pub(crate) fn warnings(group: &str, kind: &str, object: &Value) -> Vec<String> {
     match (group, kind) {
         ("", "Pod") => of_pod(object),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{absent, text, within};
 
-/// The update strategy of a Deployment.
+/// Sets the default update strategy of a Deployment.
 pub(super) fn deployment_strategy(map: &mut Map<String, Value>) {
     rolling(
         map,
@@ -12,12 +12,12 @@ pub(super) fn deployment_strategy(map: &mut Map<String, Value>) {
     );
 }
 
-/// The update strategy of a DaemonSet.
+/// Sets the default update strategy of a DaemonSet.
 pub(super) fn daemon_set_strategy(map: &mut Map<String, Value>) {
     rolling(map, &[("maxUnavailable", json!(1)), ("maxSurge", json!(0))]);
 }
 
-/// The update strategy of a StatefulSet.
+/// Sets the default update strategy of a StatefulSet.
 pub(super) fn stateful_set_strategy(map: &mut Map<String, Value>) {
     let named = map.contains_key("type");
     if named && map.get("rollingUpdate").is_none_or(Value::is_null) {
@@ -38,7 +38,8 @@ fn rolling(map: &mut Map<String, Value>, defaults: &[(&str, Value)]) {
     }
 }
 
-/// A Job: one completion where nothing is said; labels from its template.
+/// Sets the defaults of a Job: one completion unless completions or parallelism are set, and the labels of
+/// its template.
 pub(super) fn job(map: &mut Map<String, Value>) {
     let Some(spec) = within(map, "spec") else {
         return;
@@ -71,7 +72,7 @@ pub(super) fn job(map: &mut Map<String, Value>) {
     }
 }
 
-/// Claim templates are PersistentVolumeClaims, and say so.
+/// Sets the apiVersion and kind of claim templates, which are PersistentVolumeClaims.
 pub(super) fn claim_templates(map: &mut Map<String, Value>) {
     if let Some(Value::Array(templates)) = map.get_mut("volumeClaimTemplates") {
         for template in templates.iter_mut().filter_map(Value::as_object_mut) {

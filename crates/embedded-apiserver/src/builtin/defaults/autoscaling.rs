@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{absent, within};
 
-/// Percent of the requested CPU that is aimed at where no metric is given.
+/// The target utilization of an autoscaler without metrics, in percent of the requested CPU.
 const CPU_UTILIZATION: i64 = 80;
 
 pub(super) fn spec(map: &mut Map<String, Value>) {

@@ -1,4 +1,4 @@
-//! Defaults that are the same whatever else an object says.
+//! Defaults that do not depend on other fields.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ pub(super) enum Constant {
     Number(i64),
     /// A boolean.
     Bool(bool),
-    /// An empty struct, which may have defaults of its own.
+    /// An empty struct, which can have its own defaults.
     Struct,
 }
 
@@ -29,10 +29,10 @@ impl Constant {
     }
 }
 
-/// Type, field, default.
+/// The type, the field and the default.
 type Row = (&'static str, &'static str, Constant);
 
-/// The constant defaults of a type.
+/// Returns the constant defaults of a type.
 pub(super) fn constants_of(name: &str) -> impl Iterator<Item = &'static Row> {
     TABLE.iter().filter(move |(owner, _, _)| *owner == name)
 }

@@ -1,4 +1,4 @@
-//! Defaults of smaller kinds.
+//! Defaults of small kinds.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::{absent, text, within};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// A Namespace carries its name as a label.
+/// Sets the label with the name of a Namespace.
 pub(super) fn namespace(map: &mut Map<String, Value>) {
     let Some(metadata) = within(map, "metadata") else {
         return;
@@ -24,7 +24,8 @@ pub(super) fn node_status(map: &mut Map<String, Value>) {
     }
 }
 
-/// A container's limit defaults to the maximum, its request to the limit, then to the minimum.
+/// Sets the defaults of a container's limits: the limit defaults to the maximum, and the request to the limit
+/// or else to the minimum.
 pub(super) fn limit_range_item(map: &mut Map<String, Value>) {
     if text(map, "type") != "Container" {
         return;
@@ -45,7 +46,7 @@ pub(super) fn limit_range_item(map: &mut Map<String, Value>) {
     }
 }
 
-/// Selector and labels are those of the template.
+/// Sets the selector and the labels of a ReplicationController to the labels of its template.
 pub(super) fn replication_controller(map: &mut Map<String, Value>) {
     let labels = map
         .get("spec")
@@ -61,7 +62,7 @@ pub(super) fn replication_controller(map: &mut Map<String, Value>) {
     }
 }
 
-/// A policy is about what comes in, and about what goes out if it says something of that.
+/// Sets the policy types: `Ingress`, and also `Egress` if the policy has egress rules.
 pub(super) fn network_policy(map: &mut Map<String, Value>) {
     let types = if map.contains_key("egress") {
         json!(["Ingress", "Egress"])
@@ -71,14 +72,15 @@ pub(super) fn network_policy(map: &mut Map<String, Value>) {
     absent(map, "policyTypes", || types);
 }
 
-/// A role is of the RBAC group.
+/// Sets the API group of a role reference.
 pub(super) fn role_ref(map: &mut Map<String, Value>) {
     if text(map, "apiGroup").is_empty() {
         map.insert("apiGroup".to_owned(), json!(RBAC));
     }
 }
 
-/// Users and groups are of the RBAC group, service accounts of the core group.
+/// Sets the API group of a subject: that of RBAC for users and groups. Service accounts belong to the core
+/// group.
 pub(super) fn subject(map: &mut Map<String, Value>) {
     if matches!(text(map, "kind"), "User" | "Group") {
         absent(map, "apiGroup", || json!(RBAC));

@@ -1,8 +1,7 @@
 //! Defaults of built-in kinds, as the API server sets them before it validates.
 //!
-//! Set type by type on a walk through the object, parents first: a container is a container in
-//! whatever kind it stands. What has the same default always is in a table; the rest is in one
-//! function per type.
+//! Sets defaults by type while it descends through the object, parents first. A container has the same
+//! defaults in every kind. Constant defaults are in a table. The others have one function per type.
 
 mod apps;
 mod autoscaling;
@@ -16,7 +15,8 @@ use serde_json::{Map, Value, json};
 
 use super::canonical;
 
-/// Sets the defaults of an object of a built-in kind; also makes it [`canonical`](super::canonical).
+/// Sets the defaults of an object of a built-in kind, and converts it to [`canonical`](super::canonical)
+/// form.
 pub(crate) fn defaults(group: &str, version: &str, kind: &str, object: &mut Value) {
     canonical::canonical(group, version, kind, object);
     canonical::canonical_with(group, version, kind, object, &set);
@@ -55,20 +55,20 @@ fn set(name: &str, map: &mut Map<String, Value>) {
     }
 }
 
-/// Sets a field that is not there.
+/// Sets a field that is missing or null.
 fn absent(map: &mut Map<String, Value>, field: &str, value: impl FnOnce() -> Value) {
     if map.get(field).is_none_or(Value::is_null) {
         map.insert(field.to_owned(), value());
     }
 }
 
-/// A struct within a struct, made where it is not there.
+/// Returns a struct in a struct, and creates it if it is missing.
 fn within<'a>(map: &'a mut Map<String, Value>, field: &str) -> Option<&'a mut Map<String, Value>> {
     absent(map, field, || json!({}));
     map.get_mut(field)?.as_object_mut()
 }
 
-/// A text field; empty if it is not there.
+/// Returns a text field, or an empty text if it is missing.
 fn text<'a>(map: &'a Map<String, Value>, field: &str) -> &'a str {
     map.get(field).and_then(Value::as_str).unwrap_or_default()
 }

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::{absent, text, within};
 
-/// Requests default to limits, and host ports to container ports: in a Pod only, not in a template.
+/// Sets the defaults of a Pod that a Pod template does not have: requests default to limits, and host ports
+/// to container ports.
 pub(super) fn pod(map: &mut Map<String, Value>) {
     let Some(spec) = within(map, "spec") else {
         return;
@@ -49,7 +50,7 @@ fn host_ports(container: &mut Map<String, Value>) {
     }
 }
 
-/// The ServiceAccount's name has two fields, of which one is deprecated.
+/// Copies the name of the ServiceAccount between its two fields. `serviceAccount` is the deprecated one.
 pub(super) fn service_account(map: &mut Map<String, Value>) {
     for (from, to) in [
         ("serviceAccount", "serviceAccountName"),
@@ -61,7 +62,7 @@ pub(super) fn service_account(map: &mut Map<String, Value>) {
     }
 }
 
-/// A volume without a source is an empty directory.
+/// Makes a volume without a source an empty directory.
 pub(super) fn volume(map: &mut Map<String, Value>) {
     if map
         .iter()
@@ -71,7 +72,7 @@ pub(super) fn volume(map: &mut Map<String, Value>) {
     }
 }
 
-/// `Always` for the tag `latest`, given or meant.
+/// Sets the pull policy: `Always` for the tag `latest`, which is also the default tag.
 pub(super) fn pull_policy(map: &mut Map<String, Value>, field: &str, image: &str) {
     let policy = match tag(text(map, image)) {
         Some("latest") => "Always",
@@ -80,7 +81,7 @@ pub(super) fn pull_policy(map: &mut Map<String, Value>, field: &str, image: &str
     absent(map, field, || json!(policy));
 }
 
-/// The tag that an image is pulled by; none for a digest alone, or no image at all.
+/// Returns the tag of an image. Absent for an image with only a digest, and for an empty name.
 fn tag(image: &str) -> Option<&str> {
     let (name, digest) = match image.split_once('@') {
         Some((name, digest)) => (name, Some(digest)),

@@ -1,4 +1,4 @@
-//! `stringData` of Secrets: text that is written into `data`, in base64.
+//! Merges `stringData` of Secrets into `data`, in base64.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::within;
 
-/// The real server does so when it reads a body: the writer owns fields of `data`.
+/// The real server merges on decoding, so the writer owns the fields of `data`.
 pub(super) fn merge_string_data(map: &mut Map<String, Value>) {
     let Some(Value::Object(texts)) = map.remove("stringData") else {
         return;

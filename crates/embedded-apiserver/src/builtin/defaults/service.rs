@@ -39,7 +39,7 @@ fn affinity(spec: &mut Map<String, Value>) {
         "ClientIP" => {
             let config = spec.get("sessionAffinityConfig").unwrap_or(&Value::Null);
             if config["clientIP"]["timeoutSeconds"].is_null() {
-                // Three hours.
+                // 10,800 seconds are three hours.
                 let config = json!({"clientIP": {"timeoutSeconds": 10_800}});
                 spec.insert("sessionAffinityConfig".to_owned(), config);
             }

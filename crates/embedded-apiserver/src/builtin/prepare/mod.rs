@@ -1,8 +1,7 @@
 //! Prepares built-in objects for validation, as the strategies of the real server do.
 //!
-//! The status is not the user's to set, generations are counted, and some kinds are given what
-//! their controllers rely on. Also does what the default admission plugins do and that needs
-//! nothing but the object itself.
+//! Resets the status, which users cannot set, counts generations, and sets the fields that controllers
+//! require. Also performs the default admission plugins that need only the object itself.
 
 mod pod;
 mod service;
@@ -11,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{defaults, path};
 
-/// Kinds with a status that users do not write.
+/// The kinds whose status users cannot write.
 const WITH_STATUS: [&str; 19] = [
     "CertificateSigningRequest",
     "CronJob",
@@ -34,7 +33,7 @@ const WITH_STATUS: [&str; 19] = [
     "StatefulSet",
 ];
 
-/// Kinds whose generation is counted, and what of an object counts.
+/// The kinds whose generation is counted, and the parts of an object whose changes increment it.
 const COUNTED: [(&str, &[&str]); 21] = [
     ("CronJob", &["spec"]),
     ("DaemonSet", &["spec"]),
@@ -59,13 +58,14 @@ const COUNTED: [(&str, &[&str]); 21] = [
     ("ValidatingWebhookConfiguration", &["webhooks"]),
 ];
 
-/// The label that a Job's Pods are selected by.
+/// The label by which a Job selects its Pods.
 const JOB_UID: &str = "batch.kubernetes.io/controller-uid";
 
-/// Prepares an object that is created; `now` is an RFC 3339 time of whole seconds.
+/// Prepares a new object. `now` is an RFC 3339 time with whole seconds.
 ///
-/// Name, namespace and uid are in it already. Sets [`defaults`], too: also where they follow from
-/// what was prepared, as a Job's labels do, for the real server sets them again when it reads.
+/// The object already has name, namespace and uid. Sets [`defaults`] before and after the preparation,
+/// because some defaults depend on prepared fields, such as the labels of a Job. The real server sets them
+/// again when it reads the object.
 pub(crate) fn prepare_for_create(
     group: &str,
     version: &str,
@@ -130,7 +130,7 @@ fn counted(kind: &str) -> Option<&'static [&'static str]> {
     found.map(|(_, parts)| *parts)
 }
 
-/// The old generation, or one more where what counts has changed.
+/// Sets the generation: the old one, or the next one if one of the parts changed.
 fn count(kind: &str, object: &mut Value, old: &Value, parts: &[&str]) {
     let differs = |part: &&str| object.get(*part) != old.get(*part);
     let mut changed = parts.iter().any(differs);
@@ -147,7 +147,7 @@ fn count(kind: &str, object: &mut Value, old: &Value, parts: &[&str]) {
     }
 }
 
-/// Takes a part from another object, or takes it away.
+/// Copies a part from another object, or removes it if the other object has none.
 fn carry(object: &mut Value, from: &Value, part: &str) {
     let Some(map) = object.as_object_mut() else {
         return;
@@ -184,7 +184,7 @@ fn namespace(object: &mut Value) {
     }
 }
 
-/// A new Node takes no Pods until it is ready.
+/// Adds the taint that keeps Pods away from a new Node until it is ready.
 fn taint(object: &mut Value) {
     let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
     match &mut object["spec"]["taints"] {
@@ -194,7 +194,7 @@ fn taint(object: &mut Value) {
     }
 }
 
-/// A Job selects its Pods by its uid, unless it says how it selects them itself.
+/// Makes a Job select its Pods by its uid, unless the Job has a manual selector.
 fn job(object: &mut Value) {
     let metadata = &object["metadata"];
     let (name, uid) = (metadata["name"].clone(), metadata["uid"].clone());

@@ -84,7 +84,7 @@ fn service_account(object: &mut Value) {
     }
 }
 
-/// Five characters as the API server makes them: no vowels, nothing that is read as another.
+/// Returns five random characters like the API server: no vowels, and no letters that are easily confused.
 fn suffix() -> String {
     const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let letter = |_| char::from(ALPHABET[rand::random_range(0..ALPHABET.len())]);
@@ -124,7 +124,8 @@ fn token_volume(name: &str) -> Value {
     ]}})
 }
 
-/// `Guaranteed`, `Burstable` or `BestEffort`, by what the containers of a `PodSpec` ask for.
+/// Returns the QoS class of a `PodSpec` (`Guaranteed`, `Burstable` or `BestEffort`), which depends on the
+/// resources of its containers.
 ///
 /// <https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/>
 fn quality_of_service(spec: &Value) -> &'static str {

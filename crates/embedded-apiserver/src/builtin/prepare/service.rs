@@ -1,7 +1,7 @@
-//! Fields of a Service that an update keeps without repeating them, and fields that a change of the type
-//! removes.
+//! Prepares updates of Services: keeps allocated fields that the client omits, and removes fields that a
+//! change of the type makes obsolete.
 //!
-//! Addresses and ports are allocated once: whoever sends what they created the Service with keeps them.
+//! Addresses and ports are allocated once. An update with the manifest of the creation keeps them.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ pub(super) fn prepare_for_update(object: &mut Value, old: &Value) {
     }
 }
 
-/// Clients that know of one address only change that one: the list of addresses follows.
+/// Updates the list of addresses if a client changed only the single address.
 fn follow_address(spec: &mut Value, old: &Value) {
     let (address, before) = (text(spec, &["clusterIP"]), text(old, &["clusterIP"]));
     let same = items(&spec["clusterIPs"]) == items(&old["clusterIPs"]);
@@ -63,7 +63,7 @@ fn keep_allocated(spec: &mut Value, old: &Value) {
     }
 }
 
-/// A port of a name that was there keeps its node port, unless another port has taken it.
+/// Keeps the node port of a port with the same name, unless another port has taken it.
 fn keep_ports(spec: &mut Value, old: &Value) {
     let taken = node_ports(spec);
     let Some(Value::Array(ports)) = spec.get_mut("ports") else {
@@ -136,7 +136,7 @@ fn has_health_port(spec: &Value) -> bool {
     is_balanced(spec) && text(spec, &["externalTrafficPolicy"]) == "Local"
 }
 
-/// Returns whether it is reached from outside.
+/// Returns whether the Service is reachable from outside the cluster.
 fn is_exposed(spec: &Value) -> bool {
     matches!(kind(spec), "NodePort" | "LoadBalancer")
         || kind(spec) == "ClusterIP" && !items(&spec["externalIPs"]).is_empty()
@@ -177,7 +177,7 @@ mod tests {
         let kept = updated(&again, &old());
         assert_eq!(kept["clusterIPs"], json!(["10.96.0.9"]));
         assert_eq!(kept["clusterIP"], "10.96.0.9");
-        // Its number was given to another port.
+        // Another port has taken the node port of this one.
         assert_eq!(kept["ports"][0], json!({"name": "b", "port": 3}));
         assert_eq!(kept["ports"][1]["nodePort"], 30002);
         assert_eq!(kept["ports"][2], json!({"name": "c", "port": 4}));

@@ -1,10 +1,10 @@
-//! Tests of built-in kinds against what a real server answered.
+//! Tests of built-in kinds with responses of a real server.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// The samples and what Kubernetes 1.36.3 made of them.
+/// Returns the samples, and the objects that Kubernetes 1.36.3 returned for them.
 fn recorded() -> Vec<(Value, Value)> {
     let samples = positioned_yaml::parse_all(include_str!("samples.yaml")).unwrap();
     let answers = include_str!("answers.json").lines();
@@ -31,7 +31,7 @@ fn created(mut object: Value, answer: &Value) -> Value {
     object
 }
 
-/// Without what is random or allocated.
+/// Returns an object without random and allocated fields.
 fn comparable(object: &Value) -> Value {
     let text = object.to_string();
     let mut object: Value = match text.find("kube-api-access-") {
@@ -110,7 +110,7 @@ fn checked(object: &Value, old: Option<&Value>) -> Vec<String> {
     texts
 }
 
-/// Recorded as the causes of the answers to a POST, or where there is an old object to a PUT.
+/// The recorded causes are those of the responses to a POST, or to a PUT if there is an old object.
 #[test]
 fn what_the_real_server_refuses_is_refused_in_its_words() {
     let mut different = Vec::new();

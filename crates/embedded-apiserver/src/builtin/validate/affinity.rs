@@ -76,7 +76,7 @@ fn validate_node_term(errors: &mut Errors, term: &Value, path: &str) {
     }
 }
 
-/// A node by its name: no other field can be asked for.
+/// Validates a requirement on the fields of a node. Only the name can be selected.
 fn validate_field(errors: &mut Errors, requirement: &Value, path: &str) {
     let values = items(&requirement["values"]);
     match text(requirement, &["operator"]) {

@@ -1,4 +1,4 @@
-//! Deployments, ReplicaSets, StatefulSets and DaemonSets.
+//! Validates Deployments, ReplicaSets, StatefulSets and DaemonSets.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::error::{FieldError, FieldErrorKind};
 
 const TEMPLATE: &str = "spec.template";
 
-/// The template of Pods that are kept running.
+/// Validates the template of Pods that must always run.
 fn validate_template(spec: &Value) -> Errors {
     let mut errors = pod::validate_template(&spec["template"], TEMPLATE);
     validate_running(&mut errors, spec);
@@ -90,7 +90,7 @@ fn validate_strategy(errors: &mut Errors, given: &Value) {
     }
 }
 
-/// A strategy that there is not.
+/// Adds the error for an unknown or incomplete update strategy.
 fn refuse_strategy(
     errors: &mut Errors,
     kind: FieldErrorKind,
@@ -173,7 +173,7 @@ pub(super) fn validate_stateful_set(object: &Value, old: Option<&Value>) -> Erro
     errors
 }
 
-/// Gives a template the volumes that its claim templates stand for.
+/// Adds a volume to the Pod template for each claim template.
 fn add_claims(spec: &mut Value) {
     let claims = items(&spec["volumeClaimTemplates"]).iter();
     let claims: Vec<Value> = claims

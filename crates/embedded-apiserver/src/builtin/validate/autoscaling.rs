@@ -1,4 +1,4 @@
-//! HorizontalPodAutoscalers, of both versions.
+//! Validates HorizontalPodAutoscalers of both versions.
 
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ fn validate_metric(errors: &mut Errors, metric: &Value, path: &str) {
         None => {
             let names = METRICS.map(|(name, _)| name);
             let error = FieldError::not_supported(format!("{path}.type"), kind, &names);
-            // The real server says it twice.
+            // The real server reports this error twice.
             errors.extend([error.clone(), error]);
         }
         Some((_, field)) if metric[*field].is_null() => {

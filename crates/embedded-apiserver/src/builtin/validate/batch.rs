@@ -1,4 +1,4 @@
-//! Jobs and CronJobs.
+//! Validates Jobs and CronJobs.
 
 use serde_json::{Value, json};
 
@@ -11,10 +11,10 @@ use super::{pod, selector};
 use crate::error::FieldError;
 use crate::select::LabelSelector;
 
-/// The label that a Job selects its Pods by.
+/// The label by which a Job selects its Pods.
 const UID: &str = "batch.kubernetes.io/controller-uid";
 
-/// A CronJob's Jobs are named after it, with eleven characters more.
+/// The maximum length of a CronJob's name. The names of its Jobs are eleven characters longer.
 const LONGEST_CRON_JOB: usize = 52;
 
 const NUMBERS: [&str; 6] = [
@@ -50,7 +50,8 @@ pub(super) fn validate_job(object: &Value, old: Option<&Value>) -> Errors {
     errors
 }
 
-/// The template stays; while a Job that never ran is suspended, where its Pods go may change.
+/// Checks that the template does not change. Fields that affect scheduling can change while a Job that never
+/// ran is suspended.
 fn validate_template_update(errors: &mut Errors, object: &Value, old: &Value) {
     let mut new = object["spec"]["template"].clone();
     let mut before = old["spec"]["template"].clone();
@@ -99,7 +100,7 @@ fn validate_generated_selector(object: &Value) -> Errors {
     )]
 }
 
-/// A Job's spec; of a template, the selector is not there yet.
+/// Validates the spec of a Job. The spec in a template has no selector yet.
 fn validate_job_spec(spec: &Value, path: &str) -> Errors {
     let mut errors = Vec::new();
     not_negative(&mut errors, spec, path, &NUMBERS);

@@ -1,4 +1,4 @@
-//! The checks that many kinds share.
+//! Checks that many kinds share.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::error::{FieldError, FieldErrorKind};
 /// The errors of a validation.
 pub(super) type Errors = Vec<FieldError>;
 
-/// `a.b`, or `b` where nothing is before it.
+/// Joins two parts of a path: `a.b`, or `b` if the first part is empty.
 pub(super) fn join(base: &str, field: &str) -> String {
     if base.is_empty() {
         field.to_owned()
@@ -19,7 +19,7 @@ pub(super) fn join(base: &str, field: &str) -> String {
     }
 }
 
-/// Numbers that may be zero but not less.
+/// Checks that numbers are not negative.
 pub(super) fn not_negative(errors: &mut Errors, object: &Value, base: &str, fields: &[&str]) {
     for field in fields {
         let value = &object[*field];
@@ -34,7 +34,7 @@ pub(super) fn not_negative(errors: &mut Errors, object: &Value, base: &str, fiel
     }
 }
 
-/// A text that is one of a few; absent is left to others.
+/// Checks that a text is one of several options. Ignores a missing text.
 pub(super) fn one_of(errors: &mut Errors, path: String, value: &Value, options: &[&str]) {
     if let Some(text) = value.as_str()
         && !options.contains(&text)
@@ -43,13 +43,13 @@ pub(super) fn one_of(errors: &mut Errors, path: String, value: &Value, options: 
     }
 }
 
-/// Reasons against a text, each an error.
+/// Adds an error for each reason.
 pub(super) fn each(errors: &mut Errors, path: &str, value: &str, reasons: Vec<String>) {
     let error = |reason| FieldError::invalid(path, value, reason);
     errors.extend(reasons.into_iter().map(error));
 }
 
-/// A name: required, and good by a rule.
+/// Checks that a name is set and satisfies a rule.
 pub(super) fn name(
     errors: &mut Errors,
     path: String,
@@ -63,14 +63,14 @@ pub(super) fn name(
     }
 }
 
-/// A required text.
+/// Checks that a text is set.
 pub(super) fn required(errors: &mut Errors, object: &Value, base: &str, field: &str) {
     if text(object, &[field]).is_empty() {
         errors.push(FieldError::required(join(base, field), ""));
     }
 }
 
-/// A port: a number within bounds, or a name.
+/// Checks a port: a number within bounds, or a name.
 pub(super) fn port(errors: &mut Errors, path: &str, value: &Value) {
     match value {
         Value::String(name) => each(errors, path, name, names::port_name(name)),
@@ -83,7 +83,7 @@ pub(super) fn port(errors: &mut Errors, path: &str, value: &Value) {
     }
 }
 
-/// A field that may not change once it is set.
+/// Checks that a field does not change.
 pub(super) fn unchanged(errors: &mut Errors, object: &Value, old: &Value, path: &[&str]) {
     let new = at(object, path);
     if new != at(old, path) {
@@ -91,7 +91,7 @@ pub(super) fn unchanged(errors: &mut Errors, object: &Value, old: &Value, path: 
     }
 }
 
-/// Items of a list that have a name already used: the index of each second one.
+/// Returns the index and the name of each item whose name an earlier item has.
 pub(super) fn duplicates<'a>(list: &'a Value, field: &str) -> Vec<(usize, &'a str)> {
     let mut seen = std::collections::HashSet::new();
     let mut again = Vec::new();
@@ -104,20 +104,20 @@ pub(super) fn duplicates<'a>(list: &'a Value, field: &str) -> Vec<(usize, &'a st
     again
 }
 
-/// Names of a list's items are each there once only.
+/// Checks that the names of the items of a list are unique.
 pub(super) fn unique_names(errors: &mut Errors, list: &Value, path: &str) {
     for (at, name) in duplicates(list, "name") {
         errors.push(FieldError::duplicate(format!("{path}[{at}].name"), name));
     }
 }
 
-/// The protocol of a port.
+/// Checks the protocol of a port.
 pub(super) fn protocol(errors: &mut Errors, path: &str, port: &Value) {
     let path = join(path, "protocol");
     one_of(errors, path, &port["protocol"], &["SCTP", "TCP", "UDP"]);
 }
 
-/// An absolute number, or a percentage up to a hundred.
+/// Checks an absolute number, or a percentage of at most 100%.
 pub(super) fn int_or_percent(errors: &mut Errors, path: &str, value: &Value, most: Option<i64>) {
     match value {
         Value::Number(number) if number.as_i64().is_some_and(|number| number < 0) => {
@@ -141,14 +141,14 @@ pub(super) fn int_or_percent(errors: &mut Errors, path: &str, value: &Value, mos
     }
 }
 
-/// The number of a percentage such as `25%`.
+/// Parses the number of a percentage such as `25%`.
 fn percent(text: &str) -> Option<i64> {
     let digits = text.strip_suffix('%')?;
     let all = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     all.then(|| digits.parse().unwrap_or(i64::MAX))
 }
 
-/// Returns whether a number or percentage is nothing.
+/// Returns whether a number or percentage is zero.
 pub(super) fn is_nothing(value: &Value) -> bool {
     match value {
         Value::String(text) => percent(text) == Some(0),
@@ -156,17 +156,17 @@ pub(super) fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// An update strategy as Go writes it.
+/// Formats an update strategy like Go.
 pub(super) fn strategy(kind: &str) -> String {
     format!("{{\"Type\":{},\"RollingUpdate\":null}}", json!(kind))
 }
 
-/// `Not found: "x"`
+/// Returns the error `Not found: "x"`.
 pub(super) fn not_found(path: String, value: &str) -> FieldError {
     FieldError::new(FieldErrorKind::NotFound, path, value, "")
 }
 
-/// `Required value: <detail>` of an address.
+/// Checks an IP address.
 pub(super) fn address(errors: &mut Errors, path: String, value: &str) {
     if value.parse::<std::net::IpAddr>().is_err() {
         let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
@@ -174,7 +174,7 @@ pub(super) fn address(errors: &mut Errors, path: String, value: &str) {
     }
 }
 
-/// A network such as `10.9.8.0/24`.
+/// Checks a network such as `10.9.8.0/24`.
 pub(super) fn network(errors: &mut Errors, path: String, value: &str) {
     let good = value.split_once('/').is_some_and(|(address, bits)| {
         let most = if address.contains(':') { 128 } else { 32 };

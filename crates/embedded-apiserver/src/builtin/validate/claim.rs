@@ -1,4 +1,4 @@
-//! PersistentVolumeClaims and PersistentVolumes.
+//! Validates PersistentVolumeClaims and PersistentVolumes.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ const MODES: [&str; 4] = [
     "ReadWriteOncePod",
 ];
 
-/// The fields of a PersistentVolume's spec that are not sources.
+/// The fields of a PersistentVolume's spec that are not volume sources.
 const NOT_SOURCES: [&str; 9] = [
     "accessModes",
     "capacity",
@@ -79,7 +79,8 @@ fn amount(value: &Value) -> Option<Quantity> {
     value.as_str()?.parse().ok()
 }
 
-/// A bound claim may ask for more; otherwise only the volume's name is filled in.
+/// Checks an update of a claim. A bound claim can request more. Otherwise, only missing names can be set,
+/// such as that of the volume.
 fn validate_update(errors: &mut Errors, object: &Value, old: &Value) {
     let request = ["spec", "resources", "requests", "storage"];
     let mut allowed = old["spec"].clone();

@@ -1,4 +1,4 @@
-//! ConfigMaps and Secrets.
+//! Validates ConfigMaps and Secrets.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use super::check::{Errors, each, unchanged};
 use crate::error::{FieldError, FieldErrorKind};
 use crate::schema::decode;
 
-/// All values of a ConfigMap or Secret together.
+/// The maximum size of all values of a ConfigMap or Secret, in bytes.
 const MOST_BYTES: usize = 1024 * 1024;
 
 fn entries(map: &Value) -> impl Iterator<Item = (&String, &str)> {
@@ -27,7 +27,7 @@ fn validate_key(errors: &mut Errors, field: &str, key: &str) {
     );
 }
 
-/// The number of bytes that base64 stands for.
+/// Returns the number of bytes that a base64 text encodes.
 fn decoded_length(text: &str) -> usize {
     text.trim_end_matches('=').len() * 3 / 4
 }
@@ -61,7 +61,7 @@ pub(super) fn validate_config_map(object: &Value, old: Option<&Value>) -> Errors
         validate_key(&mut errors, "binaryData", key);
         size += decoded_length(value);
     }
-    // The real server names no field.
+    // The real server reports this error with the path `[]`, which names no field.
     too_long(&mut errors, "[]", size);
     errors
 }
@@ -151,7 +151,7 @@ fn validate_json(errors: &mut Errors, data: &Value, key: &str) {
     }
 }
 
-/// Returns the error of Go's reader for a text that is not JSON.
+/// Returns the error of Go's decoder for a text that is not JSON.
 fn wrong_json(text: &[u8]) -> String {
     let text = text.trim_ascii_start();
     let first = text.first().map_or(' ', |byte| char::from(*byte));

@@ -1,4 +1,4 @@
-//! Containers.
+//! Validates containers.
 
 use serde_json::{Map, Value, json};
 
@@ -64,7 +64,7 @@ pub(super) fn validate(container: &Value, path: &str, volumes: &[&str], init: bo
     errors
 }
 
-/// Probes, and hooks on start and stop.
+/// Validates probes, and the hooks on start and stop.
 fn validate_life(errors: &mut Errors, container: &Value, path: &str, init: bool) {
     let sidecar = container["restartPolicy"] == json!("Always");
     for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
@@ -108,7 +108,7 @@ fn validate_security(errors: &mut Errors, context: &Value, path: &str) {
     }
 }
 
-/// User and group ids.
+/// Validates user and group ids.
 pub(super) fn validate_ids(errors: &mut Errors, context: &Value, path: &str, fields: &[&str]) {
     let most = i64::from(i32::MAX);
     for field in fields {
@@ -317,7 +317,7 @@ fn parse(amount: &Value) -> Option<Quantity> {
     amount.as_str()?.parse().ok()
 }
 
-/// An amount that is not below zero.
+/// Validates a quantity that cannot be negative.
 pub(super) fn validate_amount(errors: &mut Errors, amount: &Value, path: String) {
     if parse(amount).is_some_and(Quantity::is_negative) {
         let detail = "must be greater than or equal to 0";

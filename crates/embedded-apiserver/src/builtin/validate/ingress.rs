@@ -1,4 +1,4 @@
-//! Ingresses.
+//! Validates Ingresses.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::super::path::{items, text};
 use super::check::{self, Errors, each, join, unchanged};
 use crate::error::FieldError;
 
-/// An `IngressClass`, whose controller stays.
+/// Validates an `IngressClass`, whose controller cannot change.
 pub(super) fn validate_class(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     if let Some(old) = old {

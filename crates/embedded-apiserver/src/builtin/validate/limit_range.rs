@@ -1,4 +1,4 @@
-//! `LimitRange`s: bounds and defaults for what objects ask for, which must not contradict each other.
+//! Validates `LimitRange`s: bounds and defaults of requested resources must not contradict each other.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use super::super::quantity::Quantity;
 use super::check::{Errors, required};
 use crate::error::FieldError;
 
-/// Two amounts of which the first may not be above the second: their fields, which of them the error
-/// stands at, which of them it shows, and their names in it.
+/// Two amounts, of which the first must not exceed the second: their fields, the field in the path of the
+/// error, the field with the shown value, and the two names in the message.
 type Pair = (
     &'static str,
     &'static str,

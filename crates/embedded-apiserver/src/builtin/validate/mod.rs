@@ -1,7 +1,7 @@
-//! Checks of built-in kinds, in the real server's words.
+//! Validates built-in kinds, with the messages of the real server.
 //!
-//! As far as operators meet them: what is not checked here is accepted. Metadata is checked by
-//! [`metadata`](super::metadata).
+//! Only the checks that are relevant for operators are implemented. All other values are accepted.
+//! [`metadata`](super::metadata) checks the metadata.
 
 mod affinity;
 mod apps;
@@ -33,7 +33,7 @@ use serde_json::Value;
 use super::metadata;
 use crate::error::FieldError;
 
-/// Checks an object of a built-in kind, or where `old` is given what becomes of it.
+/// Validates a new object of a built-in kind, or an update if `old` is set.
 pub(crate) fn validate(
     group: &str,
     kind: &str,

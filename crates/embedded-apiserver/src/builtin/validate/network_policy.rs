@@ -1,4 +1,4 @@
-//! NetworkPolicies.
+//! Validates NetworkPolicies.
 
 use serde_json::Value;
 

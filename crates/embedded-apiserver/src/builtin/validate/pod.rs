@@ -1,4 +1,4 @@
-//! Pods and templates of Pods.
+//! Validates Pods and Pod templates.
 
 use serde_json::{Value, json};
 
@@ -16,14 +16,14 @@ pub(super) fn validate(object: &Value, old: Option<&Value>) -> Errors {
     }
 }
 
-/// A template: its labels and annotations, and its spec.
+/// Validates a Pod template: its labels, its annotations and its spec.
 pub(super) fn validate_template(template: &Value, path: &str) -> Errors {
     let mut errors = validate_template_metadata(template, path);
     errors.extend(validate_spec(&template["spec"], &join(path, "spec")));
     errors
 }
 
-/// A template's labels and annotations.
+/// Validates the labels and annotations of a Pod template.
 pub(super) fn validate_template_metadata(template: &Value, path: &str) -> Errors {
     let metadata = &template["metadata"];
     let path_of = |field| format!("{path}.metadata.{field}");
@@ -88,7 +88,7 @@ fn validate_spec(spec: &Value, path: &str) -> Errors {
     errors
 }
 
-/// Reasons against a name.
+/// A check that returns the reasons that a name is invalid.
 type Rule = fn(&str) -> Vec<String>;
 
 fn validate_scalars(errors: &mut Errors, spec: &Value, path: &str) {

@@ -1,4 +1,4 @@
-//! Roles and their bindings.
+//! Validates roles and their bindings.
 
 use serde_json::{Value, json};
 

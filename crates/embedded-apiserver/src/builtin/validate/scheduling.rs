@@ -6,7 +6,7 @@ use super::super::path::text;
 use super::check::{Errors, one_of, unchanged};
 use crate::error::FieldError;
 
-/// The highest priority of a class of a user.
+/// The maximum priority of a class that a user creates.
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
 
 pub(super) fn validate_priority_class(object: &Value, old: Option<&Value>) -> Errors {

@@ -1,4 +1,4 @@
-//! Label selectors within objects.
+//! Validates label selectors in objects.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::check::{Errors, each, join};
 use crate::error::FieldError;
 use crate::select::LabelSelector;
 
-/// A `metav1.LabelSelector`, where there is one.
+/// Validates a `metav1.LabelSelector`, if it is set.
 pub(super) fn validate(selector: &Value, path: &str) -> Errors {
     let mut errors = validate_labels(&selector["matchLabels"], &join(path, "matchLabels"));
     for (at, one) in items(&selector["matchExpressions"]).iter().enumerate() {
@@ -60,7 +60,8 @@ pub(super) fn requirement(errors: &mut Errors, one: &Value, path: &str, operator
     }
 }
 
-/// The selector of a workload: there, good, not empty, and matching its own template.
+/// Validates the selector of a workload: it must exist, be valid, not be empty, and match the workload's
+/// template.
 pub(super) fn validate_of_workload(spec: &Value, kind: &str, required: bool) -> Errors {
     let selector = &spec["selector"];
     let labels = &spec["template"]["metadata"]["labels"];
@@ -90,7 +91,7 @@ pub(super) fn validate_of_workload(spec: &Value, kind: &str, required: bool) -> 
     errors
 }
 
-/// `selector` does not match template `labels`
+/// Returns the error for a selector that does not match the labels of the template.
 pub(super) fn mismatch(labels: &Value) -> FieldError {
     let detail = "`selector` does not match template `labels`";
     FieldError::invalid("spec.template.metadata.labels", labels.clone(), detail)

@@ -1,4 +1,4 @@
-//! Services.
+//! Validates Services.
 
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ fn validate_ports(errors: &mut Errors, ports: &Value, kind: &str) {
     for (at, port) in items(ports).iter().enumerate() {
         let key = (&port["protocol"], &port["port"]);
         if seen.contains(&key) {
-            // A Go struct: its fields are written in their own order.
+            // The value is a Go struct, whose fields are printed in their own order.
             let detail = format!(
                 "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
                 port["protocol"], port["port"],
@@ -106,7 +106,8 @@ fn validate_affinity(errors: &mut Errors, spec: &Value) {
     }
 }
 
-/// The cluster has IPv4 addresses only; a Service without Pods of its own may say otherwise.
+/// Checks the IP families. The cluster has IPv4 addresses only. A headless Service without a selector can
+/// have other families.
 fn validate_families(errors: &mut Errors, spec: &Value) {
     if text(spec, &["clusterIP"]) == "None" && spec["selector"].is_null() {
         return;
@@ -148,7 +149,7 @@ fn validate_addresses(errors: &mut Errors, spec: &Value, kind: &str) {
         }
     }
     let ranges = items(&spec["loadBalancerSourceRanges"]);
-    // The real server's path begins with a capital, too.
+    // The path of the real server begins with a capital letter as well.
     let path = "spec.LoadBalancerSourceRanges";
     if !ranges.is_empty() && kind != "LoadBalancer" {
         let detail = "may only be used when `type` is 'LoadBalancer'";
@@ -183,7 +184,8 @@ fn validate_policies(errors: &mut Errors, spec: &Value, kind: &str) {
     );
 }
 
-/// An address once given stays, unless the Service becomes a mere name.
+/// Checks that the address does not change once it is set, unless the type of the Service is or was
+/// `ExternalName`.
 fn validate_update(errors: &mut Errors, spec: &Value, old: &Value) {
     let named = |spec: &Value| text(spec, &["type"]) == "ExternalName";
     if named(spec) || named(old) {

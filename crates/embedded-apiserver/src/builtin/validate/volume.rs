@@ -1,4 +1,4 @@
-//! Volumes of Pods.
+//! Validates volumes of Pods.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Webhooks of admission, which are kept here and never called.
+//! Validates admission webhooks, which this server stores and never calls.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/>
 
