@@ -1,4 +1,4 @@
-//! RFC 6902: a list of operations, as evanphx/json-patch does them for the real server.
+//! JSON patches (RFC 6902), with the behavior of evanphx/json-patch, which the real server uses.
 
 use serde_json::{Map, Value, json};
 
@@ -7,14 +7,14 @@ use crate::{error::ApiError, go};
 
 /// The maximum number of operations, as `maxJSONPatchOperations` of the real server.
 const MOST_OPERATIONS: usize = 10_000;
-/// The bytes that `copy` may add, as the real server's `JSONPatchMaxCopyBytes`: each can double what is
-/// there.
+/// The maximum number of bytes that `copy` can add, like `JSONPatchMaxCopyBytes` of the real server. Each
+/// copy can double the size of the object.
 const MOST_COPIED: usize = 3 * 1024 * 1024;
 
 /// Applies the operations of a JSON patch.
 ///
-/// Beyond the RFC: `test` against null passes where nothing is, `replace` adds, and `-1` is the last
-/// item of a list.
+/// It extends the RFC: `test` with null succeeds for a missing value, `replace` can add a value, and `-1` is
+/// the last item of a list.
 pub(crate) fn json(live: &Value, patch: &Value) -> Result<Value, ApiError> {
     let Value::Array(operations) = patch else {
         return Err(ApiError::bad_request(format!(
@@ -38,7 +38,7 @@ pub(crate) fn json(live: &Value, patch: &Value) -> Result<Value, ApiError> {
     Ok(patched)
 }
 
-/// Checks that each operation is an object with texts.
+/// Checks that each operation is an object, and that `op`, `from` and `path` are strings.
 fn check_types(operations: &[Value]) -> Result<(), ApiError> {
     let refuse = |found: &Value, into: &str, wanted: &str| {
         let kind = go::json_kind(found);
@@ -63,7 +63,7 @@ fn check_types(operations: &[Value]) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The fields that no operation has: `json patch unknown field "[0].foo"`.
+/// Returns errors for unknown fields of operations: `json patch unknown field "[0].foo"`.
 pub(crate) fn unknown_fields(patch: &Value) -> Vec<String> {
     let mut unknown = Vec::new();
     for (index, operation) in patch.as_array().into_iter().flatten().enumerate() {
@@ -103,13 +103,13 @@ fn apply(object: &mut Value, operation: &Value, budget: &mut usize) -> Option<()
     }
 }
 
-/// A path's parent and last step, unescaped. The whole object has no parent.
+/// Returns the parent and the unescaped last segment of a path. The whole object has no parent.
 fn split(path: &str) -> Option<(&str, String)> {
     let (parent, last) = path.rsplit_once('/')?;
     Some((parent, last.replace("~1", "/").replace("~0", "~")))
 }
 
-/// A place in a list; negative ones count from behind.
+/// Parses an index of a list. A negative index counts from the end.
 fn index(step: &str, length: usize) -> Option<usize> {
     let place = match step.strip_prefix('-') {
         Some(back) => length.checked_sub(back.parse().ok()?)?,
@@ -118,7 +118,7 @@ fn index(step: &str, length: usize) -> Option<usize> {
     (place < length).then_some(place)
 }
 
-/// The value at a path: none without a parent, null where a map has no such key.
+/// Returns the value at a path. Absent if the parent is missing, and null if a map does not have the key.
 fn get<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     let (parent, last) = split(path)?;
     match object.pointer(&counted(object, parent))? {
@@ -172,7 +172,7 @@ fn replace(object: &mut Value, path: &str, value: Value) -> Option<()> {
     Some(())
 }
 
-/// The path with places counted from the end of a list as places from its beginning.
+/// Returns a path in which negative indexes are replaced by positive ones.
 fn counted(object: &Value, path: &str) -> String {
     let mut counted = String::with_capacity(path.len());
     for step in path.split('/').skip(1) {

@@ -1,12 +1,12 @@
-//! RFC 7386, as evanphx/json-patch does it for the real server.
+//! JSON merge patches (RFC 7386), with the behavior of evanphx/json-patch, which the real server uses.
 //!
-//! Beyond the RFC: nulls go from the maps in lists, too, where such a list comes in anew.
+//! It extends the RFC: nulls are also removed from maps in a list that the patch adds.
 
 use serde_json::{Map, Value};
 
 use crate::{error::ApiError, go};
 
-/// Applies a merge patch. What is not an object is refused, as the real server does.
+/// Applies a merge patch. Returns an error for a patch that is not an object, like the real server.
 pub(crate) fn merge(live: &Value, patch: &Value) -> Result<Value, ApiError> {
     match (live, patch) {
         (Value::Object(live), Value::Object(patch)) => {
@@ -29,7 +29,7 @@ fn merge_maps(live: &mut Map<String, Value>, patch: &Map<String, Value>) {
                 live.remove(name);
             }
             (Some(Value::Object(live)), Value::Object(patch)) => merge_maps(live, patch),
-            // A list in the place of a map is taken as it is.
+            // A list that replaces a map keeps its nulls.
             (Some(live @ Value::Object(_)), value) => *live = value.clone(),
             (_, value) => {
                 let mut value = value.clone();

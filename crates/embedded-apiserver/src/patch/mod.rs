@@ -1,4 +1,5 @@
-//! The three patches beside server-side apply: each takes the live object and gives the patched one.
+//! The three patch types other than server-side apply. Each applies a patch to the live object and returns
+//! the result.
 //!
 //! <https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/>
 

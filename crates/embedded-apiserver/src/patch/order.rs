@@ -1,4 +1,4 @@
-//! The order of a merged list's items: of the patch first, then of the live list.
+//! The order of the items of a merged list: first the order of the patch, then that of the live list.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ impl Key<'_> {
     }
 }
 
-/// Sorts a merged list: items that the patch orders by it, others by the live list.
+/// Sorts a merged list. Items of the patch have the order of the patch, and the others that of the live list.
 pub(super) fn ordered(
     merged: Vec<Value>,
     patch: &[Value],
@@ -35,7 +35,7 @@ pub(super) fn ordered(
     interleave(others, patched, live, key)
 }
 
-/// Go's stable sort of short lists, by a comparison that is no order: unknown items go first.
+/// Sorts like Go's stable sort of short lists. The comparison is not a total order: unknown items come first.
 fn sort(items: &mut [Value], order: &[Value], key: Key<'_>) {
     let is_less =
         |one: &Value, other: &Value| match (key.position(order, one), key.position(order, other)) {
@@ -51,7 +51,8 @@ fn sort(items: &mut [Value], order: &[Value], key: Key<'_>) {
     }
 }
 
-/// Puts each item of `left` before the first of `right` that comes later in the live list.
+/// Merges two lists: each item of `left` comes before the first item of `right` that follows it in the live
+/// list.
 fn interleave(left: Vec<Value>, right: Vec<Value>, live: &[Value], key: Key<'_>) -> Vec<Value> {
     let mut all = Vec::with_capacity(left.len() + right.len());
     let mut left = left.into_iter().peekable();

@@ -1,4 +1,4 @@
-//! Strategic merge patches: merge patches that know which lists are maps, with directives.
+//! Strategic merge patches: merge patches with directives, which merge lists by keys.
 //!
 //! <https://github.com/kubernetes/design-proposals-archive/blob/main/cli/preserve-order-in-strategic-merge-patch.md>
 
@@ -37,7 +37,7 @@ pub(crate) fn strategic(schema: &Schema, live: &Value, patch: &Value) -> Result<
     Ok(Value::Object(merged))
 }
 
-/// A refusal of what nobody expected: 500, and no reason.
+/// Returns the error of the real server for unexpected failures: a 500 without a reason.
 fn failure(message: String) -> ApiError {
     ApiError::unclassified(message)
 }
@@ -109,7 +109,7 @@ fn delete_items(name: &str, live: &mut Object, gone: Value) -> Result<(), ApiErr
     }
 }
 
-/// Merges one field that has no directive in its name.
+/// Merges one field whose name contains no directive.
 fn merge_field(
     place: Option<Type<'_>>,
     name: &str,
@@ -150,7 +150,8 @@ fn merge_field(
     Ok(())
 }
 
-/// The type below a field (of its items, for a list), and the field where it has a name.
+/// Returns the type below a field (for a list, that of its items), and the field if it has a name in the
+/// schema.
 fn field_of<'a>(
     place: Option<Type<'a>>,
     name: &str,
@@ -175,7 +176,7 @@ fn field_of<'a>(
     Ok((below, field))
 }
 
-/// `$retainKeys`: drops what the patch does not list.
+/// Handles `$retainKeys`: removes the fields of the live object that the directive does not list.
 fn retain_keys(live: &mut Object, patch: &mut Object) -> Result<(), ApiError> {
     let Some(retained) = patch.remove(RETAIN_KEYS) else {
         return Ok(());
@@ -195,7 +196,7 @@ fn retain_keys(live: &mut Object, patch: &mut Object) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// `$setElementOrder`: merges the lists that have one, and takes them out of the patch.
+/// Handles `$setElementOrder`: merges the lists that have the directive, and removes them from the patch.
 fn order_lists(
     place: Option<Type<'_>>,
     live: &mut Object,
@@ -250,7 +251,7 @@ fn list(value: Option<&Value>) -> Result<Option<Vec<Value>>, ApiError> {
     }
 }
 
-/// Returns whether the items of a patch come in the order that it gives.
+/// Checks that the items of a patch have the order of the directive.
 fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<(), ApiError> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());
@@ -401,7 +402,7 @@ fn discard_nulls(value: &mut Value) {
     }
 }
 
-/// The value without the maps that carry a directive.
+/// Returns the value without the maps that contain a directive.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(fields) if fields.contains_key(DIRECTIVE) => None,

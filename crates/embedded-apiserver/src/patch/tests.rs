@@ -1,4 +1,4 @@
-//! JSON, merge and strategic patches, as the real server answered them.
+//! Tests of JSON, merge and strategic merge patches with responses of the real server.
 
 use serde_json::{Value, json};
 
@@ -184,7 +184,7 @@ fn nulls_of_a_merge_patch_go_at_every_depth_of_what_is_new() {
 
 #[test]
 fn a_patch_that_grows_or_nests_without_end_is_refused() {
-    // Each step copies all that the one before made.
+    // Each step copies the result of all previous steps.
     let doubling = |steps: usize| {
         let path = |step| format!("/data/c{step}");
         let steps =
@@ -194,7 +194,7 @@ fn a_patch_that_grows_or_nests_without_end_is_refused() {
     let live = json!({"data": {"a": "0123456789abcdef"}});
     assert!(json(&live, &doubling(10)).is_ok());
     assert_eq!(json(&live, &doubling(60)).unwrap_err().code, 422);
-    // A value that is copied into its deepest place doubles the depth.
+    // Copying a value to its own innermost level doubles the depth.
     let mut path = "/a".to_owned();
     let mut steps = Vec::new();
     for _ in 0..15 {
