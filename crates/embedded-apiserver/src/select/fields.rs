@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::resource::{Resource, Version};
 
-/// Resources with field labels of their own, beside name and namespace.
+/// The field labels of resources that support more than name and namespace.
 const FIELDS: &[(&str, &[&str])] = &[
     (
         "pods",
@@ -71,7 +71,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Returns whether a selector may name the path; the server's words if not.
+/// Returns an error with the message of the server if a selector cannot use the path.
 pub(super) fn check(resource: &Resource, version: &Version, path: &str) -> Result<(), String> {
     let always = path == "metadata.name"
         || (path == "metadata.namespace" && (resource.namespaced || !resource.is_custom()));
@@ -96,7 +96,7 @@ pub(super) fn check(resource: &Resource, version: &Version, path: &str) -> Resul
     }
 }
 
-/// The field's value as text; empty where it is not there.
+/// Returns the value of a field as text, or an empty text if it is missing.
 pub(super) fn value_of<'a>(resource: &Resource, object: &'a Value, path: &str) -> Cow<'a, str> {
     if let Some(custom) = &resource.storage_version().custom {
         let mut fields = custom.version.selectable_fields(object).into_iter();
@@ -124,7 +124,7 @@ pub(super) fn value_of<'a>(resource: &Resource, object: &'a Value, path: &str) -
     }
 }
 
-/// Events are kept in the core group's form.
+/// Converts a path of an Event to the form of the core group, in which Events are stored.
 fn stored_event_path(path: &str) -> &str {
     match path {
         "regarding.kind" => "involvedObject.kind",

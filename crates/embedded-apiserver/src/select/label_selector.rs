@@ -1,11 +1,11 @@
-//! Label selectors: requirements, matched against labels and written as text.
+//! Label selectors: requirements that match labels and have a text form.
 //!
-//! [`super::manifest_selector`] reads them from objects, and [`super::labels`] from queries. As in apimachinery, `!=` and `notin` also select
-//! objects that lack the label.
+//! [`super::manifest_selector`] parses them from objects, and [`super::labels`] from queries. As in
+//! apimachinery, `!=` and `notin` also select objects without the label.
 
 use std::fmt;
 
-/// A valid `metav1.LabelSelector`; without requirements it selects everything.
+/// A valid `metav1.LabelSelector`. A selector without requirements selects all objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LabelSelector {
     requirements: Vec<Requirement>,
@@ -34,12 +34,12 @@ impl LabelSelector {
         Self { requirements }
     }
 
-    /// Returns whether it selects everything.
+    /// Returns whether the selector selects all objects.
     pub(crate) fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Returns whether it selects an object whose labels `label` looks up by name.
+    /// Returns whether the selector selects an object. `label` returns the value of a label.
     pub(crate) fn matches<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements
             .iter()

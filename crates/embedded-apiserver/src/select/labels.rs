@@ -1,7 +1,6 @@
-//! Label selectors as the server reads them, refusals included.
+//! Parses label selectors of queries.
 //!
-//! A parser of its own: what clients see of a wrong selector are the words of apimachinery's.
-//! <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>
+//! This is a separate parser, because its errors have the messages of apimachinery.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +37,7 @@ const SYMBOLS: [(&str, Token); 9] = [
     ("!=", Token::NotEquals),
 ];
 
-/// Reads a selector; an error has the server's words.
+/// Parses a selector. Errors have the messages of the server.
 pub(super) fn parse(text: &str) -> Result<LabelSelector, String> {
     let mut parser = Parser {
         tokens: tokens(text),
@@ -76,7 +75,7 @@ fn tokens(text: &str) -> Vec<(Token, String)> {
     found
 }
 
-/// The longest symbol at the beginning of a text.
+/// Returns the longest symbol at the beginning of a text.
 fn symbol(text: &str) -> (Token, usize) {
     let fits = SYMBOLS
         .iter()
@@ -91,14 +90,14 @@ struct Parser {
 }
 
 impl Parser {
-    /// The next token where an operator may be.
+    /// Returns the next token where an operator is allowed.
     fn operator(&mut self) -> (Token, String) {
         let token = self.tokens.get(self.at).cloned();
         self.at += 1;
         token.unwrap_or((Token::End, String::new()))
     }
 
-    /// The next token where values may be: `in` is a word there.
+    /// Returns the next token where values are allowed: there, `in` is a word.
     fn next(&mut self) -> (Token, String) {
         match self.operator() {
             (Token::In | Token::NotIn, word) => (Token::Word, word),
@@ -215,7 +214,7 @@ impl Parser {
             }
             (Token::Close, _) => {
                 self.next();
-                // `in ()` asks for the empty value.
+                // `in ()` selects the empty value.
                 Ok(BTreeSet::from([String::new()]))
             }
             (_, found) => Err(format!("found '{found}', expected: ',', ')' or identifier")),

@@ -15,7 +15,7 @@ use crate::error::ApiError;
 use crate::resource::{Resource, Version};
 use crate::store::Key;
 
-/// A label selector and a field selector; both must hold.
+/// A label selector and a field selector. An object must match both.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
     labels: LabelSelector,
@@ -50,7 +50,7 @@ impl Selection {
         }
     }
 
-    /// Returns whether everything is selected.
+    /// Returns whether all objects are selected.
     pub(crate) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Field selectors as the server reads them: `metadata.name=a,spec.nodeName!=b`.
+//! Parses field selectors: `metadata.name=a,spec.nodeName!=b`.
 //!
 //! <https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/>
 
@@ -10,7 +10,7 @@ pub(super) struct Term {
     pub(super) value: String,
 }
 
-/// Reads a selector; an error has the server's words.
+/// Parses a selector. Errors have the messages of the server.
 pub(super) fn parse(selector: &str) -> Result<Vec<Term>, String> {
     let parts = split(selector);
     let terms = parts.into_iter().filter(|part| !part.is_empty());
@@ -34,7 +34,7 @@ pub(super) fn parse(selector: &str) -> Result<Vec<Term>, String> {
         .collect()
 }
 
-/// Splits a text at commas that no backslash precedes.
+/// Splits a text at commas without a backslash before them.
 fn split(selector: &str) -> Vec<&str> {
     let mut escaped = false;
     selector
