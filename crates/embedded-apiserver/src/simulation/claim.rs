@@ -1,4 +1,4 @@
-//! Claims: each is bound to a volume of its own.
+//! PersistentVolumeClaims: binds each claim to its own volume.
 
 use serde_json::{Value, json};
 
@@ -74,7 +74,7 @@ fn volume_of(claim: &Value, name_of_volume: &str) -> Value {
     volume
 }
 
-/// Lets a claim go once no Pod uses it, and its volume with it.
+/// Releases a claim's finalizer when no Pod uses the claim, and deletes its volume.
 fn release(tx: &mut Transaction<'_>, claim: &Value) {
     let uses = |pod: &Value| {
         let mut volumes = items(&pod["spec"]["volumes"]).iter();

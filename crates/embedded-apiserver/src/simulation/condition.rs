@@ -1,10 +1,10 @@
-//! Conditions in statuses.
+//! Conditions in the status of objects.
 
 use serde_json::{Value, json};
 
 use crate::builtin::path::{items, text};
 
-/// A condition by its type.
+/// Returns the condition of a type.
 pub(super) fn find<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
     items(&status["conditions"])
         .iter()
@@ -16,7 +16,7 @@ pub(super) fn is_true(status: &Value, kind: &str) -> bool {
     find(status, kind).is_some_and(|one| one["status"] == "True")
 }
 
-/// A condition as controllers write them.
+/// Returns a condition in the form in which controllers write it.
 pub(super) fn make(kind: &str, holds: &str, reason: &str, message: &str, now: &str) -> Value {
     json!({
         "type": kind,
@@ -27,7 +27,7 @@ pub(super) fn make(kind: &str, holds: &str, reason: &str, message: &str, now: &s
     })
 }
 
-/// Sets a condition; what it says when it became so stays as long as it is so.
+/// Sets a condition. Keeps the transition time if the status of the condition does not change.
 pub(super) fn set(status: &mut Value, mut condition: Value) {
     if !status["conditions"].is_array() {
         status["conditions"] = json!([]);
@@ -50,7 +50,7 @@ pub(super) fn set(status: &mut Value, mut condition: Value) {
     }
 }
 
-/// Sets a condition last in the list, as a Deployment's are; not if nothing of it but times is new.
+/// Sets a condition at the end of the list, as for Deployments. Does nothing if only times differ.
 pub(super) fn append(status: &mut Value, mut condition: Value) {
     let kind = text(&condition, &["type"]).to_owned();
     if let Some(found) = find(status, &kind)

@@ -1,4 +1,4 @@
-//! Holding, delaying and failing what the simulation would do.
+//! Holds, delays and fails simulated workloads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +13,6 @@ use crate::select::LabelSelector;
 
 /// Selects the objects to hold, delay or fail. All criteria must match the object, or an object that
 /// controls it: a target that matches a Deployment matches its Pods.
-///
-/// A Pod fits, too, where what controls it does: holding a Deployment holds its Pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// `Pod`, `Deployment`, `PersistentVolumeClaim`…
@@ -23,7 +21,7 @@ pub struct Target {
     pub namespace: Option<String>,
     /// A name.
     pub name: Option<String>,
-    /// Selects Pods and claims by their labels.
+    /// Selects objects by their labels.
     labels: LabelSelector,
 }
 
@@ -32,9 +30,9 @@ pub struct Target {
 pub enum Failure {
     /// The Pods run, but their probes never succeed.
     NeverReady,
-    /// Their containers end as soon as they are started.
+    /// Their containers exit immediately after each start.
     CrashLoopBackOff,
-    /// Their images are not found.
+    /// The image of their containers cannot be pulled.
     ImagePullBackOff,
     /// The Pods exit with code 1, so a Job fails.
     Exit,
@@ -50,11 +48,11 @@ enum Effect {
 /// The planned behavior of a Pod or claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PlannedBehavior {
-    /// Stays as it is.
+    /// True if the object stays in its current state.
     pub(super) held: bool,
     /// The delay after the creation.
     pub(super) delay: Duration,
-    /// Goes wrong.
+    /// The failure of a Pod, if any.
     pub(super) failure: Option<Failure>,
 }
 
@@ -64,42 +62,42 @@ struct Rules {
     changed: bool,
 }
 
-/// A handle on a [`Simulation`](super::Simulation): clones are handles on the same one.
+/// A handle for controlling a [`Simulation`](super::Simulation). Clones control the same simulation.
 ///
-/// What is changed takes effect at the next write, or when the server settles. Of several rules that
-/// fit, the later holds.
+/// A change takes effect at the next write, or when the server settles. If several rules match an object, the
+/// last one applies.
 #[derive(Clone, Debug, Default)]
 pub struct Control(Arc<Mutex<Rules>>);
 
 impl Control {
-    /// A control that lets everything happen at once.
+    /// Returns a control without rules: nothing is held, delayed or failed.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps Pods from starting and claims from being bound.
+    /// Prevents Pods from starting and claims from being bound.
     pub fn hold(&self, target: Target) {
         self.add(target, Effect::Hold);
     }
 
-    /// Lets Pods become ready, and claims be bound, so long after their creation.
+    /// Delays the readiness of Pods and the binding of claims by a time after their creation.
     pub fn delay(&self, target: Target, delay: Duration) {
         self.add(target, Effect::Delay(delay));
     }
 
-    /// Lets Pods go wrong.
+    /// Makes Pods fail.
     pub fn fail(&self, target: Target, failure: Failure) {
         self.add(target, Effect::Fail(failure));
     }
 
-    /// Takes back all that was said of exactly this target.
+    /// Removes all rules of this target.
     pub fn release(&self, target: &Target) {
         let mut state = self.0.lock();
         state.rules.retain(|(one, _)| one != target);
         state.changed = true;
     }
 
-    /// Takes back everything.
+    /// Removes all rules.
     pub fn release_all(&self) {
         let mut state = self.0.lock();
         state.rules.clear();
@@ -116,7 +114,7 @@ impl Control {
         self.0.lock().changed
     }
 
-    /// Returns whether something was changed since this was last asked.
+    /// Returns whether the rules changed since the last call.
     pub(super) fn take_changed(&self) -> bool {
         std::mem::take(&mut self.0.lock().changed)
     }
@@ -143,7 +141,7 @@ impl Control {
     }
 }
 
-/// Kind and name of an object, of its controller, of that one's controller and so on.
+/// Returns the kind and name of an object, of its controller, of the controller's controller and so on.
 fn chain(tx: &Transaction<'_>, object: &Value) -> Vec<(String, String)> {
     let mut chain = vec![(text(object, &["kind"]).to_owned(), name(object).to_owned())];
     let mut owner = controller(object).cloned();
@@ -170,8 +168,8 @@ impl Target {
         }
     }
 
-    /// Selects by labels, too: `matchLabels` and `matchExpressions`, a map of labels, or the text of a
-    /// query such as `app=web`. The error says what is wrong with the selector.
+    /// Also selects by labels: `matchLabels` and `matchExpressions`, a map of labels, or the text of a query
+    /// such as `app=web`. Returns an error for an invalid selector.
     pub fn with_labels(mut self, selector: &Value) -> Result<Self, String> {
         self.labels = LabelSelector::from_value(selector)?;
         Ok(self)

@@ -1,4 +1,4 @@
-//! CronJobs: a Job whenever the schedule says so.
+//! CronJobs: creates a Job at each scheduled time.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::registry::{Propagation, Transaction};
 
 const RESOURCE: &str = "cronjobs.batch";
 
-/// More missed times than these are not counted: a clock that was advanced far runs one Job, as the
-/// real controller does.
+/// The maximum number of missed times that are counted. If the clock advances far, a single Job runs, as with
+/// the real controller.
 const MOST_MISSED: usize = 100;
 
 pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, cron: &Value) {
@@ -39,7 +39,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, cron: &Value)
     report(tx, cron, ran);
 }
 
-/// The last time that is due and was not run yet, and the next one.
+/// Returns the last time that is due and has not run yet, and the next time.
 fn times(tx: &Transaction<'_>, cron: &Value) -> Option<(Option<Timestamp>, Option<Timestamp>)> {
     let schedule = Schedule::parse(text(cron, &["spec", "schedule"])).ok()?;
     let zone = match text(cron, &["spec", "timeZone"]) {
@@ -69,7 +69,8 @@ fn is_in_time(tx: &Transaction<'_>, cron: &Value, scheduled: Timestamp) -> bool 
     deadline.is_none_or(|seconds| tx.now().duration_since(scheduled).as_secs() <= seconds)
 }
 
-/// Runs a Job for a time, unless the policy forbids it; whether the time is dealt with.
+/// Runs a Job for a scheduled time, unless the concurrency policy forbids it. Returns whether a Job was
+/// created.
 fn run(tx: &mut Transaction<'_>, cron: &Value, jobs: &[Arc<Value>], scheduled: Timestamp) -> bool {
     let running: Vec<_> = jobs.iter().filter(|one| !job::is_over(one)).collect();
     match text(cron, &["spec", "concurrencyPolicy"]) {
@@ -110,7 +111,7 @@ fn job_of(cron: &Value, scheduled: Timestamp) -> Value {
     })
 }
 
-/// Deletes the oldest Jobs beyond what is to be kept of either end.
+/// Deletes the oldest successful and failed Jobs beyond their history limits.
 fn clean(tx: &mut Transaction<'_>, cron: &Value, jobs: &[Arc<Value>]) {
     for (kind, limit) in [
         ("Complete", "successfulJobsHistoryLimit"),

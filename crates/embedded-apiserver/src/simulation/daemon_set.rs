@@ -1,4 +1,4 @@
-//! DaemonSets: one Pod on the one node.
+//! DaemonSets: one Pod on the only node.
 
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, set: &Value) 
     revision::clean(tx, set, &[&revision.name]);
 }
 
-/// Returns whether the template's node selector fits the node.
+/// Returns whether the template's node selector matches the node.
 fn runs_on(set: &Value, node: &Value) -> bool {
     let selector = set["spec"]["template"]["spec"]["nodeSelector"].as_object();
     let mut wanted = selector.into_iter().flatten();
@@ -83,7 +83,7 @@ fn step(tx: &mut Transaction<'_>, set: &Value, hash: &str, wanted: bool) {
     let generation = text(set, &["metadata", "annotations", GENERATION]);
     pod["metadata"]["labels"]["pod-template-generation"] = json!(generation);
     let there = controlled(tx, "pods", set);
-    // A Pod that was deleted just now may still be there until its containers have ended.
+    // A deleted Pod can exist until its containers have ended.
     if there
         .iter()
         .all(|pod| is_terminating(pod) || !is_ready(pod))

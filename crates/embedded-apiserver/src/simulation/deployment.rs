@@ -1,4 +1,4 @@
-//! Deployments: one ReplicaSet per template, a rollout from the old ones to the new, a status.
+//! Deployments: a ReplicaSet per template, the rollout from old ReplicaSets to the new one, and the status.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::registry::Transaction;
 
 pub(super) const RESOURCE: &str = "deployments.apps";
 
-/// Annotations of a Deployment that its ReplicaSets do not get.
+/// The annotations of a Deployment that its ReplicaSets do not get.
 const NOT_COPIED: [&str; 5] = [
     "kubectl.kubernetes.io/last-applied-configuration",
     "deployment.kubernetes.io/revision",
@@ -45,7 +45,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, deployment: &
     clean(tx, &live, &sets);
 }
 
-/// Makes the ReplicaSet of the template, or gives it the newest revision.
+/// Creates the ReplicaSet of the current template, or gives it the newest revision.
 fn ensure_new(tx: &mut Transaction<'_>, deployment: &Value, sets: &mut Sets) {
     let newest = sets.old.iter().map(|set| revision(set)).max();
     let next = newest.unwrap_or_default() + 1;
@@ -66,7 +66,7 @@ fn ensure_new(tx: &mut Transaction<'_>, deployment: &Value, sets: &mut Sets) {
     if annotation != wanted.to_string() {
         let mut deployment = deployment.clone();
         deployment["metadata"]["annotations"][REVISION] = json!(wanted.to_string());
-        // Written with the status by the real controller, which counts no generation.
+        // The real controller writes the annotation with the status, so the generation does not change.
         put(tx, RESOURCE, deployment);
     }
 }
@@ -143,7 +143,7 @@ fn is_complete(deployment: &Value) -> bool {
         .all(|field| number(deployment, &["status", field]) == wanted)
 }
 
-/// Writes the status of what there is.
+/// Writes the status of a Deployment.
 fn report(
     sim: &mut Simulation,
     tx: &mut Transaction<'_>,
@@ -239,7 +239,7 @@ fn progress(
         let message = format!("Created new replica set {set:?}");
         return Some(("True", "NewReplicaSetCreated", message));
     }
-    // A rollout that was done before is not begun anew by Pods that fail later.
+    // A completed rollout does not restart when Pods fail later.
     let was_done = reason == "NewReplicaSetAvailable"
         && number(status, &["replicas"]) == number(status, &["updatedReplicas"]);
     if was_done || reason == "ProgressDeadlineExceeded" && !has_grown(deployment, status) {
@@ -259,7 +259,7 @@ fn progress(
     None
 }
 
-/// Returns whether more of what is new is there than before.
+/// Returns whether the rollout made progress.
 fn has_grown(deployment: &Value, status: &Value) -> bool {
     let before = &deployment["status"];
     let grows = |field: &str| number(status, &[field]) > number(before, &[field]);

@@ -1,4 +1,4 @@
-//! Budgets for disruptions: how many Pods may be taken away.
+//! PodDisruptionBudgets: counts the Pods that can be evicted.
 
 use serde_json::{Value, json};
 

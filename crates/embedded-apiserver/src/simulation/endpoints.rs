@@ -1,4 +1,4 @@
-//! Services: Endpoints and EndpointSlices of the Pods that they select, addresses of balancers.
+//! Services: Endpoints and EndpointSlices of the selected Pods, and addresses of load balancers.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) fn sync(tx: &mut Transaction<'_>, service: &Value) {
     write_endpoints(tx, service, &pods);
 }
 
-/// Gives a balancer's Service an address, from the range that is reserved for documentation.
+/// Sets the address of a Service of type `LoadBalancer`, from the range that is reserved for documentation.
 fn balance(tx: &mut Transaction<'_>, service: &Value) {
     let balanced = text(service, &["spec", "type"]) == "LoadBalancer";
     let given = items(&service["status"]["loadBalancer"]["ingress"]);
@@ -47,7 +47,8 @@ fn balance(tx: &mut Transaction<'_>, service: &Value) {
     write_status(tx, "services", service, status);
 }
 
-/// The ports of a Service as the Pods have them: of named ports the numbers differ by Pod.
+/// Returns the ports of a Service with the numbers of a Pod. The number of a named port can differ between
+/// Pods.
 fn ports(service: &Value, pod: Option<&Value>) -> Vec<Value> {
     let number_of = |port: &Value| match &port["targetPort"] {
         Value::String(wanted) => {

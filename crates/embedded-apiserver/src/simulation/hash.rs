@@ -1,12 +1,12 @@
-//! Short hashes of templates, as they stand in names and labels.
+//! Short hashes of templates in names and labels.
 
 use serde_json::Value;
 
-/// No vowels and nothing that is read as another: no word comes out by chance.
+/// The letters of a hash: no vowels, so that no words result, and no letters that are easily confused.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// The hash of a template and of the number of collisions before; FNV-1a as the real one, though
-/// over the template's JSON, so that its value is another.
+/// Returns the hash of a template and of the number of earlier collisions. It is FNV-1a like the real one,
+/// but over the JSON of the template, so its value differs.
 pub(super) fn template(template: &Value, collisions: i64) -> String {
     let mut hash: u32 = 0x811c_9dc5;
     let text = format!("{template}{collisions}");

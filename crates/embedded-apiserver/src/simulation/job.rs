@@ -1,4 +1,4 @@
-//! Jobs: Pods that end, as many as must end well.
+//! Jobs: runs Pods until enough of them succeed.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ pub(super) const RESOURCE: &str = "jobs.batch";
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
-/// A Job's Pods: what runs, and what was counted of those that have ended.
+/// The running Pods of a Job, and the counters of those that have ended.
 struct Pods {
     active: Vec<Arc<Value>>,
     succeeded: i64,
     failed: i64,
     ready: i64,
     terminating: i64,
-    /// Completion indexes that have ended well.
+    /// The completion indexes that succeeded.
     done: Vec<i64>,
 }
 
-/// Returns whether a Job is over, one way or the other.
+/// Returns whether a Job has completed or failed.
 pub(super) fn is_over(job: &Value) -> bool {
     condition::is_true(&job["status"], "Complete") || condition::is_true(&job["status"], "Failed")
 }
@@ -81,7 +81,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, job: &Value) 
     write_status(tx, RESOURCE, job, status);
 }
 
-/// The end of a Job.
+/// The outcome of a Job.
 struct Verdict {
     good: bool,
     reason: &'static str,
@@ -134,7 +134,7 @@ fn verdict(
         }
         sim.again(due, RESOURCE, job);
     }
-    // Without a number of completions, the first success ends the Job once all Pods have ended.
+    // A Job without a number of completions completes when one Pod succeeded and all Pods have ended.
     let complete = match spec["completions"].as_i64() {
         Some(wanted) => pods.succeeded >= wanted,
         None => pods.succeeded > 0 && pods.active.is_empty(),
@@ -169,7 +169,8 @@ fn resume(status: &mut Value, now: &str) {
     }
 }
 
-/// Counts the Pods that have ended and lets them go: each is counted once, when its finalizer goes.
+/// Counts the Pods that have ended, and releases their finalizers. The finalizer ensures that each Pod is
+/// counted once.
 fn count_ended(tx: &mut Transaction<'_>, job: &Value, status: &mut Value) -> Pods {
     let over = is_terminating(job);
     let mut pods = Pods {
@@ -217,7 +218,7 @@ fn index(pod: &Value) -> Option<i64> {
     text(pod, &["metadata", "annotations", INDEX]).parse().ok()
 }
 
-/// `0-2,5` of 0, 1, 2, 5.
+/// Formats indexes as ranges: 0, 1, 2, 5 become `0-2,5`.
 fn ranges(indexes: &[i64]) -> String {
     let mut parts: Vec<(i64, i64)> = Vec::new();
     for index in indexes {
@@ -242,7 +243,7 @@ fn parsed(text: &str) -> Vec<i64> {
     text.split(',').filter_map(range).flatten().collect()
 }
 
-/// Starts as many Pods as may run at once and are still needed.
+/// Starts as many Pods as are needed, up to the parallelism. Deletes excess Pods.
 fn start(tx: &mut Transaction<'_>, job: &Value, pods: &mut Pods) {
     let spec = &job["spec"];
     let parallelism = number(spec, &["parallelism"]);
@@ -266,7 +267,7 @@ fn start(tx: &mut Transaction<'_>, job: &Value, pods: &mut Pods) {
     }
 }
 
-/// The first index that neither runs nor has ended well.
+/// Returns the first index that is neither running nor succeeded.
 fn free_index(pods: &Pods) -> i64 {
     let running: Vec<i64> = pods.active.iter().filter_map(|pod| index(pod)).collect();
     let free = |index: &i64| !running.contains(index) && !pods.done.contains(index);
@@ -302,7 +303,7 @@ fn pod(job: &Value, index: Option<i64>) -> Value {
     pod
 }
 
-/// Deletes a Job that is over and was to be kept for a while only.
+/// Deletes a finished Job after its `ttlSecondsAfterFinished`.
 fn expire(sim: &mut Simulation, tx: &mut Transaction<'_>, job: &Value) {
     count_ended(tx, job, &mut job["status"].clone());
     let Some(seconds) = at(job, &["spec", "ttlSecondsAfterFinished"]).as_i64() else {

@@ -1,9 +1,9 @@
-//! Workloads that become ready: a small simulation of a cluster's controllers, scheduler and node.
+//! Simulated workloads: a small simulation of a cluster's controllers, scheduler and node.
 //!
-//! Deployments roll out, Jobs complete, Services get endpoints, claims are bound, Pods run on one
-//! node without containers. What the real controllers write into statuses is written here, so that
-//! clients that wait for it (`kubectl rollout status`, `kubectl wait`, kstatus) end their waiting.
-//! Every step follows from the objects and the clock alone; [`Control`] holds, delays and fails them.
+//! Deployments roll out, Jobs complete, Services get endpoints, claims are bound, and Pods run on one node
+//! without containers. The simulation writes the status fields of the real controllers, so that clients that
+//! wait for them (`kubectl rollout status`, `kubectl wait`, kstatus) continue. Each step depends only on the
+//! objects and the clock. [`Control`] holds, delays and fails steps.
 
 mod claim;
 mod condition;
@@ -39,7 +39,7 @@ use self::objects::{controller, controller_resource, labels, name, namespace, se
 use crate::registry::{Controller, Transaction};
 use crate::store::{Change, Event};
 
-/// An object that a controller looks after: resource, namespace, name.
+/// The resource, namespace and name of a controlled object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     resource: &'static str,
@@ -51,9 +51,9 @@ struct Key {
 #[derive(Debug, Default)]
 pub struct Simulation {
     control: Control,
-    /// The objects to sync at a time.
+    /// The objects to sync, with their times.
     due: BTreeSet<(Timestamp, Key)>,
-    /// Addresses of Pods given so far.
+    /// The number of Pod addresses allocated so far.
     addresses: u32,
 }
 
@@ -83,7 +83,7 @@ const CREATING: [&str; 4] = [
 ];
 
 impl Simulation {
-    /// A simulation whose steps a [`Control`] holds, delays and fails.
+    /// Returns a simulation whose steps a [`Control`] holds, delays and fails.
     pub fn new(control: Control) -> Self {
         Self {
             control,
@@ -110,12 +110,12 @@ impl Simulation {
         }
     }
 
-    /// Has an object looked at again at a time.
+    /// Schedules an object to be synced again at a time.
     fn again(&mut self, at: Timestamp, resource: &'static str, object: &Value) {
         self.due.insert((at, key_of(resource, object)));
     }
 
-    /// Has workloads tried again whose Pods may have been refused for what has come since.
+    /// Syncs workloads again whose Pods may have been refused because an object was missing.
     fn retry(&mut self, tx: &mut Transaction<'_>, namespace: &str) {
         for resource in CREATING {
             for object in tx.list(resource, Some(namespace)) {
@@ -124,7 +124,7 @@ impl Simulation {
         }
     }
 
-    /// Looks at everything that a changed [`Control`] may concern.
+    /// Syncs all objects that a changed [`Control`] can affect.
     fn refresh(&mut self, tx: &mut Transaction<'_>) {
         if !self.control.take_changed() {
             return;
@@ -209,7 +209,7 @@ fn concerned(tx: &Transaction<'_>, resource: &'static str, event: &Event) -> Vec
                 keys.extend(found.map(|one| key_of(selecting, one)));
             }
             if event.change == Change::Deleted {
-                // A claim that is on its way out goes with the last Pod that uses it.
+                // A terminating claim is deleted after the last Pod that uses it.
                 let claims = tx.list("persistentvolumeclaims", space);
                 keys.extend(
                     claims

@@ -1,4 +1,4 @@
-//! The one node that simulated Pods run on.
+//! The only node, on which all simulated Pods run.
 
 use serde_json::{Value, json};
 
@@ -7,13 +7,13 @@ use super::condition;
 use crate::VERSION;
 use crate::registry::Transaction;
 
-/// Its name.
+/// The name of the node.
 pub(super) const NAME: &str = "node-0";
 
-/// Its address, from the range that is reserved for documentation.
+/// The address of the node, from the range that is reserved for documentation.
 pub(super) const ADDRESS: &str = "192.0.2.10";
 
-/// Creates the node where it is not there, and makes it ready.
+/// Creates the node if it does not exist, and makes it ready.
 pub(super) fn ensure(tx: &mut Transaction<'_>) {
     if tx.get("nodes", "", NAME).is_some() {
         return;
@@ -34,7 +34,7 @@ pub(super) fn ensure(tx: &mut Transaction<'_>) {
         return;
     };
     let mut node = (*created).clone();
-    // The taint of a node that is not ready goes.
+    // The node is ready now, so its taint is removed.
     if let Some(spec) = node["spec"].as_object_mut() {
         spec.remove("taints");
     }
@@ -45,7 +45,7 @@ pub(super) fn ensure(tx: &mut Transaction<'_>) {
     }
 }
 
-/// Completes the status that the agent of a healthy node reports.
+/// Completes the status that the kubelet of a healthy node reports.
 fn status(mut status: Value, now: &str) -> Value {
     let amounts = json!({"cpu": "100k", "memory": "100Ti", "pods": "100k"});
     status["nodeInfo"]["kubeletVersion"] = json!(VERSION);

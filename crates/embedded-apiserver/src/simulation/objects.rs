@@ -1,4 +1,4 @@
-//! Reading and writing the objects that controllers look after.
+//! Reads and writes the objects of controllers.
 
 use std::sync::Arc;
 
@@ -22,17 +22,17 @@ pub(super) fn uid(object: &Value) -> &str {
     text(object, &["metadata", "uid"])
 }
 
-/// An object's labels; null without any.
+/// Returns the labels of an object, or null if it has none.
 pub(super) fn labels(object: &Value) -> &Value {
     &object["metadata"]["labels"]
 }
 
-/// A number; zero where it is missing.
+/// Returns a number, or zero if it is missing.
 pub(super) fn number(object: &Value, path: &[&str]) -> i64 {
     at(object, path).as_i64().unwrap_or_default()
 }
 
-/// The number of items as a status has it.
+/// Converts a number of items to the integer type of a status.
 pub(super) fn count(items: usize) -> i64 {
     i64::try_from(items).unwrap_or(i64::MAX)
 }
@@ -41,13 +41,13 @@ pub(super) fn is_terminating(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-/// The owner reference of the object's controller.
+/// Returns the owner reference of the object's controller.
 pub(super) fn controller(object: &Value) -> Option<&Value> {
     let owners = items(&object["metadata"]["ownerReferences"]);
     owners.iter().find(|one| one["controller"] == true)
 }
 
-/// The resource of a controller that is simulated.
+/// Returns the resource of a controller, if it is simulated.
 pub(super) fn controller_resource(owner: &Value) -> Option<&'static str> {
     let group = text(owner, &["apiVersion"]).split('/').next()?;
     match (group, text(owner, &["kind"])) {
@@ -61,14 +61,14 @@ pub(super) fn controller_resource(owner: &Value) -> Option<&'static str> {
     }
 }
 
-/// The objects that another controls, in the order of their names.
+/// Returns the objects that an object controls, ordered by name.
 pub(super) fn controlled(tx: &Transaction<'_>, resource: &str, owner: &Value) -> Vec<Arc<Value>> {
     let mut objects = tx.list(resource, Some(namespace(owner)));
     objects.retain(|one| controller(one).is_some_and(|by| text(by, &["uid"]) == uid(owner)));
     objects
 }
 
-/// The reference of a controller.
+/// Returns the owner reference of a controller.
 pub(super) fn owner_reference(owner: &Value) -> Value {
     json!({
         "apiVersion": owner["apiVersion"],
@@ -80,7 +80,7 @@ pub(super) fn owner_reference(owner: &Value) -> Value {
     })
 }
 
-/// Returns whether a Service's or a budget's selector selects labels.
+/// Returns whether the selector of a Service or a disruption budget selects the labels.
 pub(super) fn selects(selecting: &Value, labels: &Value) -> bool {
     let selector = &selecting["spec"]["selector"];
     let nothing = selector.as_object().is_none_or(Map::is_empty);
@@ -88,7 +88,7 @@ pub(super) fn selects(selecting: &Value, labels: &Value) -> bool {
     !nothing && LabelSelector::from_value(selector).is_ok_and(matches)
 }
 
-/// A Pod of a template.
+/// Returns a Pod of a template.
 pub(super) fn pod_of(template: &Value, owner: &Value) -> Value {
     let mut metadata = json!({
         "namespace": namespace(owner),
@@ -107,7 +107,7 @@ pub(super) fn pod_of(template: &Value, owner: &Value) -> Value {
     })
 }
 
-/// Creates; a refusal's text.
+/// Creates an object. Returns the error as text.
 pub(super) fn create(
     tx: &mut Transaction<'_>,
     resource: &str,
@@ -124,7 +124,7 @@ pub(super) fn update(tx: &mut Transaction<'_>, resource: &str, object: Value) {
     write(tx, resource, "", object);
 }
 
-/// Stores an object as it is: what is no update that anybody else could make.
+/// Stores an object directly, for changes that no update through the API can make.
 pub(super) fn put(tx: &mut Transaction<'_>, resource: &str, object: Value) {
     if let Some(resource) = tx.resource(resource) {
         let key = Key::new(namespace(&object), name(&object));
@@ -153,7 +153,7 @@ pub(super) fn write_status(
 
 fn write(tx: &mut Transaction<'_>, resource: &str, subresource: &str, object: Value) {
     if let Err(error) = tx.update(resource, subresource, object) {
-        // What was deleted meanwhile needs no write.
+        // The usual cause is an object that was deleted in the meantime, which needs no write.
         tracing::debug!(%error, resource, subresource, "a simulated controller's update is refused");
     }
 }

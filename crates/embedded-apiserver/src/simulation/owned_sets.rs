@@ -27,7 +27,7 @@ impl Sets {
     /// Lists the ReplicaSets that a Deployment controls.
     pub(super) fn list(tx: &Transaction<'_>, deployment: &Value) -> Self {
         let mut sets = controlled(tx, SETS, deployment);
-        // The oldest first: of two with one template, it is the one that counts.
+        // The oldest comes first: of two ReplicaSets with the same template, the older one counts.
         sets.sort_by_key(|set| revision(set));
         let template = &deployment["spec"]["template"];
         let place = sets.iter().position(|set| is_of_template(set, template));

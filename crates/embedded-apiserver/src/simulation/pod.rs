@@ -1,4 +1,4 @@
-//! Pods: scheduled, started, ready, ended, gone.
+//! Pods: schedules, starts and ends them.
 
 use jiff::SignedDuration;
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ use super::{Simulation, condition, node, status};
 use crate::builtin::path::{items, text};
 use crate::registry::Transaction;
 
-/// Returns whether a Pod has neither ended nor been told to.
+/// Returns whether a Pod has not ended and is not terminating.
 pub(super) fn is_active(pod: &Value) -> bool {
     !is_finished(pod) && !is_terminating(pod)
 }
@@ -39,7 +39,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, pod: &Value) 
     if is_terminating(pod) {
         end(sim, tx, pod);
     } else if is_finished(pod) {
-        // Nothing more happens to it.
+        // A finished Pod does not change any more.
     } else if text(pod, &["spec", "nodeName"]).is_empty() {
         schedule(tx, pod);
     } else {
@@ -47,7 +47,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, pod: &Value) 
     }
 }
 
-/// The containers of a deleted Pod end at once.
+/// Ends the containers of a deleted Pod immediately.
 fn end(sim: &Simulation, tx: &mut Transaction<'_>, pod: &Value) {
     let waits = number(pod, &["metadata", "deletionGracePeriodSeconds"]) > 0;
     if !waits || sim.control.planned_behavior(tx, pod).held {
@@ -58,7 +58,7 @@ fn end(sim: &Simulation, tx: &mut Transaction<'_>, pod: &Value) {
     }
 }
 
-/// Finds a node: the one there is, if the Pod may go there and its claims are bound.
+/// Schedules a Pod to the only node, if the node accepts the Pod and its claims are bound.
 fn schedule(tx: &mut Transaction<'_>, pod: &Value) {
     if pod["spec"]["schedulingGates"].is_array() {
         return;
@@ -118,7 +118,7 @@ fn bind(tx: &mut Transaction<'_>, pod: &Value) {
     put(tx, "pods", bound);
 }
 
-/// Takes a Pod on its node one step further.
+/// Performs the next step of a Pod on its node.
 fn run(sim: &mut Simulation, tx: &mut Transaction<'_>, pod: &Value) {
     let fate = sim.control.planned_behavior(tx, pod);
     if fate.held || is_waiting(sim, tx, pod, fate) {
@@ -160,7 +160,7 @@ fn is_waiting(
     }
 }
 
-/// The Pod's address, or the next free one.
+/// Returns the address of the Pod, or allocates the next one.
 fn address(sim: &mut Simulation, pod: &Value) -> String {
     let given = text(pod, &["status", "podIP"]);
     if !given.is_empty() {

@@ -1,4 +1,4 @@
-//! ReplicaSets: as many Pods as are wanted.
+//! ReplicaSets: create and delete Pods until the wanted number is reached.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{Simulation, condition};
 use crate::builtin::path::text;
 use crate::registry::Transaction;
 
-/// Pods by what is said of them.
+/// The numbers of Pods by state.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) active: i64,
@@ -90,7 +90,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, set: &Value) 
     write_status(tx, "replicasets.apps", set, status);
 }
 
-/// Creates what is missing, or deletes what is too many; why it could not.
+/// Creates missing Pods, or deletes excess ones. Returns an error message if a Pod cannot be created.
 fn scale(
     tx: &mut Transaction<'_>,
     set: &Value,
@@ -106,7 +106,7 @@ fn scale(
         }
     }
     let mut victims: Vec<_> = active.iter().collect();
-    // Least useful first: without a node, not ready, youngest.
+    // Pods without a node come first, then Pods that are not ready, then the youngest.
     victims.sort_by_key(|pod| {
         let scheduled = !text(pod, &["spec", "nodeName"]).is_empty();
         let created = text(pod, &["metadata", "creationTimestamp"]);

@@ -1,4 +1,4 @@
-//! Revisions of controllers: the templates that StatefulSets and DaemonSets had.
+//! ControllerRevisions: the current and earlier templates of StatefulSets and DaemonSets.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use crate::registry::Transaction;
 
 const RESOURCE: &str = "controllerrevisions.apps";
 
-/// A template by name and hash.
+/// The name and the hash of a ControllerRevision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Revision {
     /// `web-7457899fbc`
@@ -20,8 +20,8 @@ pub(super) struct Revision {
     pub(super) hash: String,
 }
 
-/// The revision of the template that an owner has now, made where it is not there; `label` is the
-/// label that carries its hash.
+/// Returns the revision of an owner's current template, and creates it if it is missing. `label` is the label
+/// with the hash.
 pub(super) fn ensure(tx: &mut Transaction<'_>, owner: &Value, label: &str) -> Option<Revision> {
     let mut template = owner["spec"]["template"].clone();
     template["$patch"] = json!("replace");
@@ -67,7 +67,7 @@ pub(super) fn ensure(tx: &mut Transaction<'_>, owner: &Value, label: &str) -> Op
     })
 }
 
-/// Deletes what is older than the history's limit and in no use.
+/// Deletes unused revisions beyond the history limit, the oldest first.
 pub(super) fn clean(tx: &mut Transaction<'_>, owner: &Value, in_use: &[&str]) {
     let limit = usize::try_from(number(owner, &["spec", "revisionHistoryLimit"]));
     let mut old = controlled(tx, RESOURCE, owner);

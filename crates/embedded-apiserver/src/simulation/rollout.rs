@@ -1,4 +1,4 @@
-//! Rollouts: how many Pods the old and the new ReplicaSets of a Deployment may have.
+//! Rollouts: the sizes of the old and new ReplicaSets of a Deployment.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) fn bounds(deployment: &Value) -> (i64, i64) {
     (unavailable.min(wanted), surge)
 }
 
-/// A number, or a percentage of another, rounded up or down.
+/// Converts a number, or a percentage of `of`, which is rounded up or down.
 pub(super) fn scaled(value: &Value, of: i64, up: bool) -> i64 {
     if let Some(number) = value.as_i64() {
         return number;
@@ -60,12 +60,12 @@ pub(super) fn size_annotations(deployment: &Value) -> Map<String, Value> {
     annotations
 }
 
-/// The size that a new ReplicaSet begins with.
+/// Returns the initial size of a new ReplicaSet.
 pub(super) fn first_size(deployment: &Value, sets: &Sets) -> i64 {
     grown(deployment, sets.sum(&["spec", "replicas"]), 0)
 }
 
-/// The size that the new ReplicaSet may have, of `there` Pods in all.
+/// Returns the maximum size of the new ReplicaSet when there are `there` Pods in total.
 fn grown(deployment: &Value, there: i64, new: i64) -> i64 {
     let wanted = number(deployment, &["spec", "replicas"]);
     if text(deployment, &["spec", "strategy", "type"]) == "Recreate" {
@@ -75,7 +75,7 @@ fn grown(deployment: &Value, there: i64, new: i64) -> i64 {
     new + room.min((wanted - new).max(0))
 }
 
-/// Takes a rollout as far as it may go now.
+/// Performs the steps of a rollout that are possible now.
 pub(super) fn step(tx: &mut Transaction<'_>, deployment: &Value, sets: &Sets, paused: bool) {
     let wanted = number(deployment, &["spec", "replicas"]);
     let active: Vec<&Arc<Value>> = sets.all().filter(|set| size(set) > 0).collect();
@@ -137,7 +137,7 @@ fn roll(tx: &mut Transaction<'_>, deployment: &Value, sets: &Sets) {
     let least = wanted - unavailable;
     let missing = (size(new) - available(new)).max(0);
     let mut room = there - least - missing;
-    // What does not work goes first: it costs nothing.
+    // Unavailable Pods are removed first, because their removal does not reduce availability.
     let mut sizes: Vec<i64> = sets.old.iter().map(|set| size(set)).collect();
     for (set, size) in sets.old.iter().zip(&mut sizes) {
         let broken = (*size - available(set)).max(0).min(room.max(0));

@@ -1,4 +1,4 @@
-//! StatefulSets: Pods with numbers, in order, each with its claims.
+//! StatefulSets: numbered Pods that start in order, each with its own claims.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::registry::Transaction;
 const RESOURCE: &str = "statefulsets.apps";
 const HASH: &str = "controller-revision-hash";
 
-/// The revisions between which a StatefulSet is.
+/// The current revision and the update revision of a StatefulSet.
 struct Revisions {
     current: String,
     update: String,
@@ -48,7 +48,7 @@ fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
     rest.parse().ok()
 }
 
-/// Returns whether a Pod lets those after it go on.
+/// Returns whether a Pod is available, so that the next Pod can be handled.
 fn is_settled(tx: &Transaction<'_>, set: &Value, pod: &Value) -> bool {
     let seconds = number(set, &["spec", "minReadySeconds"]);
     let available = available_at(pod, seconds).is_some_and(|at| at <= tx.now());
@@ -92,7 +92,7 @@ fn step(tx: &mut Transaction<'_>, set: &Value, revisions: &Revisions) {
     replace(tx, set, revisions, wanted);
 }
 
-/// Replaces Pods of an old template, the last first.
+/// Replaces the Pods of an old template, beginning with the last one.
 fn replace(
     tx: &mut Transaction<'_>,
     set: &Value,
@@ -127,7 +127,7 @@ fn pod(tx: &Transaction<'_>, set: &Value, index: i64) -> Option<Arc<Value>> {
 fn make(tx: &mut Transaction<'_>, set: &Value, index: i64, revisions: &Revisions) {
     let own = format!("{}-{index}", name(set));
     let mut pod = pod_of(&set["spec"]["template"], set);
-    // The real controller names the Pod, and leaves this as it is for others.
+    // The real controller sets both the name and `generateName`.
     pod["metadata"]["generateName"] = json!(format!("{}-", name(set)));
     pod["metadata"]["name"] = json!(own);
     let strategy = &set["spec"]["updateStrategy"];

@@ -1,4 +1,4 @@
-//! The status of Pods, as the agent of a node reports it.
+//! The status of Pods as the kubelet reports it.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::condition;
 use super::node::ADDRESS as HOST;
 use crate::builtin::path::{items, text};
 
-/// Containers run, and are ready or not.
+/// Returns the status of a Pod whose containers run.
 pub(super) fn running(pod: &Value, address: &str, ready: bool, now: &str) -> Value {
     let mut status = begun(pod, address, now);
     let started = started(pod, now);
@@ -20,7 +20,7 @@ pub(super) fn running(pod: &Value, address: &str, ready: bool, now: &str) -> Val
     status
 }
 
-/// Containers wait for something.
+/// Returns the status of a Pod whose containers wait for a reason.
 pub(super) fn waiting(pod: &Value, reason: &str, now: &str) -> Value {
     let mut status = begun(pod, "", now);
     status["phase"] = json!("Pending");
@@ -34,7 +34,7 @@ pub(super) fn waiting(pod: &Value, reason: &str, now: &str) -> Value {
     status
 }
 
-/// Containers end again and again.
+/// Returns the status of a Pod whose containers crash repeatedly.
 pub(super) fn crashing(pod: &Value, address: &str, now: &str) -> Value {
     let mut status = begun(pod, address, now);
     status["phase"] = json!("Running");
@@ -60,7 +60,7 @@ pub(super) fn crashing(pod: &Value, address: &str, now: &str) -> Value {
     status
 }
 
-/// Containers have ended.
+/// Returns the status of a Pod whose containers have ended.
 pub(super) fn ended(pod: &Value, address: &str, exit_code: i64, now: &str) -> Value {
     let mut status = begun(pod, address, now);
     let good = exit_code == 0;
@@ -86,7 +86,7 @@ fn started(pod: &Value, now: &str) -> String {
     started.to_owned()
 }
 
-/// A status with addresses, a start, and init containers that have ended.
+/// Returns a status with addresses, a start time, and completed init containers.
 fn begun(pod: &Value, address: &str, now: &str) -> Value {
     let mut status = pod["status"].clone();
     let started = started(pod, now);
@@ -115,7 +115,7 @@ fn begun(pod: &Value, address: &str, now: &str) -> Value {
     status
 }
 
-/// The status of each container: what all have, and what is said of it.
+/// Returns the status of each container: the common fields, and those that `of` returns.
 fn containers(pod: &Value, list: &str, of: impl Fn(&Value) -> Value) -> Value {
     let one = |container: &Value| {
         let mut status = json!({
@@ -133,7 +133,7 @@ fn containers(pod: &Value, list: &str, of: impl Fn(&Value) -> Value) -> Value {
     items(&pod["spec"][list]).iter().map(one).collect()
 }
 
-/// The conditions of a Pod that has begun.
+/// Sets the conditions of a Pod that has started.
 fn conditions(status: &mut Value, pod: &Value, ready: bool, reason: &str, now: &str) {
     let names: Vec<&str> = items(&pod["spec"]["containers"])
         .iter()

@@ -1,4 +1,4 @@
-//! Deployments and their ReplicaSets.
+//! Tests of Deployments and their ReplicaSets.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn a_deployment_becomes_available_as_a_real_one() {
     let deployment = world.get("deployments.apps", "w");
     let mut status = deployment["status"].clone();
     status.as_object_mut().unwrap().remove("conditions");
-    // As Kubernetes 1.36.3 wrote it.
+    // The expected status is that of Kubernetes 1.36.3.
     let expected = json!({
         "availableReplicas": 2,
         "observedGeneration": 1,
@@ -100,7 +100,7 @@ fn a_rollout_of_what_does_not_start_keeps_what_works_and_times_out() {
     });
     let deployment = world.get("deployments.apps", "w");
     let status = &deployment["status"];
-    // 25 % of 4: one more, one less.
+    // 25% of 4 is 1: at most one Pod is unavailable, and at most one Pod is additional.
     assert_eq!(status["availableReplicas"], 3, "{status:#}");
     assert_eq!(status["updatedReplicas"], 2);
     assert_eq!(

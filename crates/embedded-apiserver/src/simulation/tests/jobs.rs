@@ -1,4 +1,4 @@
-//! Jobs and CronJobs.
+//! Tests of Jobs and CronJobs.
 
 use super::*;
 
@@ -85,7 +85,7 @@ fn a_cron_job_runs_on_the_clock() {
     let cron = world.get("cronjobs.batch", "cj");
     assert_eq!(cron["status"]["lastScheduleTime"], "2026-01-01T00:30:00Z");
     assert_eq!(cron["status"]["lastSuccessfulTime"], "2026-01-01T00:30:00Z");
-    // Three are kept.
+    // The history limit is three.
     assert_eq!(world.list("jobs.batch").len(), 3);
     assert_eq!(world.list("pods").len(), 3);
     let minutes = "2026-01-01T00:30:00Z"

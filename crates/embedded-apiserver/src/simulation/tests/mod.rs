@@ -1,4 +1,4 @@
-//! Tests of the simulated workloads, on a server with all controllers and a clock of their own.
+//! Tests of the simulated workloads on a server with all controllers and a controlled clock.
 
 mod deployments;
 mod jobs;

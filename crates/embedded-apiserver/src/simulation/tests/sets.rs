@@ -1,4 +1,4 @@
-//! StatefulSets and DaemonSets.
+//! Tests of StatefulSets and DaemonSets.
 
 use super::*;
 
