@@ -1,14 +1,14 @@
-//! Formats ages as `kubectl get` does: `5s`, `3m20s`, `2d4h`.
+//! Formats ages like `kubectl get`: `5s`, `3m20s`, `2d4h`.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The age of an object.
+/// Returns the age of an object.
 pub(super) fn format_age(object: &Value, now: Timestamp) -> String {
     since(&object["metadata"]["creationTimestamp"], now)
 }
 
-/// The time since a timestamp; `<unknown>` where there is none.
+/// Returns the time since a timestamp, or `<unknown>` if there is none.
 pub(super) fn since(timestamp: &Value, now: Timestamp) -> String {
     let parsed = timestamp
         .as_str()
@@ -19,7 +19,7 @@ pub(super) fn since(timestamp: &Value, now: Timestamp) -> String {
     }
 }
 
-/// A duration in seconds, in at most two units, the coarser the longer it is.
+/// Formats a duration in seconds with at most two units. Longer durations are less precise.
 pub(super) fn human(seconds: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;

@@ -1,11 +1,11 @@
-//! The cells of configuration, storage, rights and of the cluster's own objects.
+//! The table cells of configuration, storage, RBAC and cluster-scoped resources.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{age, at, joined, list, number, or, size, text};
 
-/// The cells after the name; none for other resources.
+/// Returns the cells after the name. Absent for other resources.
 pub(super) fn cells(id: &str, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
     let age: Value = age::format_age(object, now).into();
     let phase = text(object, &["status", "phase"]);
@@ -48,7 +48,7 @@ pub(super) fn cells(id: &str, object: &Value, now: Timestamp) -> Option<Vec<Valu
     })
 }
 
-/// A number or a text as text.
+/// Formats a number or a text.
 fn scalar(value: &Value, otherwise: &str) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -140,7 +140,7 @@ fn event(event: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// `RWO,RWX`
+/// Formats access modes: `RWO,RWX`.
 fn access_modes(object: &Value, path: &[&str]) -> String {
     joined(list(object, path).iter().map(|mode| match mode.as_str() {
         Some("ReadWriteOnce") => "RWO",
@@ -151,7 +151,7 @@ fn access_modes(object: &Value, path: &[&str]) -> String {
     }))
 }
 
-/// The phase, unless it is on its way out.
+/// Returns the phase of a volume, or `Terminating`.
 fn volume_phase(object: &Value) -> &str {
     if object["metadata"]["deletionTimestamp"].is_string() {
         return "Terminating";

@@ -7,11 +7,11 @@ use crate::crd::{self, Heading};
 
 const TABLE: &str = include_str!("columns.json");
 
-/// Name, type, format, priority, description.
+/// The name, type, format, priority and description of a column.
 type Entry = (String, String, String, i64, String);
 
 static HEADINGS: LazyLock<HashMap<String, Vec<Heading>>> = LazyLock::new(|| {
-    // Part of the binary: were it malformed, tables would have no columns.
+    // The table is part of the binary. If it were malformed, tables would have no columns.
     let table: HashMap<String, Vec<Entry>> = serde_json::from_str(TABLE).unwrap_or_default();
     let headings = |entries: Vec<Entry>| entries.into_iter().map(heading).collect();
     table
@@ -20,7 +20,7 @@ static HEADINGS: LazyLock<HashMap<String, Vec<Heading>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The key of the columns that kinds without a printer of their own have.
+/// The key of the default columns, for kinds without their own columns.
 const PLAIN: &str = "roles.rbac.authorization.k8s.io";
 
 fn heading((name, kind, format, priority, description): Entry) -> Heading {
@@ -33,13 +33,13 @@ fn heading((name, kind, format, priority, description): Entry) -> Heading {
     }
 }
 
-/// The columns of a built-in resource.
+/// Returns the columns of a built-in resource.
 pub(super) fn builtin(id: &str) -> &'static [Heading] {
     let columns = HEADINGS.get(id).or_else(|| HEADINGS.get(PLAIN));
     columns.map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The columns of a custom resource: its name and what its definition says.
+/// Returns the columns of a custom resource: its name and the columns of its definition.
 pub(super) fn custom(version: &crd::Version) -> Vec<Heading> {
     let name = builtin(PLAIN).first().cloned();
     let own = version.columns().iter().map(|one| one.heading.clone());

@@ -1,7 +1,6 @@
-//! Objects as rows of a table: what `kubectl get` prints.
+//! Tables for `kubectl get`: objects as rows.
 //!
-//! The columns of built-in kinds are the real server's (`recipe.py`).
-//! <https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables>
+//! The columns of built-in kinds are those of the real server (`recipe.py`).
 
 mod age;
 mod cluster;
@@ -42,12 +41,11 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The columns.
     pub(crate) fn columns(&self) -> &[Heading] {
         &self.columns
     }
 
-    /// The cells of one object, one for each column.
+    /// Returns the cells of an object, one for each column.
     pub(crate) fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
         let name = object["metadata"]["name"].clone();
         if let Some(custom) = &self.version.custom {
@@ -60,7 +58,7 @@ impl<'a> Table<'a> {
             .or_else(|| network::cells(id, object, now))
             .or_else(|| cluster::cells(id, object, now));
         match rest {
-            // The name of an Event is its last column.
+            // The name of an Event is in its last column.
             Some(rest) if &**id == "events" => rest.into_iter().chain([name]).collect(),
             Some(rest) => std::iter::once(name).chain(rest).collect(),
             None => vec![name, object["metadata"]["creationTimestamp"].clone()],
@@ -68,17 +66,17 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A text, or something else where it is empty.
+/// Returns a text, or a replacement if it is empty.
 fn or<'a>(text: &'a str, otherwise: &'a str) -> &'a str {
     if text.is_empty() { otherwise } else { text }
 }
 
-/// A string that is reached by keys; empty where there is none.
+/// Returns the string at a path, or an empty text if it is missing.
 fn text<'a>(object: &'a Value, path: &[&str]) -> &'a str {
     at(object, path).as_str().unwrap_or_default()
 }
 
-/// A number that is reached by keys; 0 where there is none.
+/// Returns the number at a path, or 0 if it is missing.
 fn number(object: &Value, path: &[&str]) -> i64 {
     at(object, path).as_i64().unwrap_or_default()
 }
@@ -87,7 +85,7 @@ fn at<'a>(object: &'a Value, path: &[&str]) -> &'a Value {
     path.iter().fold(object, |value, key| &value[*key])
 }
 
-/// The items of a list that is reached by keys.
+/// Returns the items of the list at a path.
 fn list<'a>(object: &'a Value, path: &[&str]) -> &'a [Value] {
     at(object, path)
         .as_array()
@@ -100,7 +98,7 @@ fn size(map: &Value) -> usize {
     map.as_object().map_or(0, serde_json::Map::len)
 }
 
-/// `a=b,c=d`; `<none>` where there are no labels.
+/// Formats labels: `a=b,c=d`, or `<none>` if there are none.
 fn labels(map: &Value) -> String {
     let members = map.as_object().into_iter().flatten();
     let pairs = members.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
@@ -108,14 +106,14 @@ fn labels(map: &Value) -> String {
     or(&text, "<none>").to_owned()
 }
 
-/// A label selector as text; `<none>` where it selects everything.
+/// Formats a label selector, or returns `<none>` if it selects all objects.
 fn selector(selector: &Value) -> String {
     let parsed = crate::select::LabelSelector::from_value(selector);
     let text = parsed.map(|one| one.to_string()).unwrap_or_default();
     or(&text, "<none>").to_owned()
 }
 
-/// Names joined by commas.
+/// Joins names with commas.
 fn joined<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().collect::<Vec<_>>().join(",")
 }

@@ -1,11 +1,11 @@
-//! The cells of Services and of what leads to them.
+//! The table cells of Services and of resources that route traffic to them.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{age, at, joined, labels, list, number, or, selector, text};
 
-/// The cells after the name; none for other resources.
+/// Returns the cells after the name. Absent for other resources.
 pub(super) fn cells(id: &str, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
     let age: Value = age::format_age(object, now).into();
     Some(match id {

@@ -1,4 +1,4 @@
-//! Each kind has as many cells as it has columns.
+//! Tests that each kind has as many cells as columns.
 
 use serde_json::json;
 

@@ -1,11 +1,11 @@
-//! The cells of Pods and of what makes Pods.
+//! The table cells of Pods and of workloads.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{age, at, joined, labels, list, number, or, selector, text};
 
-/// The cells after the name; none for other resources.
+/// Returns the cells after the name. Absent for other resources.
 pub(super) fn cells(id: &str, object: &Value, now: Timestamp) -> Option<Vec<Value>> {
     let age = age::format_age(object, now);
     let status = |field: &str| number(object, &["status", field]);
@@ -64,7 +64,7 @@ pub(super) fn cells(id: &str, object: &Value, now: Timestamp) -> Option<Vec<Valu
     })
 }
 
-/// The names and the images of a template's containers.
+/// Returns the names and the images of a template's containers.
 fn containers(template: &Value) -> (String, String) {
     let containers = list(template, &["spec", "containers"]);
     let field = |name| joined(containers.iter().map(|one| text(one, &[name])));
@@ -108,7 +108,7 @@ fn has_condition(object: &Value, kind: &str) -> bool {
         .any(|one| one["type"] == kind && one["status"] == "True")
 }
 
-/// The phase, or the most telling reason of a container.
+/// Returns the phase of a Pod, or a more specific reason from its containers.
 fn pod_status(pod: &Value) -> String {
     let phase = text(pod, &["status", "phase"]);
     let mut reason = or(text(pod, &["status", "reason"]), phase).to_owned();
