@@ -1,4 +1,4 @@
-//! Tests of authorization over HTTP: refusals precede other errors, and access reviews agree with them.
+//! Tests of authorization over HTTP: a 403 precedes all other errors, and access reviews agree with it.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
@@ -55,7 +55,7 @@ async fn a_user_may_what_a_role_says_and_no_more() {
     });
     create(&root, bindings, &binding).await;
     assert!(maps.list(&ListParams::default()).await.is_ok());
-    // Whoever may patch may not therefore create.
+    // Permission to patch does not include permission to create.
     let apply = Patch::Apply(json!({"apiVersion": "v1", "kind": "ConfigMap"}));
     let refused = maps.patch("new", &PatchParams::apply("m"), &apply).await;
     assert!(text(refused.unwrap_err()).contains("cannot create resource \"configmaps\""));
@@ -109,7 +109,7 @@ async fn an_owner_is_held_back_by_those_who_may_set_its_finalizers() {
     assert_eq!(refused, expected);
     grant("holds", "configmaps/finalizers", "update").await;
     assert!(post(owned("child", true)).await.is_ok());
-    // Who may not delete an object may not give it an owner.
+    // To set the owner of an object, a user needs permission to delete the object.
     grant("patches", "configmaps", "patch").await;
     let api: Api<ConfigMap> = Api::default_namespaced(bob.clone());
     let patch = Patch::Merge(json!({"metadata": {"ownerReferences": null}}));
@@ -121,7 +121,7 @@ async fn an_owner_is_held_back_by_those_who_may_set_its_finalizers() {
     );
 }
 
-/// Asks who sends a request with a token.
+/// Returns the user that the server identifies by a token.
 async fn asks(server: &ApiServer, token: &str) -> Result<Value, kube::Error> {
     let client = kube::Client::new(server.service(), "default");
     let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
@@ -160,7 +160,7 @@ async fn a_token_ends_with_what_it_is_bound_to() {
         assert_eq!(name, "system:serviceaccount:default:a");
     }
     delete(secrets).await;
-    // Another object of its name is another one.
+    // A new object with the same name does not make the token valid again.
     create(&root, secrets, &json!({"metadata": {"name": "a"}})).await;
     let refused = text(asks(&server, &bound).await.unwrap_err());
     assert!(refused.starts_with("401 "), "{refused}");

@@ -1,4 +1,4 @@
-//! Users by certificate, over TLS. What the real server says is compared in `tests/integration`.
+//! Tests of client certificates over TLS. `tests/integration` compares them with the real server.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -33,7 +33,7 @@ fn bob() -> CertificateParams {
     params
 }
 
-/// A server that trusts in an authority, and knows `robot` by a token.
+/// Starts a server that trusts an authority and knows the token of the user `robot`.
 async fn serving(trusted: &Issuer) -> Listening {
     let server = server();
     let robot = User {
@@ -47,7 +47,7 @@ async fn serving(trusted: &Issuer) -> Listening {
     server.serve_tls(listener, Some(trust)).unwrap()
 }
 
-/// The user that a certificate and a token make, or the code of the refusal.
+/// Returns the user that the server identifies by a certificate and a token, or the code of the error.
 async fn who(
     listening: &Listening,
     issuer: &Issuer,
@@ -112,7 +112,7 @@ async fn a_certificate_without_a_name_is_nobodys() {
     let server = serving(&trusted).await;
     let mut nameless = bob();
     nameless.distinguished_name.remove(DnType::CommonName);
-    // Nobody in particular may not review themselves.
+    // An anonymous user is not allowed to create reviews.
     assert_eq!(who(&server, &trusted, nameless, None).await, Err(403));
 }
 

@@ -1,4 +1,4 @@
-//! Custom resources from their definition to its end, and server-side apply.
+//! Tests of custom resources, from their definition to its deletion, and of server-side apply.
 
 use kube::Api;
 use kube::api::{

@@ -1,4 +1,4 @@
-//! Objects at the depth limit: every kind of request handles them on the stack of a usual thread.
+//! Tests of objects at the depth limit: every kind of request handles them on a stack of the usual size.
 
 use http::Request;
 use serde_json::{Value, json};
@@ -67,17 +67,17 @@ async fn accept(client: &kube::Client, method: &str, path: &str, media: &str, bo
     }
 }
 
-/// A map in a map and so on, `levels` deep.
+/// Returns maps nested `levels` deep.
 fn nested(levels: usize, leaf: &str) -> Value {
     (1..levels).fold(json!({"leaf": leaf}), |inner, _| json!({"a": inner}))
 }
 
-/// A list in a list and so on, `levels` deep.
+/// Returns lists nested `levels` deep.
 fn listed(levels: usize) -> Value {
     (1..levels).fold(json!(["leaf"]), |inner, _| json!([inner]))
 }
 
-/// A value of maps and lists in turn, `levels` deep.
+/// Returns alternating maps and lists nested `levels` deep.
 fn mixed(levels: usize, leaf: &str) -> Value {
     let first = if levels.is_multiple_of(2) {
         json!([leaf])
@@ -93,7 +93,7 @@ fn mixed(levels: usize, leaf: &str) -> Value {
     })
 }
 
-/// A definition of `kind` with the schema of its `spec`.
+/// Returns a definition of `kind` with a schema for its `spec`.
 fn definition(kind: &str, spec: &Value) -> Value {
     let singular = kind.to_lowercase();
     let plural = format!("{singular}s");
@@ -114,7 +114,7 @@ fn definition(kind: &str, spec: &Value) -> Value {
     })
 }
 
-/// A schema of maps in maps, `levels` deep, with a rule and a default on the innermost.
+/// Returns a schema of maps nested `levels` deep. The innermost one has a rule and a default.
 fn typed_schema(levels: usize) -> Value {
     let leaf = json!({
         "type": "object",
@@ -135,7 +135,7 @@ fn custom(kind: &str, name: &str, spec: &Value) -> Value {
     })
 }
 
-/// Sends each kind of request for a custom resource, with the specs before and after a change.
+/// Sends each kind of request for a custom resource. `specs` are the specs before and after a change.
 async fn write_in_every_way(client: &kube::Client, path: &str, kind: &str, specs: [Value; 2]) {
     let [before, after] = &specs;
     let at = |name: &str| format!("{path}/{name}");
@@ -149,7 +149,7 @@ async fn write_in_every_way(client: &kube::Client, path: &str, kind: &str, specs
     replacement["metadata"]["resourceVersion"] = version.into();
     accept(client, "PUT", &at("one"), JSON, &replacement).await;
     accept(client, "PATCH", &at("one"), MERGE, &json!({"spec": before})).await;
-    // The document of a JSON patch is itself two levels deeper than its value.
+    // The document of a JSON patch is two levels deeper than its value.
     let inner = &after["a"];
     let step = json!([{"op": "replace", "path": "/spec/a", "value": inner}]);
     accept(client, "PATCH", &at("one"), JSON_PATCH, &step).await;

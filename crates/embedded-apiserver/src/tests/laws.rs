@@ -12,8 +12,6 @@ use super::{client, server};
 
 /// Generates the configuration of one manager for the Deployment. Its names differ from those of other
 /// managers. It contains no empty map, because a manager owns an empty map itself.
-///
-/// Nothing is empty: of an empty map the map itself would be owned.
 fn part(own: &'static str) -> impl Strategy<Value = Value> {
     let labels = btree_map("[a-c]", "[x-z]", 1..3);
     let env = btree_map("[A-C]", "[x-z]", 1..3);

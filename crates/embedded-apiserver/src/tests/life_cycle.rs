@@ -1,4 +1,4 @@
-//! From creation to deletion, through `kube::Client`.
+//! Tests of objects from creation to deletion, through `kube::Client`.
 
 use std::time::Duration;
 

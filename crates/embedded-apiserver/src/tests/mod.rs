@@ -1,4 +1,4 @@
-//! The server as a real client sees it.
+//! Tests of the server with a real client.
 
 mod access;
 mod certificates;

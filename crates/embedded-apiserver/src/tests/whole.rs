@@ -1,4 +1,4 @@
-//! The server as a whole: TLS, saved states, and watches that replay to what a list shows.
+//! Tests of the whole server: TLS, saved states, and watches whose events lead to the state of a list.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ fn writes() -> impl Strategy<Value = Vec<Write>> {
     proptest::collection::vec(write, 1..20)
 }
 
-/// Makes the writes; gives the state after each, by its revision.
+/// Performs the writes. Returns the state after each write by its revision.
 async fn objects_after(
     api: &Api<ConfigMap>,
     writes: &[Write],
@@ -122,14 +122,14 @@ fn described(one: &ConfigMap) -> (String, String) {
 
 type Selects = fn(&str) -> bool;
 
-/// Selectors, and of which values they select the objects.
+/// Selectors, and functions that return whether they select an object with a value.
 const SELECTORS: [(&str, Selects); 3] = [
     ("", |_| true),
     ("app=1", |value| value == "1"),
     ("app!=0", |value| value != "0"),
 ];
 
-/// The state that a watch from a revision makes of the state then.
+/// Returns the state that results from replaying a watch on the state of its first revision.
 async fn replayed(
     api: &Api<ConfigMap>,
     from: &str,

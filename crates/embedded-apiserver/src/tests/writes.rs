@@ -59,7 +59,7 @@ async fn a_pod_goes_sooner_when_it_is_deleted_again_and_never_later() {
     });
     let pod = from_value(pod).unwrap();
     api.create(&PostParams::default(), &pod).await.unwrap();
-    // Its containers do not end.
+    // The held Pod does not end its containers.
     control.hold(Target::object("Pod", "default", "p"));
     for (asked, left) in [(30, 30), (5, 5), (20, 5)] {
         let params = DeleteParams::default().grace_period(asked);
@@ -162,7 +162,7 @@ async fn a_watch_tells_what_enters_and_leaves_what_it_selects() {
         panic!("{events:?}");
     };
     assert_eq!(added.metadata.namespace.as_deref(), Some("default"));
-    // With what it was when it fitted, under the revision of its leaving.
+    // The event has the last matching content and the revision of the write that changed it.
     let app = |one: &ConfigMap| {
         one.metadata
             .labels
