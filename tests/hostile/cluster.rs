@@ -1,6 +1,7 @@
 //! The cluster around the tenant: namespaces, kinds, objects of others, and what there is of all that.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::ensure;
 use serde_json::{Value, json};
@@ -23,6 +24,9 @@ pub(crate) struct Namespaces {
 /// The names of objects without an owner in the tenant's namespace and in another. Hostile values contain
 /// these names.
 const DECOYS: [&str; 2] = [EXISTING, "default"];
+
+/// Controllers that change nothing for this time have no more work.
+const QUIET: Duration = Duration::from_secs(3);
 
 /// The Secret's values that must appear nowhere.
 pub(crate) const TOKEN: &str = "Zt7kq0PvWm3xYb9LrN4cHs8D";
@@ -78,6 +82,26 @@ pub(crate) async fn prepare(
         define(api, &kind.definition).await?;
     }
     make_decoys(api, namespaces).await
+}
+
+/// Waits until controllers have made their last change of the objects of the tenant and of others.
+pub(crate) async fn settle(api: &Api, namespaces: &Namespaces) -> anyhow::Result<()> {
+    let mut names = namespaces.others.clone();
+    names.push(namespaces.tenant.clone());
+    let versions = async || {
+        let objects = snapshot(api, &names, false).await?.into_iter();
+        let versions = objects.map(|(name, object)| (name, object.seen.metadata.resource_version));
+        anyhow::Ok(versions.collect::<BTreeMap<_, _>>())
+    };
+    super::wait::until("objects that do not change", async || {
+        let before = versions().await?;
+        test_harness::throughout(QUIET, "the same objects", || async {
+            ensure!(versions().await? == before, "they change");
+            anyhow::Ok(())
+        })
+        .await
+    })
+    .await
 }
 
 /// Makes the objects that nobody owns, where they are missing.

@@ -106,13 +106,7 @@ impl TestProcesses {
         prepare(&api).await?;
         project(folder.path(), kinds)?;
         write_kubeconfig(folder.path(), &listening)?;
-        let process = Process::start(folder.path())?;
-        wait::until("a ready operator", async || match process.end().await? {
-            Some(end) => Ok(Err(end)),
-            None => process.ask("/readyz").await.map(Ok),
-        })
-        .await?
-        .map_err(anyhow::Error::msg)?;
+        let process = Process::start(folder.path(), Path::new("kubeconfig")).await?;
         Ok(Self {
             api,
             process,
@@ -142,7 +136,19 @@ contexts: [{{name: test, context: {{cluster: test, user: test}}}}]}}
 }
 
 impl Process {
-    fn start(folder: &Path) -> anyhow::Result<Self> {
+    /// Starts the operator for the project in a folder, and waits until it is ready.
+    pub(crate) async fn start(folder: &Path, kubeconfig: &Path) -> anyhow::Result<Self> {
+        let process = Self::spawn(folder, kubeconfig)?;
+        wait::until("a ready operator", async || match process.end().await? {
+            Some(end) => Ok(Err(end)),
+            None => process.ask("/readyz").await.map(Ok),
+        })
+        .await?
+        .map_err(anyhow::Error::msg)?;
+        Ok(process)
+    }
+
+    fn spawn(folder: &Path, kubeconfig: &Path) -> anyhow::Result<Self> {
         let log = folder.join("operator.log");
         let output = File::create(&log)?;
         let child = Command::new("sh")
@@ -156,7 +162,8 @@ impl Process {
             .args(["--metrics-bind-address", "127.0.0.1:0"])
             .args(["--health-probe-bind-address", "127.0.0.1:0"])
             .args(["--log-format", "json", "--log-level", "debug"])
-            .args(["--kubeconfig", "kubeconfig"])
+            .arg("--kubeconfig")
+            .arg(kubeconfig)
             .current_dir(folder)
             .env_clear()
             .stdin(Stdio::null())

@@ -175,6 +175,21 @@ fn depths() -> Vec<Value> {
     values
 }
 
+/// Returns values that are nested more deeply than most parsers accept. A real API server stores them.
+pub(crate) fn deep() -> Vec<Hostile> {
+    let nested = [200, 1_000, 5_000].map(|depth| {
+        let value = (0..depth).fold(json!(1), |inner, level| match level % 2 {
+            0 => json!([inner]),
+            _ => json!({"a": inner}),
+        });
+        Hostile {
+            name: format!("deep-{depth}"),
+            value,
+        }
+    });
+    nested.into()
+}
+
 const UNICODE: [&str; 14] = [
     "\u{feff}a",
     "a\u{200b}b",

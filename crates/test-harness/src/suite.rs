@@ -41,7 +41,7 @@ pub fn trials<F>(
     test: impl Fn(Case) -> F + Copy + Send + 'static,
 ) -> Vec<Trial>
 where
-    F: Future<Output = anyhow::Result<()>> + Send + 'static,
+    F: Future<Output = anyhow::Result<()>> + 'static,
 {
     let name = path.split_once("::").map_or(path, |(_, name)| name);
     let environments: &[Environment] = match reasons {
