@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::error::Error;
+use super::error::{Error, ErrorKind, Target};
 use super::request::WriteOptions;
 use super::{ApiKind, Cluster};
 use crate::clock::{self, Instant};
@@ -21,10 +21,11 @@ const NO_NAMESPACE: &str = "rhai-operator-none";
 const KEPT: Duration = Duration::from_mins(1);
 
 /// The rules of RBAC that are ours, in one namespace or in all.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Rules {
-    resource_rules: Vec<Rule>,
+    /// Servers in Go write an empty list as null.
+    resource_rules: Option<Vec<Rule>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -43,6 +44,7 @@ impl Rules {
             && self
                 .resource_rules
                 .iter()
+                .flatten()
                 .any(|rule| rule.permits(kind, verb))
     }
 
@@ -51,6 +53,7 @@ impl Rules {
         let names = |rule: &Rule| rule.resources.iter().any(|one| **one == *kind.plural);
         self.resource_rules
             .iter()
+            .flatten()
             .any(|rule| names(rule) && contains(&rule.api_groups, &kind.gvk.group))
     }
 }
@@ -78,11 +81,6 @@ type Review = (Instant, Arc<Rules>);
 impl Cluster {
     /// Requests the rules of this process in a namespace, or in every one.
     pub async fn rules(&self, namespace: Option<&str>) -> Result<Arc<Rules>, Error> {
-        #[derive(Deserialize)]
-        struct ReviewResponse {
-            #[serde(default)]
-            status: Rules,
-        }
         let reviews = &self.shared.reviews.0;
         if let Some((asked, rules)) = reviews.lock().get(&namespace.map(Arc::from))
             && asked.elapsed() < KEPT
@@ -97,12 +95,32 @@ impl Cluster {
         let body = Bytes::from(review.to_string());
         let options = WriteOptions::default();
         let answer = self.create(&gvk, None, body, &options).await?;
-        let answer = serde_json::from_str::<ReviewResponse>(answer.object.json());
-        let rules = Arc::new(answer.map(|answer| answer.status).unwrap_or_default());
+        // Without rules, children would be neither found nor deleted.
+        let rules = parse(answer.object.json()).map_err(|cause| malformed(&gvk, &cause))?;
+        let rules = Arc::new(rules);
         let entry = (clock::now(), Arc::clone(&rules));
         reviews.lock().insert(namespace.map(Arc::from), entry);
         Ok(rules)
     }
+}
+
+/// Parses the rules in the response to a review.
+fn parse(review: &str) -> Result<Rules, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct ReviewResponse {
+        status: Rules,
+    }
+    serde_json::from_str(review).map(|review: ReviewResponse| review.status)
+}
+
+fn malformed(gvk: &Gvk, cause: &serde_json::Error) -> Error {
+    let message = format!("cannot read the {}: {cause}", gvk.kind);
+    let target = Target {
+        verb: "create",
+        resource: gvk.kind_group(),
+        ..Target::default()
+    };
+    Error::local(ErrorKind::Malformed, message, target)
 }
 
 #[cfg(test)]
@@ -122,6 +140,18 @@ mod tests {
 
     fn rules(rules: &serde_json::Value) -> Rules {
         serde_json::from_value(json!({"resourceRules": rules})).unwrap()
+    }
+
+    #[test]
+    fn a_review_without_a_status_is_an_error() {
+        assert!(parse(r#"{"status":{"resourceRules":null}}"#).is_ok());
+        for review in [
+            "{}",
+            r#"{"status":null}"#,
+            r#"{"status":{"resourceRules":1}}"#,
+        ] {
+            assert!(parse(review).is_err(), "{review}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http_body_util::BodyExt;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::{Content, Watch, WatchSpec};
@@ -57,8 +57,18 @@ pub(in crate::cluster) struct ListPage {
 struct List<'a> {
     #[serde(default)]
     metadata: ListMetadata,
-    #[serde(borrow, default)]
-    items: Option<Vec<&'a RawValue>>,
+    /// Required: without it, an answer that is not a list would look as if all objects were deleted.
+    #[serde(borrow, deserialize_with = "null_is_empty")]
+    items: Vec<&'a RawValue>,
+}
+
+/// Reads a list as servers in Go write it: an empty one can be null.
+fn null_is_empty<'de, D, T>(reader: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::deserialize(reader)?.unwrap_or_default())
 }
 
 #[derive(Deserialize, Default)]
@@ -104,10 +114,9 @@ pub(in crate::cluster) fn parse_page(
         Error::local(ErrorKind::Malformed, cause.to_string(), target.clone())
     };
     let list: List<'_> = serde_json::from_slice(body).map_err(|cause| malformed(&cause))?;
-    let items = list.items.unwrap_or_default();
     let mut malformed = Vec::new();
-    let mut objects = Vec::with_capacity(items.len());
-    for item in items {
+    let mut objects = Vec::with_capacity(list.items.len());
+    for item in list.items {
         match parse(gvk, content, item.get()) {
             Ok(object) => objects.push(object),
             Err(cause) => malformed.push(describe(&cause)),
@@ -527,6 +536,21 @@ mod tests {
         assert_eq!(page(""), Ok(1));
         assert_eq!(page("b"), Ok(1));
         assert_eq!(page("c"), Err(ErrorKind::Malformed));
+    }
+
+    #[test]
+    fn an_answer_that_is_not_a_list_is_an_error() {
+        let gvk = Gvk::new("", "v1", "ConfigMap");
+        let page = |body: &str| {
+            let page = parse_page(&gvk, Content::Full, body.as_bytes(), &Target::default());
+            page.map(|page| page.objects.len())
+                .map_err(|error| error.kind)
+        };
+        assert_eq!(page(r#"{"metadata":{},"items":[]}"#), Ok(0));
+        assert_eq!(page(r#"{"metadata":{},"items":null}"#), Ok(0));
+        for body in ["{}", r#"{"kind":"Status","metadata":{}}"#, r#"{"items":1}"#] {
+            assert_eq!(page(body), Err(ErrorKind::Malformed), "{body}");
+        }
     }
 
     #[tokio::test]
