@@ -164,8 +164,8 @@ impl Options {
             drain: graceful_shutdown_timeout,
             limits: limits.into(),
         };
-        // Scripts run on threads of their own; what is left is waiting for the server, and each thread
-        // more that does so costs wake-ups between CPUs.
+        // Scripts run on their own threads. The runtime mostly waits for the server, and each additional
+        // thread costs wake-ups between CPUs.
         let runtime = super::runtime(super::cpus().div_ceil(2))?;
         exit_code(runtime.block_on(operator::run(options, toolchain)))
     }

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Exit;
 
-/// The options, of which there are none.
+/// The options: none.
 #[derive(Debug, Args)]
 pub(super) struct Options {}
 

@@ -97,7 +97,7 @@ fn text(value: Option<&Dynamic>) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// A map of options: each is taken once, and what is left is told.
+/// A map of options. A host function takes each option once; the remaining keys are errors.
 pub(super) struct Options(Map);
 
 impl Options {

@@ -1,6 +1,6 @@
-//! A small cache of what is costly to compile from a script's text: patterns, queries.
+//! A small cache of compiled patterns and queries.
 //!
-//! One per thread and kind, so that runs do not wait for each other.
+//! Each thread has its own caches, so that runs do not wait for each other.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,15 +8,15 @@ use std::rc::Rc;
 
 use allocation_meter::Measurement;
 
-/// A role has a handful of patterns.
+/// The maximum number of values. A role typically uses a few patterns.
 const CAPACITY: usize = 64;
 
-/// Bytes of all values when they were made. There is a memo per thread and kind.
+/// The maximum bytes of all values of one cache, measured at their creation.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Values compiled from texts, forgotten all at once when there are too many.
+/// A cache of values that are compiled from texts. A full cache is emptied.
 ///
-/// They count for the run that made them, until it ends; forgetting them counts for none.
+/// The memory of a value counts for the run that compiled it. Emptying the cache counts for no run.
 pub(crate) struct CompileCache<T>(RefCell<Compiled<T>>);
 
 struct Compiled<T> {
@@ -25,7 +25,7 @@ struct Compiled<T> {
 }
 
 impl<T> CompileCache<T> {
-    /// An empty cache.
+    /// Creates an empty cache.
     pub(crate) fn new() -> Self {
         Self(RefCell::new(Compiled {
             values: HashMap::new(),
@@ -33,7 +33,7 @@ impl<T> CompileCache<T> {
         }))
     }
 
-    /// The value of a text, made at its first use. Failures are not kept.
+    /// Returns the compiled value of a text, from the cache if possible. Failures are not cached.
     pub(crate) fn get<E>(
         &self,
         text: &str,

@@ -10,7 +10,7 @@ use super::session::Session;
 use super::{HostResult, arguments};
 use crate::telemetry::log;
 
-/// Target of what roles say, so that it can be let through or kept out apart from the runtime's.
+/// The target of log lines of roles, so that filters can distinguish them from those of the runtime.
 pub const TARGET: &str = "rhai_operator::role";
 
 /// The package.

@@ -166,7 +166,7 @@ fn find_at_path<'a>(value: &Dynamic, mut keys: impl Iterator<Item = &'a str>) ->
     find_at_path(array.get(index(key, array.len())?)?, keys)
 }
 
-/// The index that a number means, counted from the end where it is negative.
+/// Returns the index of a number, which counts from the end if it is negative.
 fn index(key: &str, length: usize) -> Option<usize> {
     let index: i64 = key.parse().ok()?;
     let from_end = if index < 0 {

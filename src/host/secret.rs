@@ -110,8 +110,8 @@ mod functions {
     }
 }
 
-/// Refuses a Secret of somebody else: a role that took its values for generated ones would use a
-/// password that another knows, or give away one that is not its own.
+/// Refuses a Secret that the custom resource does not own. Its creator would know the password that the
+/// role uses, and the role could disclose a password of others.
 fn check_owned(cx: &NativeCallContext, session: &Session, secret: &Arc<Object>) -> HostResult<()> {
     let owner = &session.setup.owner;
     let existing = || ExistingObject {

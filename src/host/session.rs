@@ -55,9 +55,9 @@ pub struct Setup {
 pub struct Session {
     pub(crate) setup: Setup,
     pub(crate) started: Instant,
-    /// The included roles at work, innermost last.
+    /// The stack of included roles, innermost last.
     pub(crate) included: Mutex<Vec<Included>>,
-    /// The steps at work.
+    /// The steps that are open.
     pub(crate) open: Mutex<OpenSteps>,
     effects: Mutex<RunEffects>,
     unredacted: Mutex<Unredacted>,
@@ -123,7 +123,7 @@ pub struct Unredacted {
     pub writes: Vec<WrittenStates>,
 }
 
-/// A condition that a role asked for, with what it may hold of Secrets: the run may yet learn them.
+/// A condition that a role set, not redacted yet, because the run can learn more secrets until its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleCondition {
     /// Its type.
@@ -184,7 +184,7 @@ pub enum Ending {
     Failed(String),
     /// Steps of a pipeline failed.
     Broken {
-        /// The steps and what is wrong, for people.
+        /// The steps with their errors, for users.
         message: String,
         /// Not before this has passed, where a server said so.
         after: Option<Duration>,
@@ -233,7 +233,7 @@ impl Session {
         )
     }
 
-    /// The roles at work, the outermost first: what is allowed is allowed by all of them.
+    /// Returns the current roles, outermost first. A request requires the permission of all of them.
     pub(super) fn roles(&self) -> Vec<Arc<Role>> {
         let included = self.included.lock();
         let inner = included.iter().map(|inner| Arc::clone(&inner.role));
@@ -242,7 +242,7 @@ impl Session {
             .collect()
     }
 
-    /// The cluster as far as the permissions of the roles at work reach.
+    /// Returns the cluster, restricted to the permissions of the current roles.
     pub(super) fn cluster(&self) -> Cluster {
         let included = self.included.lock();
         let inner = included.last().map(|inner| &inner.cluster);

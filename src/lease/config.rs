@@ -13,7 +13,7 @@ pub struct Config {
     pub identity: String,
     /// The time that other replicas wait after the last renewal that they observed.
     pub lease_duration: Duration,
-    /// The time that the leader tries to renew before it gives up.
+    /// The time that the leader tries to renew the lease before it stops.
     pub renew_deadline: Duration,
     /// The time between two attempts.
     pub retry_period: Duration,

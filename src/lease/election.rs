@@ -66,7 +66,7 @@ impl Election {
         ElectionStep::Replace(Box::new(lease))
     }
 
-    /// The lease given back: free for whoever asks next.
+    /// Returns the released lease, which any candidate can acquire.
     pub(super) fn released(&self, mut lease: Lease, wall: Timestamp) -> Option<Lease> {
         let spec = lease.spec.as_mut()?;
         if spec.holder_identity.as_deref() != Some(&self.config.identity) {

@@ -45,7 +45,7 @@ use crate::watches::Namespaces;
 /// The most runs at a time, whatever the number of kinds; each occupies a thread while its script runs.
 const MAX_RUNS: usize = 64;
 
-/// Time between runs though nothing changed, where nobody says.
+/// The default time between runs without a change.
 pub const DEFAULT_PERIOD: Duration = Duration::from_hours(10);
 
 /// Cancelled by the first SIGTERM or SIGINT.

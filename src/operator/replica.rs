@@ -11,7 +11,7 @@ use crate::cluster::connect::Connection;
 use crate::lease::{self, Elector, Leadership, LeaseLost};
 use crate::telemetry::Metrics;
 
-/// The election's task and what it tells.
+/// The task of the election, and its state.
 pub(super) struct Replica {
     leadership: Leadership,
     resign: CancellationToken,

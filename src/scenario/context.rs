@@ -25,7 +25,7 @@ use crate::operator;
 use crate::role::Toolchain;
 use crate::script::Limits;
 
-/// The field manager of what scenarios write.
+/// The field manager of scenarios.
 const MANAGER: &str = "rhai-operator-test";
 
 /// The name of the operator.

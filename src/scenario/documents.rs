@@ -30,13 +30,13 @@ pub(super) struct Expectation {
 /// The kind of an expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ExpectationKind {
-    /// There is one.
+    /// At least one object matches.
     Present,
-    /// There is none.
+    /// No object matches.
     Absent,
-    /// There are so many.
+    /// This number of objects matches.
     Count(usize),
-    /// There is an Event.
+    /// An Event matches.
     Event,
     /// There is one, and it is as in the golden snapshot of this name.
     Snapshot(String),

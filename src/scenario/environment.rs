@@ -1,7 +1,7 @@
-//! The environment of a scenario: an API server of its own in this process, or a cluster, and its clock.
+//! The environment of a scenario, with its clock: a cluster, or an API server of its own in this process.
 //!
-//! On the embedded API time stands still while anything is at work. It passes when the operator has
-//! come to rest and the scenario waits for something, or when a script says so. On a cluster it is real.
+//! On the embedded API, time is paused while a task is running. It advances when the operator is idle and
+//! the scenario waits, or when a script advances it. On a cluster, time is real.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -32,10 +32,10 @@ pub enum Target {
     },
 }
 
-/// Looks at the runtime in a row that must find nothing at work. A look is a round of all tasks that are
-/// ready; an event takes a few rounds from the server to the operator's queue.
+/// The number of consecutive rounds without work after which the runtime is idle. A round runs all tasks
+/// that are ready. An event takes a few rounds from the server to the operator's queue.
 const IDLE_ROUNDS: usize = 25;
-/// The operator works for a few milliseconds between two waits; who works for this long never rests.
+/// The time after which the operator counts as never idle. It usually works for a few milliseconds.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// On a cluster: the time without work after which the operator counts as idle.
 const CLUSTER_QUIET_TIME: Duration = Duration::from_millis(300);
@@ -60,7 +60,7 @@ struct Embedded {
     server: ApiServer,
     workloads: Control,
     driver: JoinHandle<()>,
-    /// While this is not dropped, time passes only when it is told to.
+    /// A guard. Until it is dropped, time passes only when the environment advances it.
     _frozen: mpsc::Sender<()>,
 }
 
@@ -175,7 +175,7 @@ impl Environment {
         self.settle().await
     }
 
-    /// Lets a little time pass before something is looked at again.
+    /// Advances the time a little before the next check.
     pub(super) async fn wait_before_retry(&self) {
         if self.is_embedded() {
             advance_runtime(TIME_STEP).await;
@@ -222,7 +222,7 @@ async fn settle_embedded(runs: Arc<Runs>, requests: Arc<Requests>) -> Result<(),
         if since.elapsed() > SETTLE_TIMEOUT {
             return Err(not_settled(SETTLE_TIMEOUT));
         }
-        // A script is at work on another thread, which may need this CPU.
+        // A script is running on another thread, which may need this CPU.
         std::thread::yield_now();
     }
     Ok(())

@@ -474,7 +474,7 @@ fn change(
     Ok(live(&written.object))
 }
 
-/// Calls a function until it does not fail; the last failure is told when the time is over.
+/// Calls a function until it succeeds. Returns the last failure when the time is over.
 fn retry(
     cx: &NativeCallContext,
     within: std::time::Duration,

@@ -1,5 +1,4 @@
-//! Golden snapshots: what a value was when somebody looked at it and found it right, in a file beside the
-//! scenario.
+//! Compares values with snapshots: expected values in files beside the scenario.
 
 use std::collections::BTreeSet;
 use std::fs;

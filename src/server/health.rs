@@ -1,8 +1,8 @@
 //! `/healthz` and `/readyz`.
 //!
-//! Health is about this process alone: it fails only when a loop or a worker is past its bound, so that
-//! the kubelet restarts what is stuck and nothing else. Readiness is about what the process can do for
-//! its users now. Both list what they object to; `?verbose` lists everything.
+//! Health describes this process only. It fails if a loop or a worker exceeds its deadline, so that the
+//! kubelet restarts only a stuck process. Readiness describes whether the process can serve its users
+//! now. Both list the failed checks; `?verbose` lists all checks.
 
 use std::fmt::Write;
 

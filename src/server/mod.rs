@@ -1,7 +1,7 @@
-//! The process's own HTTP servers: metrics, health, readiness.
+//! The HTTP servers of the process: metrics, health, readiness.
 //!
-//! Each has its own address. A server runs until it is told to stop, and then finishes within a second
-//! what it has begun. [`serve`] holds the bounds on clients.
+//! Each has its own address. A server that stops has a second to finish its open requests. [`serve`]
+//! limits clients.
 
 mod address;
 mod connections;

@@ -1,5 +1,5 @@
-//! The log: one subscriber for the process, lines on stderr (or drawn by whoever owns the terminal), as
-//! text for people or JSON for machines.
+//! The log of the process: one subscriber, which writes text or JSON lines to stderr or to the view that
+//! draws the terminal.
 
 use std::io::IsTerminal;
 

@@ -28,7 +28,7 @@ struct Inner {
     probes: Mutex<Vec<Probe>>,
 }
 
-/// Names what is stuck now.
+/// A function that returns the names of stuck parts.
 type Probe = Box<dyn Fn() -> Vec<Arc<str>> + Send + Sync>;
 
 impl fmt::Debug for Watchdog {
@@ -80,7 +80,7 @@ impl Watchdog {
         }
     }
 
-    /// Adds someone who knows what is stuck, asked each time.
+    /// Adds a source of names of stuck parts, which each check calls.
     pub fn probe(&self, probe: impl Fn() -> Vec<Arc<str>> + Send + Sync + 'static) {
         self.0.probes.lock().push(Box::new(probe));
     }

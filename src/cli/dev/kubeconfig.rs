@@ -50,7 +50,7 @@ pub(super) fn client_address(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// A token that nobody can guess.
+/// Returns a random token.
 pub(super) fn token() -> String {
     Alphanumeric.sample_string(&mut rand::rng(), TOKEN)
 }

@@ -13,7 +13,8 @@ use crate::regular_file;
 use crate::role::FileWatch;
 use crate::telemetry::log;
 
-/// By what `kubectl apply` knows what it applied before. With it, it goes on from what is applied here.
+/// The annotation in which `kubectl apply` stores the last applied object. `dev` sets it too, so that a
+/// later `kubectl apply` of a sample removes fields correctly.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Bytes that all annotations of an object may have together.
 const ANNOTATIONS: usize = 256 << 10;

@@ -40,7 +40,7 @@ use crate::server::Address;
 use crate::watches::Environment;
 use embedded_apiserver::{self as apiserver, ApiServer, AuditLog, Trust, User};
 
-/// Runs of one kind at a time; there is nobody else to leave room for.
+/// The concurrent runs of one kind. A developer's machine has no other users.
 const CONCURRENCY: usize = 8;
 /// The name of the operator's field manager and user.
 const NAME: &str = "rhai-operator";

@@ -14,7 +14,7 @@ const STICKY: u32 = 0o1000;
 /// The bits of a folder that let its group or all users write.
 const SHARED: u32 = 0o022;
 
-/// Writes a file; its content takes the place of what was there in one step.
+/// Replaces the content of a file atomically.
 pub(super) fn write(file: &Path, content: &[u8]) -> io::Result<()> {
     let mut new = temporary_beside(file)?;
     new.write_all(content)?;

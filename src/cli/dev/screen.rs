@@ -10,9 +10,9 @@ const USUAL: Size = Size {
     rows: 24,
 };
 const HOME: &str = "\x1b[H";
-/// Clears what is right of the cursor in its line.
+/// Clears the line to the right of the cursor.
 const REST_OF_LINE: &str = "\x1b[K";
-/// Clears what is below the cursor.
+/// Clears the screen below the cursor.
 const BELOW: &str = "\x1b[J";
 
 /// The size of a terminal.

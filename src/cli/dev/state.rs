@@ -22,8 +22,8 @@ pub(super) struct StateFile {
 }
 
 impl StateFile {
-    /// Locks a file, made where there is none. A file that could not be saved to is an error here, and
-    /// not when there is something to lose.
+    /// Locks a file, and creates it if it does not exist. Fails now, and not at the end of the session, if
+    /// the objects could not be saved to the file.
     pub(super) fn lock(path: &Path) -> anyhow::Result<Self> {
         private_file::check_writable(path).with_context(|| cannot_save(path))?;
         let mut options = OpenOptions::new();
@@ -50,7 +50,7 @@ impl StateFile {
         }
     }
 
-    /// Loads the objects of the file; `false` if there are none yet.
+    /// Loads the objects of the file. Returns false if the file contains none.
     pub(super) fn load(&self, server: &ApiServer) -> anyhow::Result<bool> {
         let shown = self.path.display();
         let text = regular_file::read_open(&self.file, LIMIT);

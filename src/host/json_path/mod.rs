@@ -365,7 +365,7 @@ mod tests {
         assert!(query.select(&value).is_err());
     }
 
-    /// `None` where it looks at too much.
+    /// `None` if it exceeds the budget.
     fn found<'v>(query: &str, value: &'v Value) -> Option<Vec<&'v Value>> {
         Query::parse(query).unwrap().select(value).ok()
     }

@@ -128,7 +128,7 @@ pub(crate) fn propagation(word: Option<&str>) -> HostResult<Propagation> {
     }
 }
 
-/// Deletes one object or several; what is no reference is told before anything is deleted.
+/// Deletes one object or several. Checks all references before the first deletion.
 pub(crate) fn delete(
     cx: &NativeCallContext,
     object: &Dynamic,

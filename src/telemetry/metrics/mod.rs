@@ -1,9 +1,9 @@
-//! The metric families: controller-runtime's names and labels, so that existing dashboards work, and
-//! ours.
+//! The metric families: those of controller-runtime, with its names and labels, so that existing
+//! dashboards work, and families of this operator.
 //!
 //! Label values are closed sets or kinds of the project, never names of objects. Layers below
-//! `operator` are handed a [`Metrics`] and record through its methods; what is a state rather than an
-//! event is refreshed by a hook before each scrape.
+//! `operator` get a [`Metrics`] and record events through its methods. A hook updates gauges of states
+//! before each scrape.
 
 mod controller;
 mod families;
