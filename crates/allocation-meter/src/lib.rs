@@ -5,11 +5,11 @@
 //! # Guarantees
 //! - Counting never fails, never allocates, and never unwinds: an allocation succeeds exactly if that of
 //!   the wrapped allocator does.
-//! - A thread's count changes by its own allocations only.
+//! - Only the thread's own allocations change its count.
 //!
 //! # Caveats
-//! - Memory that another thread frees stays counted here, and lowers the count there, which can become
-//!   negative. See [`uncounted`].
+//! - Memory that another thread frees stays in this thread's count, and is subtracted from the count of the
+//!   other thread, which can become negative. See [`uncounted`].
 //! - Without [`Metered`] as the global allocator every count is 0.
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -32,7 +32,7 @@ thread_local! {
     };
 }
 
-/// Adds to the count of this thread. Sizes fit: a layout has at most `isize::MAX` bytes.
+/// Adds to the count of this thread. The cast is lossless, because a layout has at most `isize::MAX` bytes.
 fn add(bytes: usize) {
     COUNTERS.with(|counters| {
         let live = counters.live.get().wrapping_add_unsigned(bytes);
@@ -51,7 +51,7 @@ fn subtract(bytes: usize) {
     });
 }
 
-/// An allocator that counts what the allocator `A` hands out.
+/// An allocator that counts the allocations of the allocator `A`.
 #[derive(Debug, Default)]
 pub struct Metered<A>(A);
 
@@ -62,11 +62,11 @@ impl<A> Metered<A> {
     }
 }
 
-// SAFETY: every call goes to the wrapped allocator unchanged, and its answer comes back unchanged;
-// counting does not allocate and does not unwind.
+// SAFETY: each method passes its arguments to the wrapped allocator and returns its result, both unchanged.
+// Counting does not allocate and does not unwind.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps the contract of `alloc`.
+        // SAFETY: the caller satisfies the contract of `alloc`.
         let block = unsafe { self.0.alloc(layout) };
         if !block.is_null() {
             add(layout.size());
@@ -75,7 +75,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        // SAFETY: the caller satisfies the contract of `alloc_zeroed`.
         let block = unsafe { self.0.alloc_zeroed(layout) };
         if !block.is_null() {
             add(layout.size());
@@ -85,12 +85,14 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         subtract(layout.size());
-        // SAFETY: the caller keeps the contract of `dealloc`, and the block came from the wrapped allocator.
+        // SAFETY: the caller satisfies the contract of `dealloc`, and the block came from the wrapped
+        // allocator.
         unsafe { self.0.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller keeps the contract of `realloc`, and the block came from the wrapped allocator.
+        // SAFETY: the caller satisfies the contract of `realloc`, and the block came from the wrapped
+        // allocator.
         let moved = unsafe { self.0.realloc(block, layout, size) };
         if !moved.is_null() {
             if size >= layout.size() {
@@ -113,9 +115,9 @@ pub fn peak() -> isize {
     COUNTERS.with(|counters| counters.peak.get())
 }
 
-/// Runs `body` without a change to the count of this thread, also if it unwinds.
+/// Runs `body` without changing the count of this thread, even if it unwinds.
 ///
-/// For code that receives or drops blocks of other threads.
+/// Use it for code that receives or drops blocks of other threads.
 pub fn uncounted<T>(body: impl FnOnce() -> T) -> T {
     struct Restore {
         live: isize,
@@ -138,14 +140,14 @@ pub fn uncounted<T>(body: impl FnOnce() -> T) -> T {
 
 /// A measurement of the current thread, from its start until it is dropped.
 ///
-/// Measurements nest: an inner one must be dropped before the outer one, as guards are.
+/// Measurements nest: an inner one must be dropped before the outer one.
 #[derive(Debug)]
 #[must_use = "a measurement ends when it is dropped"]
 pub struct Measurement {
     start: isize,
-    /// The peak of the measurement around this one.
+    /// The peak of the outer measurement.
     outer_peak: isize,
-    /// It belongs to this thread: neither `Send` nor `Sync`.
+    /// Makes the type neither `Send` nor `Sync`, because a measurement belongs to one thread.
     thread: PhantomData<*const ()>,
 }
 
@@ -162,8 +164,8 @@ impl Measurement {
         })
     }
 
-    /// Returns the bytes that the thread holds beyond those at the start; 0 when it freed more than it
-    /// allocated.
+    /// Returns the number of bytes that the thread holds beyond those at the start, or 0 if it freed more
+    /// than it allocated.
     pub fn live(&self) -> usize {
         self.relative(live())
     }

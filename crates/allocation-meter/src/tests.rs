@@ -1,4 +1,4 @@
-//! Tests of counting, with the system's allocator. Each test has a thread of its own.
+//! Tests of counting, with the system's allocator. Each test runs on its own thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -51,7 +51,7 @@ fn a_block_that_grows_or_shrinks_counts_with_its_new_size() {
 #[test]
 fn a_large_block_costs_no_time_to_count() {
     let measurement = Measurement::start();
-    // Address space only: nothing touches the pages.
+    // The test uses only address space, because it does not access the pages.
     drop(block(1 << 34));
     assert_eq!((measurement.live(), measurement.peak()), (0, 1 << 34));
 }
@@ -69,7 +69,8 @@ fn threads_do_not_see_each_other() {
     let bytes = block(2_000);
     start.send(()).expect("the thread waits");
     assert_eq!(other.join().expect("no panic"), 1 << 20);
-    // What starting and joining a thread takes is counted here, the other's block is not.
+    // Starting and joining a thread allocates on this thread. The block of the other thread is not counted
+    // here.
     assert!(measurement.peak() < 1 << 17, "{}", measurement.peak());
     drop(bytes);
 }
@@ -116,7 +117,7 @@ fn uncounted_code_that_panics_is_not_counted_either() {
         }))
     });
     assert!(panicked.is_err());
-    // What the panic itself allocated is freed by the assertion's value.
+    // `panicked` owns the allocations of the panic itself.
     uncounted(move || drop(panicked));
     assert_eq!(live(), before);
 }
@@ -150,10 +151,10 @@ fn a_count_below_the_start_reads_as_zero() {
     drop(again);
 }
 
-/// An allocator that has nothing left.
+/// An allocator whose allocations always fail.
 struct Exhausted;
 
-// SAFETY: it hands out no block, which every caller must expect.
+// SAFETY: it returns only null, which every caller must handle.
 unsafe impl GlobalAlloc for Exhausted {
     unsafe fn alloc(&self, _: Layout) -> *mut u8 {
         ptr::null_mut()
@@ -171,10 +172,9 @@ fn what_the_wrapped_allocator_refuses_is_not_counted() {
     assert!(unsafe { exhausted.alloc(layout) }.is_null());
     // SAFETY: the layout is not empty.
     assert!(unsafe { exhausted.alloc_zeroed(layout) }.is_null());
-    // A block of `System`, which `Exhausted` does not touch.
-    // SAFETY: the layout is not empty.
+    // The block belongs to `System`. `Exhausted` does not access it.
     let block = unsafe { System.alloc(layout) };
-    // SAFETY: the new size is not zero, and `Exhausted` does not look at the block.
+    // SAFETY: the new size is not zero, and `Exhausted` does not access the block.
     assert!(unsafe { exhausted.realloc(block, layout, 1_000) }.is_null());
     assert_eq!(live(), before);
     // SAFETY: the block came from `System` with this layout.
