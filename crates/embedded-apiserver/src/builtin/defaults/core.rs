@@ -46,7 +46,7 @@ pub(super) fn limit_range_item(map: &mut Map<String, Value>) {
     }
 }
 
-/// Sets the selector and the labels of a ReplicationController to the labels of its template.
+/// Sets the selector and the labels of a `ReplicationController` to the labels of its template.
 pub(super) fn replication_controller(map: &mut Map<String, Value>) {
     let labels = map
         .get("spec")

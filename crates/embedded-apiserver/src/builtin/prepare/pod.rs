@@ -124,8 +124,8 @@ fn token_volume(name: &str) -> Value {
     ]}})
 }
 
-/// Returns the QoS class of a `PodSpec` (`Guaranteed`, `Burstable` or `BestEffort`), which depends on the
-/// resources of its containers.
+/// Returns the quality of service class of a `PodSpec` (`Guaranteed`, `Burstable` or `BestEffort`), which
+/// depends on the resources of its containers.
 ///
 /// <https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/>
 fn quality_of_service(spec: &Value) -> &'static str {
