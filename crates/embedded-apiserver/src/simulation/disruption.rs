@@ -1,4 +1,4 @@
-//! PodDisruptionBudgets: counts the Pods that can be evicted.
+//! `PodDisruptionBudgets`: counts the Pods that can be evicted.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! ControllerRevisions: the current and earlier templates of StatefulSets and DaemonSets.
+//! `ControllerRevisions`: the current and earlier templates of StatefulSets and DaemonSets.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use crate::registry::Transaction;
 
 const RESOURCE: &str = "controllerrevisions.apps";
 
-/// The name and the hash of a ControllerRevision.
+/// The name and the hash of a `ControllerRevision`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Revision {
     /// `web-7457899fbc`
