@@ -1,4 +1,4 @@
-//! Two servers' answers to the same steps, side by side.
+//! Compares the responses of two servers to the same steps.
 
 use std::fmt::Write;
 
@@ -9,11 +9,12 @@ use crate::declared;
 use crate::summary::{self, Outcome};
 use test_harness::requests::{Sequence, Step};
 
-/// The first answers that differ say what is wrong; those after them often follow from it.
+/// The maximum number of differences in an error message. Later differences are often consequences of the
+/// first ones.
 const MOST_SHOWN: usize = 4;
 const CONTEXT: usize = 4;
 
-/// Counts what is equal and what is not; an error shows the first differences.
+/// Compares the responses and counts the outcomes. The error shows the first differences.
 pub(crate) fn compare(
     sequence: &Sequence,
     expected: &[Answer],
@@ -48,7 +49,7 @@ pub(crate) fn compare(
     ))
 }
 
-/// Returns the place of a step: `theme/sequence/number label`.
+/// Returns the identifier of a step: `theme/sequence/number label`.
 pub(crate) fn step_place(sequence: &Sequence, number: usize, step: &Step) -> String {
     format!(
         "{}/{}/{} {}",
@@ -72,7 +73,7 @@ fn difference(
     format!("### {place}\n{}{diff}\n", sent(step))
 }
 
-/// The request, as far as its label does not tell it.
+/// Formats the parts of a request that its label does not contain.
 fn sent(step: &Step) -> String {
     let mut sent = String::new();
     if step.name.is_some() {

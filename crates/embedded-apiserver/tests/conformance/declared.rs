@@ -1,15 +1,15 @@
-//! The differences that are known, each with its reason: `differences.yaml`.
+//! Known differences with their reasons, from `differences.yaml`.
 
 use std::collections::BTreeSet;
 use std::sync::{LazyLock, Mutex};
 
 use serde::Deserialize;
 
-/// Differences from the real server with one reason.
+/// Known differences from the real server that have the same reason.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Declared {
-    /// Patterns of places; `*` is any text.
+    /// Patterns of step identifiers. `*` matches any text.
     at: Vec<String>,
     reason: String,
     /// True if the difference depends on sequences that run at the same time.
@@ -26,7 +26,7 @@ static DECLARED: LazyLock<Vec<Declared>> = LazyLock::new(|| {
 
 static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Returns whether a difference at a place is known.
+/// Returns whether the difference in a step is declared.
 pub(crate) fn is_declared(place: &str) -> bool {
     let patterns = DECLARED.iter().flat_map(|declared| &declared.at);
     let found: Vec<&String> = patterns.filter(|pattern| matches(pattern, place)).collect();
@@ -35,7 +35,7 @@ pub(crate) fn is_declared(place: &str) -> bool {
     !found.is_empty()
 }
 
-/// The declarations that nothing needs: what they speak of differs no more.
+/// Returns the declared patterns that match no difference.
 pub(crate) fn unneeded() -> Vec<String> {
     let seen = SEEN.lock().unwrap();
     let always = DECLARED.iter().filter(|declared| !declared.sometimes);
@@ -46,7 +46,7 @@ pub(crate) fn unneeded() -> Vec<String> {
         .collect()
 }
 
-/// All reasons, in order: what the documentation has to say.
+/// Returns all reasons in order. The documentation must list them.
 pub(crate) fn reasons() -> impl Iterator<Item = &'static str> {
     DECLARED.iter().map(|declared| declared.reason.as_str())
 }

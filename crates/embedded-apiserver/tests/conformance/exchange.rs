@@ -1,4 +1,4 @@
-//! One step: its request, and what came back.
+//! Executes one step: sends its request and receives the response.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -15,7 +15,8 @@ use test_harness::requests::Variables;
 use test_harness::requests::{self, Parts};
 use test_harness::requests::{Step, Watch};
 
-/// For one answer, and for all that is to happen: the real controllers share two cores with all else.
+/// The maximum time for one response, and for all effects of a step. It is long because the real controllers
+/// share two cores with everything else.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 const INTERVAL: Duration = Duration::from_millis(50);
 
@@ -32,7 +33,7 @@ const HEADERS: [&str; 9] = [
     "x-content-type-options",
 ];
 
-/// A conversation with one server.
+/// An exchange of requests and responses with one server.
 pub(crate) struct Exchange<'a> {
     server: &'a Server,
     pub(crate) variables: Variables,
@@ -48,7 +49,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Does a step, until it shows what it waits for.
+    /// Executes a step, and repeats it until the response meets its condition.
     pub(crate) async fn perform(&mut self, step: &Step) -> Answer {
         let step = step.filled(&self.variables);
         if let Some(watch) = &step.read {
@@ -205,7 +206,7 @@ fn headers(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
     kept
 }
 
-/// Returns whether an answer is what its step waits for.
+/// Returns whether a response meets the condition of its step.
 fn shows(answer: &Answer, until: &BTreeMap<String, Value>) -> bool {
     until.iter().all(|(what, wanted)| match what.as_str() {
         "code" => wanted.as_u64() == Some(answer.code.into()),

@@ -15,7 +15,7 @@ pub(crate) const TEXT: &str = include_str!("fixtures.yaml");
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Creates them and waits until their kinds are served.
+/// Creates the definitions, and waits until the server serves their kinds.
 pub(crate) async fn install(server: &Server) -> anyhow::Result<()> {
     let definitions: Vec<Value> = serde_yaml::from_str(TEXT).context("fixtures.yaml")?;
     for definition in &definitions {
@@ -28,7 +28,7 @@ pub(crate) async fn install(server: &Server) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A kind that was just established answers 404 and 429 for a while.
+/// Waits until a kind is served. Requests for a newly established kind get 404 and 429 for some time.
 async fn await_served(server: &Server, definition: &Value) -> anyhow::Result<()> {
     let text = |pointer| {
         definition

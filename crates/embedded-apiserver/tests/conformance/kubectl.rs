@@ -1,4 +1,4 @@
-//! One kubectl command: what it prints and its exit code.
+//! Runs a kubectl command and records its output and exit code.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -16,7 +16,7 @@ use crate::servers::Server;
 use test_harness::requests::Step;
 use test_harness::supervisor;
 
-/// For a command that waits.
+/// The maximum duration of a command.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Runs a step's command in a namespace.
@@ -51,7 +51,7 @@ async fn output(server: &Server, namespace: &str, step: &Step) -> anyhow::Result
         .kill_on_drop(true);
     let mut child = command.spawn().context("kubectl")?;
     let mut pipe = child.stdin.take().context("a pipe")?;
-    // A command that reads nothing may be gone by now.
+    // The write fails if the command reads no input and has already exited.
     let _ = pipe.write_all(input(step)?.as_bytes()).await;
     drop(pipe);
     let output = child.wait_with_output().await?;
@@ -75,7 +75,8 @@ fn input(step: &Step) -> anyhow::Result<String> {
     })
 }
 
-/// Discovery is cached by server and sequence: one sequence must not see what another has made.
+/// Returns the folder for cached discovery documents. Each server and sequence has its own, because a
+/// sequence must not see the API groups of another one.
 fn cache(server: &Server, namespace: &str) -> anyhow::Result<PathBuf> {
     let folder = server.kubeconfig().parent().context("a folder")?;
     Ok(folder.join("cache").join(namespace))
@@ -91,13 +92,13 @@ const NOISE: [(&str, &str); 8] = [
     (r"(Resource Version:\s*)\d+", "${1}<rv>"),
     (r":3[0-2]\d{3}/", ":<node port>/"),
     (r"^([WIE])\d{4} [\d:.]+ +\d+ ", "${1} "),
-    // Names of Pods and of ReplicaSets: the letters that Kubernetes makes names of.
+    // The names of Pods and ReplicaSets consist of the letters that Kubernetes generates names from.
     (
         r"-[bcdfghjklmnpqrstvwxz2456789]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5}\b",
         "-<hash>-<generated>",
     ),
     (r"-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b", "-<hash>"),
-    // The width of a column depends on what is in the others.
+    // The width of a column depends on the other rows.
     (r"(\S)\s{2,}", "${1}  "),
 ];
 
@@ -109,12 +110,12 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     compiled.collect()
 });
 
-/// Lines without what differs from run to run.
+/// Returns the lines of the output without the parts that differ from run to run.
 fn lines(bytes: &[u8], namespace: &str, step: &Step) -> anyhow::Result<Value> {
     let dropped = step.drop.iter().map(|pattern| Regex::new(pattern));
     let dropped = dropped.collect::<Result<Vec<Regex>, _>>()?;
     let is_kept = |line: &&str| {
-        // Other sequences make API groups, too.
+        // Lines with the API groups of other sequences are ignored.
         let is_of_another = line.contains("conf-") && line.contains(".example.com");
         (!is_of_another || line.contains(namespace))
             && !dropped.iter().any(|pattern| pattern.is_match(line))
@@ -130,7 +131,7 @@ fn lines(bytes: &[u8], namespace: &str, step: &Step) -> anyhow::Result<Value> {
     Ok(normal.collect())
 }
 
-/// The words of a command line; quotes keep blanks together.
+/// Splits a command line into words. Quoted words can contain spaces.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

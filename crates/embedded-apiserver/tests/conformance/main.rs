@@ -36,7 +36,8 @@ use std::process::ExitCode;
 use libtest_mimic::Arguments;
 use test_harness::run_folder;
 
-/// Sequences wait for a server most of the time, so more of them run at a time than there are cores.
+/// The number of sequences that run concurrently. It can exceed the number of cores, because sequences mostly
+/// wait for a server.
 const CONCURRENT_SEQUENCES: usize = 8;
 
 fn main() -> ExitCode {

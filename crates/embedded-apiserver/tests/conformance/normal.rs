@@ -14,15 +14,15 @@ use crate::answer::Answer;
 use crate::select;
 use test_harness::requests::Step;
 
-/// Of today: requests that need a certain time take one of another decade.
+/// Times of this decade. Requests that need a fixed time use one of another decade.
 const TIME: &str = r"20(?:2[4-9]|3\d)-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(?:Z|[+-]\d\d:\d\d)";
 const UID: &str = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
-/// Uids that begin so are written in requests.
+/// The prefix of uids that are written in requests.
 const OF_REQUESTS: &str = "11111111-";
 const ADDRESS: &str = r"\b10\.\d{1,3}\.\d{1,3}\.\d{1,3}\b";
 const AGE: &str = r"^(\d+[smhd])+$|^<invalid>$";
 
-/// Texts that differ from run to run, and what is written instead.
+/// Patterns of texts that differ from run to run, with their replacements.
 const NOISE: [(&str, &str); 10] = [
     (r"in record \(\d+\)", "in record (<rv>)"),
     (r#"(resourceVersion(?:\\*")?: ?\\*")\d+"#, "${1}<rv>"),
@@ -66,15 +66,15 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
     }
 });
 
-/// The names of a server that are known so far in a sequence.
+/// The names that were assigned to the identities in the responses of one server during a sequence.
 pub(crate) struct Normal {
-    /// The namespace of the sequence, also part of its API group.
+    /// The namespace of the sequence, which is also part of its API group.
     id: String,
     uids: BTreeMap<String, String>,
     revisions: BTreeMap<(String, String), usize>,
     latest: BTreeMap<String, usize>,
     addresses: Vec<String>,
-    /// Hashes of Pod templates.
+    /// The hashes of Pod templates.
     hashes: Vec<String>,
     /// The prefixes of generated names.
     bases: Vec<(Regex, String)>,
@@ -93,7 +93,7 @@ impl Normal {
         }
     }
 
-    /// An answer without what no two servers have in common.
+    /// Returns the normalized response.
     pub(crate) fn answer(&mut self, step: &Step, mut answer: Answer) -> Answer {
         let base = step
             .body
@@ -102,7 +102,7 @@ impl Normal {
         self.learn_base(base.and_then(Value::as_str).unwrap_or_default());
         self.learn(&answer.body);
         if step.query.contains_key("dryRun") {
-            // What is not kept may be given again.
+            // A dry run does not keep the addresses that it shows, so the server can allocate them again.
             self.addresses.clear();
         }
         if answer.body.is_array() {
@@ -119,7 +119,7 @@ impl Normal {
         answer
     }
 
-    /// Notes the identities of all objects in an answer, wherever they are in it.
+    /// Records the identities of all objects in a response, at any depth.
     fn learn(&mut self, value: &Value) {
         match value {
             Value::Array(items) => items.iter().for_each(|item| self.learn(item)),
@@ -133,11 +133,12 @@ impl Normal {
         }
     }
 
-    /// A generated name is its base, cut to 58 bytes, and five letters.
+    /// Records the prefix of generated names. A generated name is the prefix, cut to 58 bytes, and five
+    /// letters.
     fn learn_base(&mut self, base: &str) {
         let base = &base[..base.len().min(58)];
         if !base.is_empty() && !self.bases.iter().any(|(_, known)| known == base) {
-            // Not in the middle of a uid.
+            // The pattern must not match in the middle of a uid.
             let pattern = format!("(?:^|\\b){}[a-z0-9]{{5}}\\b", regex::escape(base));
             let pattern = Regex::new(&pattern).expect("a pattern");
             self.bases.push((pattern, base.to_owned()));
@@ -212,7 +213,7 @@ impl Normal {
         }
     }
 
-    /// Returns whether something in a list of the whole cluster belongs to a sequence that runs beside ours.
+    /// Returns whether an item of a cluster-wide list belongs to another sequence that runs concurrently.
     fn is_of_another_sequence(&self, item: &Value) -> bool {
         let name = item.get("name").or_else(|| item.pointer("/metadata/name"));
         let name = name.and_then(Value::as_str).unwrap_or_default();
@@ -244,7 +245,7 @@ impl Normal {
             .get(&(object.to_owned(), revision.to_owned()));
         match known {
             Some(number) => format!("rv-{number}"),
-            // Of a list: as young as the youngest write of anybody.
+            // The revision of a list is that of the newest write in any sequence.
             None if key == "metadata" && revision.parse::<u64>().is_ok() => "<rv>".to_owned(),
             None => revision.to_owned(),
         }
@@ -309,14 +310,14 @@ impl Normal {
     }
 }
 
-/// Bookmarks come at revisions of any object.
+/// Replaces the revision of a bookmark, which can be the revision of any object.
 fn bookmark(event: &mut Value) {
     if event["type"] == "BOOKMARK" && event.pointer("/object/metadata/resourceVersion").is_some() {
         event["object"]["metadata"]["resourceVersion"] = "<rv>".into();
     }
 }
 
-/// A message that lists several causes lists them in the order of Go's maps.
+/// Replaces the causes in a message with several causes. Their order is that of Go's maps.
 fn forget_order(status: &mut Map<String, Value>) {
     let causes = status
         .get("details")

@@ -1,7 +1,7 @@
-//! The real server's answers of earlier runs, so that a loop of changes takes seconds.
+//! Recorded responses of the real server, with which a comparison takes seconds.
 //!
-//! A local cache under cargo's target folder (or where `CONFORMANCE_RECORDINGS` says), never
-//! committed: what counts is the live server.
+//! The recordings are a local cache in cargo's target folder (or in the folder `CONFORMANCE_RECORDINGS`).
+//! They are never committed: the live server is authoritative.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,12 +17,12 @@ use test_harness::run_folder;
 
 #[derive(Serialize, Deserialize)]
 struct Recording {
-    /// A digest of the requests. Answers to other requests are not used.
+    /// A digest of the requests. Responses to other requests are not used.
     key: u64,
     answers: Vec<Answer>,
 }
 
-/// Keeps the answers to a sequence.
+/// Records the responses to a sequence.
 pub(crate) fn keep(sequence: &Sequence, answers: &[Answer]) -> anyhow::Result<()> {
     let file = file(sequence);
     fs::create_dir_all(file.parent().expect("a folder for a theme"))?;
@@ -30,13 +30,13 @@ pub(crate) fn keep(sequence: &Sequence, answers: &[Answer]) -> anyhow::Result<()
         key: key(sequence),
         answers: answers.to_vec(),
     };
-    // Not written in place: another run may read it at this moment.
+    // The file is replaced atomically, because another run can read it at the same time.
     let new = file.with_extension(format!("new-{}", std::process::id()));
     fs::write(&new, serde_json::to_vec_pretty(&recording)?)?;
     Ok(fs::rename(new, file)?)
 }
 
-/// The answers that were kept of a sequence.
+/// Returns the recorded responses to a sequence.
 pub(crate) fn answers(sequence: &Sequence) -> anyhow::Result<Vec<Answer>> {
     let file = file(sequence);
     let text = fs::read(&file).with_context(|| format!("no recording {}", file.display()))?;

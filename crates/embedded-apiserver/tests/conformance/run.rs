@@ -1,4 +1,4 @@
-//! The trials: each sequence of requests, on two servers.
+//! The trials: each sends a sequence of requests to two servers.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -23,7 +23,7 @@ use test_harness::supervisor;
 enum Mode {
     /// The embedded API with the real server.
     Live,
-    /// The embedded API with what the real server said in an earlier run.
+    /// The embedded API with recorded responses of the real server.
     Recorded,
     /// The real server with itself.
     Myself,
@@ -39,18 +39,18 @@ impl Mode {
     }
 }
 
-/// Returns whether this run proves the harness, not the embedded API.
+/// Returns whether this run checks the harness and not the embedded API.
 pub(crate) fn compares_with_itself() -> bool {
     Mode::of_environment() == Mode::Myself
 }
 
-/// Clients outlive the trial that made them, so that all trials share one runtime.
+/// Returns the runtime of all trials. They share one, because clients outlive the trial that created them.
 pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| Runtime::new().expect("a runtime for the tests"))
 }
 
-/// One trial for each sequence.
+/// Returns one trial for each sequence.
 pub(crate) fn trials() -> Vec<Trial> {
     let mode = Mode::of_environment();
     let trial = |sequence: Sequence| {
@@ -73,7 +73,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     sequences.chain([documentation()]).collect()
 }
 
-/// Checks that the documentation lists the reason of each difference.
+/// Returns the trial that checks that the documentation lists the reason of each difference.
 fn documentation() -> Trial {
     Trial::test("differences::are documented", || {
         let path = run_folder::repository("docs/embedded-api.md");
@@ -119,7 +119,7 @@ async fn compare(mode: Mode, sequence: &Sequence) -> Result<(), String> {
     comparison::compare(sequence, &expected, &seen)
 }
 
-/// The answers to a sequence, in a namespace that was not there before.
+/// Sends a sequence in a new namespace. Returns the responses.
 async fn converse(server: &Server, sequence: &Sequence) -> anyhow::Result<Vec<Answer>> {
     let name = servers::unused_name();
     let mut variables = Variables::default();
@@ -153,7 +153,8 @@ fn new_namespace() -> Step {
     }
 }
 
-/// Controllers make it in each namespace: Pods are refused without it, and lists would differ.
+/// Returns a step that waits for an object that controllers create in each namespace. Without it, Pods are
+/// refused and lists differ.
 fn is_there(object: &str) -> Step {
     Step {
         request: format!("GET core:{object}"),

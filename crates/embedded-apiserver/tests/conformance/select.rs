@@ -1,10 +1,10 @@
-//! Selects the parts of an answer that a step compares.
+//! Selects the parts of a response that a step compares.
 
 use serde_json::{Map, Value};
 
 use test_harness::requests::Step;
 
-/// Leaves in the body what the step wants to be compared.
+/// Keeps only the parts of the body that the step compares.
 pub(crate) fn apply(step: &Step, body: &mut Value) {
     if !step.only.is_empty() {
         let kept = step.only.iter().map(|pointer| {
@@ -33,7 +33,7 @@ fn path(pointer: &str) -> Vec<String> {
         .collect()
 }
 
-/// Calls for each value that a path leads to; `*` leads to all members or items.
+/// Calls a function for each value at a path. `*` matches all fields or items.
 fn at(value: &mut Value, path: &[String], found: &mut dyn FnMut(&mut Value)) {
     let Some((first, rest)) = path.split_first() else {
         return found(value);
@@ -57,7 +57,7 @@ fn at(value: &mut Value, path: &[String], found: &mut dyn FnMut(&mut Value)) {
     }
 }
 
-/// A list by its items; a text by the parts that a server joins with commas.
+/// Sorts the items of a list, or the parts of a text that a server joins with commas.
 fn sort(value: &mut Value) {
     match value {
         Value::Array(items) => items.sort_by_cached_key(Value::to_string),

@@ -1,4 +1,4 @@
-//! The servers that are compared.
+//! The two servers of a comparison.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,10 +19,10 @@ use test_harness::supervisor::Supervisor;
 static REAL: OnceCell<Server> = OnceCell::const_new();
 static EMBEDDED: OnceCell<Server> = OnceCell::const_new();
 
-/// The administrator's of the embedded API.
+/// The administrator's token of the embedded API.
 const TOKEN: &str = "admin-token";
 
-/// A server, as its administrator reaches it.
+/// A server and the credentials of its administrator.
 pub(crate) struct Server {
     client: Client,
     token: String,
@@ -30,9 +30,9 @@ pub(crate) struct Server {
     runs: Runs,
 }
 
-/// The owner of a server's processes.
+/// The owner of the server's processes.
 enum Runs {
-    /// Somebody else: the cluster was given.
+    /// Another process: `CONFORMANCE_KUBECONFIG` names the cluster.
     Elsewhere,
     Cluster(Box<Supervisor>),
     Here {
@@ -41,7 +41,7 @@ enum Runs {
 }
 
 impl Server {
-    /// The real one; the first caller starts it.
+    /// Returns the real server. The first call starts it.
     pub(crate) async fn real() -> anyhow::Result<&'static Self> {
         REAL.get_or_try_init(async || {
             let given = std::env::var_os("CONFORMANCE_KUBECONFIG");
@@ -59,7 +59,7 @@ impl Server {
         .await
     }
 
-    /// The embedded one, over HTTP as any client reaches it; the first caller starts it.
+    /// Returns the embedded server, which clients reach over HTTP. The first call starts it.
     pub(crate) async fn embedded() -> anyhow::Result<&'static Self> {
         EMBEDDED
             .get_or_try_init(async || {
@@ -68,7 +68,7 @@ impl Server {
                 let listening = server.serve(TcpListener::bind("127.0.0.1:0").await?)?;
                 let mut config = Config::new(format!("http://{}", listening.address).parse()?);
                 config.default_retry = false;
-                // kubectl sends no credentials without TLS.
+                // kubectl sends no credentials without TLS, so it gets a listener that needs none.
                 let trusting = TcpListener::bind("127.0.0.1:0").await?;
                 let trusting = server.serve_as(User::admin(), trusting)?;
                 tokio::spawn(server.drive());
@@ -80,7 +80,7 @@ impl Server {
                         _listening: [listening, trusting],
                     },
                 };
-                // Without them much differs, but not all: the summary tells.
+                // Without the fixtures, many but not all responses differ. The summary shows the differences.
                 if let Err(error) = fixtures::install(&server).await {
                     println!("the embedded API does not take the fixtures: {error:#}");
                 }
@@ -97,7 +97,7 @@ impl Server {
         let options = KubeConfigOptions::default();
         let parsed = Kubeconfig::from_yaml(&text)?;
         let mut config = Config::from_custom_kubeconfig(parsed, &options).await?;
-        // Each request brings its own credentials, and an answer is to be seen as it came.
+        // Each request has its own credentials, and the client must not repeat a request.
         config.auth_info = AuthInfo::default();
         config.default_retry = false;
         Ok(Self {
@@ -145,7 +145,8 @@ pub(crate) async fn stop() {
     }
 }
 
-/// A name that no other sequence has: all are of one length, so that nothing else differs by it.
+/// Returns a name that no other sequence has. All names have the same length, so that the length causes no
+/// differences.
 pub(crate) fn unused_name() -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed) % 10_000;

@@ -1,4 +1,4 @@
-//! The events of a watch, read one after the other.
+//! Reads the events of a watch one by one.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use test_harness::requests::Watch;
 
-/// For an event that is one too many.
+/// The time to wait for a surplus event.
 const SURPLUS: Duration = Duration::from_millis(200);
 
-/// A stream that is being read.
+/// A stream of events.
 pub(crate) struct Stream {
     body: Body,
     read: BytesMut,
@@ -26,7 +26,7 @@ enum Next {
 }
 
 impl Stream {
-    /// Reads the body of an answer.
+    /// Returns the stream of a response body.
     pub(crate) fn new(body: Body) -> Self {
         Self {
             body,
@@ -34,7 +34,8 @@ impl Stream {
         }
     }
 
-    /// The events that are asked for, one more if there is one, and how it ended.
+    /// Reads the requested events, and one more if there is one. Returns them and the way in which the stream
+    /// ended.
     pub(crate) async fn events(
         &mut self,
         watch: &Watch,
@@ -45,7 +46,7 @@ impl Stream {
             let is_full = watch.events.is_some_and(|wanted| events.len() >= wanted);
             let patience = if is_full { SURPLUS } else { patience };
             match self.next(patience).await {
-                // Those come when a server likes, about once a minute.
+                // Such bookmarks come at any time, about once a minute.
                 Next::Event(event) if is_mere_bookmark(&event) => {}
                 Next::Event(event) => events.push(event),
                 Next::Closed => return (events, "closed by the server"),

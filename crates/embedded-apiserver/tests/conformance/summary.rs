@@ -1,4 +1,4 @@
-//! The number of equal and of different answers by theme.
+//! Counts equal and different responses by theme.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,13 +9,13 @@ use crate::declared;
 use crate::run;
 use test_harness::run_folder;
 
-/// The result of a comparison of two answers.
+/// The outcome of a comparison of two responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Equal,
-    /// Different, for a reason that is written down.
+    /// The responses differ, and the difference is declared.
     Declared,
-    /// The server says that it cannot do this (501).
+    /// The server responds that it does not implement the operation (501).
     NotImplemented,
     Different,
 }
@@ -24,19 +24,19 @@ pub(crate) enum Outcome {
 struct Theme {
     counts: [usize; 4],
     differences: String,
-    /// The places of undeclared differences.
+    /// The identifiers of steps with undeclared differences.
     places: Vec<String>,
 }
 
 static THEMES: Mutex<BTreeMap<String, Theme>> = Mutex::new(BTreeMap::new());
 
-/// Counts one answer.
+/// Counts one response.
 pub(crate) fn count(theme: &str, outcome: Outcome) {
     let mut themes = THEMES.lock().unwrap();
     themes.entry(theme.to_owned()).or_default().counts[outcome as usize] += 1;
 }
 
-/// Keeps a difference for the report.
+/// Records a difference for the report.
 pub(crate) fn difference(theme: &str, place: String, text: &str) {
     let mut themes = THEMES.lock().unwrap();
     let theme = themes.entry(theme.to_owned()).or_default();
@@ -45,8 +45,8 @@ pub(crate) fn difference(theme: &str, place: String, text: &str) {
     theme.places.push(place);
 }
 
-/// Prints the table and writes the differences of each theme to a file. Whether the declarations
-/// are in order, too, which only a complete run can tell.
+/// Prints the table and writes the differences of each theme to a file. Returns false if a complete run did
+/// not find all declared differences.
 pub(crate) fn close(complete: bool) -> bool {
     let themes = THEMES.lock().unwrap();
     if themes.is_empty() {

@@ -4,24 +4,24 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
 
-/// One change.
+/// A change of a request body.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
-    /// One of its values becomes another.
+    /// Replaces a value.
     Replace(Index, Value),
-    /// One of its values goes.
+    /// Removes a value.
     Remove(Index),
-    /// A value comes into one of its objects or lists.
+    /// Inserts a value into an object or a list.
     Insert(Index, String, Value),
-    /// One of its values takes the place of another.
+    /// Replaces a value by a copy of another one.
     Copy(Index, Index),
-    /// The text, as it goes over the wire, is cut off.
+    /// Truncates the serialized text.
     Cut(Index),
-    /// Bytes come into the text.
+    /// Inserts bytes into the text.
     Splice(Index, Vec<u8>),
-    /// It is something else altogether.
+    /// Replaces the text by another one.
     Text(&'static str),
-    /// It is said to be of another type.
+    /// Changes the media type of the request.
     MediaType(&'static str),
 }
 
@@ -51,7 +51,7 @@ const TEXTS: [&str; 9] = [
 
 const NUMBERS: [i64; 5] = [0, -1, i64::MIN, i64::MAX, 65_536];
 
-/// Texts that are values of some type, or almost.
+/// Texts that are valid values of some type, or almost valid.
 const VALUES: [&str; 10] = [
     "a",
     "",
@@ -65,7 +65,7 @@ const VALUES: [&str; 10] = [
     "Ki",
 ];
 
-/// Names that mean something somewhere.
+/// Names that are meaningful in some requests.
 const NAMES: [&str; 20] = [
     "metadata",
     "name",
@@ -132,7 +132,7 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 impl Change {
-    /// Does it to a body that is not text yet; false for what is done to the text.
+    /// Applies the change to the body before serialization. Returns false for a change of the text.
     pub(crate) fn to_value(&self, body: &mut Value) -> bool {
         let places = places(body);
         let pick = |at: &Index| places[at.index(places.len())].clone();
@@ -149,7 +149,7 @@ impl Change {
         true
     }
 
-    /// Does it to the text.
+    /// Applies the change to the serialized text and the media type.
     pub(crate) fn to_text(&self, text: &mut Vec<u8>, media_type: &mut &'static str) {
         match self {
             Self::Cut(at) => text.truncate(at.index(text.len() + 1)),
@@ -164,7 +164,7 @@ impl Change {
     }
 }
 
-/// JSON pointers to all values, the whole first.
+/// Returns JSON pointers to all values, beginning with the whole document.
 fn places(value: &Value) -> Vec<String> {
     let mut found = vec![String::new()];
     let mut add = |token: &str, child: &Value| {

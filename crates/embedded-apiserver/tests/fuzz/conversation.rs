@@ -1,4 +1,4 @@
-//! A sequence of requests to a new server, and the checks of each answer.
+//! Sends a sequence of requests to a new server and checks each response.
 
 use bytes::Bytes;
 use embedded_apiserver::{ApiServer, Body, Options, Service, User};
@@ -14,8 +14,7 @@ use test_harness::requests::{Sequence, Step};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Sends the changed steps of a sequence to a new server. The error describes an answer that is not
-/// proper.
+/// Sends the changed steps of a sequence to a new server. The error describes an invalid response.
 pub(crate) fn check(sequence: &Sequence, changes: &[(usize, Change)]) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -27,7 +26,7 @@ async fn check_new(sequence: &Sequence, changes: &[(usize, Change)]) -> Result<(
     let server = ApiServer::new(Options::default());
     check_on(&server, sequence, changes).await?;
     server.settle();
-    // Another server can load the saved state.
+    // Another server must be able to load the saved state.
     let other = ApiServer::new(Options::default());
     let loaded = other.load(&server.save());
     loaded.map_err(|error| format!("cannot load the saved state: {error}"))
@@ -100,7 +99,7 @@ fn changed(step: &Step, variables: &Variables, changes: &[&Change]) -> Option<Pa
     Some(parts)
 }
 
-/// Sends a request, checks the answer, and returns its body.
+/// Sends a request, checks the response, and returns its body.
 async fn sent(service: &mut Service, parts: Parts, step: &Step) -> Result<Value, String> {
     let mut request = Request::builder().method(parts.method).uri(&parts.uri);
     let own = step.headers.iter().filter(|(_, value)| !value.is_empty());
@@ -111,7 +110,7 @@ async fn sent(service: &mut Service, parts: Parts, step: &Step) -> Result<Value,
         request = request.header("Content-Type", parts.media_type);
     }
     let Ok(request) = request.body(Full::new(Bytes::from(parts.body))) else {
-        // No client can send it.
+        // No client can send such a request.
         return Ok(Value::Null);
     };
     let response = service.call(request).await;
@@ -122,7 +121,7 @@ async fn sent(service: &mut Service, parts: Parts, step: &Step) -> Result<Value,
     checked(response).await
 }
 
-/// Returns whether the answer can be a stream without an end.
+/// Returns whether the response can be an endless stream.
 fn is_stream(uri: &str) -> bool {
     uri.contains("watch")
 }

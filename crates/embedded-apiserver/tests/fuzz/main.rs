@@ -1,5 +1,5 @@
-//! Random changes of requests and of saved states: the embedded API answers every request with a proper
-//! answer or a proper error, and it loads or refuses every state.
+//! Fuzz tests with random changes of requests and saved states: the embedded API responds to every request
+//! with a valid response or a valid error, and it loads or refuses every state.
 //!
 //! [`conversation`] changes the sequences of `tests/conformance/requests`, [`states`] changes saved states.
 //! A run makes a fixed number of changes, which are the same in each run. This command makes others:
@@ -29,7 +29,7 @@ use test_harness::requests::{self, Sequence};
 
 use self::change::Change;
 
-/// They take some twenty seconds of one core without optimization.
+/// The number of cases. They take about twenty seconds on one core without optimization.
 const CASES: u32 = 96;
 
 /// The sequences that send bodies.
