@@ -1,9 +1,9 @@
-//! YAML as the cluster's tools read and write it: the one wrapper over serde-saphyr.
+//! Reads and writes YAML like Kubernetes tools. This crate is the only user of serde-saphyr.
 //!
-//! Scalars are read as kubectl reads them (`yes` is a boolean, `0644` is 420); duplicate keys are
-//! errors; strings that another reader would take for something else are written quoted. What aliases
-//! and merge keys expand to is bounded by a small multiple of the text, before it is built. [`Node`] is
-//! a document with the position of each key and value, for files whose errors are told all at once.
+//! It parses scalars like kubectl (`yes` is a boolean, `0644` is 420), refuses duplicate keys, and quotes
+//! strings that another parser would read as another type. The expansion of aliases and merge keys is limited
+//! to a small multiple of the text before it takes place. [`Node`] is a document with the position of each
+//! key and value, for files whose errors are reported together.
 
 mod stack;
 
@@ -14,12 +14,12 @@ use serde_json::{Map, Number, Value};
 use serde_yaml::options::DuplicateKeyPolicy;
 use serde_yaml::{Options, Spanned};
 
-/// A place in a text: line and column from 1, columns in characters.
+/// A position in a text. Columns count characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct Position {
-    /// Line from 1; 0 when the whole text is meant.
+    /// The line from 1, or 0 for the whole text.
     pub line: usize,
-    /// Column from 1; 0 when the whole line is meant.
+    /// The column from 1, or 0 for the whole line.
     pub column: usize,
 }
 
@@ -37,9 +37,9 @@ impl From<serde_yaml::Location> for Position {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {}, column {}: {message}", position.line, position.column)]
 pub struct Error {
-    /// The position.
+    /// The position in the text.
     pub position: Position,
-    /// The message, in lower case, without a period and a position.
+    /// The message in lower case, without a period and without the position.
     pub message: String,
 }
 
@@ -49,7 +49,7 @@ impl From<serde_yaml::Error> for Error {
         let position = error.location().map(Position::from).unwrap_or_default();
         let suffix = format!(" at line {}, column {}", position.line, position.column);
         let text = text.strip_suffix(&suffix).unwrap_or(&text);
-        // The library's advice on its own options is no advice for the user.
+        // The library's advice is about its own options, which users cannot set.
         let text = text
             .split_once(", set DuplicateKeyPolicy")
             .map_or(text, |(head, _)| head);
@@ -72,21 +72,24 @@ impl From<serde_yaml::Error> for Error {
     }
 }
 
-/// Twenty times what the library allows: bundles of CRDs have millions of characters and nodes.
+/// The factor by which the library's default limits are raised: bundles of CRDs have millions of characters
+/// and nodes.
 const BUDGET_FACTOR: usize = 20;
 
-/// The fewest and the most values and ends of lists and maps that aliases and merge keys of one text may
-/// expand to; in between, one for 8 bytes of the text. A value in a map takes some 100 bytes.
+/// The minimum and the maximum of the limit of expanded events per text. An event is a value, or the end of a
+/// list or map, that an alias or merge key expands to. Between them, the limit is one event per 8 bytes of
+/// the text. A value in a map takes about 100 bytes.
 const EXPANDED_EVENTS: (usize, usize) = (20_000, 1_000_000);
 
-/// The least and the most bytes of text that aliases and merge keys may add; in between, twice the text.
+/// The minimum and the maximum of the bytes of text that aliases and merge keys can add. Between them, the
+/// limit is twice the length of the text.
 const EXPANDED_BYTES: (usize, usize) = (1 << 20, 32 << 20);
 
-/// The maximum nesting of lists and maps in an object or a text, in JSON as in YAML. Code that copies,
-/// compares, writes or drops such a value recurses, so the limit fits the stacks of the threads that do.
+/// The maximum nesting of lists and maps in an object or a text, both in JSON and in YAML. Code that copies,
+/// compares, writes or drops such a value recurses, so the limit depends on the stack sizes of the threads.
 pub const MAX_DEPTH: usize = 400;
 
-/// Options for other parsers of the same texts.
+/// Returns the options for other parsers of the same texts.
 pub fn parser_options() -> serde_yaml::granit_parser::Options {
     serde_yaml::granit_parser::options! {
         flow_nesting_limit: MAX_DEPTH,
@@ -98,7 +101,7 @@ fn options(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Options {
     let (fewest, most) = EXPANDED_EVENTS;
     let expanded_events = (text.len() / 8).clamp(fewest, most);
     let (least, most) = EXPANDED_BYTES;
-    // Written out, an escape is 1.5 times as long at most.
+    // An escape sequence is at most 1.5 times as long after it is written.
     let written = text.len().saturating_mul(2);
     let scalar_bytes = written.saturating_add(written.clamp(least, most));
     let usual = serde_yaml::Budget::default();
@@ -116,15 +119,15 @@ fn options(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Options {
             max_total_scalar_bytes: scalar_bytes,
             max_depth: MAX_DEPTH,
             flow_nesting_limit: MAX_DEPTH,
-            // A guess at what is bounded exactly here: it refuses 101 uses of one anchor.
+            // This ratio is a heuristic that refuses 101 uses of one anchor. The limits above are exact.
             enforce_alias_anchor_ratio: false,
-            // What aliases copy is kept until the end of the text.
+            // The library keeps the copies of anchors until the end of the text.
             max_recorded_anchor_bytes: scalar_bytes,
         },
     }
 }
 
-/// Parses the one document of a text; an empty text is null.
+/// Parses a text with one document. An empty text is null.
 pub fn parse(text: &str) -> Result<Value, Error> {
     let options = options(text, DuplicateKeyPolicy::Error);
     let Plain(value) = stack::with_room(|| serde_yaml::from_str_with_options(text, options))?;
@@ -139,7 +142,7 @@ pub fn parse_all(text: &str) -> Result<Vec<Value>, Error> {
     Ok(documents.into_iter().map(|Plain(value)| value).collect())
 }
 
-/// Parses the one document of a text with positions. Keeps duplicate keys, so that the reader can report
+/// Parses a text with one document and its positions. Keeps duplicate keys, so that the caller can report
 /// them.
 pub fn parse_positioned(text: &str) -> Result<Node, Error> {
     let options = options(text, DuplicateKeyPolicy::LastWins);
@@ -149,8 +152,8 @@ pub fn parse_positioned(text: &str) -> Result<Node, Error> {
     })
 }
 
-/// Parses all documents of a text with positions, except empty ones. Keeps duplicate keys, so that the
-/// reader can report them.
+/// Parses all documents of a text with positions, except empty ones. Keeps duplicate keys, so that the caller
+/// can report them.
 pub fn parse_all_positioned(text: &str) -> Result<Vec<Node>, Error> {
     let options = options(text, DuplicateKeyPolicy::LastWins);
     stack::with_room(|| {
@@ -161,7 +164,7 @@ pub fn parse_all_positioned(text: &str) -> Result<Vec<Node>, Error> {
 
 /// Writes a value as one document.
 pub fn write(value: &Value) -> String {
-    // Nothing in a JSON value can fail; were it so, JSON is YAML.
+    // A JSON value cannot fail to serialize. The fallback is valid as well, because JSON is YAML.
     stack::with_room(|| serde_yaml::to_string(value).unwrap_or_else(|_| value.to_string()))
 }
 
@@ -194,16 +197,16 @@ pub fn write_within(value: &Value, most: usize) -> Option<String> {
 /// A value with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// The position of its first character.
+    /// The position of the first character.
     pub position: Position,
-    /// The content.
+    /// The content without its position.
     pub content: Content,
 }
 
 /// The content of a [`Node`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
-    /// `null`, `~`, nothing.
+    /// `null`, `~` or no value.
     Null,
     /// A boolean.
     Bool(bool),
@@ -215,35 +218,37 @@ pub enum Content {
     List(Vec<Node>),
     /// A map in the order of the file, duplicates included.
     Map(Vec<(Key, Node)>),
-    /// The value of a variable: text if a string is expected, else the scalar that YAML reads in it.
+    /// The value of a variable: its text if a string is expected, else the scalar that YAML parses from the
+    /// text.
     Substituted {
         /// The variable's text.
         text: String,
-        /// The value as YAML reads it.
+        /// The value that YAML parses from the text.
         read: Box<Self>,
     },
-    /// A value that is unknown because of an error that was reported before.
+    /// A value that is unknown because of an error that has already been reported.
     Unknown,
 }
 
-/// A map's key with its position.
+/// A key of a map with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The position of its first character.
+    /// The position of the first character.
     pub position: Position,
-    /// Its text.
+    /// The text of the key.
     pub name: String,
 }
 
 impl Node {
-    /// The plain value; of duplicate keys the last counts.
+    /// Returns the value without positions. The last of several duplicate keys counts.
     pub fn to_value(&self) -> Value {
         self.content.to_value()
     }
 }
 
 impl Content {
-    /// The plain value; of duplicate keys the last counts, and what is unknown is null.
+    /// Returns the value without positions. The last of several duplicate keys counts, and unknown values are
+    /// null.
     pub fn to_value(&self) -> Value {
         match self {
             Self::Null | Self::Unknown => Value::Null,
@@ -262,7 +267,7 @@ impl Content {
         }
     }
 
-    /// The kind of value, with its article, for messages: `a list`.
+    /// Returns the kind of the value with its article, for messages: `a list`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null | Self::Unknown => "nothing",
@@ -277,7 +282,7 @@ impl Content {
     }
 }
 
-/// Parses the text of a scalar as YAML does: `5` is an integer, `a: b` a string.
+/// Parses the text of a scalar like YAML: `5` is an integer, `a: b` a string.
 pub fn read_scalar(text: &str) -> Content {
     match parse_positioned(text).map(|node| node.content) {
         Ok(Content::List(_) | Content::Map(_)) | Err(_) => Content::String(text.to_owned()),
@@ -285,7 +290,7 @@ pub fn read_scalar(text: &str) -> Content {
     }
 }
 
-/// A value, read past checkpoints.
+/// A value whose deserialization calls [`checkpoint::tick`], so that it can be interrupted.
 struct Plain(Value);
 
 impl<'de> Deserialize<'de> for Plain {
@@ -356,7 +361,7 @@ impl<'de> Visitor<'de> for PlainVisitor {
     }
 }
 
-/// [`Content`] as the library hands it over, positions outside the values.
+/// The form in which the library deserializes [`Content`]: positions are outside of the values.
 enum Tree {
     Leaf(Content),
     List(Vec<Spanned<Self>>),
@@ -565,7 +570,7 @@ mod tests {
         assert_eq!(merged.len(), 2, "{merged:?}");
     }
 
-    /// Texts that are far larger once their aliases are expanded.
+    /// Returns texts that become much larger when their aliases are expanded.
     fn bombs() -> Vec<String> {
         let level = |n: u32| {
             format!(
@@ -650,7 +655,7 @@ mod tests {
         assert_eq!(write_within(&json!({"a": 1}), 4), None);
     }
 
-    /// Texts of values with this many levels, in each style.
+    /// Returns texts of values with this many levels, in each style.
     fn nested(levels: usize) -> [String; 4] {
         let block = |item: &str| {
             let lines = (0..levels).map(|level| format!("{}{item}\n", " ".repeat(level)));
@@ -664,7 +669,7 @@ mod tests {
         ]
     }
 
-    /// Runs a test on a thread with the stack of a tokio worker, and on one whose stack just suffices.
+    /// Runs a test on a thread with the stack of a tokio worker, and on one whose stack is just large enough.
     fn on_small_stacks(test: fn()) {
         for size in [2 << 20, stack::NEEDED + (1 << 20)] {
             let thread = std::thread::Builder::new().stack_size(size);

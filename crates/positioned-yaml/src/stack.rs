@@ -1,4 +1,4 @@
-//! Room on the stack for the parser and the writer, which recurse for each level of a value.
+//! Stack space for the parser and the writer, which recurse for each level of a value.
 
 /// The stack that a text with the maximum nesting needs, with a reserve.
 pub(crate) const NEEDED: usize = if cfg!(debug_assertions) {
