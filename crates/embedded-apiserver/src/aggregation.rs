@@ -1,4 +1,4 @@
-//! Aggregated ClusterRoles: their rules are those of all that their selectors select.
+//! Aggregated ClusterRoles, whose rules are those of all ClusterRoles that their selectors select.
 //!
 //! <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles>
 
@@ -13,7 +13,7 @@ use crate::store::Event;
 
 const RESOURCE: &str = "clusterroles.rbac.authorization.k8s.io";
 
-/// Keeps aggregated roles up to date.
+/// The controller that updates the rules of aggregated ClusterRoles.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Aggregator;
 
@@ -40,7 +40,7 @@ impl Controller for Aggregator {
     }
 }
 
-/// The rules of what a role selects, by name, each once.
+/// Returns the rules of the ClusterRoles that a role selects, ordered by selector and name, without duplicates.
 fn aggregated(role: &Value, roles: &[Arc<Value>]) -> Vec<Value> {
     let selectors = items(&role["aggregationRule"]["clusterRoleSelectors"]);
     let selectors: Vec<LabelSelector> = selectors
