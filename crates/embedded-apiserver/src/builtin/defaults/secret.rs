@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::within;
 
-/// The real server merges on decoding, so the writer owns the fields of `data`.
+/// Merges `stringData` into `data`. The real server merges on decoding, so the writer owns the fields of
+/// `data`.
 pub(super) fn merge_string_data(map: &mut Map<String, Value>) {
     let Some(Value::Object(texts)) = map.remove("stringData") else {
         return;

@@ -110,7 +110,8 @@ fn checked(object: &Value, old: Option<&Value>) -> Vec<String> {
     texts
 }
 
-/// The recorded causes are those of the responses to a POST, or to a PUT if there is an old object.
+/// Compares the errors with the recorded causes of the responses to a POST, or to a PUT if there is an old
+/// object.
 #[test]
 fn what_the_real_server_refuses_is_refused_in_its_words() {
     let mut different = Vec::new();
