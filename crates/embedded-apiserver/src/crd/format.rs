@@ -40,7 +40,7 @@ impl Format {
     }
 }
 
-/// Returns true if a string has a format, or if the server does not know the format.
+/// Returns whether a string has a format, or the server does not know the format.
 pub(crate) fn has_text_format(text: &str, format: &str) -> bool {
     of_text(&format.replace('-', "")).is_none_or(|is_valid| is_valid(text))
 }

@@ -71,7 +71,7 @@ impl Failure {
         }
     }
 
-    /// `<path> in body <why>`
+    /// Returns the failure `<path> in body <why>`.
     pub(super) fn invalid(path: &Path<'_>, value: impl Into<Value>, why: &str) -> Self {
         let detail = format!("{path} in body {why}");
         Self::new(path, FieldErrorKind::Invalid, Some(value.into()), detail)
@@ -82,7 +82,8 @@ impl Failure {
         Self::new(path, FieldErrorKind::Invalid, Some(value), detail)
     }
 
-    /// `<path> in body must be of type <wanted>: "<actual>"`. The reported value is `actual` as well.
+    /// Returns the failure `<path> in body must be of type <wanted>: "<actual>"`. The reported value is
+    /// `actual` as well.
     pub(super) fn wrong_type(path: &Path<'_>, wanted: &str, actual: &str) -> Self {
         let quoted = go::quote(actual);
         let detail = format!("{path} in body must be of type {wanted}: {quoted}");
@@ -94,26 +95,26 @@ impl Failure {
         )
     }
 
-    /// `Required value`
+    /// Returns the failure `Required value`.
     pub(super) fn required(path: &Path<'_>) -> Self {
         Self::new(path, FieldErrorKind::Required, None, String::new())
     }
 
-    /// `Too long: may not be more than 5 bytes`
+    /// Returns the failure `Too long: may not be more than 5 bytes`.
     pub(super) fn too_long(path: &Path<'_>, most: i64) -> Self {
         let bytes = if most == 1 { "byte" } else { "bytes" };
         let detail = format!("may not be more than {most} {bytes}");
         Self::new(path, FieldErrorKind::TooLong, None, detail)
     }
 
-    /// `Too many: 4: must have at most 3 items`
+    /// Returns the failure `Too many: 4: must have at most 3 items`.
     pub(super) fn too_many(path: &Path<'_>, size: i64, most: i64) -> Self {
         let items = if most == 1 { "item" } else { "items" };
         let detail = format!("must have at most {most} {items}");
         Self::new(path, FieldErrorKind::TooMany, Some(size.into()), detail)
     }
 
-    /// `Unsupported value: "z": supported values: "a", "b"`
+    /// Returns the failure `Unsupported value: "z": supported values: "a", "b"`.
     pub(super) fn not_supported(path: &Path<'_>, value: &Value, supported: &[Value]) -> Self {
         let names: Vec<String> = supported
             .iter()
