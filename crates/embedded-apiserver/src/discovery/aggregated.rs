@@ -1,15 +1,16 @@
-//! Aggregated discovery (KEP-3352): everything in one document.
+//! Aggregated discovery (KEP-3352): all groups, versions and resources in one document.
 
 use serde_json::{Value, json};
 
 use super::named_groups;
 use crate::resource::{Catalogue, GroupVersion, Resource, Version};
 
-/// The media type; clients take the answer for what they asked for only if it repeats it.
+/// The media type of aggregated discovery. Clients accept the response as aggregated only if it has this
+/// media type.
 pub(crate) const AGGREGATED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// `/api` (the core group) or `/apis` (all others).
+/// Returns `/api` (the core group) or `/apis` (all other groups).
 pub(crate) fn aggregated(catalogue: &Catalogue, core: bool) -> Value {
     let items: Vec<Value> = if core {
         vec![item(catalogue, "", &["v1".to_owned()])]
@@ -81,7 +82,8 @@ fn described(resource: &Resource, version: &Version) -> Value {
     entry
 }
 
-/// Built-in kinds of the resource's own group and version come with empty ones.
+/// Returns the response kind. The group and version are empty for built-in kinds of the resource's own group
+/// and version.
 fn kind(kind: &str, response: Option<&GroupVersion>) -> Value {
     let (group, version) = match response {
         Some(response) => (&*response.group, &*response.version),

@@ -1,11 +1,11 @@
-//! Discovery document by document: `/api`, `/apis`, `/apis/apps`, `/apis/apps/v1`.
+//! Discovery with a separate document per path: `/api`, `/apis`, `/apis/apps`, `/apis/apps/v1`.
 
 use serde_json::{Value, json};
 
 use super::named_groups;
 use crate::resource::{Catalogue, GroupVersion, Resource, Version, api_version};
 
-/// `/api`
+/// Returns the document `/api`.
 pub(crate) fn core_versions() -> Value {
     json!({
         "kind": "APIVersions",
@@ -16,13 +16,13 @@ pub(crate) fn core_versions() -> Value {
     })
 }
 
-/// `/apis`
+/// Returns the document `/apis`.
 pub(crate) fn groups(catalogue: &Catalogue) -> Value {
     let groups: Vec<Value> = named_groups(catalogue).iter().map(described).collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
-/// `/apis/apps`
+/// Returns the document of a group, such as `/apis/apps`.
 pub(crate) fn group(catalogue: &Catalogue, name: &str) -> Option<Value> {
     let groups = named_groups(catalogue);
     let mut group = described(groups.iter().find(|group| group.name == name)?);
@@ -41,7 +41,7 @@ fn described(group: &super::Group) -> Value {
     })
 }
 
-/// `/apis/apps/v1`, `/api/v1`
+/// Returns the document of a group version, such as `/apis/apps/v1` or `/api/v1`.
 pub(crate) fn resources(catalogue: &Catalogue, group: &str, version: &str) -> Option<Value> {
     let mut list = Vec::new();
     for resource in catalogue.all().filter(|one| *one.group == *group) {

@@ -19,8 +19,8 @@ struct Group {
     versions: Vec<String>,
 }
 
-/// All groups but the core in the order of discovery: the built-in ones by their priority, the
-/// custom ones by name.
+/// Returns all groups but the core group in the order of discovery: the built-in ones by their priority, then
+/// the custom ones by name.
 fn named_groups(catalogue: &Catalogue) -> Vec<Group> {
     let builtin = catalogue.builtin_groups().iter();
     let mut builtin: Vec<_> = builtin.filter(|group| !group.name.is_empty()).collect();
@@ -53,7 +53,7 @@ fn named_groups(catalogue: &Catalogue) -> Vec<Group> {
     groups
 }
 
-/// `/`: the paths that there are.
+/// Returns the document `/`, which lists the served paths.
 pub(crate) fn paths(catalogue: &Catalogue) -> Value {
     let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
     for group in named_groups(catalogue) {
