@@ -105,7 +105,7 @@ impl FieldError {
         }
     }
 
-    /// `Invalid value: <value>: <detail>`
+    /// Returns the error `Invalid value: <value>: <detail>`.
     pub fn invalid(
         path: impl Into<String>,
         value: impl Into<Value>,
@@ -128,7 +128,7 @@ impl FieldError {
         }
     }
 
-    /// `Required value[: <detail>]`
+    /// Returns the error `Required value[: <detail>]`.
     pub fn required(path: impl Into<String>, detail: impl Into<String>) -> Self {
         Self {
             kind: FieldErrorKind::Required,
@@ -138,7 +138,7 @@ impl FieldError {
         }
     }
 
-    /// `Forbidden: <detail>`
+    /// Returns the error `Forbidden: <detail>`.
     pub fn forbidden(path: impl Into<String>, detail: impl Into<String>) -> Self {
         Self {
             kind: FieldErrorKind::Forbidden,
@@ -148,12 +148,12 @@ impl FieldError {
         }
     }
 
-    /// `Duplicate value: <value>`
+    /// Returns the error `Duplicate value: <value>`.
     pub fn duplicate(path: impl Into<String>, value: impl Into<Value>) -> Self {
         Self::new(FieldErrorKind::Duplicate, path, value, "")
     }
 
-    /// `Unsupported value: <value>: supported values: "a", "b"`
+    /// Returns the error `Unsupported value: <value>: supported values: "a", "b"`.
     pub fn not_supported(
         path: impl Into<String>,
         value: impl Into<Value>,
@@ -201,82 +201,82 @@ impl ApiError {
         }
     }
 
-    /// 415 `UnsupportedMediaType`
+    /// Returns a 415 `UnsupportedMediaType`.
     pub(crate) fn unsupported_media_type(message: impl Into<String>) -> Self {
         Self::new(415, Some("UnsupportedMediaType"), message)
     }
 
-    /// 406 `NotAcceptable`
+    /// Returns a 406 `NotAcceptable`.
     pub(crate) fn not_acceptable(message: impl Into<String>) -> Self {
         Self::new(406, Some("NotAcceptable"), message)
     }
 
-    /// 408 `Timeout`: the body of the request did not arrive in time
+    /// Returns a 408 `Timeout` for a request whose body did not arrive in time.
     pub(crate) fn request_timeout(message: impl Into<String>) -> Self {
         Self::new(408, Some("Timeout"), message)
     }
 
-    /// 413 `RequestEntityTooLarge`
+    /// Returns a 413 `RequestEntityTooLarge`.
     pub(crate) fn too_large(message: impl Into<String>) -> Self {
         Self::new(413, Some("RequestEntityTooLarge"), message)
     }
 
-    /// 501 `NotImplemented`
+    /// Returns a 501 `NotImplemented`.
     pub(crate) fn not_implemented(message: impl Into<String>) -> Self {
         Self::new(501, Some("NotImplemented"), message)
     }
 
-    /// 403 `Forbidden`
+    /// Returns a 403 `Forbidden`.
     pub(crate) fn forbidden(message: impl Into<String>) -> Self {
         Self::new(403, Some("Forbidden"), message)
     }
 
-    /// 500 without a reason
+    /// Returns a 500 without a reason.
     pub(crate) fn unclassified(message: impl Into<String>) -> Self {
         Self::new(500, None, message)
     }
 
-    /// 409 `Conflict` with any text
+    /// Returns a 409 `Conflict` with any message.
     pub(crate) fn conflicting(message: impl Into<String>) -> Self {
         Self::new(409, Some("Conflict"), message)
     }
 
-    /// 500 `InternalError` with any text
+    /// Returns a 500 `InternalError` with any message.
     pub(crate) fn internal_error(message: impl Into<String>) -> Self {
         Self::new(500, Some("InternalError"), message)
     }
 
-    /// 429 `TooManyRequests`
+    /// Returns a 429 `TooManyRequests`.
     pub(crate) fn too_many_requests(message: impl Into<String>) -> Self {
         Self::new(429, Some("TooManyRequests"), message)
     }
 
-    /// 504 `Timeout`: the store has not reached the requested resourceVersion
+    /// Returns a 504 `Timeout` for a resourceVersion that the store has not reached.
     pub(crate) fn not_reached(message: impl Into<String>) -> Self {
         Self::new(504, Some("Timeout"), message)
     }
 
-    /// 410 `Expired`
+    /// Returns a 410 `Expired`.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, Some("Expired"), message)
     }
 
-    /// 405 `MethodNotAllowed`
+    /// Returns a 405 `MethodNotAllowed`.
     pub(crate) fn method_not_allowed(message: impl Into<String>) -> Self {
         Self::new(405, Some("MethodNotAllowed"), message)
     }
 
-    /// 422 `Invalid` with any text
+    /// Returns a 422 `Invalid` with any message.
     pub(crate) fn unprocessable(message: impl Into<String>) -> Self {
         Self::new(422, Some("Invalid"), message)
     }
 
-    /// 404 `NotFound` with any text
+    /// Returns a 404 `NotFound` with any message.
     pub(crate) fn unknown(message: impl Into<String>) -> Self {
         Self::new(404, Some("NotFound"), message)
     }
 
-    /// 401 `Unauthorized`
+    /// Returns a 401 `Unauthorized`.
     pub(crate) fn unauthorized() -> Self {
         Self::new(401, Some("Unauthorized"), "Unauthorized")
     }
@@ -304,31 +304,31 @@ impl ApiError {
         Self::not_implemented("the server does not implement this operation")
     }
 
-    /// 400 `BadRequest`
+    /// Returns a 400 `BadRequest`.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, Some("BadRequest"), message)
     }
 
-    /// 500 `InternalError`: `Internal error occurred: <why>`
+    /// Returns a 500 `InternalError`: `Internal error occurred: <why>`.
     pub fn internal(why: &str) -> Self {
         let message = format!("Internal error occurred: {why}");
         Self::new(500, Some("InternalError"), message)
             .with_detail("causes", json!([{"message": why}]))
     }
 
-    /// 404 `NotFound`: `widgets.ex.io "a" not found`
+    /// Returns a 404 `NotFound`: `widgets.ex.io "a" not found`.
     pub fn not_found(group: &str, plural: &str, name: &str) -> Self {
         let message = format!("{} {name:?} not found", qualified(plural, group));
         Self::new(404, Some("NotFound"), message).about(group, plural, name)
     }
 
-    /// 409 `AlreadyExists`: `widgets.ex.io "a" already exists`
+    /// Returns a 409 `AlreadyExists`: `widgets.ex.io "a" already exists`.
     pub fn already_exists(group: &str, plural: &str, name: &str) -> Self {
         let message = format!("{} {name:?} already exists", qualified(plural, group));
         Self::new(409, Some("AlreadyExists"), message).about(group, plural, name)
     }
 
-    /// 409 `Conflict`: `Operation cannot be fulfilled on widgets.ex.io "a": <why>`
+    /// Returns a 409 `Conflict`: `Operation cannot be fulfilled on widgets.ex.io "a": <why>`.
     pub fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let message = format!(
             "Operation cannot be fulfilled on {} {name:?}: {why}",
@@ -337,7 +337,7 @@ impl ApiError {
         Self::new(409, Some("Conflict"), message).about(group, plural, name)
     }
 
-    /// 422 `Invalid`: `Widget.ex.io "a" is invalid: <one error, or a list of them>`
+    /// Returns a 422 `Invalid`: `Widget.ex.io "a" is invalid: <one error, or a list of them>`.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let mut texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let mut seen = std::collections::HashSet::new();
