@@ -14,12 +14,12 @@ pub(super) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
 
-/// `metadata.name`
+/// Returns `metadata.name`.
 pub(super) fn name(object: &Value) -> &str {
     text(object, "name")
 }
 
-/// `metadata.namespace`
+/// Returns `metadata.namespace`.
 pub(super) fn namespace(object: &Value) -> &str {
     text(object, "namespace")
 }
@@ -29,7 +29,7 @@ pub(super) fn is_terminating(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-/// `metadata.finalizers`
+/// Returns `metadata.finalizers`.
 pub(super) fn finalizers(object: &Value) -> Vec<&str> {
     let list = object["metadata"]["finalizers"].as_array();
     list.map(|list| list.iter().filter_map(Value::as_str).collect())

@@ -109,7 +109,7 @@ impl ResourceRequest {
         version.unwrap_or_else(|| self.resource.storage_version())
     }
 
-    /// `apps/v1`
+    /// Returns the apiVersion of the request: `apps/v1`.
     pub(crate) fn api_version(&self) -> String {
         self.resource.api_version(&self.version)
     }

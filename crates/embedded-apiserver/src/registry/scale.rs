@@ -86,7 +86,7 @@ pub(crate) fn patch(
     update(tx, call, &patched)
 }
 
-/// Server-side apply of a Scale.
+/// Performs a server-side apply of a Scale.
 fn apply(
     tx: &mut Transaction<'_>,
     call: &ResourceRequest,
