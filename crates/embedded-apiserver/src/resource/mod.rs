@@ -133,7 +133,7 @@ impl Resource {
         verbs.iter().any(|verb| verb == "list") && &*self.plural != "componentstatuses"
     }
 
-    /// `apps/v1`, `v1`
+    /// Returns the apiVersion of a version of the resource: `apps/v1`, `v1`.
     pub fn api_version(&self, version: &str) -> String {
         api_version(&self.group, version)
     }
@@ -151,7 +151,7 @@ impl Version {
     }
 }
 
-/// `apps/v1`, `v1` in the core group.
+/// Returns an apiVersion: `apps/v1`, or `v1` for the core group.
 pub(crate) fn api_version(group: &str, version: &str) -> String {
     if group.is_empty() {
         version.to_owned()
@@ -165,7 +165,7 @@ pub(crate) fn split_api_version(api_version: &str) -> (&str, &str) {
     api_version.split_once('/').unwrap_or(("", api_version))
 }
 
-/// `deployments.apps`, `pods`
+/// Returns the id of a resource: `deployments.apps`, `pods`.
 pub(crate) fn id_of(group: &str, plural: &str) -> String {
     if group.is_empty() {
         plural.to_owned()

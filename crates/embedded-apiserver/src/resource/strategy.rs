@@ -107,7 +107,8 @@ impl Strategy {
     }
 }
 
-/// The preparation code of other built-in kinds increments the generation.
+/// Returns the changes that increment the generation of a built-in kind. Except for custom resource
+/// definitions, the preparation code of the kind increments it.
 fn generation(id: &str) -> Generation {
     match id {
         "customresourcedefinitions.apiextensions.k8s.io" => Generation::Spec,
