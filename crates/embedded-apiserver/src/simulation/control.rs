@@ -168,7 +168,7 @@ impl Target {
         }
     }
 
-    /// Also selects by labels: `matchLabels` and `matchExpressions`, a map of labels, or the text of a query
+    /// Adds a label selector: `matchLabels` and `matchExpressions`, a map of labels, or the text of a query
     /// such as `app=web`. Returns an error for an invalid selector.
     pub fn with_labels(mut self, selector: &Value) -> Result<Self, String> {
         self.labels = LabelSelector::from_value(selector)?;
