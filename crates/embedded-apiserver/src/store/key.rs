@@ -21,7 +21,7 @@ impl Key {
         Self(text.into())
     }
 
-    /// `namespace/name`
+    /// Returns the key as text: `namespace/name`, or `name` alone.
     pub fn as_str(&self) -> &str {
         &self.0
     }
