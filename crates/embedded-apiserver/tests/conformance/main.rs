@@ -1,14 +1,15 @@
-//! Comparison of the embedded API with a real Kubernetes: the same requests to both.
+//! Compares the embedded API with a real Kubernetes by sending the same requests to both.
 //!
-//! The YAML files in `requests/` contain HTTP requests, those in `kubectl/` contain kubectl commands
-//! ([`test_harness::requests`] is the format). Each sequence of steps is a trial with its own namespace and
-//! API group. [`normal`] replaces the parts of an answer that differ between any two servers: uids,
+//! The YAML files in `requests/` contain HTTP requests, and those in `kubectl/` contain kubectl commands
+//! ([`test_harness::requests`] defines the format). Each sequence of steps is a trial with its own namespace
+//! and API group. [`normal`] replaces the parts of a response that differ between any two servers: uids,
 //! revisions, times. `differences.yaml` declares the remaining differences with their reasons.
 //!
-//! `CONFORMANCE` selects the comparison: by default the embedded API with the real server; `recorded` with
-//! the real server's answers of an earlier run, in seconds instead of minutes; `self` the real server with
-//! itself, which checks [`normal`]. `CONFORMANCE_PRINT=1` prints the answers. `CONFORMANCE_KUBECONFIG`
-//! names a cluster that `tests/kubernetes/up` started.
+//! `CONFORMANCE` selects the comparison. By default, the embedded API is compared with the real server. With
+//! `recorded`, it is compared with recorded responses of the real server, which takes seconds instead of
+//! minutes. With `self`, the real server is compared with itself, which checks [`normal`].
+//! `CONFORMANCE_PRINT=1` prints the responses. `CONFORMANCE_KUBECONFIG` selects a cluster that
+//! `tests/kubernetes/up` started.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Replaces the parts of an answer that differ between any two servers with stable names.
+//! Replaces the parts of a response that differ between any two servers by stable names.
 //!
 //! Uids and revisions keep their identity: the second revision of an object is `rv-2` on both sides, so
 //! that the comparison finds a write that should not have happened. It ignores the order of managedFields

@@ -113,12 +113,12 @@ impl Server {
         self.client.send(request).await
     }
 
-    /// The administrator's kubeconfig file.
+    /// Returns the path of the administrator's kubeconfig file.
     pub(crate) fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// The administrator's bearer token.
+    /// Returns the administrator's bearer token.
     pub(crate) fn token(&self) -> &str {
         &self.token
     }

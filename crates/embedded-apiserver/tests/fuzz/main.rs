@@ -2,7 +2,8 @@
 //! with a valid response or a valid error, and it loads or refuses every state.
 //!
 //! [`conversation`] changes the sequences of `tests/conformance/requests`, [`states`] changes saved states.
-//! A run makes a fixed number of changes, which are the same in each run. This command makes others:
+//! A run makes a fixed number of changes, which are the same in each run. This command makes more and
+//! different ones:
 //!
 //! ```console
 //! $ PROPTEST_CASES=100000 cargo test --release -p embedded-apiserver --test fuzz

@@ -1,4 +1,4 @@
-//! Random changes of saved states: a server loads or refuses them, and answers requests afterwards.
+//! Random changes of saved states: a server loads or refuses them, and responds to requests afterwards.
 
 use std::sync::LazyLock;
 
