@@ -1,4 +1,4 @@
-//! Reads and writes YAML like Kubernetes tools. This crate is the only user of serde-saphyr.
+//! A wrapper of serde-saphyr that reads and writes YAML like Kubernetes tools.
 //!
 //! It parses scalars like kubectl (`yes` is a boolean, `0644` is 420), refuses duplicate keys, and quotes
 //! strings that another parser would read as another type. The expansion of aliases and merge keys is limited
