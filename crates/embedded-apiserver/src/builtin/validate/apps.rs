@@ -90,7 +90,7 @@ fn validate_strategy(errors: &mut Errors, given: &Value) {
     }
 }
 
-/// Adds the error for an unknown or incomplete update strategy.
+/// Adds the error for an unknown update strategy.
 fn refuse_strategy(
     errors: &mut Errors,
     kind: FieldErrorKind,
