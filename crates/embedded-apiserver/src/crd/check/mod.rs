@@ -119,8 +119,7 @@ fn stored_versions(crd: &Value, errors: &mut Vec<FieldError>) {
         errors.push(FieldError::invalid(PATH, all.clone(), why));
         return;
     }
-    // Several stored versions with the same name are removed together, so a later version with this name
-    // finds none.
+    // Of several versions with the same name, only the first one is found among the stored versions.
     let mut left: Vec<(usize, &str)> = stored.iter().copied().enumerate().collect();
     for version in list(&crd["spec"], "versions") {
         let name = version["name"].as_str().unwrap_or_default();
