@@ -50,7 +50,8 @@ pub(super) fn set(status: &mut Value, mut condition: Value) {
     }
 }
 
-/// Sets a condition at the end of the list, as for Deployments. Does nothing if only times differ.
+/// Sets a condition at the end of the list, as for Deployments. Does nothing if neither its status nor its
+/// reason changes.
 pub(super) fn append(status: &mut Value, mut condition: Value) {
     let kind = text(&condition, &["type"]).to_owned();
     if let Some(found) = find(status, &kind)
