@@ -8,19 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rhai::{AST, ASTNode, Dynamic, Expr, FnCallExpr, FnPtr, Position, Stmt};
 
-use super::compile::{ParsedFile, diagnostic};
 use super::engine::Engine;
 use super::names::FunctionNames;
-use super::sources::Sources;
+use super::parsed_file::{Import, ParsedFile};
+use super::sources::{Sources, diagnostic};
 use crate::model::Diagnostic;
-
-/// An import statement.
-pub(super) struct Import {
-    /// The imported path; `None` if it is computed.
-    pub(super) name: Option<String>,
-    pub(super) alias: String,
-    pub(super) position: Position,
-}
 
 /// Returns the imports of a script, including those in functions.
 pub(super) fn imports(ast: &AST) -> Vec<Import> {

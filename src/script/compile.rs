@@ -6,12 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use rhai::{AST, Expr, LexError, ParseErrorType, Position, Scope, Stmt};
 
-use super::check::{self, Import};
+use super::check;
 use super::engine::Engine;
 use super::error::lower_first;
 use super::names::nearest;
+use super::parsed_file::{Files, Import, ParsedFile};
 use super::program::{File, Program};
-use super::sources::{Sources, resolve};
+use super::sources::{Sources, diagnostic, label, resolve};
 use super::syntax;
 use super::syntax_hints;
 use crate::model::Diagnostic;
@@ -19,33 +20,32 @@ use crate::model::Diagnostic;
 /// The maximum number of undefined variables that are reported per file. The parser stops at each, so
 /// that the file is parsed again for the next one.
 const MAX_UNDEFINED: usize = 50;
-
-pub(super) fn compile(
-    engine: &Engine,
-    sources: &Sources,
-    entry: &str,
-) -> Result<Program, Vec<Diagnostic>> {
-    let mut loading = ProgramLoader::new(engine, sources, entry);
-    if sources.get(entry).is_none() {
-        return Err(vec![loading.diagnostic(
-            entry,
-            Position::NONE,
-            "file not found",
-        )]);
+impl Engine {
+    /// Compiles `entry` (a path within `sources`) and each module that it imports, directly or not. Fails with
+    /// all diagnostics: syntax errors, undefined variables, unknown functions, unresolved imports.
+    pub fn compile(&self, sources: &Sources, entry: &str) -> Result<Program, Vec<Diagnostic>> {
+        let mut loading = ProgramLoader::new(self, sources, entry);
+        if sources.get(entry).is_none() {
+            return Err(vec![loading.diagnostic(
+                entry,
+                Position::NONE,
+                "file not found",
+            )]);
+        }
+        loading.load(entry, &mut Vec::new());
+        let (files, problems) = loading.finish();
+        if !problems.is_empty() {
+            return Err(sort_diagnostics(problems));
+        }
+        Ok(Program {
+            name: sources.name.clone(),
+            entry: entry.to_owned(),
+            captured: captured(&files),
+            texts: BTreeMap::new(),
+            files: with_fixed(files),
+            snippets: Vec::new(),
+        })
     }
-    loading.load(entry, &mut Vec::new());
-    let (files, problems) = loading.finish();
-    if !problems.is_empty() {
-        return Err(sort_diagnostics(problems));
-    }
-    Ok(Program {
-        name: sources.name.clone(),
-        entry: entry.to_owned(),
-        captured: captured(&files),
-        texts: BTreeMap::new(),
-        files: with_fixed(files),
-        snippets: Vec::new(),
-    })
 }
 
 /// Sorts diagnostics by position, and removes duplicates.
@@ -61,18 +61,6 @@ pub(super) fn sort_diagnostics(mut problems: Vec<Diagnostic>) -> Vec<Diagnostic>
 pub(super) fn captured(files: &Files) -> BTreeSet<String> {
     let files = files.values().flatten();
     files.flat_map(|file| check::captured(&file.ast)).collect()
-}
-
-/// Files by path; `None` if a file could not be parsed.
-pub(super) type Files = BTreeMap<String, Option<ParsedFile>>;
-
-/// A parsed file, with its imports.
-pub(super) struct ParsedFile {
-    pub(super) ast: AST,
-    pub(super) text: Arc<str>,
-    pub(super) label: String,
-    /// The alias and the path of each import.
-    pub(super) imports: Vec<(String, String)>,
 }
 
 /// Loads the files of a program.
@@ -299,26 +287,6 @@ impl<'a> ProgramLoader<'a> {
             };
             self.problems.push(problem);
         }
-    }
-}
-
-/// Creates a diagnostic for a position in a file of the sources.
-pub(super) fn diagnostic(
-    sources: &Sources,
-    path: &str,
-    at: Position,
-    message: impl Into<String>,
-) -> Diagnostic {
-    let (line, column) = (at.line().unwrap_or(0), at.position().unwrap_or(0));
-    Diagnostic::error(sources.folder.join(path), line, column, message)
-}
-
-/// Returns the name of a file in errors.
-pub(super) fn label(sources: &Sources, path: &str) -> String {
-    if sources.name.is_empty() {
-        path.to_owned()
-    } else {
-        format!("{}/{path}", sources.name)
     }
 }
 

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use rhai::{Dynamic, EvalAltResult, NativeCallContext};
+use rhai::Dynamic;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{CallSite, HostError};
 use super::limits::{Limit, Limits};
-use super::thread_context;
 use crate::clock;
 
 /// Constants that all code of a program sees, including modules.
@@ -29,7 +28,7 @@ pub struct Run {
     objects: AtomicU64,
     stopped: Mutex<Option<Stopped>>,
     failures: Mutex<Vec<HostFailure>>,
-    last_call: Mutex<Option<CallSite>>,
+    pub(super) last_call: Mutex<Option<CallSite>>,
 }
 
 /// A reason to end a run. A script cannot catch it.
@@ -78,13 +77,6 @@ impl Run {
         }
     }
 
-    /// Returns the run of a call. Fails if the engine is used without a [`super::Pool`].
-    pub fn from_call(cx: &NativeCallContext) -> Result<Arc<Self>, Box<EvalAltResult>> {
-        let run = thread_context::run().ok_or("host functions need a run")?;
-        *run.last_call.lock() = Some(CallSite::from_call(cx));
-        Ok(run)
-    }
-
     /// Returns the state that the job carries for its host functions, if it is a `T`.
     pub fn state<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.state.clone().downcast().ok()
@@ -103,14 +95,6 @@ impl Run {
     /// Counts an object to apply. Returns false if there were too many.
     pub(super) fn count_object(&self) -> bool {
         self.objects.fetch_add(1, Ordering::Relaxed) < self.limits.objects
-    }
-
-    /// Ends the run: the engine stops at its next operation. The caller returns the error, so that the engine
-    /// adds the call chain to it.
-    pub(super) fn stop(&self, why: Stop, place: Option<CallSite>) -> Box<EvalAltResult> {
-        self.mark_stopped(why, place);
-        thread_context::halt();
-        thread_context::stop_error()
     }
 
     /// Records the reason of the end. Keeps the first one.

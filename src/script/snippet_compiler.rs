@@ -4,56 +4,60 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::compile::{self, Files, ProgramLoader, Syntax};
+use super::compile::{self, ProgramLoader, Syntax};
 use super::engine::Engine;
+use super::parsed_file::Files;
 use super::program::Program;
 use super::snippet::{CompiledSnippet, Snippet, SnippetForm, to_file_position};
-use super::sources::Sources;
+use super::sources::{Sources, label};
 use crate::model::Diagnostic;
 
-/// Compiles snippets to a program, and returns it with all diagnostics. If these contain errors, some
-/// snippets are empty, and the program must not be run. Modules are looked for beside `entry`.
-pub(super) fn compile(
-    engine: &Engine,
-    sources: &Sources,
-    entry: &str,
-    snippets: &[Snippet],
-) -> (Program, Vec<Diagnostic>) {
-    // All snippets that import a module share it, so that it sees the variables of all.
-    let variables: BTreeSet<_> = snippets.iter().flat_map(|one| &*one.variables).collect();
-    let variables = variables.into_iter().copied().collect();
-    let mut loading = ProgramLoader::new(engine, sources, entry).with_variables(variables);
-    for (index, snippet) in snippets.iter().enumerate() {
-        let path = snippet_path(index, snippet);
-        let syntax = Syntax {
-            expression: snippet.form == SnippetForm::Expression,
-            variables: &snippet.variables,
-            elsewhere: snippet.elsewhere,
-        };
-        if !loading.contains(&path) {
-            loading.load_text(&path, text(sources, snippet), syntax, &mut Vec::new());
+impl Engine {
+    /// Compiles snippets of other files, which `sources` contains too, and each module that they import, which
+    /// is looked for beside `entry`. [`super::snippet::SnippetId`] is the index of a snippet. Also returns the diagnostics. If
+    /// there are errors among them, the program must not be run.
+    pub fn compile_snippets(
+        &self,
+        sources: &Sources,
+        entry: &str,
+        snippets: &[Snippet],
+    ) -> (Program, Vec<Diagnostic>) {
+        // All snippets that import a module share it, so that it sees the variables of all.
+        let variables: BTreeSet<_> = snippets.iter().flat_map(|one| &*one.variables).collect();
+        let variables = variables.into_iter().copied().collect();
+        let mut loading = ProgramLoader::new(self, sources, entry).with_variables(variables);
+        for (index, snippet) in snippets.iter().enumerate() {
+            let path = snippet_path(index, snippet);
+            let syntax = Syntax {
+                expression: snippet.form == SnippetForm::Expression,
+                variables: &snippet.variables,
+                elsewhere: snippet.elsewhere,
+            };
+            if !loading.contains(&path) {
+                loading.load_text(&path, text(sources, snippet), syntax, &mut Vec::new());
+            }
         }
+        let (mut files, problems) = loading.finish();
+        let captured = compile::captured(&files);
+        let compiled: Vec<_> = snippets
+            .iter()
+            .enumerate()
+            .map(|(index, snippet)| {
+                compiled_snippet(sources, &mut files, &snippet_path(index, snippet), snippet)
+            })
+            .collect();
+        let program = Program {
+            name: sources.name.clone(),
+            entry: entry.to_owned(),
+            texts: texts(sources, snippets),
+            captured,
+            files: compile::with_fixed(files),
+            snippets: compiled,
+        };
+        let problems = problems.into_iter();
+        let problems = problems.map(|problem| at_file_position(problem, sources, snippets));
+        (program, compile::sort_diagnostics(problems.collect()))
     }
-    let (mut files, problems) = loading.finish();
-    let captured = compile::captured(&files);
-    let compiled: Vec<_> = snippets
-        .iter()
-        .enumerate()
-        .map(|(index, snippet)| {
-            compiled_snippet(sources, &mut files, &snippet_path(index, snippet), snippet)
-        })
-        .collect();
-    let program = Program {
-        name: sources.name.clone(),
-        entry: entry.to_owned(),
-        texts: texts(sources, snippets),
-        captured,
-        files: compile::with_fixed(files),
-        snippets: compiled,
-    };
-    let problems = problems.into_iter();
-    let problems = problems.map(|problem| at_file_position(problem, sources, snippets));
-    (program, compile::sort_diagnostics(problems.collect()))
 }
 
 /// Returns the path of a script file, or an artificial path for a snippet.
@@ -85,8 +89,8 @@ fn compiled_snippet(
         files.remove(path);
     }
     CompiledSnippet {
-        label: compile::label(sources, path),
-        file: compile::label(sources, &snippet.file),
+        label: label(sources, path),
+        file: label(sources, &snippet.file),
         source: inner.then(|| (snippet.text.clone(), snippet.positions.clone())),
         ast,
     }
@@ -97,7 +101,7 @@ fn texts(sources: &Sources, snippets: &[Snippet]) -> BTreeMap<String, Arc<str>> 
     snippets
         .filter_map(|snippet| {
             let text = sources.text(&snippet.file)?;
-            Some((compile::label(sources, &snippet.file), text))
+            Some((label(sources, &snippet.file), text))
         })
         .collect()
 }

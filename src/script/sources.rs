@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rhai::Position;
+
 use super::names::nearest;
+use crate::model::Diagnostic;
 
 /// Scripts by their path within the role (`tasks/main.rhai`).
 #[derive(Clone, Debug, Default)]
@@ -97,5 +100,25 @@ impl Sources {
                 .extension()
                 .is_some_and(|ending| ending == "rhai")
         })
+    }
+}
+
+/// Creates a diagnostic for a position in a file of the sources.
+pub(super) fn diagnostic(
+    sources: &Sources,
+    path: &str,
+    at: Position,
+    message: impl Into<String>,
+) -> Diagnostic {
+    let (line, column) = (at.line().unwrap_or(0), at.position().unwrap_or(0));
+    Diagnostic::error(sources.folder.join(path), line, column, message)
+}
+
+/// Returns the name of a file in errors.
+pub(super) fn label(sources: &Sources, path: &str) -> String {
+    if sources.name.is_empty() {
+        path.to_owned()
+    } else {
+        format!("{}/{path}", sources.name)
     }
 }

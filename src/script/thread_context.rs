@@ -12,9 +12,12 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use allocation_meter::Measurement;
-use rhai::{Dynamic, Engine, EvalAltResult, EvalContext, Map, Module, Position, Shared};
+use rhai::{
+    Dynamic, Engine, EvalAltResult, EvalContext, Map, Module, NativeCallContext, Position, Shared,
+};
 
 use super::engine::Engine as Shell;
+use super::error::{CallSite, HostError};
 use super::limits::{Limit, MAX_INCLUDES};
 use super::nesting;
 use super::program::Program;
@@ -428,4 +431,32 @@ pub(super) fn stop_error() -> Box<EvalAltResult> {
         "the run is over".into(),
         Position::NONE,
     ))
+}
+
+/// Converts to the error of a host function that does not wait.
+impl From<HostError> for Box<EvalAltResult> {
+    fn from(error: HostError) -> Self {
+        let value = match run() {
+            Some(run) => run.fail(error),
+            None => error.to_map(),
+        };
+        Self::new(EvalAltResult::ErrorRuntime(value, Position::NONE))
+    }
+}
+
+impl Run {
+    /// Returns the run of a call. Fails if the engine is used without a [`super::Pool`].
+    pub fn from_call(cx: &NativeCallContext) -> Result<Arc<Self>, Box<EvalAltResult>> {
+        let run = run().ok_or("host functions need a run")?;
+        *run.last_call.lock() = Some(CallSite::from_call(cx));
+        Ok(run)
+    }
+
+    /// Ends the run: the engine stops at its next operation. The caller returns the error, so that the engine
+    /// adds the call chain to it.
+    pub(super) fn stop(&self, why: Stop, place: Option<CallSite>) -> Box<EvalAltResult> {
+        self.mark_stopped(why, place);
+        halt();
+        stop_error()
+    }
 }

@@ -4,9 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use rhai::{Dynamic, EvalAltResult, Map, Position};
-
-use crate::script::thread_context;
+use rhai::{Dynamic, Map};
 
 /// An error of a host function. A script catches it as a map with `kind`, `code`, `reason`,
 /// `message` and `retryable`.
@@ -63,14 +61,3 @@ impl fmt::Display for HostError {
 }
 
 impl std::error::Error for HostError {}
-
-/// Converts to the error of a host function that does not wait.
-impl From<HostError> for Box<EvalAltResult> {
-    fn from(error: HostError) -> Self {
-        let value = match thread_context::run() {
-            Some(run) => run.fail(error),
-            None => error.to_map(),
-        };
-        Self::new(EvalAltResult::ErrorRuntime(value, Position::NONE))
-    }
-}

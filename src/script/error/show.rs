@@ -78,3 +78,9 @@ fn more(repeated: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\n  … {repeated} more of these")
     }
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        error(self, f)
+    }
+}
