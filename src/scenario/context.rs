@@ -12,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 use super::documents::Manifest;
 use super::environment::Environment;
 use super::failure::Failure;
-use super::runner::CRD;
 use super::snapshot::Snapshots;
 use crate::clock;
 use crate::cluster::connect::{self, Source, connect};
@@ -347,3 +346,6 @@ impl ScenarioContext {
         std::mem::take(&mut *self.said.lock())
     }
 }
+
+/// The kind of custom resource definitions.
+pub(super) const CRD: &str = "CustomResourceDefinition";

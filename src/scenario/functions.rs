@@ -123,13 +123,13 @@ mod functions {
         within: &str,
         check: FnPtr,
     ) -> ScriptResult<Dynamic> {
-        retry(&cx, time(within)?, &check)
+        retry(&cx, parse_time(within)?, &check)
     }
 
     /// Lets time pass; on the embedded API it takes no time.
     #[rhai_fn(volatile, return_raw)]
     pub(crate) fn advance(cx: NativeCallContext, time: &str) -> ScriptResult<()> {
-        let (context, time) = (context(&cx)?, super::time(time)?);
+        let (context, time) = (context(&cx)?, parse_time(time)?);
         wait(&cx, context.environment.advance(time))
     }
 
@@ -395,7 +395,7 @@ fn live(object: &Arc<Object>) -> Dynamic {
     value::from_json(object.json().as_bytes()).unwrap_or_default()
 }
 
-fn time(text: &str) -> ScriptResult<std::time::Duration> {
+fn parse_time(text: &str) -> ScriptResult<std::time::Duration> {
     duration::parse(text).map_err(|error| script_error(Failure::new(error.to_string())))
 }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::context::{ScenarioContext, TestedOperator};
+use super::context::{CRD, ScenarioContext, TestedOperator};
 use super::documents::Manifest;
 use super::environment::{Environment, Target};
 use super::expectation_check;
@@ -28,9 +28,6 @@ use crate::script::{Engine, Job, Limits, Pool, Program, Variables, value};
 const QUIET_TIME: Duration = Duration::from_secs(3);
 /// The deadline of a script, which no script reaches: a script can advance the time.
 const SCRIPT_DEADLINE: Duration = Duration::from_hours(24 * 1000);
-
-/// The kind of custom resource definitions.
-pub(super) const CRD: &str = "CustomResourceDefinition";
 
 /// The context that all scenarios of a suite share.
 pub(super) struct SuiteContext {
