@@ -15,8 +15,8 @@ use tower::{BoxError, ServiceExt};
 
 use super::error::{self, Error, ErrorKind, Target};
 use super::guarded_body::MaySend;
-use super::transport::ResponseBody;
-use super::{Settings, Transport, WriteDeadline};
+use super::settings::{Settings, WriteDeadline};
+use super::transport::{ResponseBody, Transport};
 use crate::backoff::Backoff;
 use crate::clock::{self, Instant};
 

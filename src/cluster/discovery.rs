@@ -4,7 +4,7 @@
 
 mod aggregated;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,8 +15,8 @@ use tokio::sync::watch;
 
 use super::api_call::{ApiCall, Deadlines, RetryPolicy};
 use super::error::{Error, ErrorKind, Target};
-use super::schema::StatusFields;
-use super::{Settings, Transport};
+use super::settings::Settings;
+use super::transport::Transport;
 use crate::clock::{self, Instant};
 use crate::model::redact::PublicText;
 use crate::model::syntax::is_dns_label;
@@ -30,6 +30,9 @@ const ABSENCE: Duration = Duration::from_secs(5);
 const ABSENCE_WATCHED: Duration = Duration::from_mins(1);
 /// The list of groups changes with CRDs (which tell) and aggregated APIs (which do not).
 const GROUPS: Duration = Duration::from_mins(1);
+
+/// The fields of a status; `None` where the server keeps all, or the CRD is unknown.
+pub(super) type StatusFields = Option<Arc<BTreeSet<String>>>;
 
 /// A kind as a cluster serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]

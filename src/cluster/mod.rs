@@ -16,22 +16,23 @@ pub mod discovery;
 pub mod error;
 mod guarded_body;
 pub mod layer;
+mod list_query;
 mod object_cache;
 pub mod read;
 pub mod read_set;
 pub mod request;
 pub mod rules;
+mod rules_review;
 mod schema;
+mod settings;
 pub mod transport;
 pub mod watch;
 
-use std::any::Any;
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 use self::api_call::RetryPolicy;
-use self::crds::CrdListener;
+use self::crds::CrdWatch;
 pub use self::discovery::ApiKind;
 use self::discovery::Discovery;
 pub use self::error::{Error, ErrorKind};
@@ -39,42 +40,13 @@ use self::object_cache::ObjectCache;
 pub use self::read_set::ReadSet;
 pub use self::rules::Rules;
 use self::rules::RulesReviews;
+pub use self::settings::{Settings, WriteDeadline};
 pub use self::transport::Transport;
-use self::watch::{Content, Listener, Purpose, Subscription, Watch, WatchRegistry, WatchSpec};
-use crate::clock::Instant;
+pub use self::watch::Record;
+use self::watch::{Content, Listener, Purpose, Watch, WatchRegistry, WatchSpec};
 use crate::model::annotations::OWNER_LABEL;
 use crate::model::selector::LabelSelector;
 use crate::model::{Gvk, Object, ObjectRef};
-
-/// Timeouts and bounds of a cluster connection.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// A call with its retries.
-    pub call_timeout: Duration,
-    /// One attempt of it.
-    pub attempt_timeout: Duration,
-    /// The server ends a watch after this time; a silent one is cut a little later.
-    pub watch_timeout: Duration,
-    /// Bound on cached values of referenced objects, in bytes.
-    pub value_bytes: usize,
-    /// Namespaces that children and references are watched in; `None` for all.
-    pub namespaces: Option<BTreeSet<Arc<str>>>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            // Two attempts fit, and a script notices a dead server well within its own timeout.
-            call_timeout: Duration::from_secs(30),
-            // A webhook has 10 s by default; longer silence means a dead connection.
-            attempt_timeout: Duration::from_secs(14),
-            watch_timeout: Duration::from_mins(1),
-            // A few thousand ConfigMaps; beyond it values are read again.
-            value_bytes: 8 << 20,
-            namespaces: None,
-        }
-    }
-}
 
 /// A connection to a cluster, through a stack of layers. Cheap to clone; clones share discovery and caches.
 #[derive(Clone)]
@@ -95,37 +67,32 @@ struct Shared {
     settings: Settings,
     discovery: Arc<Discovery>,
     watches: Arc<WatchRegistry>,
-    /// Made when a kind is missed for the first time.
-    crds: OnceLock<Subscription>,
+    crds: Arc<CrdWatch>,
     values: ObjectCache,
     reviews: RulesReviews,
     /// Held by who asks for a CRD's schema, so that runs that begin together ask once.
     schemas: tokio::sync::Mutex<()>,
 }
 
-/// A record that `apply` keeps beside a cached object. It is dropped with the object.
-pub type Record = Arc<dyn Any + Send + Sync>;
-
-/// Returns the deadline of a write, before each one; `None` forbids it.
-pub type WriteDeadline = Arc<dyn Fn() -> Option<Instant> + Send + Sync>;
-
 impl Cluster {
     /// A cluster behind a transport: HTTP, or an API server in this process.
     pub fn new(transport: Transport, settings: Settings) -> Self {
         let discovery = Arc::new(Discovery::new(transport.clone(), settings.clone()));
-        let watches =
-            WatchRegistry::new(transport.clone(), settings.clone(), Arc::clone(&discovery));
+        let watches = Arc::new(WatchRegistry::new(
+            transport.clone(),
+            settings.clone(),
+            Arc::clone(&discovery),
+        ));
         let shared = Arc::new(Shared {
             transport: transport.clone(),
             values: ObjectCache::new(settings.value_bytes),
             reviews: RulesReviews::default(),
             schemas: tokio::sync::Mutex::default(),
             settings,
+            crds: CrdWatch::new(&discovery, &watches),
+            watches,
             discovery,
-            watches: Arc::new(watches),
-            crds: OnceLock::new(),
         });
-        shared.watches.listen(Arc::new(CrdListener::new(&shared)));
         Self {
             shared,
             transport,
@@ -206,7 +173,7 @@ impl Cluster {
         let kind = self.shared.discovery.kind(gvk, RetryPolicy::Always).await?;
         if kind.is_none() {
             // From now on the CRDs tell when it appears.
-            crds::subscribe(&self.shared);
+            self.shared.crds.open();
         }
         Ok(kind)
     }

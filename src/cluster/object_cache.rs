@@ -9,7 +9,7 @@ use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 
 use super::error::Error;
-use super::request::ListQuery;
+use super::list_query::ListQuery;
 use super::watch::compare;
 use crate::model::{Object, ObjectRef};
 

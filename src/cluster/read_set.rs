@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::request::ListQuery;
+use super::list_query::ListQuery;
 use super::watch::{Scope, Subscription};
 use crate::model::ObjectRef;
 

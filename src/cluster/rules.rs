@@ -1,24 +1,13 @@
-//! The permissions of this process: reviews of its own rules, cached for a while.
+//! The rules of RBAC that apply to this process.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::Deserialize;
-use serde_json::json;
 
-use super::error::{Error, ErrorKind, Target};
-use super::request::WriteOptions;
-use super::{ApiKind, Cluster};
-use crate::clock::{self, Instant};
-use crate::model::Gvk;
-
-/// No namespace is called so: the rules of a review in it are those that hold in every namespace.
-const NO_NAMESPACE: &str = "rhai-operator-none";
-/// The time for which a review is valid. Permissions change seldom, and requests after a start come within it.
-const KEPT: Duration = Duration::from_mins(1);
+use super::discovery::ApiKind;
+use crate::clock::Instant;
 
 /// The rules of RBAC that are ours, in one namespace or in all.
 #[derive(Debug, Deserialize)]
@@ -73,39 +62,13 @@ fn contains(list: &[String], wanted: &str) -> bool {
 
 /// Reviews of the last minute, by namespace.
 #[derive(Default)]
-pub(super) struct RulesReviews(Mutex<HashMap<Option<Arc<str>>, Review>>);
+pub(super) struct RulesReviews(pub(super) Mutex<HashMap<Option<Arc<str>>, Review>>);
 
 /// The time of a request, and its answer.
-type Review = (Instant, Arc<Rules>);
-
-impl Cluster {
-    /// Requests the rules of this process in a namespace, or in every one.
-    pub async fn rules(&self, namespace: Option<&str>) -> Result<Arc<Rules>, Error> {
-        let reviews = &self.shared.reviews.0;
-        if let Some((asked, rules)) = reviews.lock().get(&namespace.map(Arc::from))
-            && asked.elapsed() < KEPT
-        {
-            return Ok(Arc::clone(rules));
-        }
-        let gvk = Gvk::new("authorization.k8s.io", "v1", "SelfSubjectRulesReview");
-        let review = json!({
-            "apiVersion": gvk.api_version(), "kind": &*gvk.kind,
-            "spec": {"namespace": namespace.unwrap_or(NO_NAMESPACE)},
-        });
-        let body = Bytes::from(review.to_string());
-        let options = WriteOptions::default();
-        let answer = self.create(&gvk, None, body, &options).await?;
-        // Without rules, children would be neither found nor deleted.
-        let rules = parse(answer.object.json()).map_err(|cause| malformed(&gvk, &cause))?;
-        let rules = Arc::new(rules);
-        let entry = (clock::now(), Arc::clone(&rules));
-        reviews.lock().insert(namespace.map(Arc::from), entry);
-        Ok(rules)
-    }
-}
+pub(super) type Review = (Instant, Arc<Rules>);
 
 /// Parses the rules in the response to a review.
-fn parse(review: &str) -> Result<Rules, serde_json::Error> {
+pub(super) fn parse(review: &str) -> Result<Rules, serde_json::Error> {
     #[derive(Deserialize)]
     struct ReviewResponse {
         status: Rules,
@@ -113,19 +76,12 @@ fn parse(review: &str) -> Result<Rules, serde_json::Error> {
     serde_json::from_str(review).map(|review: ReviewResponse| review.status)
 }
 
-fn malformed(gvk: &Gvk, cause: &serde_json::Error) -> Error {
-    let message = format!("cannot read the {}: {cause}", gvk.kind);
-    let target = Target {
-        verb: "create",
-        resource: gvk.kind_group(),
-        ..Target::default()
-    };
-    Error::local(ErrorKind::Malformed, message, target)
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::model::Gvk;
 
     fn kind(group: &str, plural: &str) -> ApiKind {
         ApiKind {

@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::discovery::StatusFields;
 use super::{Cluster, crds};
 use crate::model::{Gvk, ObjectRef};
-
-/// Fields of a status; `None` where all are kept, or nobody can tell.
-pub(super) type StatusFields = Option<Arc<BTreeSet<String>>>;
 
 impl Cluster {
     /// Returns whether the status of a kind has a field of this name, as far as its CRD tells; yes where there is

@@ -15,10 +15,9 @@ use serde::Deserialize;
 
 use super::api_call::{self, ApiCall, Deadlines};
 use super::error::{Error, ErrorKind, Target};
+pub use super::list_query::ListQuery;
 use super::{ApiKind, Cluster};
 use crate::clock::Instant;
-use crate::model::field_selector::FieldSelector;
-use crate::model::selector::LabelSelector;
 use crate::model::syntax::is_path_segment;
 use crate::model::{Gvk, Object, ObjectRef};
 
@@ -62,19 +61,6 @@ pub enum Deleted {
     Marked(Arc<Object>),
     /// It was not there.
     Absent,
-}
-
-/// A selection of objects.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ListQuery {
-    /// The kind.
-    pub gvk: Gvk,
-    /// The namespace; `None` for all.
-    pub namespace: Option<Arc<str>>,
-    /// Labels that the objects must have.
-    pub labels: LabelSelector,
-    /// Fields that the objects must have.
-    pub fields: FieldSelector,
 }
 
 /// Options of a write.

@@ -12,19 +12,20 @@
 //! - Where it cannot be known whose a change was (a relist skipped it), it is told.
 
 mod events;
+mod in_flight;
 mod lists;
 mod pending_echo;
 mod writes;
 
+use std::any::Any;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+pub(in crate::cluster) use self::in_flight::WriteResult;
+use self::in_flight::{DeferredChange, InFlightWrites};
 use self::pending_echo::PendingEcho;
-pub(in crate::cluster) use self::writes::WriteResult;
-use self::writes::{DeferredChange, InFlightWrites};
-use super::ObjectChange;
-use crate::cluster::Record;
+use super::change::ObjectChange;
 use crate::model::Object;
 
 /// Namespace (`""` for none) and name.
@@ -220,6 +221,9 @@ impl Cache {
         }
     }
 }
+
+/// A record that `apply` keeps beside a cached object. It is dropped with the object.
+pub type Record = Arc<dyn Any + Send + Sync>;
 
 #[cfg(test)]
 mod tests;

@@ -8,39 +8,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
-use super::cache::WriteResult;
-use super::subscription::Claims;
+use super::cache::{Record, WriteResult};
+use super::claims::Claims;
+use super::listeners::Listeners;
+use super::running_watch::{Listener, Watch, WatchId};
+use super::spec::{Purpose, WatchSpec};
 use super::task::{self, WatchTask};
-use super::{Listener, ObjectChange, Purpose, Watch, WatchId, WatchSpec, WatchState};
 use crate::cluster::discovery::Discovery;
-use crate::cluster::{Record, Settings, Transport};
+use crate::cluster::settings::Settings;
+use crate::cluster::transport::Transport;
 use crate::model::{Gvk, Object, ObjectRef};
-
-/// The listeners of all watches.
-#[derive(Default)]
-pub(super) struct Listeners(RwLock<Vec<Arc<dyn Listener>>>);
-
-impl Listeners {
-    pub(super) fn notify(&self, watch: &Watch, changes: impl IntoIterator<Item = ObjectChange>) {
-        for change in changes {
-            for listener in self.0.read().iter() {
-                listener.changed(watch, &change);
-            }
-        }
-    }
-
-    pub(super) fn notify_state(&self, watch: &Watch, state: &WatchState) {
-        for listener in self.0.read().iter() {
-            listener.state_changed(watch, state);
-        }
-    }
-
-    fn notify_closed(&self, watch: &Watch) {
-        for listener in self.0.read().iter() {
-            listener.closed(watch);
-        }
-    }
-}
 
 /// All watches. Dropped, it ends them.
 pub(in crate::cluster) struct WatchRegistry {
@@ -49,7 +26,7 @@ pub(in crate::cluster) struct WatchRegistry {
     discovery: Arc<Discovery>,
     listeners: Arc<Listeners>,
     by_kind: RwLock<HashMap<Gvk, Vec<Arc<Watch>>>>,
-    pub(super) claims: Claims,
+    pub(super) claims: Mutex<Claims>,
     /// The number of watches that were ever started.
     started: AtomicU64,
     /// Starting two watches of one spec would be one too many.
@@ -75,7 +52,7 @@ impl WatchRegistry {
             discovery,
             listeners: Arc::default(),
             by_kind: RwLock::default(),
-            claims: Claims::default(),
+            claims: Mutex::default(),
             started: AtomicU64::new(0),
             starting: Mutex::default(),
             stop: CancellationToken::new(),

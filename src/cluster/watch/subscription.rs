@@ -4,40 +4,17 @@
 //! watch over all namespaces takes their place, because each watch is a connection. It stays open until
 //! nothing subscribes to the kind any more.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
-
+use super::claims::Remaining;
 use super::registry::WatchRegistry;
-use super::{Content, Purpose, Watch, WatchSpec};
-use crate::model::Gvk;
-use crate::model::selector::LabelSelector;
+use super::running_watch::Watch;
+use super::scope::Scope;
+use super::spec::Purpose;
 
 /// The most namespaces of one kind that have a watch of their own.
 const MAX_NAMESPACE_WATCHES: usize = 8;
-
-/// A kind in one namespace, or in all.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Scope {
-    /// The kind.
-    pub gvk: Gvk,
-    /// The namespace; `None` for all, and for cluster-scoped kinds.
-    pub namespace: Option<Arc<str>>,
-}
-
-impl Scope {
-    fn spec(&self) -> WatchSpec {
-        WatchSpec {
-            gvk: self.gvk.clone(),
-            namespace: self.namespace.clone(),
-            labels: LabelSelector::default(),
-            content: Content::Metadata,
-            purpose: Purpose::Reference,
-        }
-    }
-}
 
 /// A dependency on the objects of a [`Scope`]. Its watch is open as long as a clone of it exists.
 #[derive(Clone, Debug)]
@@ -102,26 +79,12 @@ impl Drop for Claim {
     }
 }
 
-/// The claims of all subscriptions, by kind and namespace.
-#[derive(Default)]
-pub(super) struct Claims(Mutex<HashMap<Gvk, ClaimsOfKind>>);
-
-/// The claims on one kind, by namespace.
-type ClaimsOfKind = HashMap<Option<Arc<str>>, Weak<Claim>>;
-
 impl WatchRegistry {
     /// Subscribes to a scope; its watch opens with [`WatchRegistry::reference_watch`].
     pub(in crate::cluster) fn subscribe(self: &Arc<Self>, scope: Scope) -> Subscription {
-        let mut kinds = self.claims.0.lock();
-        let claims = kinds.entry(scope.gvk.clone()).or_default();
-        let known = claims.get(&scope.namespace).and_then(Weak::upgrade);
-        let claim = known.unwrap_or_else(|| {
-            let namespace = scope.namespace.clone();
-            let registry = Arc::downgrade(self);
-            let claim = Arc::new(Claim { scope, registry });
-            claims.insert(namespace, Arc::downgrade(&claim));
-            claim
-        });
+        self.claims.lock().add(&scope);
+        let registry = Arc::downgrade(self);
+        let claim = Arc::new(Claim { scope, registry });
         Subscription {
             claim: Some(claim),
             is_watched: true,
@@ -155,22 +118,12 @@ impl WatchRegistry {
     /// Closes the watches that no subscription needs since the claim on a scope was dropped.
     fn unsubscribe(&self, scope: &Scope) {
         let closed = {
-            let mut kinds = self.claims.0.lock();
-            let Some(claims) = kinds.get_mut(&scope.gvk) else {
-                return;
+            let mut claims = self.claims.lock();
+            let is_unused = match claims.remove(scope) {
+                Remaining::Scope => return,
+                Remaining::Kind => false,
+                Remaining::Nothing => true,
             };
-            if claims
-                .get(&scope.namespace)
-                .is_none_or(|claim| claim.strong_count() > 0)
-            {
-                // Subscribed to again in between.
-                return;
-            }
-            claims.remove(&scope.namespace);
-            let is_unused = claims.is_empty();
-            if is_unused {
-                kinds.remove(&scope.gvk);
-            }
             // Under the lock: a subscription that begins now opens a watch of its own.
             self.remove(&scope.gvk, |watch| {
                 let is_single =
@@ -189,6 +142,7 @@ mod tests {
     use super::*;
     use crate::cluster::discovery::Discovery;
     use crate::cluster::{Settings, transport};
+    use crate::model::Gvk;
     use tower::BoxError;
 
     /// A registry whose server never answers.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tracing::Instrument;
 
-use super::registry::Listeners;
+use super::listeners::Listeners;
 use super::wire::{self, EventStream, WatchEvent};
 use super::{Purpose, Watch, WatchSpec, WatchState};
 use crate::backoff::Backoff;
