@@ -182,14 +182,18 @@ fn split_group(group: &str) -> Vec<&str> {
     parts
 }
 
-/// Returns the paths inside expressions that begin with `crate`, `super` or `self`.
+/// Returns the paths inside expressions that begin with `crate`, `super` or `self`. The path of a visibility,
+/// as in `pub(in crate::apply)`, is no import.
 fn paths_in(code: &str) -> Vec<Import> {
     let starts = ["crate::", "super::", "self::"];
     let mut imports = Vec::new();
     for start in starts {
         for (at, _) in code.match_indices(start) {
             let before = code[..at].chars().next_back();
-            if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':' || c == '$') {
+            let is_visibility = code[..at].ends_with("pub(in ");
+            if is_visibility
+                || before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':' || c == '$')
+            {
                 continue;
             }
             let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
@@ -227,7 +231,7 @@ fn an_import_leads_to_the_file_that_defines_the_item() {
         ),
         Source::new(
             "cli/flags.rs",
-            "pub(crate) use crate::{\n    apply::diff::go,\n    model,\n};\n",
+            "pub(crate) use crate::{\n    apply::diff::go,\n    model,\n};\npub(in crate::cli) struct Flags;\n",
         ),
         Source::new("cli/tests.rs", "use crate::apply;\n"),
     ];
