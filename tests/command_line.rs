@@ -369,3 +369,25 @@ fn explain_prints_functions_and_keys_and_proposes_the_nearest() {
     assert_eq!(code, Some(0));
     assert!(stdout.contains("\n  wait_ready "), "{stdout}");
 }
+
+#[test]
+fn completions_and_man_pages_name_all_commands() {
+    let folder = TempDir::new().unwrap();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (code, stdout, stderr) = run(folder.path(), &format!("completions {shell}"));
+        assert_eq!(code, Some(0), "{stderr}");
+        for word in ["generate", "allow-breaking", "leader-elect"] {
+            assert!(stdout.contains(word), "{shell} without {word}");
+        }
+    }
+    let (code, _, stderr) = run(folder.path(), "completions cmd");
+    assert_eq!(code, Some(2), "{stderr}");
+    let (code, stdout, stderr) = run(folder.path(), "man pages/man1");
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.contains("pages/man1/rhai-operator.1\n"), "{stdout}");
+    let page = folder
+        .path()
+        .join("pages/man1/rhai-operator-generate-crd.1");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("allow\\-breaking"), "{page}");
+}

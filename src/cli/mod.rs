@@ -4,6 +4,7 @@
 //! once, with its causes. A closed pipe ends a command without a message.
 
 mod check;
+mod completions;
 mod connection;
 mod convert;
 mod dev;
@@ -27,7 +28,7 @@ mod version;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::model::Diagnostic;
 use crate::model::diagnostic::Severity;
@@ -65,6 +66,10 @@ enum Command {
     Generate(generate::Command),
     /// Print the manual of a function of scripts, or the description of a key.
     Explain(explain::Options),
+    /// Print a script that completes commands and flags in a shell.
+    Completions(completions::CompletionOptions),
+    /// Write man pages.
+    Man(completions::ManOptions),
     /// Print the version.
     Version(version::Options),
 }
@@ -122,6 +127,8 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
         Command::Role(RoleCommand::Convert(options)) => options.run(&toolchain),
         Command::Generate(command) => command.run(&toolchain),
         Command::Explain(options) => options.run(),
+        Command::Completions(options) => options.run(Arguments::command()),
+        Command::Man(options) => options.run(Arguments::command()),
         Command::Version(options) => options.run(),
     };
     match result {
@@ -206,7 +213,6 @@ fn cpus() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_tree_of_commands_is_sound() {

@@ -69,7 +69,7 @@ impl From<FormOptions> for Form {
 /// The kind to add.
 #[derive(Debug, Args)]
 pub(super) struct ApiOptions {
-    /// Name of the kind in CamelCase, such as WebSite.
+    /// Name of the kind in CamelCase, such as `WebSite`.
     kind: String,
     /// API group of the kind, such as web.shop.example.com.
     #[arg(long)]
@@ -159,6 +159,9 @@ fn changed_watches(api: &Api) -> anyhow::Result<Option<String>> {
     })
 }
 
+/// Changes the text of a file. Returns `None` if the file has another form.
+type Edit<'a> = &'a dyn Fn(&str) -> Option<String>;
+
 /// Adds the CRD to the kustomization, and the rules to the cluster role. Prints a hint if a file of the deploy
 /// folder has another form.
 fn change_deployment(api: &Api, crd: &Path, files: &mut NewFiles) -> anyhow::Result<()> {
@@ -176,7 +179,7 @@ fn change_deployment(api: &Api, crd: &Path, files: &mut NewFiles) -> anyhow::Res
             append_rules(text, &rules)
         }
     };
-    let changes: [(&str, &dyn Fn(&str) -> Option<String>, String); 2] = [
+    let changes: [(&str, Edit<'_>, String); 2] = [
         (
             KUSTOMIZATION,
             &resource,

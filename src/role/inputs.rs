@@ -164,30 +164,32 @@ fn expectation(input: &Input) -> String {
         Kind::Object => "a map",
         Kind::Array => "a list",
     };
-    let mut text = match (input.minimum, input.maximum) {
-        (None, None) => kind.to_owned(),
-        (Some(least), None) => format!("{kind} of at least {least}"),
-        (None, Some(most)) => format!("{kind} of at most {most}"),
-        (Some(least), Some(most)) => format!("{kind} from {least} to {most}"),
+    let range = match (input.minimum, input.maximum) {
+        (None, None) => String::new(),
+        (Some(least), None) => format!(" of at least {least}"),
+        (None, Some(most)) => format!(" of at most {most}"),
+        (Some(least), Some(most)) => format!(" from {least} to {most}"),
     };
     let unit = if input.kind == Kind::String {
         "characters"
     } else {
         "items"
     };
-    match (input.size.least, input.size.most) {
-        (None, None) => {}
-        (Some(least), None) => text += &format!(" of at least {least} {unit}"),
-        (None, Some(most)) => text += &format!(" of at most {most} {unit}"),
-        (Some(least), Some(most)) => text += &format!(" of {least} to {most} {unit}"),
-    }
-    if let Some(format) = input.format {
-        text += &format!(" in the format {format}");
-    }
-    if let Some(pattern) = &input.pattern {
-        text += &format!(" that matches {}", pattern.source);
-    }
-    text
+    let size = match (input.size.least, input.size.most) {
+        (None, None) => String::new(),
+        (Some(least), None) => format!(" of at least {least} {unit}"),
+        (None, Some(most)) => format!(" of at most {most} {unit}"),
+        (Some(least), Some(most)) => format!(" of {least} to {most} {unit}"),
+    };
+    let format = input
+        .format
+        .map(|format| format!(" in the format {format}"));
+    let pattern = input.pattern.as_ref();
+    let pattern = pattern.map(|pattern| format!(" that matches {}", pattern.source));
+    [format, pattern]
+        .into_iter()
+        .flatten()
+        .fold(format!("{kind}{range}{size}"), |text, part| text + &part)
 }
 
 fn shown(value: &Value) -> String {

@@ -126,7 +126,8 @@ impl Comparison {
             .any(|(from, to)| before == from && after == to);
         // Numbers have these ranges without a format too.
         let is_implied = matches!(after.as_str(), Some("int64" | "double"));
-        if !after.is_null() && before != after && !widens && !(is_implied && before.is_null()) {
+        let is_wider = after.is_null() || widens || is_implied && before.is_null();
+        if before != after && !is_wider {
             let message = format!("the format changes to {after}");
             self.add(place, message, KEEP_VALUES);
         }

@@ -128,7 +128,7 @@ impl DefinedVersion<'_> {
         }
         let root = &mut version["schema"]["openAPIV3Schema"];
         let status = status::with_conditions(&root["properties"]["status"]);
-        *root = schema::root(self.description, self.inputs, status);
+        *root = schema::root(self.description, self.inputs, &status);
     }
 
     /// Returns the columns of `kubectl get`: some inputs, the state and the age.

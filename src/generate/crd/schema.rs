@@ -37,7 +37,7 @@ const RESERVED: [&str; 22] = [
 type Fields = Map<String, Value>;
 
 /// Returns the schema of a custom resource.
-pub(super) fn root(description: &str, inputs: &BTreeMap<String, Input>, status: Value) -> Value {
+pub(super) fn root(description: &str, inputs: &BTreeMap<String, Input>, status: &Value) -> Value {
     let mut spec = fields_of(inputs);
     spec.insert("type".to_owned(), "object".into());
     spec.insert("description".to_owned(), "The desired state.".into());
