@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::named_groups;
+use super::group_versions::named_groups;
 use crate::resource::{Catalogue, GroupVersion, Resource, Version};
 
 /// The media type of aggregated discovery. Clients accept the response as aggregated only if it has this

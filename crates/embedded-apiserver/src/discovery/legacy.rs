@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::named_groups;
+use super::group_versions::{Group, named_groups};
 use crate::resource::{Catalogue, GroupVersion, Resource, Version, api_version};
 
 /// Returns the document `/api`.
@@ -31,7 +31,7 @@ pub(crate) fn group(catalogue: &Catalogue, name: &str) -> Option<Value> {
     Some(group)
 }
 
-fn described(group: &super::Group) -> Value {
+fn described(group: &Group) -> Value {
     let version =
         |name: &String| json!({"groupVersion": api_version(&group.name, name), "version": name});
     json!({

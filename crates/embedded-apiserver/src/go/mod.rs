@@ -1,6 +1,7 @@
 //! Formats values like Go, for messages that clients read.
 
 mod duration;
+mod json;
 mod structs;
 
 use std::fmt::Write;
@@ -8,28 +9,11 @@ use std::fmt::Write;
 use serde_json::{Number, Value};
 
 pub(crate) use duration::parse_duration;
+pub(super) use json::json;
 pub(super) use structs::{object, owners, security_context};
 
 /// The Go type of kind and apiVersion, which error messages contain.
 pub(super) const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-
-/// Formats JSON like Go: escapes `<`, `>`, `&` and the two line separators.
-pub(super) fn json(value: &Value) -> String {
-    let text = value.to_string();
-    if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-        return text;
-    }
-    let mut escaped = String::with_capacity(text.len() + 16);
-    for letter in text.chars() {
-        match letter {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                let _ = write!(escaped, "\\u{:04x}", u32::from(letter));
-            }
-            _ => escaped.push(letter),
-        }
-    }
-    escaped
-}
 
 /// Formats a decoded value with `%v`: `map[a:1 b:[x y]]`.
 pub(super) fn plain(value: &Value) -> String {

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::json;
+use super::json::json;
 
 /// The fields of `metav1.ObjectMeta`.
 const METADATA: [&str; 15] = [

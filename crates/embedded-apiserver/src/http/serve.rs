@@ -10,8 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
-use super::Service;
 use super::certificates::{Authority, Tls};
+use super::service::Service;
 use super::trust::Trust;
 
 /// The maximum number of simultaneous connections. Further connections wait to be accepted. The default limit

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha512};
 
-use super::{expanded, hex, whole};
+use super::document::{expanded, hex, whole};
 
 /// A served version of a custom resource.
 #[derive(Clone, Copy, Debug)]

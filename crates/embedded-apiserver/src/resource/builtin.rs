@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{GroupVersion, Resource, Strategy, Subresource, Version, id_of};
+use super::entry::Resource;
+use super::names::id_of;
+use super::strategy::Strategy;
+use super::version::{GroupVersion, Subresource, Version};
 
 const TABLE: &str = include_str!("builtin.json");
 

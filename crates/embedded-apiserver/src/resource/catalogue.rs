@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::builtin::{self, Group};
-use super::{Resource, id_of, split_api_version};
+use super::entry::Resource;
+use super::names::{id_of, split_api_version};
 
 /// The served resources, and the built-in groups in the order of discovery.
 #[derive(Debug, Clone)]

@@ -7,7 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::{GroupVersion, Resource, Strategy, Subresource, Version};
+use super::entry::Resource;
+use super::strategy::Strategy;
+use super::version::{Custom, GroupVersion, Subresource, Version};
 use crate::crd;
 use crate::schema::Schema;
 
@@ -25,15 +27,6 @@ const VERBS: [&str; 8] = [
 
 /// The verbs of subresources of custom resources.
 const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
-
-/// The compiled definition of a version of a custom resource.
-#[derive(Debug)]
-pub struct Custom {
-    /// The rules for pruning, defaulting and validation, and the printer columns.
-    pub version: crd::Version,
-    /// The types, for field ownership.
-    pub schema: Schema,
-}
 
 impl Resource {
     /// Returns the resource of an established definition. Objects with a revision up to `changed_at` may have

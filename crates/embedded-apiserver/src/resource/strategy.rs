@@ -1,6 +1,6 @@
 //! Rules for writes in the form of data, from the create and update strategies of the real server.
 
-use super::Version;
+use super::version::Version;
 
 /// The rules for writes of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::values::escape;
+use super::names::escape;
 use crate::crd::structural::{Additional, Structural};
 
 /// The maximum size of a request, in bytes.

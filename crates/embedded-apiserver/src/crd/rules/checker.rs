@@ -7,7 +7,7 @@ use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators,
 };
 
-use super::values::escape;
+use super::names::escape;
 use crate::crd::pattern;
 use crate::crd::structural::{Additional, Structural};
 

@@ -10,6 +10,7 @@ mod bounds;
 mod checker;
 mod cost;
 mod field_path;
+mod names;
 mod nesting;
 mod program;
 mod types;

@@ -12,33 +12,9 @@ use kube_cel::cel::Value as Cel;
 use kube_cel::cel::objects::{Key, Map, OptionalValue};
 use serde_json::Value;
 
-use super::Program;
+use super::names::escape;
+use super::program::Program;
 use crate::crd::structural::Structural;
-
-/// Words that no expression can use as a name.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// Returns a value as rules see it. Of a resource, rules always see apiVersion, kind and names.
 pub(super) fn convert(value: &Value, schema: &Structural, is_resource: bool) -> Cel {
@@ -132,15 +108,4 @@ fn string(value: &str, schema: &Structural) -> Cel {
         Some("duration") => call("duration", value.to_owned()),
         _ => text(value),
     }
-}
-
-/// Returns the name of a property in expressions.
-pub(super) fn escape(name: &str) -> String {
-    if RESERVED.contains(&name) {
-        return format!("__{name}__");
-    }
-    name.replace("__", "__underscores__")
-        .replace('.', "__dot__")
-        .replace('-', "__dash__")
-        .replace('/', "__slash__")
 }
