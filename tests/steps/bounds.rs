@@ -53,6 +53,34 @@ pub(crate) async fn a_timeout_outlives_a_restart(target: TestNamespace) {
     assert!(annotations.get("rhai.operator/steps").is_none(), "{web}");
 }
 
+pub(crate) async fn a_clock_that_is_set_back_restarts_a_timeout(target: TestNamespace) {
+    const STEPS: &str = "
+- name: slow
+  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: slow}}
+  ready: $.data.open
+  timeout: 10m
+";
+    let mut test = StepTest::new(target, &[(MAIN, STEPS)]).await;
+    test.spec(json!({"try": 1})).await;
+    test.run().await;
+    test.set_back(Duration::from_hours(24));
+    for restarts in [false, true] {
+        let report = test.run().await;
+        assert!(matches!(report.outcome, Outcome::Waiting { .. }));
+        assert_eq!(report.requeue_after, Some(Duration::from_mins(10)));
+        if restarts {
+            test.restart();
+        }
+    }
+    test.pass(Duration::from_mins(4));
+    let report = test.run().await;
+    assert_eq!(report.requeue_after, Some(Duration::from_mins(6)));
+    // A clock that is set forward ends the wait.
+    test.pass(Duration::from_hours(24));
+    let why = test.fails().await;
+    assert!(why.contains("not ready after 10m0s: ConfigMap "), "{why}");
+}
+
 pub(crate) async fn retries_are_counted_over_runs(target: TestNamespace) {
     const STEPS: &str = "
 - name: group

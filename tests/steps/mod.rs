@@ -31,6 +31,7 @@ macro_rules! steps {
             steps_are_in_the_status_where_the_crd_has_them,
             a_part_of_the_steps_prunes_nothing,
             a_timeout_outlives_a_restart,
+            a_clock_that_is_set_back_restarts_a_timeout,
             retries_are_counted_over_runs,
             what_a_run_may_use_up_is_bounded,
             no_secret_is_told,

@@ -99,6 +99,11 @@ impl StepTest {
         *self.now.lock() += time;
     }
 
+    /// Sets the clock back.
+    pub(crate) fn set_back(&self, time: Duration) {
+        *self.now.lock() -= time;
+    }
+
     /// Makes the custom resource, or gives it another spec.
     pub(crate) async fn spec(&self, spec: Value) {
         let web = json!({

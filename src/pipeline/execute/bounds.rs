@@ -51,7 +51,9 @@ impl Executor<'_> {
         let clock = &self.session.setup.clock;
         let now = clock.timestamp();
         let record = self.record(path);
-        let since = record.since.filter(|since| parse_time(since).is_some());
+        // A clock that was set back must not prolong the timeout by the difference: it begins anew.
+        let is_past = |since: &String| parse_time(since).is_some_and(|since| since <= now);
+        let since = record.since.filter(is_past);
         let since = since.unwrap_or_else(|| clock.rfc3339());
         let began = parse_time(&since).unwrap_or(now);
         let waited = Duration::try_from(now.duration_since(began)).unwrap_or_default();
