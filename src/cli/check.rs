@@ -13,8 +13,10 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use self::definitions::{ProjectPaths, check_definitions};
+use super::check_permissions::permissions;
 use super::project::{Project, existing_folder};
 use super::{Exit, install};
+use crate::generate::rbac::Paths;
 use crate::model::diagnostic::Severity;
 use crate::model::diagnostics::Diagnostics;
 use crate::model::yaml::Node;
@@ -28,7 +30,8 @@ use crate::watches::{self, Environment};
 pub(super) struct Options {
     #[command(flatten)]
     project: Project,
-    /// Folder whose `crds` define the fields of the custom resources. Default: ./deploy, if it exists.
+    /// Folder whose `crds` define the fields of the custom resources, and whose roles of RBAC must allow what
+    /// the project needs. Default: ./deploy, if it exists.
     #[arg(long, value_name = "DIR", env = "RHAI_OPERATOR_DEPLOY_DIR")]
     deploy_dir: Option<PathBuf>,
     /// Also report the defaults that differ from those of the Ansible operator.
@@ -68,7 +71,7 @@ impl Options {
         let crds = Crds::read(&deploy_dir.join("crds"));
         let environment = Environment::of_process();
         let loaded = role::Project::load(&watches_file, &roles_dir, &environment, toolchain);
-        let (mut diagnostics, fields) = match loaded {
+        let (mut diagnostics, found) = match loaded {
             Ok(project) => {
                 let mut found = fields(&project, &roles_dir, &crds.documents);
                 let paths = ProjectPaths {
@@ -76,6 +79,12 @@ impl Options {
                     roles_dir: &roles_dir,
                 };
                 found.extend(check_definitions(&project, paths, &crds.documents));
+                let paths = Paths {
+                    watches_file: &watches_file,
+                    roles_dir: &roles_dir,
+                    deploy_dir,
+                };
+                found.extend(permissions(&project, &crds.documents, &paths));
                 (project.notes, found)
             }
             Err(diagnostics) => (diagnostics, Vec::new()),
@@ -84,7 +93,7 @@ impl Options {
             diagnostics.extend(watches::ansible_defaults(&watches_file));
         }
         diagnostics.extend(crds.diagnostics);
-        diagnostics.extend(fields);
+        diagnostics.extend(found);
         let exit = if diagnostics.iter().any(Diagnostic::is_error) {
             Exit::Failed
         } else {

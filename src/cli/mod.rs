@@ -4,6 +4,7 @@
 //! once, with its causes. A closed pipe ends a command without a message.
 
 mod check;
+mod check_permissions;
 mod completions;
 mod connection;
 mod convert;

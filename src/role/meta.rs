@@ -109,7 +109,7 @@ fn permissions(item: &Item<'_>) -> Option<Permissions> {
             .unwrap_or_default()
     };
     Some(Permissions {
-        api: rules.map(|rules| rules.iter().filter_map(rule).collect()),
+        api: rules.map(|rules| rules.iter().filter_map(api_rule).collect()),
         position: fields
             .get("api")
             .map_or_else(|| item.position(), |api| api.position()),
@@ -118,7 +118,8 @@ fn permissions(item: &Item<'_>) -> Option<Permissions> {
     })
 }
 
-fn rule(item: &Item<'_>) -> Option<ApiRule> {
+/// Parses a rule of `permissions`.
+pub(crate) fn api_rule(item: &Item<'_>) -> Option<ApiRule> {
     let fields = item.fields(RULE)?;
     let list = |key: &str| at_least_one(&fields.required(key, None)?);
     let optional = |key: &str, expected: &str, valid: fn(&str) -> bool| {

@@ -30,6 +30,7 @@ pub use file_watch::FileWatch;
 pub use input::{FORMATS, Input, Kind, Pattern, Size};
 pub use inputs::{Violation, violations};
 pub use load::{Loaded, load};
+pub(crate) use meta::api_rule;
 pub use meta::parse_inputs;
 pub use permissions::{ApiRule, Permissions};
 pub use project::{NoSuchRole, Project, role_names};

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use rhai::{AST, Module, Shared};
+use rhai::{AST, Module, Position, Shared};
 
-use super::snippet::{CompiledSnippet, SnippetId};
+use super::snippet::{CompiledSnippet, SnippetId, numbers};
+use super::sources::resolve;
 
 /// A compiled program. [`super::Engine::compile`] creates it, and a [`super::Job`] runs it.
 pub struct Program {
@@ -38,6 +39,36 @@ impl Program {
     /// Returns the syntax tree of a snippet.
     pub fn snippet(&self, snippet: SnippetId) -> Option<&AST> {
         self.snippets.get(snippet.0).map(|compiled| &compiled.ast)
+    }
+
+    /// Returns all its snippets.
+    pub fn snippets(&self) -> impl Iterator<Item = SnippetId> {
+        (0..self.snippets.len()).map(SnippetId)
+    }
+
+    /// Returns the path within the role of the file that contains a snippet, and the line and column in
+    /// that file of a position in the snippet. They are 0 if they are unknown.
+    pub fn locate(&self, snippet: SnippetId, position: Position) -> (&str, usize, usize) {
+        let Some(compiled) = self.snippets.get(snippet.0) else {
+            return ("", 0, 0);
+        };
+        let file = compiled.file.strip_prefix(&*self.name);
+        let file = file.and_then(|file| file.strip_prefix('/'));
+        let (line, column) = compiled.file_position(position);
+        (file.unwrap_or(&compiled.file), line, column)
+    }
+
+    /// Returns the path of the script that an import in a file means. A snippet imports as the entry does.
+    pub fn module(&self, importer: Option<&str>, import: &str) -> Option<&str> {
+        let paths = self.files.keys().map(String::as_str);
+        let importer = importer.unwrap_or(&self.entry);
+        let path = resolve(paths, &self.entry, importer, import).ok()?;
+        self.files.get_key_value(&path).map(|(path, _)| &**path)
+    }
+
+    /// Returns the line and column of a position in a script. They are 0 if they are unknown.
+    pub fn line_and_column(position: Position) -> (usize, usize) {
+        numbers(position)
     }
 
     /// Returns the text of a script by its path within the role.

@@ -64,6 +64,7 @@ use tokio::net::TcpListener;
 
 pub use self::http::audit::Log as AuditLog;
 pub use self::http::{Anonymous, Body, Listening, Service, Trust};
+pub use self::resource::{BuiltinResource, builtin_resources};
 pub use self::saved_state::InvalidState;
 pub use self::user::User;
 

@@ -61,6 +61,32 @@ pub(super) fn groups() -> Vec<Group> {
     serde_json::from_str(TABLE).unwrap_or_default()
 }
 
+/// A built-in resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuiltinResource {
+    /// The API group, empty for the core.
+    pub group: String,
+    /// The kind, such as `Deployment`.
+    pub kind: String,
+    /// The name in URLs.
+    pub plural: String,
+    /// True if its objects are in namespaces.
+    pub is_namespaced: bool,
+}
+
+/// Returns the built-in resources that the server serves.
+pub fn builtin_resources() -> Vec<BuiltinResource> {
+    let groups = groups();
+    let resources = groups.iter().flat_map(Group::resources);
+    let resources = resources.map(|resource| BuiltinResource {
+        group: resource.group.into(),
+        kind: resource.kind.into(),
+        plural: resource.plural.into(),
+        is_namespaced: resource.namespaced,
+    });
+    resources.collect()
+}
+
 impl Group {
     /// Returns the group's versions with their priorities.
     pub(super) fn versions(&self) -> impl Iterator<Item = (&str, i64)> {

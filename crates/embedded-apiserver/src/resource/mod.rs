@@ -11,6 +11,7 @@ mod names;
 mod strategy;
 mod version;
 
+pub use builtin::{BuiltinResource, builtin_resources};
 pub(crate) use catalogue::Catalogue;
 pub(crate) use entry::Resource;
 pub(crate) use names::{api_version, split_api_version};

@@ -1,0 +1,156 @@
+//! Parses `deploy/settings.yaml`: the choices that the generated files need and the roles do not contain.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::model::Diagnostic;
+use crate::model::diagnostics::{Diagnostics, Item, Keys};
+use crate::model::syntax::is_dns_label;
+use crate::regular_file;
+use crate::role::{ApiRule, api_rule};
+
+const KEYS: Keys = Keys {
+    known: &[
+        "name",
+        "namespace",
+        "image",
+        "replicas",
+        "resources",
+        "watchNamespaces",
+        "permissions",
+    ],
+    refused: &[],
+};
+
+/// The settings of the generated files. Each has a default.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Settings {
+    /// The name of the operator's objects.
+    pub(crate) name: String,
+    /// The namespace that the operator runs in.
+    pub(crate) namespace: String,
+    /// The image with its tag.
+    pub(crate) image: String,
+    pub(crate) replicas: u64,
+    /// `resources` of the manager's container.
+    pub(crate) resources: Map<String, Value>,
+    /// The namespaces that the operator watches; empty for all.
+    pub(crate) watch_namespaces: Vec<String>,
+    /// Permissions beside those that the roles are known to need.
+    pub(crate) permissions: Vec<ApiRule>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let resources = json!({
+            "limits": {"cpu": "1", "memory": "256Mi"},
+            "requests": {"cpu": "50m", "memory": "64Mi"},
+        });
+        Self {
+            name: "rhai-operator".to_owned(),
+            namespace: "rhai-operator-system".to_owned(),
+            image: "rhai-operator:latest".to_owned(),
+            replicas: 1,
+            resources: resources.as_object().cloned().unwrap_or_default(),
+            watch_namespaces: Vec::new(),
+            permissions: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads a file. Returns the defaults if it does not exist. Fails with all errors.
+    pub(crate) fn read(file: &Path) -> Result<Self, Vec<Diagnostic>> {
+        if !file.exists() {
+            return Ok(Self::default());
+        }
+        let text = regular_file::read_text(file).map_err(|error| {
+            let message = format!("cannot read: {error}");
+            vec![Diagnostic::error(file, 0, 0, message)]
+        })?;
+        let diagnostics = Diagnostics::new(file);
+        let settings = Self::parse(&text, &diagnostics);
+        let diagnostics = diagnostics.into_vec();
+        if diagnostics.iter().any(Diagnostic::is_error) {
+            return Err(diagnostics);
+        }
+        Ok(settings)
+    }
+
+    fn parse(text: &str, diagnostics: &Diagnostics) -> Self {
+        let default = Self::default();
+        let root = diagnostics.parse(text);
+        let Some(fields) = root
+            .as_ref()
+            .filter(|root| !root.to_value().is_null())
+            .and_then(|root| Item::root(root, diagnostics).fields(KEYS))
+        else {
+            return default;
+        };
+        let label = |key: &str| {
+            let item = fields.get(key)?;
+            let text =
+                item.text_like("a name of lower-case letters, digits and -", is_dns_label)?;
+            Some(text.to_owned())
+        };
+        let name = label("name").unwrap_or(default.name);
+        let is_image = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
+        let image = fields
+            .get("image")
+            .and_then(|item| item.text_like("an image such as registry/name:tag", is_image));
+        let list = |key: &str| fields.get(key).and_then(|item| item.items());
+        let namespaces = list("watchNamespaces").unwrap_or_default();
+        let namespaces = namespaces
+            .iter()
+            .filter_map(|item| item.text_like("the name of a namespace", is_dns_label));
+        let permissions = list("permissions").unwrap_or_default();
+        Self {
+            namespace: label("namespace").unwrap_or_else(|| format!("{name}-system")),
+            image: image.map_or_else(|| format!("{name}:latest"), str::to_owned),
+            replicas: fields
+                .get("replicas")
+                .and_then(|item| item.count(1))
+                .unwrap_or(default.replicas),
+            resources: fields
+                .get("resources")
+                .and_then(|item| item.map())
+                .unwrap_or(default.resources),
+            watch_namespaces: namespaces.map(str::to_owned).collect(),
+            permissions: permissions.iter().filter_map(api_rule).collect(),
+            name,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_has_a_default_that_follows_the_name() {
+        let diagnostics = Diagnostics::new("settings.yaml");
+        let settings = Settings::parse("name: shop\nreplicas: 2\n", &diagnostics);
+        assert_eq!(diagnostics.into_vec(), []);
+        let expected = Settings {
+            name: "shop".into(),
+            namespace: "shop-system".into(),
+            image: "shop:latest".into(),
+            replicas: 2,
+            ..Settings::default()
+        };
+        assert_eq!(settings, expected);
+    }
+
+    #[test]
+    fn an_error_has_its_place_and_a_hint() {
+        let diagnostics = Diagnostics::new("settings.yaml");
+        Settings::parse("replica: 2\nreplicas: 0\nname: A b\n", &diagnostics);
+        let lines: Vec<_> = diagnostics
+            .into_vec()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+}
