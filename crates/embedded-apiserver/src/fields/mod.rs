@@ -58,7 +58,7 @@ pub(crate) enum Shape {
     MicroTime,
     /// `metav1.Duration`
     Duration,
-    /// Arbitrary JSON: `FieldsV1`, `RawExtension`.
+    /// Arbitrary JSON: `FieldsV1`, `RawExtension`, and the `JSON` of definitions.
     Raw,
     /// `resource.Quantity`
     Quantity,
@@ -68,6 +68,8 @@ pub(crate) enum Shape {
     Items,
     /// A struct, by its index in the list of types.
     Message(usize),
+    /// A struct whose JSON is that of one of its fields (`JSONSchemaPropsOrBool`).
+    OneOf(usize),
     /// A pointer: a missing value differs from zero.
     Pointer(Box<Self>),
     /// A list.
@@ -165,6 +167,11 @@ fn shape_of(text: &str, places: &HashMap<&str, usize>) -> Shape {
     }
     if let Some(rest) = text.strip_prefix("{}") {
         return Shape::Map(inner(rest));
+    }
+    if let Some(name) = text.strip_prefix("or:") {
+        return places
+            .get(name)
+            .map_or(Shape::Raw, |place| Shape::OneOf(*place));
     }
     match text {
         "string" => Shape::String,

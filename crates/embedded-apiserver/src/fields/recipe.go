@@ -17,8 +17,12 @@ import (
 	"sort"
 	"strings"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
 var special = map[string]string{
@@ -32,6 +36,7 @@ var special = map[string]string{
 	"api/authentication/v1.ExtraValue":        "items",
 	"api/authorization/v1.ExtraValue":         "items",
 	"api/certificates/v1.ExtraValue":          "items",
+	"apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON": "raw",
 }
 
 var seen = map[string]reflect.Type{}
@@ -44,12 +49,22 @@ func short(t reflect.Type) string {
 func name(t reflect.Type) string {
 	s := short(t)
 	s = strings.TrimPrefix(s, "api/")
+	s = strings.TrimPrefix(s, "apiextensions-apiserver/pkg/apis/")
+	s = strings.TrimPrefix(s, "kube-aggregator/pkg/apis/")
 	return strings.TrimPrefix(s, "apimachinery/pkg/apis/")
 }
 
 func of(t reflect.Type) string {
 	if s, ok := special[short(t)]; ok {
 		return s
+	}
+	if t.PkgPath() != "" && t.Kind() == reflect.Struct {
+		// These types write themselves as one of their fields.
+		switch t.Name() {
+		case "JSONSchemaPropsOrBool", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrStringArray":
+			visit(t)
+			return "or:" + name(t)
+		}
 	}
 	switch t.Kind() {
 	case reflect.Ptr:
@@ -118,11 +133,24 @@ func print(t reflect.Type) {
 }
 
 func main() {
+	utilities := map[string]bool{"WatchEvent": true, "APIVersions": true, "APIGroup": true, "APIGroupList": true, "APIResourceList": true}
+	known := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, apiextensions.AddToScheme, apiregistration.AddToScheme, meta.AddMetaToScheme,
+	} {
+		if err := add(known); err != nil {
+			panic(err)
+		}
+	}
 	var kinds []string
-	for gvk, t := range scheme.Scheme.AllKnownTypes() {
+	for gvk, t := range known.AllKnownTypes() {
 		stable := gvk.Version == "v1" || gvk == schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: gvk.Kind}
 		options := strings.HasSuffix(gvk.Kind, "Options") || gvk.Kind == "WatchEvent"
-		if !stable || strings.HasSuffix(gvk.Kind, "List") || options {
+		// Tables have no protobuf, and discovery documents are always JSON.
+		if !stable || options || utilities[gvk.Kind] || strings.HasPrefix(gvk.Kind, "Table") {
+			continue
+		}
+		if gvk.Kind == "Status" && gvk.Group != "" {
 			continue
 		}
 		visit(t)

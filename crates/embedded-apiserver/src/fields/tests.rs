@@ -20,6 +20,7 @@ fn every_type_named_is_there() {
     for line in TEXT.lines() {
         let shape = line.split(' ').nth(2).unwrap_or_default();
         let name = shape.trim_start_matches(['*', '[', ']', '{', '}']);
+        let name = name.trim_start_matches("or:");
         assert!(
             !name.contains('/') || names.contains_key(name) || line.starts_with("kind"),
             "{line}"

@@ -9,16 +9,29 @@ use super::query::Query;
 use crate::error::ApiError;
 use crate::go;
 use crate::registry::{Media, PatchType};
+use crate::resource::Resource;
 
-/// The media types of the real server. This server reads protobuf for built-in kinds.
+/// The media types that the server accepts and sends.
 const FORMS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// The format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Form {
-    pub(super) yaml: bool,
+    pub(super) media: Media,
     pub(super) pretty: bool,
     pub(super) shape: Shape,
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Self {
+            media: Media::Json,
+            pretty: false,
+            shape: Shape::Object,
+        }
+    }
 }
 
 /// The representation of an object.
@@ -95,36 +108,49 @@ impl Form {
     pub(super) fn negotiate(
         headers: &HeaderMap,
         query: &Query,
-        custom: bool,
+        resource: &Resource,
     ) -> Result<Self, ApiError> {
+        let custom = resource.is_custom();
         let accept = accept(headers);
         let plain = Self {
-            yaml: false,
             pretty: is_pretty(headers, query),
-            shape: Shape::Object,
+            ..Self::default()
         };
         if accept.trim().is_empty() {
             return Ok(plain);
         }
         for range in ranges(&accept) {
-            let yaml = match range.media {
-                "*/*" | "application/json" => false,
-                "application/*" if custom => false,
-                "application/yaml" => true,
+            let media = match range.media {
+                "*/*" | "application/json" => Media::Json,
+                "application/*" if custom => Media::Json,
+                "application/yaml" => Media::Yaml,
+                PROTOBUF => Media::Protobuf,
                 _ => continue,
             };
             let Some(shape) = shape(&range, query)? else {
                 continue;
             };
+            let served = match shape {
+                // Custom resources have no protobuf. Their metadata does.
+                Shape::Object => !custom || media != Media::Protobuf,
+                Shape::Table(_) => media != Media::Protobuf && resource.is_stored(),
+                Shape::Metadata => true,
+            };
+            if !served {
+                continue;
+            }
             return Ok(Self {
-                yaml,
+                media,
                 shape,
                 ..plain
             });
         }
-        let has_form = ranges(&accept)
-            .iter()
-            .any(|range| matches!(range.media, "*/*" | "application/json" | "application/yaml"));
+        let has_form = ranges(&accept).iter().any(|range| {
+            matches!(
+                range.media,
+                "*/*" | "application/json" | "application/yaml" | PROTOBUF
+            )
+        });
         // For built-in kinds, the router of Go rejects the request before the API server does, with another
         // message.
         let message = if custom || has_form {
@@ -135,12 +161,38 @@ impl Form {
         Err(ApiError::not_acceptable(message))
     }
 
+    /// Returns the form of an error that no form was found for: protobuf if the client prefers it.
+    pub(super) fn of_error(headers: &HeaderMap) -> Self {
+        let accept = accept(headers);
+        let known = [PROTOBUF, "application/json", "application/yaml", "*/*"];
+        let ranges = ranges(&accept);
+        let preferred = ranges
+            .iter()
+            .find(|range| known.contains(&range.media) && range.parameter("as").is_none());
+        match preferred {
+            Some(range) if range.media == PROTOBUF => Self {
+                media: Media::Protobuf,
+                ..Self::default()
+            },
+            _ => Self::default(),
+        }
+    }
+
     /// Returns the media type of the response.
     pub(super) fn content_type(self) -> &'static str {
-        if self.yaml {
-            "application/yaml"
-        } else {
-            "application/json"
+        match self.media {
+            Media::Json => "application/json",
+            Media::Yaml => "application/yaml",
+            Media::Protobuf => PROTOBUF,
+        }
+    }
+
+    /// The media type of a watch.
+    pub(super) fn watch_type(self) -> &'static str {
+        match self.media {
+            Media::Json => "application/json",
+            Media::Yaml => "application/yaml;stream=watch",
+            Media::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
         }
     }
 }
@@ -201,7 +253,7 @@ pub(super) fn body_media(headers: &HeaderMap, custom: bool) -> Result<Media, Api
     match content_type(headers) {
         "" | "application/json" => Ok(Media::Json),
         "application/yaml" => Ok(Media::Yaml),
-        "application/vnd.kubernetes.protobuf" if !custom => Ok(Media::Protobuf),
+        PROTOBUF if !custom => Ok(Media::Protobuf),
         _ => Err(unsupported(FORMS)),
     }
 }

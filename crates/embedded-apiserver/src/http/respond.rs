@@ -11,6 +11,8 @@ use serde_json::Value;
 
 use super::negotiate::Form;
 use crate::error::ApiError;
+use crate::protobuf;
+use crate::registry::Media;
 
 /// The body of every response. Reading it cannot fail.
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -51,7 +53,19 @@ pub(super) fn json(code: u16, value: &Value) -> Response<Body> {
 
 /// Returns a response with an object in the negotiated form.
 pub(super) fn object(code: u16, form: Form, value: &Value) -> Response<Body> {
-    response(code, form.content_type(), written(form, value))
+    match written(form, value) {
+        Some(body) => response(code, form.content_type(), body),
+        None => error(&without_protobuf(value), None),
+    }
+}
+
+/// Returns the 406 for an object that has no protobuf.
+pub(super) fn without_protobuf(value: &Value) -> ApiError {
+    let kind = value["kind"].as_str().unwrap_or_default();
+    ApiError::not_acceptable(format!(
+        "object *v1.{kind} does not implement the protobuf marshalling interface and cannot be \
+         encoded to a protobuf message"
+    ))
 }
 
 /// Returns a response with a 403 and the `nosniff` header.
@@ -65,11 +79,7 @@ pub(super) fn forbidden(why: &ApiError) -> Response<Body> {
 
 /// Returns a response with an error.
 pub(super) fn error(error: &ApiError, form: Option<Form>) -> Response<Body> {
-    let form = form.unwrap_or(Form {
-        yaml: false,
-        pretty: false,
-        shape: super::negotiate::Shape::Object,
-    });
+    let form = form.unwrap_or_default();
     let mut response = object(error.code, form, &error.status());
     let retry = error
         .details
@@ -102,11 +112,15 @@ pub(super) fn finish(response: &mut Response<Body>, warnings: &[String]) {
     }
 }
 
-fn written(form: Form, value: &Value) -> Vec<u8> {
-    if form.yaml {
-        return serde_yaml::to_string(value)
-            .unwrap_or_default()
-            .into_bytes();
+/// Returns the body; none if the form is protobuf, and the object has none.
+fn written(form: Form, value: &Value) -> Option<Vec<u8>> {
+    match form.media {
+        Media::Protobuf => return protobuf::encode(value),
+        Media::Yaml => {
+            let text = serde_yaml::to_string(value).unwrap_or_default();
+            return Some(text.into_bytes());
+        }
+        Media::Json => {}
     }
     let written = if form.pretty {
         serde_json::to_vec_pretty(value)
@@ -115,7 +129,7 @@ fn written(form: Form, value: &Value) -> Vec<u8> {
     };
     let mut written = written.unwrap_or_default();
     written.push(b'\n');
-    written
+    Some(written)
 }
 
 /// Returns a document with an `ETag`, or a 304 if the client already has it.

@@ -90,13 +90,12 @@ fn resource(cx: &Exchange<'_>, path: &Path) -> Handled {
         Ok(None) => return (no_page(), Vec::new()),
         Err(error) => return (respond::error(&error, None), Vec::new()),
     };
-    let form = match Form::negotiate(
-        &cx.incoming.headers,
-        &cx.incoming.query,
-        call.resource.is_custom(),
-    ) {
+    let form = match Form::negotiate(&cx.incoming.headers, &cx.incoming.query, &call.resource) {
         Ok(form) => form,
-        Err(error) => return (respond::error(&error, None), Vec::new()),
+        Err(error) => {
+            let form = Form::of_error(&cx.incoming.headers);
+            return (respond::error(&error, Some(form)), Vec::new());
+        }
     };
     let deprecation = call.served().deprecation.clone();
     cx.warnings.borrow_mut().extend(deprecation);

@@ -1,4 +1,4 @@
-//! The body of a watch: one JSON document per line.
+//! The body of a watch: one JSON document per line, or one message of protobuf after its length.
 
 use std::convert::Infallible;
 
@@ -7,21 +7,17 @@ use futures::stream;
 use http::Response;
 use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::negotiate::Form;
 use super::representation::Representation;
 use super::respond::{self, Body};
-use crate::registry::{Watch, WatchEvent};
+use crate::protobuf;
+use crate::registry::{Media, Watch, WatchEvent};
 use crate::stack;
 
 /// Returns the response that streams the events of a watch until it ends.
 pub(super) fn response(watch: Watch, show: Representation) -> Response<Body> {
-    let content_type = if show.form.yaml {
-        "application/yaml;stream=watch"
-    } else {
-        "application/json"
-    };
+    let content_type = show.form.watch_type();
     let stream = stream::unfold((watch, show), |(mut watch, mut show)| async move {
         let sent = watch.next().await?;
         let mut lines = Vec::new();
@@ -47,8 +43,12 @@ fn write(lines: &mut Vec<u8>, show: &mut Representation, sent: WatchEvent) {
         }
         WatchEvent::Failed(error) => ("ERROR", error.status()),
     };
+    if form.media == Media::Protobuf {
+        lines.extend(protobuf::encode_event(kind, &object).unwrap_or_default());
+        return;
+    }
     // The type comes first, so that a client can handle it before it has read the object.
-    if form.yaml {
+    if form.media == Media::Yaml {
         let event = json!({"type": kind, "object": object});
         let text = serde_yaml::to_string(&event).unwrap_or_default();
         lines.extend_from_slice(text.as_bytes());
@@ -58,10 +58,6 @@ fn write(lines: &mut Vec<u8>, show: &mut Representation, sent: WatchEvent) {
     lines.extend_from_slice(b"{\"type\":\"");
     lines.extend_from_slice(kind.as_bytes());
     lines.extend_from_slice(b"\",\"object\":");
-    lines.extend(encoded(form, &object));
+    lines.extend(serde_json::to_vec(&object).unwrap_or_default());
     lines.extend_from_slice(b"}\n");
-}
-
-fn encoded(_form: Form, object: &Value) -> Vec<u8> {
-    serde_json::to_vec(object).unwrap_or_default()
 }

@@ -1,9 +1,10 @@
-//! Decodes request bodies in the protobuf encoding of Kubernetes, which typed commands of kubectl send.
+//! Bodies in Kubernetes' protobuf, as client-go exchanges them for built-in kinds.
 //!
-//! There is no encoder: the server responds with JSON, which every client accepts. A body is `k8s\0` followed
-//! by a `runtime.Unknown`, which contains the kind and the message. The message uses the protobuf numbers of
-//! the Go type.
+//! A body is `k8s\0` and a `runtime.Unknown` that names the kind, whose message follows the Go type's
+//! protobuf numbers.
+//! <https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding>
 
+mod encode;
 mod wire;
 
 #[cfg(test)]
@@ -15,19 +16,27 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
-use super::fields::{self, Field, Shape, Type};
+use super::fields::{self, Field, Omit, Shape, Type};
 use crate::schema::decode::{self, MAX_DEPTH};
+pub(crate) use encode::{encode, encode_event};
 use wire::{Malformed, Record, records};
 
 /// The first bytes of a body.
 const MAGIC: &[u8] = b"k8s\0";
 
+/// The error for a body that does not begin with [`MAGIC`].
+const NO_PROTOBUF: &str =
+    "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]";
+
+/// Below it, a float holds each integer exactly.
+const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// Decodes a body into a JSON object.
 pub(crate) fn decode(body: &[u8]) -> Result<Value, ApiError> {
     let malformed = |_| ApiError::bad_request("couldn't decode the protobuf body: malformed data");
-    let envelope = body.strip_prefix(MAGIC).ok_or_else(|| {
-        ApiError::bad_request("provided data does not appear to be a protobuf message")
-    })?;
+    let envelope = body
+        .strip_prefix(MAGIC)
+        .ok_or_else(|| ApiError::bad_request(NO_PROTOBUF))?;
     let (api_version, kind, raw) = unknown(envelope).map_err(malformed)?;
     let types = fields::types();
     let found = types.of_kind(&api_version, &kind).or_else(|| {
@@ -114,10 +123,25 @@ fn read(
             }
         }
         shape => {
-            object.insert(field.name.to_owned(), value(shape, record, depth)?);
+            let value = value(shape, record, depth)?;
+            // Protobuf contains the zero of each field that is not a pointer. JSON omits it.
+            if field.omit == Omit::Never || !is_zero(shape, &value) {
+                object.insert(field.name.to_owned(), value);
+            }
         }
     }
     Ok(())
+}
+
+/// Returns whether Go's `omitempty` omits a value. It never omits a pointer or a struct.
+fn is_zero(shape: &Shape, value: &Value) -> bool {
+    match shape {
+        Shape::String => value == "",
+        Shape::Bool => value == false,
+        Shape::Int => value == 0,
+        Shape::Float => value == 0.0,
+        _ => false,
+    }
 }
 
 /// Decodes one item, or several packed numbers of one record.
@@ -154,16 +178,52 @@ fn value(shape: &Shape, record: Record, depth: usize) -> Result<Value, Malformed
         (Shape::Pointer(inner), record) => value(inner, record, depth),
         (Shape::Bool, Record::Number(number)) => Ok(json!(number != 0)),
         (Shape::Int, Record::Number(number)) => Ok(json!(number.cast_signed())),
-        (Shape::Float, Record::Fixed(bits)) => Ok(json!(f64::from_bits(bits))),
+        (Shape::Float, Record::Fixed(bits)) => Ok(float(f64::from_bits(bits))),
         (Shape::String, Record::Bytes(bytes)) => Ok(json!(text(bytes)?)),
         (Shape::Bytes, Record::Bytes(bytes)) => Ok(json!(STANDARD.encode(bytes))),
         (Shape::Message(at), Record::Bytes(bytes)) => {
             let found = fields::types().at(*at);
             Ok(Value::Object(message(found, bytes, depth + 1)?))
         }
+        (Shape::OneOf(at), Record::Bytes(bytes)) => {
+            one_of(fields::types().at(*at), bytes, depth + 1)
+        }
         (shape, Record::Bytes(bytes)) => special(shape, bytes),
         _ => Err(Malformed),
     }
+}
+
+/// Returns a float as Go writes it in JSON: without a fraction if it has none.
+fn float(float: f64) -> Value {
+    if float.fract() == 0.0 && float.abs() < LARGEST_EXACT {
+        return format!("{float:.0}")
+            .parse::<i64>()
+            .map_or_else(|_| json!(float), Value::from);
+    }
+    json!(float)
+}
+
+/// Returns the value of the field that a struct with several alternatives has: an object or a list if it
+/// has one, and else the boolean.
+fn one_of(found: &Type, bytes: &[u8], depth: usize) -> Result<Value, Malformed> {
+    let mut chosen = Value::Null;
+    for record in records(bytes) {
+        let (number, record) = record?;
+        let field = found.fields.iter().find(|field| field.number == number);
+        match field.map(|field| &field.shape) {
+            Some(Shape::List(inner)) => {
+                let items = repeated(inner, record, depth)?;
+                match &mut chosen {
+                    Value::Array(known) => known.extend(items),
+                    chosen => *chosen = items.into(),
+                }
+            }
+            Some(Shape::Bool) if chosen.is_object() => {}
+            Some(shape) => chosen = value(shape, record, depth)?,
+            None => {}
+        }
+    }
+    Ok(chosen)
 }
 
 /// Decodes types whose JSON differs from their message.

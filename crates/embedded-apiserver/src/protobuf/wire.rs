@@ -83,3 +83,30 @@ fn varint(rest: &mut &[u8]) -> Result<u64, Malformed> {
     }
     Err(Malformed)
 }
+
+/// Writes a record with a varint.
+pub(super) fn write_number(out: &mut Vec<u8>, field: u64, number: u64) {
+    write_varint(out, field << 3);
+    write_varint(out, number);
+}
+
+/// Writes a record with eight bytes.
+pub(super) fn write_fixed(out: &mut Vec<u8>, field: u64, bits: u64) {
+    write_varint(out, field << 3 | 1);
+    out.extend(bits.to_le_bytes());
+}
+
+/// Writes a record with a string, bytes or a message.
+pub(super) fn write_bytes(out: &mut Vec<u8>, field: u64, bytes: &[u8]) {
+    write_varint(out, field << 3 | 2);
+    write_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+fn write_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number > 0x7f {
+        out.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    out.push(number.to_le_bytes()[0]);
+}

@@ -19,7 +19,11 @@ pub(super) fn parse(
         Media::Json => decode::json(bytes),
         Media::Yaml => decode::yaml(bytes),
         Media::Protobuf => {
-            let value = protobuf::decode(bytes)?;
+            let (kind, _) = identity::expected(call);
+            let value = protobuf::decode(bytes).map_err(|why| match why.code {
+                400 => decode::unrecognized(&kind, bytes, &why.message),
+                _ => why,
+            })?;
             decode::check_depth(&value).map_err(ApiError::bad_request)?;
             return Ok(Decoded {
                 value,

@@ -18,6 +18,10 @@ use super::canonical;
 /// Sets the defaults of an object of a built-in kind, and converts it to [`canonical`](super::canonical)
 /// form.
 pub(crate) fn defaults(group: &str, version: &str, kind: &str, object: &mut Value) {
+    if group == "apiextensions.k8s.io" {
+        // `crd` gives definitions their defaults and their form, which keeps empty lists.
+        return;
+    }
     canonical::canonical(group, version, kind, object);
     canonical::canonical_with(group, version, kind, object, &set);
 }
