@@ -94,6 +94,9 @@ impl Collector {
             return;
         }
         let policy = if waiting > 0 && self.graph.has_dependents(uid) {
+            if self.is_in_circle(tx, uid) {
+                unblock_owners(tx, &node.resource, live);
+            }
             Propagation::Foreground
         } else if has_finalizer(live, ORPHAN) {
             Propagation::Orphan
@@ -106,6 +109,18 @@ impl Collector {
         if let Err(error) = tx.delete(&node.resource, &node.namespace, name, Some(policy)) {
             tracing::debug!(%error, resource = %node.resource, name, "not collected");
         }
+    }
+
+    /// Returns whether a dependent of an object waits for its own dependents. Then the object can be one of
+    /// them, and none of the circle could go first.
+    fn is_in_circle(&self, tx: &Transaction<'_>, uid: &str) -> bool {
+        let waits = |dependent: &String| {
+            let node = self.graph.node(dependent)?;
+            let live = live(tx, node, dependent)?;
+            Some(is_terminating(&live) && has_finalizer(&live, FOREGROUND))
+        };
+        let dependents = self.graph.dependents(uid);
+        dependents.iter().any(|one| waits(one) == Some(true))
     }
 
     /// Removes the owner reference from all dependents, then releases the owner's finalizer.
@@ -180,6 +195,9 @@ impl Controller for Collector {
                 .is_some_and(|old| is_alike(old, object)) => {}
             _ => {
                 let dependents_matter = is_terminating(object) && has_finalizer(object, FOREGROUND);
+                // Owners that the object no longer blocks may go now.
+                let owners = self.graph.remove(&uid);
+                self.push(owners);
                 self.graph.insert(&uid, node_of(resource, object));
                 if dependents_matter {
                     self.push(self.graph.dependents(&uid));
@@ -253,6 +271,18 @@ fn set_owners(tx: &mut Transaction<'_>, resource: &str, object: &Value, owners: 
             metadata.remove("ownerReferences");
         } else {
             metadata.insert("ownerReferences".to_owned(), Value::Array(owners));
+        }
+    }
+    update(tx, resource, object);
+}
+
+/// Lets the owners of an object go before it.
+fn unblock_owners(tx: &mut Transaction<'_>, resource: &str, object: &Value) {
+    let mut object = object.clone();
+    let owners = object["metadata"]["ownerReferences"].as_array_mut();
+    for owner in owners.into_iter().flatten() {
+        if owner["blockOwnerDeletion"] == true {
+            owner["blockOwnerDeletion"] = false.into();
         }
     }
     update(tx, resource, object);

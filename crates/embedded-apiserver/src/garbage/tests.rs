@@ -376,3 +376,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_circle_of_owners_that_block_each_other_goes() {
+    let server = server();
+    create(&server, "a", &[]);
+    create(&server, "b", &["a"]);
+    create(&server, "c", &["b"]);
+    let last = uid(&server, "c");
+    change(&server, "a", |metadata| {
+        metadata["ownerReferences"] = json!([owner("c", &last, true)]);
+    });
+    delete(&server, "a", Propagation::Foreground);
+    for name in ["a", "b", "c"] {
+        assert_eq!(find(&server, name), None);
+    }
+}

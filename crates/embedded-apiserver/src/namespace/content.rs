@@ -16,21 +16,32 @@ pub(super) struct Content {
     finalizers: BTreeMap<String, usize>,
 }
 
-/// Deletes all objects of a namespace that are not terminating yet.
-pub(super) fn delete(tx: &mut Transaction<'_>, namespace: &str) {
+/// Deletes the objects that are not terminating: Pods first, and the others when no Pod remains. Returns
+/// whether only Pods were deleted.
+///
+/// <https://kep.k8s.io/5080>
+pub(super) fn delete(tx: &mut Transaction<'_>, namespace: &str) -> bool {
+    delete_all(tx, "pods", namespace);
+    if !tx.list("pods", Some(namespace)).is_empty() {
+        return true;
+    }
     for resource in tx.resources() {
-        if !resource.namespaced {
+        if resource.namespaced {
+            delete_all(tx, resource.id(), namespace);
+        }
+    }
+    false
+}
+
+fn delete_all(tx: &mut Transaction<'_>, resource: &str, namespace: &str) {
+    for object in tx.list(resource, Some(namespace)) {
+        if object["metadata"]["deletionTimestamp"].is_string() {
             continue;
         }
-        for object in tx.list(resource.id(), Some(namespace)) {
-            if object["metadata"]["deletionTimestamp"].is_string() {
-                continue;
-            }
-            let name = text(&object, &["metadata", "name"]);
-            let policy = Some(Propagation::Background);
-            if let Err(error) = tx.delete(resource.id(), namespace, name, policy) {
-                tracing::debug!(%error, resource = %resource.id(), name, "not deleted");
-            }
+        let name = text(&object, &["metadata", "name"]);
+        let policy = Some(Propagation::Background);
+        if let Err(error) = tx.delete(resource, namespace, name, policy) {
+            tracing::debug!(%error, resource, name, "cannot delete content of a namespace");
         }
     }
 }

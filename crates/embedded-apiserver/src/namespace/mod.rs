@@ -82,13 +82,19 @@ impl Namespaces {
             self.fill(tx, name);
             return;
         }
-        content::delete(tx, name);
-        let left = Content::list(tx, name);
+        let pods_remain = content::delete(tx, name);
+        let left = if pods_remain {
+            // The real controller counts what remains only after it has tried to delete everything.
+            Content::default()
+        } else {
+            Content::list(tx, name)
+        };
         let mut object = (*namespace).clone();
         let now = tx.now_rfc3339();
         left.report(&mut object["status"], &now);
         update(tx, "namespaces", "status", object);
-        if left.is_empty()
+        if !pods_remain
+            && left.is_empty()
             && let Some(namespace) = tx.get("namespaces", "", name)
         {
             let mut object = (*namespace).clone();

@@ -10,6 +10,7 @@ use super::shape::ensure_metadata;
 use super::strategy::strategy_of;
 use super::transaction::Transaction;
 use super::{admission, create, encode, identity, metadata, pipeline};
+use crate::apply::reset;
 use crate::error::{ApiError, FieldError};
 use crate::resource::Generation;
 use crate::store::Key;
@@ -135,10 +136,14 @@ fn keep_system_fields(object: &mut Value, live: &Value) {
 fn keep_other_parts(call: &ResourceRequest, object: &mut Value, live: &Value) {
     match &*call.subresource {
         "" if call.resource.strategy.status => copy(object, live, "status"),
-        "status" | "approval" => {
+        part @ ("status" | "approval") => {
             let status = object.get("status").cloned();
+            let metadata = object["metadata"].clone();
             restore(object, live);
             set(object, "status", status);
+            if !call.resource.is_custom() {
+                keep_written_metadata(&call.resource.kind, part, object, &metadata);
+            }
         }
         "finalize" => {
             let finalizers = object["spec"].get("finalizers").cloned();
@@ -148,6 +153,20 @@ fn keep_other_parts(call: &ResourceRequest, object: &mut Value, live: &Value) {
             set(&mut object["spec"], "finalizers", finalizers);
         }
         _ => {}
+    }
+}
+
+/// Keeps the metadata that a write of the status of a built-in kind changes.
+fn keep_written_metadata(kind: &str, subresource: &str, object: &mut Value, written: &Value) {
+    let reset = reset::builtin(kind, subresource);
+    let is_reset = |path: &[&str]| reset.contains(&path);
+    if is_reset(&["metadata"]) {
+        return;
+    }
+    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+        if !is_reset(&["metadata", field]) {
+            set(&mut object["metadata"], field, written.get(field).cloned());
+        }
     }
 }
 

@@ -58,7 +58,7 @@ pub struct Simulation {
 }
 
 /// The resources that the simulation controls.
-const RESOURCES: [&str; 10] = [
+const RESOURCES: [&str; 11] = [
     "cronjobs.batch",
     "daemonsets.apps",
     "deployments.apps",
@@ -67,6 +67,7 @@ const RESOURCES: [&str; 10] = [
     "poddisruptionbudgets.policy",
     "pods",
     "replicasets.apps",
+    "replicationcontrollers",
     "services",
     "statefulsets.apps",
 ];
@@ -75,10 +76,11 @@ const RESOURCES: [&str; 10] = [
 const ADMITTING: [&str; 2] = ["priorityclasses.scheduling.k8s.io", "serviceaccounts"];
 
 /// The resources that create Pods.
-const CREATING: [&str; 4] = [
+const CREATING: [&str; 5] = [
     "daemonsets.apps",
     "jobs.batch",
     "replicasets.apps",
+    "replicationcontrollers",
     "statefulsets.apps",
 ];
 
@@ -97,7 +99,9 @@ impl Simulation {
         };
         match key.resource {
             "pods" => pod::sync(self, tx, &object),
-            "replicasets.apps" => replica_set::sync(self, tx, &object),
+            "replicasets.apps" | "replicationcontrollers" => {
+                replica_set::sync(self, tx, key.resource, &object);
+            }
             "deployments.apps" => deployment::sync(self, tx, &object),
             "statefulsets.apps" => stateful_set::sync(self, tx, &object),
             "daemonsets.apps" => daemon_set::sync(self, tx, &object),

@@ -51,6 +51,7 @@ pub(super) fn controller(object: &Value) -> Option<&Value> {
 pub(super) fn controller_resource(owner: &Value) -> Option<&'static str> {
     let group = text(owner, &["apiVersion"]).split('/').next()?;
     match (group, text(owner, &["kind"])) {
+        ("v1", "ReplicationController") => Some("replicationcontrollers"),
         ("apps", "Deployment") => Some("deployments.apps"),
         ("apps", "ReplicaSet") => Some("replicasets.apps"),
         ("apps", "StatefulSet") => Some("statefulsets.apps"),

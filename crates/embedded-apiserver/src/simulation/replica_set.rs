@@ -1,4 +1,4 @@
-//! ReplicaSets: create and delete Pods until the wanted number is reached.
+//! `ReplicaSet`s and `ReplicationController`s: create and delete Pods until the wanted number is reached.
 
 use std::sync::Arc;
 
@@ -51,7 +51,12 @@ impl Tally {
     }
 }
 
-pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, set: &Value) {
+pub(super) fn sync(
+    sim: &mut Simulation,
+    tx: &mut Transaction<'_>,
+    resource: &'static str,
+    set: &Value,
+) {
     let mut refusal = None;
     if !is_terminating(set) {
         let pods = controlled(tx, "pods", set);
@@ -60,7 +65,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, set: &Value) 
         refusal = scale(tx, set, &active, wanted);
     }
     let pods = controlled(tx, "pods", set);
-    let tally = Tally::count(sim, tx, "replicasets.apps", set, &pods);
+    let tally = Tally::count(sim, tx, resource, set, &pods);
     let template = &set["spec"]["template"]["metadata"]["labels"];
     let fits = |pod: &&Arc<Value>| {
         let template = template.as_object().into_iter().flatten();
@@ -71,8 +76,10 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, set: &Value) 
     let mut status = json!({
         "observedGeneration": set["metadata"]["generation"],
         "replicas": tally.active,
-        "terminatingReplicas": tally.terminating,
     });
+    if resource == "replicasets.apps" {
+        status["terminatingReplicas"] = json!(tally.terminating);
+    }
     for (field, value) in [
         ("fullyLabeledReplicas", labeled),
         ("readyReplicas", tally.ready),
@@ -87,7 +94,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, set: &Value) 
         let made = condition::make("ReplicaFailure", "True", "FailedCreate", &message, &now);
         condition::set(&mut status, made);
     }
-    write_status(tx, "replicasets.apps", set, status);
+    write_status(tx, resource, set, status);
 }
 
 /// Creates missing Pods, or deletes excess ones. Returns an error message if a Pod cannot be created.

@@ -18,12 +18,14 @@ impl Strategy for Definition {
         BuiltIn.requires_type()
     }
 
-    fn decode(&self, _call: &ResourceRequest, object: &mut Value) -> Result<Vec<String>, ApiError> {
+    fn decode(&self, call: &ResourceRequest, object: &mut Value) -> Result<Vec<String>, ApiError> {
         let unknown = decode_with(object, |schema, object| {
             canonical::canonical(schema, object);
             crd::default(object);
         })?;
-        crd::prepare(object, None);
+        if call.subresource != "status" {
+            crd::prepare(object, None);
+        }
         Ok(unknown)
     }
 
@@ -48,9 +50,7 @@ impl Strategy for Definition {
         Verdict { errors, warnings }
     }
 
-    fn convert(&self, resource: &Resource, version: &str, object: &mut Value) {
-        BuiltIn.convert(resource, version, object);
-    }
+    fn convert(&self, _resource: &Resource, _version: &str, _object: &mut Value) {}
 
     fn reset_fields(&self, call: &ResourceRequest) -> reset::Fields {
         BuiltIn.reset_fields(call)
