@@ -20,7 +20,7 @@
 //! | `builtin`, `crd` | defaults and validation of built-in kinds, and of custom resources |
 //! | `access` | RBAC and access reviews |
 //! | `registry` | the write pipeline, with a strategy per kind of resource |
-//! | `aggregation`, `garbage`, `namespace`, `simulation` | controllers |
+//! | `aggregation`, `garbage`, `namespace`, `quota`, `simulation` | controllers |
 //! | `saved_state` | all objects as a document |
 //! | `string_checks` | patterns and formats of strings, for other programs |
 //! | `http` | requests and responses, over sockets and in process |
@@ -41,6 +41,7 @@ mod namespace;
 mod openapi;
 mod patch;
 mod protobuf;
+mod quota;
 mod registry;
 mod resource;
 mod saved_state;
@@ -72,6 +73,7 @@ use self::aggregation::Aggregator;
 use self::garbage::Collector;
 use self::http::{Authority, Users};
 use self::namespace::Namespaces;
+use self::quota::QuotaCounter;
 use self::registry::{Controller, Registry};
 use self::simulation::Simulation;
 pub use clock::Clock;
@@ -140,6 +142,7 @@ impl ApiServer {
         let controllers: Vec<Box<dyn Controller>> = vec![
             Box::new(Aggregator),
             Box::new(Collector::new()),
+            Box::new(QuotaCounter),
             Box::new(Namespaces::new(root_ca.unwrap_or_default())),
             Box::new(Simulation::new(simulation)),
         ];

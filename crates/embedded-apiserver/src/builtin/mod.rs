@@ -10,6 +10,7 @@ pub(crate) mod names;
 pub(crate) mod path;
 mod prepare;
 pub(crate) mod quantity;
+pub(crate) mod quota;
 pub(crate) mod schedule;
 pub(crate) mod service;
 mod validate;

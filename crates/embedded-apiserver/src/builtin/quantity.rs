@@ -31,6 +31,27 @@ impl Quantity {
         self.nano
     }
 
+    /// Returns the quantity of a number of things.
+    pub(crate) fn whole(number: usize) -> Self {
+        Self {
+            nano: i128::try_from(number).unwrap_or(i128::MAX / NANO) * NANO,
+            format: Format::Decimal,
+        }
+    }
+
+    /// Returns the sum, in the format of the first quantity that is not zero.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let format = if self.nano == 0 { other } else { self }.format;
+        let nano = self.nano.saturating_add(other.nano);
+        Self { nano, format }
+    }
+
+    /// Returns the difference.
+    pub(crate) fn minus(self, other: Self) -> Self {
+        let nano = self.nano.saturating_sub(other.nano);
+        Self { nano, ..self }
+    }
+
     /// Returns whether the amount is negative.
     pub(crate) fn is_negative(self) -> bool {
         self.nano < 0

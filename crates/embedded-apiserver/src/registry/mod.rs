@@ -22,6 +22,7 @@ mod patch;
 mod pipeline;
 mod pod_admission;
 mod pods;
+mod quota;
 mod request;
 pub(crate) mod scale;
 mod shape;
@@ -39,6 +40,7 @@ pub(crate) use delete::{DeleteOptions, Preconditions, Propagation, delete, delet
 pub(crate) use list::{ListOptions, ListResponse, Match, get, list, too_large};
 pub(crate) use patch::patch;
 pub(crate) use pods::{bind, evict};
+pub(crate) use quota::{QUOTAS, quota_status};
 pub(crate) use request::{
     FieldValidation, Media, ObjectResponse, PatchType, ResourceRequest, WriteOptions,
 };

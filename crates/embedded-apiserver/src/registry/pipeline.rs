@@ -11,7 +11,7 @@ use super::request::ResourceRequest;
 use super::shape::ensure_metadata;
 use super::strategy::strategy_of;
 use super::transaction::Transaction;
-use super::{admission, allocate, identity, metadata, owners};
+use super::{admission, allocate, identity, metadata, owners, quota};
 use crate::error::ApiError;
 
 /// Checks that an object of a request has metadata and the namespace of the URL.
@@ -47,6 +47,7 @@ pub(super) fn finish(
     }
     admission::escalation(tx, call, object, live)?;
     owners::check(tx, call, object, live)?;
+    quota::admit(tx, call, object, live)?;
     allocate::addresses(tx, call, object)?;
     strategy.canonicalize(object);
     Ok(verdict.warnings)

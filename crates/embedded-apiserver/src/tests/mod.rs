@@ -6,6 +6,7 @@ mod custom;
 mod deep;
 mod laws;
 mod life_cycle;
+mod quota;
 mod refused;
 mod whole;
 mod writes;
