@@ -26,10 +26,13 @@ pub(super) fn answer(cx: &Exchange<'_>, path: &str) -> Option<Response<Body>> {
 
 fn v2(cx: &Exchange<'_>) -> Response<Body> {
     let accept = negotiate::accept(&cx.incoming.headers);
-    if accept.contains("proto") {
+    if accept.contains("proto-openapi") {
         return respond::response(200, "application/octet-stream", openapi::V2);
     }
-    respond::json(200, &openapi::v2())
+    let text = cx
+        .registry
+        .read(|_, catalogue| openapi::v2(&custom(catalogue)));
+    respond::response(200, "application/json", text)
 }
 
 fn document(cx: &Exchange<'_>, path: &str) -> Option<Response<Body>> {

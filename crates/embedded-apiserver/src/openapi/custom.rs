@@ -82,7 +82,7 @@ impl Custom<'_> {
     }
 
     /// Returns the name of the definition: `com.example.v1.Widget`.
-    fn model(&self, kind: &str) -> String {
+    pub(super) fn model(&self, kind: &str) -> String {
         let mut parts: Vec<&str> = self.group.split('.').collect();
         parts.reverse();
         format!("{}.{}.{kind}", parts.join("."), self.version)
@@ -254,9 +254,19 @@ const LIST_METADATA: &str = "Standard list metadata. More info: https://git.k8s.
 const META: &str = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.";
 
 fn definition(one: &Custom<'_>) -> Value {
-    let mut schema = one.schema.filter(|schema| schema.is_object()).cloned();
+    definition_of(one, one.schema, &|_| {})
+}
+
+/// Returns the definition with a schema, which a function changes below the fields of every object.
+pub(super) fn definition_of(
+    one: &Custom<'_>,
+    schema: Option<&Value>,
+    change: &dyn Fn(&mut Value),
+) -> Value {
+    let mut schema = schema.filter(|schema| schema.is_object()).cloned();
     if let Some(schema) = &mut schema {
         published(schema);
+        change(schema);
         with_object_fields(schema, API_VERSION, KIND);
     }
     let mut schema = schema.unwrap_or_else(|| json!({"type": "object"}));
@@ -305,7 +315,7 @@ fn published(schema: &mut Value) {
     }
 }
 
-fn list_definition(one: &Custom<'_>) -> Value {
+pub(super) fn list_definition(one: &Custom<'_>) -> Value {
     let guide =
         "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
     json!({

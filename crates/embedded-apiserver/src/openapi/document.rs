@@ -4,6 +4,9 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
+/// The schemas and paths of all built-in documents.
+pub(super) static FILE: &[u8] = include_bytes!("../schema/openapi.json.gz");
+
 /// Returns bytes as upper-case hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {

@@ -1,3 +1,4 @@
+//! OpenAPI documents: v3 by group and version, as kubectl reads them to validate, patch and explain, and
 //! OpenAPI documents: version 3 by API group and version, which kubectl uses to validate, patch and explain.
 //!
 //! The documents of built-in kinds are those of the real server. The documents of custom resources are
@@ -6,6 +7,7 @@
 
 mod custom;
 mod document;
+mod v2;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -20,17 +22,8 @@ use super::VERSION;
 use super::schema::builtin::unpack;
 
 pub(crate) use custom::Custom;
-use document::{expanded, hex, whole};
-
-static FILE: &[u8] = include_bytes!("../schema/openapi.json.gz");
-
-/// `/openapi/v2` as protobuf: a document without paths. Clients that support v3 need no more.
-pub(crate) const V2: &[u8] = b"\n\x032.0\x12\x09\n\x04mini\x12\x011B\0";
-
-/// Returns `/openapi/v2` as JSON, with the same content.
-pub(crate) fn v2() -> Value {
-    json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": VERSION}, "paths": {}})
-}
+use document::{FILE, expanded, hex, whole};
+pub(crate) use v2::{V2, v2};
 
 /// The paths of the built-in documents. The parsed file is not kept in memory, only the documents that
 /// clients requested.

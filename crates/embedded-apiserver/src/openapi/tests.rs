@@ -95,3 +95,35 @@ fn every_document_can_be_made() {
         assert!(!document["paths"].to_string().contains("null"), "{path}");
     }
 }
+
+#[test]
+fn the_second_version_has_the_definitions_of_all_kinds() {
+    let schema = json!({"type": "object", "properties": {"spec": {
+        "type": "object",
+        "required": ["free", "none"],
+        "properties": {
+            "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+            "none": {"type": "string", "nullable": true},
+            "port": {"x-kubernetes-int-or-string": true},
+        },
+    }}});
+    let document: Value = serde_json::from_str(&v2(&[widgets(&schema, true)])).unwrap();
+    let definitions = &document["definitions"];
+    let expected = json!({
+        "type": "object",
+        "required": ["free"],
+        "properties": {
+            "free": {"x-kubernetes-preserve-unknown-fields": true},
+            "none": {},
+            "port": {"x-kubernetes-int-or-string": true},
+        },
+    });
+    let gizmo = &definitions["io.smd.v1.Gizmo"]["properties"];
+    assert_eq!(gizmo["spec"], expected);
+    let metadata = "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+    assert_eq!(gizmo["metadata"]["$ref"], metadata);
+    let quantity = &definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"];
+    assert_eq!(quantity["type"], "string");
+    let text = document.to_string();
+    assert!(!text.contains("#/components/"), "{text}");
+}
