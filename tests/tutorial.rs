@@ -76,7 +76,7 @@ fn each_command_of_the_tutorial_prints_what_the_page_shows() {
                 commands += text.lines().filter(|line| line.starts_with("$ ")).count();
                 run_commands(folder.path(), &text);
             }
-            "yaml" | "rhai" => {
+            "yaml" | "rhai,tutorial" => {
                 let first = text.lines().next().expect("a line");
                 let path = first.trim_start_matches(['#', '/', ' ']);
                 let path = folder.path().join(path);
