@@ -36,8 +36,8 @@ mod functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn regex_match(text: &str, pattern: &str) -> HostResult<bool> {
-        let pattern = Pattern::new(pattern).map_err(refused)?;
-        let regex = pattern.search(text).map_err(refused)?;
+        let pattern = Pattern::new(pattern).map_err(|error| refused(&error))?;
+        let regex = pattern.search(text).map_err(|error| refused(&error))?;
         Ok(regex.is_match(text))
     }
 
@@ -58,8 +58,8 @@ mod functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn regex_find(text: &str, pattern: &str) -> HostResult<Dynamic> {
-        let pattern = Pattern::new(pattern).map_err(refused)?;
-        let regex = pattern.search(text).map_err(refused)?;
+        let pattern = Pattern::new(pattern).map_err(|error| refused(&error))?;
+        let regex = pattern.search(text).map_err(|error| refused(&error))?;
         let Some(found) = regex.captures(text) else {
             return Ok(Dynamic::UNIT);
         };
@@ -86,14 +86,14 @@ mod functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn regex_replace(text: &str, pattern: &str, replacement: &str) -> HostResult<String> {
-        let pattern = Pattern::new(pattern).map_err(refused)?;
-        let regex = pattern.search(text).map_err(refused)?;
-        replace_all(regex, text, replacement).map_err(refused)
+        let pattern = Pattern::new(pattern).map_err(|error| refused(&error))?;
+        let regex = pattern.search(text).map_err(|error| refused(&error))?;
+        replace_all(regex, text, replacement).map_err(|error| refused(&error))
     }
 }
 
 /// Returns the error of a script for a refused search or replacement.
-fn refused(message: impl ToString) -> Box<EvalAltResult> {
+fn refused(message: &impl ToString) -> Box<EvalAltResult> {
     match script::checkpoint() {
         Ok(()) => invalid(message.to_string()),
         Err(over) => over,

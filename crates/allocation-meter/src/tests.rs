@@ -172,7 +172,7 @@ fn what_the_wrapped_allocator_refuses_is_not_counted() {
     assert!(unsafe { exhausted.alloc(layout) }.is_null());
     // SAFETY: the layout is not empty.
     assert!(unsafe { exhausted.alloc_zeroed(layout) }.is_null());
-    // The block belongs to `System`. `Exhausted` does not access it.
+    // SAFETY: the layout is not empty.
     let block = unsafe { System.alloc(layout) };
     // SAFETY: the new size is not zero, and `Exhausted` does not access the block.
     assert!(unsafe { exhausted.realloc(block, layout, 1_000) }.is_null());

@@ -685,7 +685,10 @@ mod tests {
                 assert_eq!(parse_all(&text).unwrap(), std::slice::from_ref(&value));
                 let node = parse_positioned(&text).unwrap();
                 assert_eq!(node.to_value(), value);
-                assert_eq!(parse_all_positioned(&text).unwrap(), std::slice::from_ref(&node));
+                assert_eq!(
+                    parse_all_positioned(&text).unwrap(),
+                    std::slice::from_ref(&node)
+                );
                 assert_eq!(parse(&write(&value)).unwrap(), value);
                 let written = write_within(&value, usize::MAX).unwrap();
                 assert_eq!(parse(&written).unwrap(), value);

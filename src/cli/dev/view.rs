@@ -116,7 +116,7 @@ impl RunObserver for View {
                 message: report
                     .outcome
                     .message()
-                    .map_or_else(String::new, |message| message.to_string()),
+                    .map_or_else(String::new, ToString::to_string),
                 at: self.clock.timestamp(),
                 took: report.took,
             };
