@@ -26,7 +26,7 @@ fn blocks(page: &str) -> Vec<Block> {
                     text: String::new(),
                 });
             }
-            (Some(block), None) => block.text += &format!("{line}\n"),
+            (Some(block), None) => block.text.extend([line, "\n"]),
             (None, None) => {}
         }
     }

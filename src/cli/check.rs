@@ -99,25 +99,30 @@ impl Options {
         } else {
             Exit::Done
         };
-        let mut stdout = io::stdout().lock();
-        match output {
-            Format::Text => {
-                for diagnostic in &diagnostics {
-                    writeln!(stdout, "{diagnostic}")?;
-                }
-                writeln!(io::stderr(), "{}", Counts::count(&diagnostics).summary())?;
-            }
-            Format::Json => {
-                serde_json::to_writer_pretty(&mut stdout, &document(&diagnostics))?;
-                writeln!(stdout)?;
-            }
-            Format::Sarif => {
-                serde_json::to_writer_pretty(&mut stdout, &sarif::document(&diagnostics))?;
-                writeln!(stdout)?;
-            }
-        }
+        show(&diagnostics, output)?;
         Ok(exit)
     }
+}
+
+fn show(diagnostics: &[Diagnostic], output: Format) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match output {
+        Format::Text => {
+            for diagnostic in diagnostics {
+                writeln!(stdout, "{diagnostic}")?;
+            }
+            writeln!(io::stderr(), "{}", Counts::count(diagnostics).summary())?;
+        }
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut stdout, &document(diagnostics))?;
+            writeln!(stdout)?;
+        }
+        Format::Sarif => {
+            serde_json::to_writer_pretty(&mut stdout, &sarif::document(diagnostics))?;
+            writeln!(stdout)?;
+        }
+    }
+    Ok(())
 }
 
 /// The documents of a folder with CRDs, and the errors of files that cannot be read.

@@ -78,7 +78,8 @@ fn deployed_rules<'m>(
     let is_cluster_wide = value["kind"] == "ClusterRole";
     let namespace = value["metadata"]["namespace"].as_str().unwrap_or_default();
     let is_watched = watch_namespaces.iter().any(|watched| watched == namespace);
-    if !is_cluster_wide && !(value["kind"] == "Role" && is_watched) {
+    let is_used = is_cluster_wide || value["kind"] == "Role" && is_watched;
+    if !is_used {
         return Vec::new();
     }
     let rules = field(document, "rules").map(|rules| &rules.content);
@@ -163,20 +164,17 @@ fn missing(
             let needed = format!("{} on {}", verbs.join(", "), qualified(group, resource));
             let deploy = paths.deploy_dir.display();
             let hint = format!("run `rhai-operator generate rbac` and put its rules into {deploy}");
-            let found = match user {
-                Some(site) => {
-                    let file = paths.roles_dir.join(&*site.role).join(&site.file);
-                    let message = format!(
-                        "{} needs {needed}, which no role in {deploy} allows",
-                        site.call
-                    );
-                    Diagnostic::error(file, site.line, site.column, message)
-                }
-                None => {
-                    let message =
-                        format!("the operator needs {needed}, which no role in {deploy} allows");
-                    Diagnostic::error(paths.watches_file, 0, 0, message)
-                }
+            let found = if let Some(site) = user {
+                let file = paths.roles_dir.join(&*site.role).join(&site.file);
+                let message = format!(
+                    "{} needs {needed}, which no role in {deploy} allows",
+                    site.call
+                );
+                Diagnostic::error(file, site.line, site.column, message)
+            } else {
+                let message =
+                    format!("the operator needs {needed}, which no role in {deploy} allows");
+                Diagnostic::error(paths.watches_file, 0, 0, message)
             };
             found.hint(hint)
         });

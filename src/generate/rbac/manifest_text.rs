@@ -93,9 +93,10 @@ fn object(text: &str, version: Option<&str>, kind: &str) -> ObjectSet {
         return ObjectSet::computed();
     }
     let gvk = Gvk::from_api_version(version, kind);
-    let grants = match grants(&gvk, None).is_empty() {
-        true => Vec::new(),
-        false => grants_in_text(&gvk, text),
+    let grants = if grants(&gvk, None).is_empty() {
+        Vec::new()
+    } else {
+        grants_in_text(&gvk, text)
     };
     ObjectSet::of_manifest(Manifest {
         names_namespace: NAMESPACE.is_match(text),

@@ -67,7 +67,7 @@ struct Reading<'r> {
     uses: Option<Uses>,
 }
 
-impl<'r> Reading<'r> {
+impl Reading<'_> {
     fn entry(&mut self) {
         self.scripts();
         if let Entry::Pipeline(pipeline) = self.entry {

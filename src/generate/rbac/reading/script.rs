@@ -161,13 +161,13 @@ impl<'r> Reading<'r> {
             Expr::ThisPtr(_) => self.variable(scope, "this"),
             Expr::Stmt(block) => self.block(scope, block.statements()),
             Expr::FnCall(call, position) => self.call(scope, call, *position),
-            Expr::Dot(chain, ..) => match self.entry_of_map(chain) {
-                Some(value) => self.link(scope, value, None, &chain.rhs),
-                None => {
-                    let receiver = self.expression(scope, &chain.lhs);
-                    self.link(scope, receiver, root(&chain.lhs), &chain.rhs)
-                }
-            },
+            Expr::Dot(chain, ..) => {
+                let (receiver, root) = match self.entry_of_map(chain) {
+                    Some(value) => (value, None),
+                    None => (self.expression(scope, &chain.lhs), root(&chain.lhs)),
+                };
+                self.link(scope, receiver, root, &chain.rhs)
+            }
             Expr::Index(chain, flags, _) => {
                 let receiver = match self.entry_of_map(chain) {
                     Some(value) => value,
