@@ -1,6 +1,7 @@
-//! One call: attempts within a deadline, until there is an answer that stands.
+//! One call: repeats the request within a deadline, until an answer needs no retry.
 //!
-//! kube-client's own retry (15 times on 429, 503 and 504, without a deadline) is off; this is ours.
+//! Replaces the retry of kube-client, which repeats 15 times on 429, 503 and 504 without a deadline, and
+//! is off.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use super::transport::{ResponseBody, Transport};
 use crate::backoff::Backoff;
 use crate::clock::{self, Instant};
 
-/// Between attempts: a busy server gets air, a restarted one is found within a second or two.
+/// The backoff between attempts. It spares a busy server, and finds a restarted one within two seconds.
 const BACKOFF: Backoff = Backoff {
     initial: Duration::from_millis(50),
     max: Duration::from_secs(2),
@@ -29,8 +30,8 @@ const BACKOFF: Backoff = Backoff {
 use crate::model::redact::PublicText;
 use crate::telemetry::log;
 
-/// The longest path and query. The `http` crate panics where a path becomes longer than 64 KiB with the
-/// server's own path before it.
+/// The maximum length of path and query. The `http` crate panics if a path, together with the path prefix
+/// of the server, is longer than 64 KiB.
 const URI_LIMIT: usize = 32 << 10;
 
 /// A request with its retry policy.
@@ -48,7 +49,7 @@ pub(super) struct ApiCall {
 /// The retry policy of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetryPolicy {
-    /// Never: the caller has its own rhythm.
+    /// No retry: the caller repeats the call itself.
     Never,
     /// Retry if the server certainly did not execute the request.
     UnlessExecuted,
@@ -71,7 +72,7 @@ pub(super) struct ApiResponse {
 }
 
 impl ApiCall {
-    /// A read.
+    /// Creates a read.
     pub(super) fn get(target: Target, uri: String) -> Self {
         Self {
             target,
@@ -84,7 +85,7 @@ impl ApiCall {
         }
     }
 
-    /// Sends it until the answer stands or the deadline is there.
+    /// Sends the request until an answer needs no retry, or the deadline ends.
     pub(super) async fn send(
         &self,
         transport: &Transport,
@@ -118,7 +119,7 @@ impl ApiCall {
         unreachable!("the attempts have no end but an answer")
     }
 
-    /// Returns the deadline of this attempt. Writes ask for theirs each time.
+    /// Returns the deadline of this attempt. Each attempt of a write requests its deadline anew.
     fn attempt_deadline(&self, bounds: &Deadlines, deadline: Instant) -> Result<Instant, Error> {
         let ask = bounds.write_deadline.as_ref();
         let Some(ask) = ask.filter(|_| self.method != Method::GET) else {
@@ -142,16 +143,16 @@ impl ApiCall {
         }
     }
 
-    /// The exchange is a task of its own: scripts wait on threads, and such a thread is then woken once,
-    /// by the whole answer, and not by each step of the connection.
+    /// The exchange is a separate task. Scripts wait on threads, and such a thread is then woken once, by
+    /// the whole answer, and not by each step of the connection.
     async fn send_once(
         &self,
         transport: &Transport,
         until: Instant,
         bounds: &Deadlines,
     ) -> Result<ApiResponse, Error> {
-        // The other task frees the request, and this one the answer: the run that waits counts neither,
-        // but its own copy of the answer.
+        // The other task frees the request, and this task frees the answer. The waiting run counts the
+        // memory of its own copy of the answer only.
         let exchange = allocation_meter::uncounted(|| {
             let mut request = self.request()?;
             request.extensions_mut().extend(self.guard(until, bounds));
@@ -179,7 +180,7 @@ impl ApiCall {
         Err(error::classify(status, &body, after, self.target.clone()))
     }
 
-    /// Opens a stream: the headers only, within the time of one attempt.
+    /// Opens a stream. Waits for the headers only, for at most the time of one attempt.
     pub(super) async fn open(
         &self,
         transport: &Transport,
@@ -262,7 +263,7 @@ impl ApiCall {
     }
 }
 
-/// Sends a request and waits for all of the answer.
+/// Sends a request and waits for the whole answer.
 async fn exchange(
     transport: Transport,
     request: Request<Body>,
@@ -273,7 +274,7 @@ async fn exchange(
     Ok((parts.status, parts.headers, body))
 }
 
-/// Returns whether the server may have carried the request out although it failed for us.
+/// Returns whether the server may have executed a request that failed on this side.
 fn may_have_executed(failure: &Error) -> bool {
     match failure.kind {
         ErrorKind::Timeout | ErrorKind::Unreachable => true,
@@ -293,7 +294,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// The texts of Warning headers: `299 - "text"`, with quotes and backslashes escaped.
+/// Returns the texts of Warning headers: `299 - "text"`, with escaped quotes and backslashes.
 fn warnings(headers: &HeaderMap) -> Vec<String> {
     let text = |value: &http::HeaderValue| {
         let value = value.to_str().ok()?;
@@ -315,7 +316,8 @@ mod tests {
     use super::*;
     use crate::cluster::{guarded_body, transport};
 
-    /// Answers the first requests with these codes (0: the connection is cut, 1: never), then 200.
+    /// A server that answers the first requests with these codes (0 closes the connection, 1 never
+    /// answers), and then with 200.
     fn server(codes: &'static [u16]) -> (Transport, Arc<AtomicUsize>) {
         let sent = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&sent);
@@ -382,7 +384,7 @@ mod tests {
         let (answer, sent) = send(RetryPolicy::Always, &[500, 0, 503, 504, 1, 429]).await;
         assert_eq!(answer.unwrap().warnings, [r#"unknown field "spec.x""#]);
         assert_eq!(sent, 7);
-        // The silent attempt and the server's wish make the time.
+        // The time is the sum of the attempt without an answer and of the server's Retry-After.
         assert!(started.elapsed() > Duration::from_secs(14 + 7));
     }
 

@@ -27,7 +27,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// The largest file of a certificate or key that is read.
 const MAX_SIZE: u64 = 1 << 20;
 
-/// Makes a transport with the present files.
+/// Creates a transport with the current files.
 type Build = dyn Fn() -> Result<Transport, kube::Error> + Send + Sync;
 
 struct Reloading {
@@ -51,7 +51,7 @@ pub(super) fn files(config: &Config) -> Vec<PathBuf> {
     files.into_iter().flatten().map(PathBuf::from).collect()
 }
 
-/// Builds a transport, and builds another whenever one of the files changes.
+/// Builds a transport, and builds a new one when a file changes.
 pub(super) fn reloading(
     files: Vec<PathBuf>,
     build: impl Fn() -> Result<Transport, kube::Error> + Send + Sync + 'static,
@@ -87,10 +87,10 @@ impl Reloading {
         current.transport.clone()
     }
 
-    /// Replaces the transport if the files have changed and can be used.
+    /// Replaces the transport if the files changed and are valid.
     fn check(&self, current: &mut Current) {
         let digest = digest(&self.files);
-        // A file that is missing is about to be replaced.
+        // A missing file is probably being replaced.
         if digest.is_none() || digest == current.digest {
             return;
         }
@@ -111,7 +111,7 @@ impl Reloading {
     }
 }
 
-/// Returns a digest of the files' contents, or none if one of them cannot be read.
+/// Returns a digest of the files' contents, or `None` if a file cannot be read.
 fn digest(files: &[PathBuf]) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     for file in files {

@@ -18,21 +18,21 @@ use super::transport::{self, Transport};
 use super::{Cluster, Settings, certificate_reload};
 use crate::regular_file;
 
-/// A server that does not accept a connection in this time is away.
+/// The time within which a server must accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const USER_AGENT_VALUE: &str = concat!("rhai-operator/", env!("CARGO_PKG_VERSION"));
 
 /// The location of the cluster.
 #[derive(Clone)]
 pub enum Source {
-    /// The cluster that the configuration names.
+    /// The cluster of a kubeconfig or of this Pod.
     Configured {
         /// Kubeconfig file; without it `KUBECONFIG`, the pod's service account, then `~/.kube/config`.
         kubeconfig: Option<PathBuf>,
-        /// Context of the kubeconfig, its current one by default.
+        /// Context of the kubeconfig. Default: its current context.
         context: Option<String>,
     },
-    /// Behind a client that is there already, such as that of a server in this process.
+    /// The cluster of an existing client, such as that of a server in this process.
     Client(kube::Client),
 }
 
@@ -84,7 +84,7 @@ pub enum Error {
         #[source]
         cause: std::io::Error,
     },
-    /// The kubeconfig lacks the context that is asked for.
+    /// The kubeconfig lacks the requested context.
     #[error("the kubeconfig {file} has no context {context:?}; it has {}", .known.join(", "))]
     NoContext {
         /// The path of the kubeconfig.
@@ -94,7 +94,7 @@ pub enum Error {
         /// The contexts of the kubeconfig.
         known: Vec<String>,
     },
-    /// The kubeconfig does not say what it should.
+    /// The kubeconfig is not valid.
     #[error("cannot use the kubeconfig {file}")]
     Kubeconfig {
         /// The path of the kubeconfig.
@@ -103,7 +103,7 @@ pub enum Error {
         #[source]
         cause: kube::config::KubeconfigError,
     },
-    /// The pod's service account is not there.
+    /// The service account of the Pod does not exist.
     #[error("cannot use the pod's service account")]
     InCluster(#[source] kube::config::InClusterError),
     /// Certificates or credentials cannot be used.
@@ -116,7 +116,7 @@ pub enum Error {
 pub struct Connection {
     /// The cluster.
     pub cluster: Cluster,
-    /// A plain kube client for what is not JSON requests (exec, logs).
+    /// A plain kube client for requests without JSON (exec, logs).
     pub client: kube::Client,
     /// Namespace of the context, or of the pod.
     pub namespace: String,
@@ -126,7 +126,7 @@ pub struct Connection {
     pub host: String,
 }
 
-/// Connects; nothing is sent yet.
+/// Creates the connection. Sends no request.
 pub async fn connect(options: Options) -> Result<Connection, Error> {
     let Options {
         source,
@@ -159,7 +159,7 @@ pub async fn connect(options: Options) -> Result<Connection, Error> {
     })
 }
 
-/// A client, and what its configuration says beside.
+/// A client, with the values of its configuration.
 struct ConnectionParts {
     transport: Transport,
     client: kube::Client,
@@ -181,7 +181,8 @@ async fn configured(
     } else {
         from_kubeconfig(kubeconfig, context).await?
     };
-    // Retries and deadlines are ours, per call; a watch may be silent for as long as it likes here.
+    // The timeouts are off, because each call has its own retries and deadlines, and watches can be silent
+    // for a long time.
     config.default_retry = false;
     config.read_timeout = None;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
@@ -203,7 +204,7 @@ async fn configured(
     })
 }
 
-/// Makes new connections to a cluster, with the present credentials.
+/// Creates transports with new connections to a cluster and the current credentials.
 fn build(config: &Config) -> Result<Transport, kube::Error> {
     if config.proxy_url.is_none() {
         return transport::over_http(config, CONNECT_TIMEOUT);
@@ -212,8 +213,8 @@ fn build(config: &Config) -> Result<Transport, kube::Error> {
     Ok(transport::from_client(client))
 }
 
-/// Refuses a kubeconfig that is a named pipe or a device: reading it would not end. Whether a file must
-/// be there is for kube to say.
+/// Refuses a kubeconfig that is a named pipe or a device, because a read of it would not end. Does not
+/// check whether the file exists; kube does.
 fn expect_regular(file: &Path) -> Result<(), Error> {
     match regular_file::check(file) {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(Error::Unreadable {
@@ -279,7 +280,7 @@ async fn from_kubeconfig(path: Option<PathBuf>, context: Option<String>) -> Resu
     Ok(config)
 }
 
-/// Returns the file of the authority that signs the server's certificate, if a context names one.
+/// Returns the file with the CA of the server's certificate, if the context names one.
 fn authority_file(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<PathBuf> {
     let context = context.or(kubeconfig.current_context.as_deref())?;
     let mut contexts = kubeconfig.contexts.iter();

@@ -1,4 +1,4 @@
-//! A metadata watch on the CRDs, which opens when a kind is missed for the first time.
+//! A metadata watch on the CRDs, which opens when a kind is missing for the first time.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -13,7 +13,7 @@ pub(super) struct CrdWatch {
     subscription: OnceLock<Subscription>,
 }
 
-/// Passes changes of CRDs to discovery.
+/// A listener that passes changes of CRDs to discovery.
 struct CrdListener {
     crds: Weak<CrdWatch>,
     gvk: Gvk,

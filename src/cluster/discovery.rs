@@ -1,6 +1,6 @@
 //! Discovery: the kinds that the cluster serves, requested on demand per group and version, and cached.
 //!
-//! Absence is kept for a short time only, or until a watch over the CRDs says that something changed.
+//! An absent kind is cached for a short time only, or until the watch on the CRDs reports a change.
 
 mod aggregated;
 
@@ -23,23 +23,26 @@ use crate::model::syntax::is_dns_label;
 use crate::model::{Gvk, ObjectRef};
 use crate::telemetry::log;
 
-/// Absence is believed this long where nothing tells of new kinds (aggregated APIs, CRDs that we may
-/// not watch), and a served group is asked again when a kind is missing in it.
+/// The time for which absence is cached if no watch reports new kinds: for aggregated APIs, and for CRDs
+/// that the operator must not watch. After this time, discovery also requests a served group again if a
+/// kind is missing in it.
 const ABSENCE: Duration = Duration::from_secs(5);
-/// Absence is believed this long where the CRDs are watched: what is left is aggregated APIs.
+/// The time for which absence is cached if the CRDs are watched. Only aggregated APIs can appear unnoticed
+/// then.
 const ABSENCE_WATCHED: Duration = Duration::from_mins(1);
-/// The list of groups changes with CRDs (which tell) and aggregated APIs (which do not).
+/// The time for which the list of groups is cached. The watch on CRDs reports its changes, but not those
+/// by aggregated APIs.
 const GROUPS: Duration = Duration::from_mins(1);
 
 /// The fields of a status; `None` where the server keeps all, or the CRD is unknown.
 pub(super) type StatusFields = Option<Arc<BTreeSet<String>>>;
 
-/// A kind as a cluster serves it.
+/// A kind that a cluster serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiKind {
     /// Group, version and kind.
     pub gvk: Gvk,
-    /// Its name in URLs, e.g. `deployments`.
+    /// Its name in URLs, such as `deployments`.
     pub plural: Box<str>,
     /// True if its objects have a namespace.
     pub namespaced: bool,
@@ -52,7 +55,7 @@ pub struct ApiKind {
 }
 
 impl ApiKind {
-    /// `deployments.apps`, as RBAC and kubectl name it.
+    /// Returns `deployments.apps`, its name in RBAC and kubectl.
     pub fn resource(&self) -> String {
         if self.gvk.group.is_empty() {
             self.plural.to_string()
@@ -61,12 +64,12 @@ impl ApiKind {
         }
     }
 
-    /// Returns whether it serves the verb.
+    /// Returns whether it serves a verb.
     pub fn can(&self, verb: &str) -> bool {
         self.verbs.iter().any(|one| &**one == verb)
     }
 
-    /// The address as the kind has it: cluster-scoped objects have no namespace.
+    /// Returns the address in the scope of the kind: objects of a cluster-scoped kind have no namespace.
     pub(super) fn scoped(&self, object: &ObjectRef) -> ObjectRef {
         ObjectRef {
             namespace: object.namespace.clone().filter(|_| self.namespaced),
@@ -74,8 +77,8 @@ impl ApiKind {
         }
     }
 
-    /// Refuses what can be no namespace: in a path it could mean another object, or a whole collection.
-    /// `""` is for all.
+    /// Refuses an invalid namespace, because in a path it could select another object or a whole
+    /// collection. `""` selects all namespaces.
     pub(super) fn check_namespace(
         &self,
         namespace: &str,
@@ -90,7 +93,7 @@ impl ApiKind {
         Err(Error::local(ErrorKind::Invalid, message, target()))
     }
 
-    /// Path of its objects, in a namespace or in all.
+    /// Returns the path of its objects in a namespace, or in all namespaces.
     pub(super) fn path(&self, namespace: Option<&str>) -> String {
         let mut path = group_version_path(&self.gvk.group, &self.gvk.version);
         if let Some(namespace) = namespace.filter(|_| self.namespaced) {
@@ -113,7 +116,7 @@ fn group_version_path(group: &str, version: &str) -> String {
 /// An API group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiGroup {
-    /// Its name, `""` for the core group.
+    /// Its name; `""` for the core group.
     pub name: String,
     /// Its versions, the preferred one first.
     pub versions: Vec<String>,
@@ -124,10 +127,10 @@ pub(super) struct Discovery {
     transport: Transport,
     settings: Settings,
     known: Mutex<Known>,
-    /// One question at a time: what ten runs want to know at once is asked once.
+    /// Locked during a request, so that concurrent runs request the same answer once.
     asking: tokio::sync::Mutex<()>,
     crds_watched: AtomicBool,
-    /// Counts the times that something may have appeared or gone.
+    /// The number of times that kinds may have appeared or disappeared.
     changes: watch::Sender<u64>,
 }
 
@@ -168,7 +171,7 @@ impl Discovery {
         }
     }
 
-    /// The kind if it is known without asking.
+    /// Returns the kind if it is cached.
     pub(super) fn known(&self, gvk: &Gvk) -> Option<Arc<ApiKind>> {
         self.known.lock().kinds.get(gvk).cloned()
     }
@@ -235,7 +238,7 @@ impl Discovery {
         Ok(list.kinds(group, version))
     }
 
-    /// Forgets a group whose CRDs changed, and tells those who wait for a kind.
+    /// Removes a group whose CRDs changed from the cache, and notifies the waiters for a kind.
     pub(super) fn invalidate_group(&self, group: &str) {
         let mut known = self.known.lock();
         known.kinds.retain(|gvk, _| &*gvk.group != group);
@@ -247,7 +250,7 @@ impl Discovery {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// Forgets what was heard of one group and version, and tells nobody.
+    /// Removes one group and version from the cache, without a notification.
     pub(super) fn invalidate(&self, gvk: &Gvk) {
         let mut known = self.known.lock();
         known.kinds.remove(gvk);
@@ -264,17 +267,17 @@ impl Discovery {
         self.known.lock().status_fields.insert(gvk.clone(), fields);
     }
 
-    /// Returns whether changes of CRDs are told through [`Discovery::invalidate_group`].
+    /// Returns whether a watch reports changes of CRDs through [`Discovery::invalidate_group`].
     pub(super) fn set_crds_watched(&self, watched: bool) {
         self.crds_watched.store(watched, Ordering::Relaxed);
     }
 
-    /// Resolves when something may have appeared or gone.
+    /// Resolves when kinds may have appeared or disappeared.
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// The groups, the core group first.
+    /// Returns the groups, the core group first.
     pub(super) async fn groups(&self) -> Result<Arc<[ApiGroup]>, Error> {
         if let Some((asked, groups)) = &self.known.lock().groups
             && asked.elapsed() < GROUPS
@@ -293,8 +296,8 @@ impl Discovery {
         Ok(groups)
     }
 
-    /// All kinds, each at its group's preferred version. A group that does not answer (an aggregated
-    /// API whose server is away) is left out.
+    /// Returns all kinds, each at its group's preferred version. Omits a group that does not answer, such
+    /// as an aggregated API whose server is down.
     pub(super) async fn all(&self) -> Result<Arc<[Arc<ApiKind>]>, Error> {
         let _one_at_a_time = self.asking.lock().await;
         if let Some((asked, all)) = &self.known.lock().all
@@ -346,7 +349,7 @@ impl Discovery {
         Ok(kinds)
     }
 
-    /// All kinds of a group at its preferred version.
+    /// Returns all kinds of a group at its preferred version.
     pub(super) async fn kinds_of(&self, group: &ApiGroup) -> Result<Vec<Arc<ApiKind>>, Error> {
         let Some(version) = group.versions.first() else {
             return Ok(Vec::new());
@@ -357,7 +360,7 @@ impl Discovery {
         Ok(kinds.into_iter().map(Arc::new).collect())
     }
 
-    /// The server's version.
+    /// Returns the version of the server.
     pub(super) async fn version(&self, retry: RetryPolicy) -> Result<String, Error> {
         if let Some(version) = &self.known.lock().version {
             return Ok(version.clone());

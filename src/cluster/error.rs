@@ -1,4 +1,4 @@
-//! Errors of requests, classified: their meaning, and whether and when to retry.
+//! Errors of requests: their class, and whether and when to retry.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,45 +7,45 @@ use std::time::Duration;
 use http::StatusCode;
 use serde::Deserialize;
 
-/// The class of a failure; scripts catch it as `kind` in `snake_case`.
+/// The class of a failure. Scripts see it as `kind`, in `snake_case`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// The object is not there.
+    /// The object does not exist.
     NotFound,
     /// The cluster does not serve this kind.
     KindAbsent,
-    /// Somebody else wrote in between, or owns a field of an apply.
+    /// Another client changed the object, or another manager owns a field of the apply.
     Conflict,
-    /// A create of what is there already.
+    /// The object of a create exists already.
     AlreadyExists,
-    /// The cluster's RBAC, an admission check or the role's fence refuses it.
+    /// RBAC, admission or the permissions of the role refuse the request.
     Forbidden,
-    /// The credentials are not accepted.
+    /// The server does not accept the credentials.
     Unauthorized,
-    /// The object is not valid, or the request makes no sense.
+    /// The object or the request is not valid.
     Invalid,
-    /// The verb is not served for this kind.
+    /// The kind does not support the verb.
     MethodNotAllowed,
-    /// The server asks to slow down.
+    /// The server limits the rate of requests.
     TooManyRequests,
     /// No answer within the deadline.
     Timeout,
     /// The server failed, or is not ready yet.
     ServerError,
-    /// No connection, or it was cut.
+    /// The connection failed or was closed.
     Unreachable,
-    /// The resource version asked for is too old.
+    /// The requested resource version is too old.
     Gone,
-    /// The namespace is being deleted and takes nothing new.
+    /// The namespace is being deleted and accepts no new objects.
     NamespaceTerminating,
-    /// Writes are not allowed any more: the process no longer leads, or is stopping.
+    /// Writes are no longer allowed: the process lost the lease, or is stopping.
     Cancelled,
-    /// The answer is not what Kubernetes would say.
+    /// The answer is not a valid answer of Kubernetes.
     Malformed,
 }
 
 impl ErrorKind {
-    /// The word that scripts, logs and metrics use: a closed set.
+    /// Returns the word that scripts, logs and metrics use, which is one of a fixed set.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotFound => "not_found",
@@ -68,7 +68,7 @@ impl ErrorKind {
     }
 }
 
-/// A failed request; its parts are reached by deref.
+/// A failed request. It derefs to its details.
 #[derive(Clone, Debug)]
 pub struct Error(Box<Parts>);
 
@@ -77,17 +77,17 @@ pub struct Error(Box<Parts>);
 pub struct Parts {
     /// Its class.
     pub kind: ErrorKind,
-    /// The HTTP status, `None` where there was no answer.
+    /// The HTTP status; `None` if there was no answer.
     pub code: Option<u16>,
-    /// The server's reason (`NotFound`, `Conflict`, …), or one of ours.
+    /// The reason of the server (`NotFound`, `Conflict`, …), or of this crate.
     pub reason: String,
-    /// The server's words, or ours.
+    /// The message of the server, or of this crate.
     pub message: String,
     /// True if the same request may succeed later.
     pub retryable: bool,
-    /// The delay that the server asks for (`Retry-After`).
+    /// The delay that the server requests (`Retry-After`).
     pub after: Option<Duration>,
-    /// The fields at fault, as the server names them.
+    /// The invalid fields that the server names.
     pub causes: Vec<Cause>,
     /// True if the server may have executed an earlier attempt of the call.
     pub repeated: bool,
@@ -95,14 +95,14 @@ pub struct Parts {
     pub target: Target,
 }
 
-/// A field at fault.
+/// An invalid field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// Path of the field.
     pub field: String,
-    /// The server's reason.
+    /// The reason of the server.
     pub reason: String,
-    /// The server's words.
+    /// The message of the server.
     pub message: String,
 }
 
@@ -133,12 +133,13 @@ impl From<Parts> for Error {
     }
 }
 
-/// A part of a target in a message. A name may be data, and longer than any that a server takes.
+/// Returns a part of a target for a message. A name can come from data, and be longer than a server
+/// accepts.
 struct Truncated<'a>(&'a str);
 
 impl fmt::Display for Truncated<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// The longest name that most kinds allow.
+        /// The maximum length of a name for most kinds.
         const LIMIT: usize = 253;
         match self.0.char_indices().nth(LIMIT) {
             Some((end, _)) => write!(f, "{}…", &self.0[..end]),
@@ -172,7 +173,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
-    /// A failure that no server spoke of.
+    /// Creates a failure that has no answer of a server.
     pub fn local(kind: ErrorKind, message: impl Into<String>, target: Target) -> Self {
         Self::from(Parts {
             kind,
@@ -192,16 +193,16 @@ impl Error {
         self
     }
 
-    /// No connection, or a cut one.
+    /// Creates the error of a connection that failed or was closed.
     pub(super) fn unreachable(cause: &(dyn std::error::Error + 'static), target: Target) -> Self {
         Self::local(ErrorKind::Unreachable, chain(cause), target)
     }
 }
 
-/// An error with its causes, each said once.
+/// Joins an error and its causes, without repetitions.
 pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let text = error.to_string();
-    // A name of the client's own that tells nobody anything.
+    // An internal name of the client, without information for users.
     let mut text = text.trim_start_matches("ServiceError: ").to_owned();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -215,7 +216,7 @@ pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Returns whether a failure of this class passes by itself.
+/// Returns whether a failure of this class can disappear without a change.
 fn is_transient(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -226,7 +227,7 @@ fn is_transient(kind: ErrorKind) -> bool {
     )
 }
 
-/// `metav1.Status`, as far as it is told.
+/// The fields of `metav1.Status` that errors use.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Status {
@@ -252,7 +253,7 @@ struct StatusCause {
     field: String,
 }
 
-/// Classifies an answer that is no success.
+/// Classifies an answer with an error status.
 pub(super) fn classify(
     code: StatusCode,
     body: &[u8],
@@ -307,7 +308,8 @@ fn kind_of(code: StatusCode, is_status: bool, status: &Status) -> ErrorKind {
             .any(|cause| cause.reason == reason)
     };
     match (&*status.reason, code.as_u16()) {
-        // A path that is not served: plain text for a group, a nameless Status for a resource.
+        // The path is not served: the answer is plain text for a group, and a Status without a name for a
+        // resource.
         ("NotFound", _) if status.details.name.is_empty() && status.details.kind.is_empty() => {
             ErrorKind::KindAbsent
         }
@@ -322,7 +324,7 @@ fn kind_of(code: StatusCode, is_status: bool, status: &Status) -> ErrorKind {
         ("TooManyRequests", _) | (_, 429) => ErrorKind::TooManyRequests,
         ("Timeout" | "ServerTimeout", _) | (_, 504 | 408) => ErrorKind::Timeout,
         ("MethodNotAllowed", _) | (_, 405) => ErrorKind::MethodNotAllowed,
-        // The server's way to refuse an apply that does not fit the schema: a 500 without a reason.
+        // The server refuses an apply that violates the schema with a 500 without a reason.
         (_, 500)
             if status
                 .message
@@ -335,13 +337,13 @@ fn kind_of(code: StatusCode, is_status: bool, status: &Status) -> ErrorKind {
     }
 }
 
-/// The field in `….: .spec.x: field not declared in schema`.
+/// Returns the field in `….: .spec.x: field not declared in schema`.
 fn undeclared_field(message: &str) -> Option<&str> {
     let head = message.split_once(": field not declared in schema")?.0;
     Some(head.rsplit(": ").next().unwrap_or(head))
 }
 
-/// Returns the first line of an answer of a proxy or a bare path.
+/// Returns the first line of a plain-text answer, such as that of a proxy.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let line = text.trim().lines().next().unwrap_or_default();

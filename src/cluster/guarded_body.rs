@@ -1,7 +1,7 @@
 //! The body of a write, which fails if the write is no longer allowed when the connection reads it.
 //!
-//! A process that is stopped and continued may have lost its lease in between. A write that was checked
-//! before the stop, and that its connection sends after it, ends here: the server gets no complete request.
+//! A process that is stopped and continued may have lost its lease meanwhile. The body fails for a write
+//! that was checked before the stop and is sent after it, so that the server gets no complete request.
 
 use std::pin::Pin;
 use std::sync::Arc;

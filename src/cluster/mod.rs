@@ -1,11 +1,11 @@
 //! The connection to a cluster: requests, discovery, watches and their caches.
 //!
-//! Reading order: [`Cluster`] (here), [`request`] (writes and live reads), [`read`] (cached reads,
-//! which are subscriptions), [`watch`] (what fills the caches and triggers runs), [`layer`] (what
-//! lies between us and the server), [`discovery`].
+//! Reading order: [`Cluster`] (here), [`request`] (writes and live reads), [`read`] (cached reads, which
+//! are subscriptions), [`watch`] (fills the caches and triggers runs), [`layer`] (wraps requests),
+//! [`discovery`].
 //!
-//! Writes go through to the caches by themselves: the answer of a write is in every watch that holds
-//! the object before the call returns, and the event that is this very write reaches no listener.
+//! Writes update the caches: before a write returns, each watch that selects the object has its answer.
+//! Listeners do not get the event of the write itself.
 
 mod api_call;
 mod certificate_reload;
@@ -70,12 +70,12 @@ struct Shared {
     crds: Arc<CrdWatch>,
     values: ObjectCache,
     reviews: RulesReviews,
-    /// Held by who asks for a CRD's schema, so that runs that begin together ask once.
+    /// Locked during the request of a CRD's schema, so that concurrent runs request it once.
     schemas: tokio::sync::Mutex<()>,
 }
 
 impl Cluster {
-    /// A cluster behind a transport: HTTP, or an API server in this process.
+    /// Creates a cluster behind a transport: HTTP, or an API server in this process.
     pub fn new(transport: Transport, settings: Settings) -> Self {
         let discovery = Arc::new(Discovery::new(transport.clone(), settings.clone()));
         let watches = Arc::new(WatchRegistry::new(
@@ -103,8 +103,8 @@ impl Cluster {
         }
     }
 
-    /// Returns a clone with one more layer between it and the server. Caches are shared, and the watches and
-    /// the discovery that fill them do not pass the layer.
+    /// Returns a clone with one more layer around its requests. The clone shares the caches. Watches and
+    /// discovery do not pass through the layer.
     #[must_use]
     pub fn with_layer<L>(&self, layer: &L) -> Self
     where
@@ -126,7 +126,7 @@ impl Cluster {
         }
     }
 
-    /// Returns a clone whose reads are all requests, for a single run that no watch would outlive.
+    /// Returns a clone that sends a request for each read, for a process with a single run.
     #[must_use]
     pub fn with_live_reads(&self) -> Self {
         Self {
@@ -146,7 +146,7 @@ impl Cluster {
         fenced
     }
 
-    /// Returns a clone that asks for a deadline before every write.
+    /// Returns a clone that requests a deadline before each write.
     #[must_use]
     pub fn with_write_deadline(&self, deadline: WriteDeadline) -> Self {
         Self {
@@ -165,20 +165,21 @@ impl Cluster {
         }
     }
 
-    /// The kind as the cluster serves it; `None` if it does not.
+    /// Returns the kind; `None` if the cluster does not serve it.
     pub async fn kind(&self, gvk: &Gvk) -> Result<Option<Arc<ApiKind>>, Error> {
         if let Some(kind) = self.shared.discovery.known(gvk) {
             return Ok(Some(kind));
         }
         let kind = self.shared.discovery.kind(gvk, RetryPolicy::Always).await?;
         if kind.is_none() {
-            // From now on the CRDs tell when it appears.
+            // From now on the watch on the CRDs reports when it appears.
             self.shared.crds.open();
         }
         Ok(kind)
     }
 
-    /// The kind of a resource name, e.g. `deployments` in `apps`, at the group's preferred version.
+    /// Returns the kind of a resource name, such as `deployments` in `apps`, at the group's preferred
+    /// version.
     pub async fn kind_of_resource(
         &self,
         group: &str,
@@ -192,18 +193,18 @@ impl Cluster {
         Ok(kinds.into_iter().find(|kind| &*kind.plural == plural))
     }
 
-    /// All kinds, each at its group's preferred version. A group that does not answer (an aggregated
-    /// API whose server is away) is left out.
+    /// Returns all kinds, each at its group's preferred version. Omits a group that does not answer, such
+    /// as an aggregated API whose server is down.
     pub async fn kinds(&self) -> Result<Arc<[Arc<ApiKind>]>, Error> {
         self.shared.discovery.all().await
     }
 
-    /// The API groups with their versions, the preferred one first; `""` is the core group.
+    /// Returns the API groups with their versions, the preferred one first; `""` is the core group.
     pub async fn api_groups(&self) -> Result<Vec<discovery::ApiGroup>, Error> {
         Ok(self.shared.discovery.groups().await?.to_vec())
     }
 
-    /// The server's version, e.g. `v1.36.3`.
+    /// Returns the version of the server, such as `v1.36.3`.
     pub async fn k8s_version(&self) -> Result<String, Error> {
         self.shared.discovery.version(RetryPolicy::Always).await
     }
@@ -211,7 +212,7 @@ impl Cluster {
     /// Sends one cheap request without retries, to find out whether the server answers.
     pub async fn ping(&self) -> Result<(), Error> {
         match self.shared.discovery.version(RetryPolicy::Never).await {
-            // It is there.
+            // The server answered.
             Err(error) if error.kind == ErrorKind::Forbidden => Ok(()),
             answer => answer.map(drop),
         }

@@ -1,5 +1,6 @@
-//! Values of referenced objects, each good as long as a watch says that its version is the current
-//! one. Bounded by bytes, the least recently used go first; readers of one object share a request.
+//! A cache of referenced objects. A value is valid while a watch reports its version as the current one.
+//! The size is bounded: the least recently used values are evicted first. Concurrent reads of one object
+//! share a request.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,20 +14,21 @@ use super::list_query::ListQuery;
 use super::watch::compare;
 use crate::model::{Object, ObjectRef};
 
-/// More than a role reads; a list that nobody reads any more goes when the table is full.
+/// The maximum number of lists, which is more than roles read. When the table is full, lists that are no
+/// longer read are removed.
 const LISTS: usize = 64;
 
 type PendingFetch = Shared<BoxFuture<'static, Result<Option<Arc<Object>>, Error>>>;
 
-/// A list, and the watch's version that it belongs to.
+/// A list, with the version of the watch at which it was read.
 type VersionedList = (u64, Vec<Arc<Object>>);
 
-/// The cache of values.
+/// The cache.
 pub(super) struct ObjectCache {
     bound: usize,
     kept: Mutex<Entries>,
     pending: Mutex<HashMap<ObjectRef, PendingFetch>>,
-    /// Lists whose members metadata cannot tell.
+    /// Lists whose members cannot be determined from metadata.
     lists: Mutex<HashMap<ListQuery, VersionedList>>,
 }
 
@@ -52,7 +54,7 @@ impl ObjectCache {
         self.kept.lock().bytes
     }
 
-    /// The value, if it is not older than this version.
+    /// Returns the value if it is not older than this version.
     pub(super) fn get(&self, object: &ObjectRef, version: &str) -> Option<Arc<Object>> {
         let mut kept = self.kept.lock();
         let value = Arc::clone(&kept.values.get(object)?.0);
@@ -86,12 +88,12 @@ impl ObjectCache {
         }
     }
 
-    /// Forgets a value.
+    /// Removes a value.
     pub(super) fn remove(&self, object: &ObjectRef) {
         self.kept.lock().remove(object);
     }
 
-    /// Takes a newer version of a value that is kept.
+    /// Replaces a cached value with a newer version.
     pub(super) fn refresh(&self, value: &Arc<Object>) {
         let is_kept = self.kept.lock().values.contains_key(&value.object_ref());
         if is_kept {
@@ -99,7 +101,7 @@ impl ObjectCache {
         }
     }
 
-    /// Asks for an object, together with all others who ask for it now.
+    /// Requests an object. Concurrent callers share the request.
     pub(super) async fn fetch_once(
         &self,
         object: &ObjectRef,
@@ -123,7 +125,7 @@ impl ObjectCache {
         answer
     }
 
-    /// A list as of this version of the watch.
+    /// Returns the list at this version of the watch.
     pub(super) fn list(&self, query: &ListQuery, version: u64) -> Option<Vec<Arc<Object>>> {
         let lists = self.lists.lock();
         let (known, objects) = lists.get(query)?;
