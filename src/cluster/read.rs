@@ -1,9 +1,9 @@
-//! Cached reads. A read is a subscription: what was read, absence included, is watched from then on.
+//! Cached reads. A read is a subscription: the operator watches the object or list that was read, also if
+//! it is absent.
 //!
-//! Flow: the watches over CRs and children answer where they hold the object; else a metadata-only
-//! watch of the kind and namespace says which version is the current one (or that there is none), and
-//! a bounded cache of values holds what was read at that version. Where the kind may be read but not
-//! watched, every read is a request, and no subscription.
+//! The watches on CRs and children answer if they have the object. Otherwise a metadata-only watch on the
+//! kind and namespace reports the current version (or absence), and a bounded cache has the value at that
+//! version. If the operator must not watch the kind, each read is a request without a subscription.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -20,28 +20,29 @@ use crate::clock;
 use crate::model::access::{Access, AccessScope};
 use crate::model::{Gvk, Object, ObjectRef};
 
-/// The most outdated members of a list that are requested one by one.
+/// The maximum number of outdated list members that are requested one by one.
 const MAX_SINGLE_FETCHES: usize = 2;
-/// The most attempts to read a value that changes while it is read.
+/// The maximum number of attempts to read a value that changes during the read.
 const MAX_ROUNDS: usize = 4;
 
 /// The result of a read.
 #[derive(Clone, Debug)]
 pub struct Read {
-    /// The object, `None` if it is absent.
+    /// The object; `None` if it is absent.
     pub object: Option<Arc<Object>>,
     /// Keeps the watch open that reports the next change.
     pub subscription: Subscription,
 }
 
-/// The result of a read of many.
+/// The result of a read of a list.
 #[derive(Clone, Debug)]
 pub struct ReadList {
     /// The objects, by namespace and name.
     pub objects: Vec<Arc<Object>>,
     /// Keeps the watch open that reports the next change.
     pub subscription: Subscription,
-    /// Changes when a member comes, goes or changes; see [`Cluster::list_version`].
+    /// The version of the list. It changes when a member is created, deleted or changed; see
+    /// [`Cluster::list_version`].
     pub version: u64,
 }
 
@@ -49,15 +50,15 @@ pub struct ReadList {
 enum WatchUse {
     /// The watch reports the current version.
     Synced(Arc<Watch>),
-    /// There is no watch, or none that is complete: the server is asked.
+    /// No complete watch exists: the read sends a request.
     Live,
     /// The cluster does not serve the kind.
     KindAbsent,
 }
 
 impl Cluster {
-    /// Returns the object, from caches wherever they have it. An object of a kind that the cluster does
-    /// not serve is absent; the subscription waits for the kind.
+    /// Returns the object, from a cache if one has it. An object of a kind that the cluster does not serve
+    /// is absent, and the subscription waits for the kind.
     pub async fn read(&self, object: &ObjectRef) -> Result<Read, Error> {
         let Some(kind) = self.kind(&object.gvk).await? else {
             let subscription = self.await_kind(&object.gvk, object.namespace.as_deref());
@@ -115,12 +116,12 @@ impl Cluster {
             }
             return Ok(value);
         }
-        // The object changes faster than it is read: the newest version is as good as any, and the
-        // watch reports the next one.
+        // The object changes faster than it can be read. Use the newest value; the watch reports the next
+        // one.
         self.get(object).await
     }
 
-    /// Forgets a value and says that it is of another object than the watch reports.
+    /// Removes a value, and returns the error that it belongs to another object than the one of the watch.
     fn wrong_uid(&self, value: &Object, reported: &str) -> Error {
         let object = value.object_ref();
         self.shared.values.remove(&object);
@@ -137,8 +138,8 @@ impl Cluster {
         Error::local(ErrorKind::Malformed, message, target)
     }
 
-    /// Returns the objects, from caches wherever they have them. There are none of a kind that the
-    /// cluster does not serve; the subscription waits for the kind.
+    /// Returns the objects, from caches if they have them. A kind that the cluster does not serve has
+    /// none, and the subscription waits for the kind.
     pub async fn read_list(&self, query: &ListQuery) -> Result<ReadList, Error> {
         let nothing = |subscription| ReadList {
             objects: Vec::new(),
@@ -180,7 +181,8 @@ impl Cluster {
             let version = fingerprint(&members);
             return Ok((self.member_values(query, &members).await?, version));
         }
-        // Only the server knows the members: it is asked when anything of the kind changed.
+        // Only the server can determine the members, so a change of any object of the kind causes a
+        // request.
         let version = watch.version();
         if let Some(objects) = self.shared.values.list(query, version) {
             return Ok((objects, version));
@@ -190,7 +192,7 @@ impl Cluster {
         Ok((objects, version))
     }
 
-    /// The values of a list's members: kept ones, and what is stale asked for.
+    /// Returns the values of the members of a list. Requests those that are not cached or outdated.
     async fn member_values(
         &self,
         query: &ListQuery,
@@ -218,12 +220,13 @@ impl Cluster {
         Ok(objects)
     }
 
-    /// Returns the object as caches have it: `Some(None)` is known absence, `None` is unknown.
+    /// Returns the cached object. `Some(None)` means that it is absent, `None` that the caches do not know
+    /// it.
     pub fn cached(&self, object: &ObjectRef) -> Option<Option<Arc<Object>>> {
         self.lookup(object).map(|(object, _)| object)
     }
 
-    /// Returns the object as caches have it, and the purpose of the watch that knows.
+    /// Returns the cached object, and the purpose of the watch that has it.
     fn lookup(&self, object: &ObjectRef) -> Option<(Option<Arc<Object>>, Purpose)> {
         if self.live_reads {
             return None;
@@ -256,9 +259,9 @@ impl Cluster {
             })
     }
 
-    /// Returns whether anything that a run read has changed since, as far as the watches know. A change
-    /// between a run's read and the registration of its subscriptions would be lost otherwise.
-    /// The objects in `ignored`, and lists of their kinds, do not count.
+    /// Returns whether an object or list that a run read has changed since, as far as the watches report.
+    /// Without this check, a change between the read and the registration of the subscription would be
+    /// lost. Ignores the objects in `ignored`, and lists of their kinds.
     pub fn is_stale(&self, reads: &ReadSet, ignored: &[ObjectRef]) -> bool {
         let mut objects = reads
             .objects()
@@ -270,8 +273,8 @@ impl Cluster {
                 .any(|(query, version)| self.list_version(query).is_some_and(|now| now != version))
     }
 
-    /// Returns whether an object still has this resource version, `None` for absence, as far as the
-    /// watches know.
+    /// Returns whether an object still has this resource version (`None` for absence), as far as the
+    /// watches report.
     pub fn is_current(&self, object: &ObjectRef, resource_version: Option<&str>) -> bool {
         let Some(kind) = self.shared.discovery.known(&object.gvk) else {
             return true;
@@ -297,7 +300,7 @@ impl Cluster {
         changed.is_none()
     }
 
-    /// Returns the present [`ReadList::version`]; `None` if no watch knows it.
+    /// Returns the current [`ReadList::version`]; `None` if no watch determines it.
     pub fn list_version(&self, query: &ListQuery) -> Option<u64> {
         let kind = self.shared.discovery.known(&query.gvk)?;
         let namespace = query.namespace.as_deref().filter(|_| kind.namespaced);
@@ -312,7 +315,7 @@ impl Cluster {
         Some(members.map_or_else(|| watch.version(), |members| fingerprint(&members)))
     }
 
-    /// The object whole, from a watch over CRs or children.
+    /// Returns the whole object, from a watch on CRs or children.
     fn full_object(&self, object: &ObjectRef) -> Option<Arc<Object>> {
         let namespace = object.namespace.as_deref();
         self.shared
@@ -323,7 +326,7 @@ impl Cluster {
             })
     }
 
-    /// The value of a member, if a current one is kept.
+    /// Returns the value of a member if the cached one is current.
     fn cached_member(&self, member: &Object) -> Option<Arc<Object>> {
         let object = member.object_ref();
         let not_older =
@@ -332,7 +335,7 @@ impl Cluster {
         held.or_else(|| self.shared.values.get(&object, &member.resource_version))
     }
 
-    /// The object as the server has it, asked for once by all who want it now.
+    /// Requests the object. Concurrent callers share the request.
     async fn fetch_value(&self, object: &ObjectRef) -> Result<Option<Arc<Object>>, Error> {
         let cluster = self.unfenced();
         let wanted = object.clone();
@@ -384,8 +387,8 @@ impl Cluster {
             let error = match tokio::time::timeout_at(until, watch.synced()).await {
                 Ok(Ok(())) => return Ok((subscription, WatchUse::Synced(watch))),
                 Ok(Err(error)) => error,
-                // The server answers no watches; a read may get through. When the watch is complete,
-                // its listeners compare what it holds with what was read.
+                // The server does not answer watches, but may answer a read. When the watch is complete,
+                // its listeners compare its objects with those that runs read.
                 Err(_) => return Ok((subscription, WatchUse::Live)),
             };
             match error.kind {
@@ -393,15 +396,15 @@ impl Cluster {
                     return Ok((subscription.without_watch(), WatchUse::Live));
                 }
                 ErrorKind::KindAbsent => return Ok((subscription, WatchUse::KindAbsent)),
-                // A watch over all namespaces took its place.
+                // A watch on all namespaces replaced it.
                 ErrorKind::Cancelled => {}
                 _ => return Err(error),
             }
         }
     }
 
-    /// Asks the fences whether a request would be allowed that is not needed: what is allowed does not
-    /// depend on the state of the cluster.
+    /// Checks the fences for a request that is not sent, because permissions must not depend on the state
+    /// of the cluster.
     pub async fn check_access(&self, object: &ObjectRef, verb: &'static str) -> Result<(), Error> {
         if self.fences.is_empty() {
             return Ok(());
@@ -410,7 +413,7 @@ impl Cluster {
         self.check_read(&kind, verb, object.namespace.as_deref(), &object.name)
     }
 
-    /// Checks a read that a cache may answer: the namespace and the fences.
+    /// Checks the namespace and the fences for a read that a cache can answer.
     fn check_read(
         &self,
         kind: &ApiKind,
@@ -446,7 +449,7 @@ impl Cluster {
     }
 }
 
-/// The members of a list as the watch knows them; `None` where only the server can tell.
+/// Returns the members of a list from the watch; `None` if only the server can determine them.
 fn members(watch: &Watch, query: &ListQuery) -> Option<Vec<Arc<Object>>> {
     let mut members = watch.list(query.namespace.as_deref(), &query.labels);
     query.fields.matches("", "")?;

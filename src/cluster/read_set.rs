@@ -6,21 +6,21 @@ use super::list_query::ListQuery;
 use super::watch::{Scope, Subscription};
 use crate::model::ObjectRef;
 
-/// The objects and lists that a run read, each once, with what it saw first. It keeps the watches open
-/// that report their changes.
+/// The objects and lists that a run read, each once, with the first version that it read. It keeps the
+/// watches open that report their changes.
 #[derive(Clone, Debug, Default)]
 pub struct ReadSet {
     objects: BTreeMap<ObjectRef, ReadObject>,
     /// Lists with their versions ([`super::read::ReadList::version`]).
     lists: HashMap<ListQuery, u64>,
     subscriptions: HashMap<Scope, Subscription>,
-    /// The number of reads, repeated ones included.
+    /// The number of reads, including repeated ones.
     count: usize,
 }
 
 #[derive(Clone, Debug)]
 struct ReadObject {
-    /// The resource version, `None` if the object was absent.
+    /// The resource version; `None` if the object was absent.
     version: Option<Box<str>>,
     /// The number of the last read.
     last_read: usize,
@@ -50,7 +50,7 @@ impl ReadSet {
         self.lists.entry(query).or_insert(version);
     }
 
-    /// Keeps a subscription without a read, so that the next run finds its watch open.
+    /// Adds a subscription without a read, so that its watch is open in the next run.
     pub fn keep(&mut self, subscription: Subscription) {
         if let Some(scope) = subscription.scope() {
             self.subscriptions
@@ -59,7 +59,7 @@ impl ReadSet {
         }
     }
 
-    /// Adds all of another set. What this set saw of an object or list stays.
+    /// Adds another set. Keeps the versions of objects and lists that this set contains.
     pub fn extend(&mut self, other: &Self) {
         for (object, version) in other.objects() {
             let version = version.map(Into::into);
@@ -73,19 +73,19 @@ impl ReadSet {
         }
     }
 
-    /// Returns the objects with the resource versions that the run saw first, `None` for absence.
+    /// Returns the objects with the first resource versions that the run read; `None` for absence.
     pub fn objects(&self) -> impl Iterator<Item = (&ObjectRef, Option<&str>)> {
         self.objects
             .iter()
             .map(|(object, read)| (object, read.version.as_deref()))
     }
 
-    /// Returns the lists with the versions that the run saw first.
+    /// Returns the lists with the first versions that the run read.
     pub fn lists(&self) -> impl Iterator<Item = (&ListQuery, u64)> {
         self.lists.iter().map(|(query, version)| (query, *version))
     }
 
-    /// Returns the number of reads, repeated ones included.
+    /// Returns the number of reads, including repeated ones.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -98,7 +98,7 @@ impl ReadSet {
             .map(|(object, _)| object)
     }
 
-    /// Returns whether both sets have the same objects and lists, whatever their versions.
+    /// Returns whether both sets have the same objects and lists. Ignores their versions.
     pub fn has_same_members(&self, other: &Self) -> bool {
         self.objects.keys().eq(other.objects.keys())
             && self.lists.len() == other.lists.len()

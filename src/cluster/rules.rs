@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::discovery::ApiKind;
 use crate::clock::Instant;
 
-/// The rules of RBAC that are ours, in one namespace or in all.
+/// The RBAC rules of this process, in one namespace or in all.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rules {
@@ -27,7 +27,8 @@ struct Rule {
 }
 
 impl Rules {
-    /// Returns whether all objects of a kind can be done this to: the kind serves the verb, and a rule has it.
+    /// Returns whether the verb is allowed for all objects of a kind: the kind serves the verb, and a rule
+    /// allows it.
     pub fn allows(&self, kind: &ApiKind, verb: &str) -> bool {
         kind.can(verb)
             && self
@@ -37,7 +38,7 @@ impl Rules {
                 .any(|rule| rule.permits(kind, verb))
     }
 
-    /// Returns whether a rule names the kind, and does not only cover it along with everything else.
+    /// Returns whether a rule names the kind, and does not only cover it with a wildcard.
     pub fn names(&self, kind: &ApiKind) -> bool {
         let names = |rule: &Rule| rule.resources.iter().any(|one| **one == *kind.plural);
         self.resource_rules
@@ -64,7 +65,7 @@ fn contains(list: &[String], wanted: &str) -> bool {
 #[derive(Default)]
 pub(super) struct RulesReviews(pub(super) Mutex<HashMap<Option<Arc<str>>, Review>>);
 
-/// The time of a request, and its answer.
+/// The time of a request, with its answer.
 pub(super) type Review = (Instant, Arc<Rules>);
 
 /// Parses the rules in the response to a review.

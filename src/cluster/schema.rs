@@ -1,4 +1,5 @@
-//! The status fields that the CRD of a kind declares. The server drops all others, so they are not sent.
+//! The status fields that the CRD of a kind declares. The server drops all others, so the operator does
+//! not send them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,8 +11,9 @@ use super::{Cluster, crds};
 use crate::model::{Gvk, ObjectRef};
 
 impl Cluster {
-    /// Returns whether the status of a kind has a field of this name, as far as its CRD tells; yes where there is
-    /// no CRD, or we may not read it. Asked once, unless a watch over CRDs tells of a change.
+    /// Returns whether the status of a kind has a field of this name, according to its CRD. Returns true
+    /// if there is no CRD, or if the operator must not read it. Requests the CRD once, and again after the
+    /// watch on CRDs reports a change.
     pub async fn has_status_field(&self, gvk: &Gvk, field: &str) -> bool {
         let fields = match self.shared.discovery.status_fields(gvk) {
             Some(fields) => fields,
@@ -31,8 +33,8 @@ impl Cluster {
         asked
     }
 
-    /// Returns whether the CRD of a kind declares a field of this name in its status. No where there is no CRD, or
-    /// we may not read it, or a status takes whatever it is given.
+    /// Returns whether the CRD of a kind declares a field of this name in its status. Returns false if
+    /// there is no CRD, if the operator must not read it, or if the status accepts all fields.
     pub async fn declares_status_field(&self, gvk: &Gvk, field: &str) -> bool {
         self.has_status_field(gvk, field).await
             && self

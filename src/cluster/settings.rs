@@ -9,27 +9,27 @@ use crate::clock::Instant;
 /// Timeouts and bounds of a cluster connection.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// A call with its retries.
+    /// The maximum time of a call with its retries.
     pub call_timeout: Duration,
-    /// One attempt of it.
+    /// The maximum time of one attempt.
     pub attempt_timeout: Duration,
-    /// The server ends a watch after this time; a silent one is cut a little later.
+    /// The time after which the server ends a watch. The operator closes a silent watch a little later.
     pub watch_timeout: Duration,
-    /// Bound on cached values of referenced objects, in bytes.
+    /// The maximum size of cached values of referenced objects, in bytes.
     pub value_bytes: usize,
-    /// Namespaces that children and references are watched in; `None` for all.
+    /// The namespaces in which children and references are watched; `None` for all.
     pub namespaces: Option<BTreeSet<Arc<str>>>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            // Two attempts fit, and a script notices a dead server well within its own timeout.
+            // Two attempts fit into it, and a script fails on a dead server well within its own timeout.
             call_timeout: Duration::from_secs(30),
-            // A webhook has 10 s by default; longer silence means a dead connection.
+            // A webhook has 10 s by default, so a longer silence means a dead connection.
             attempt_timeout: Duration::from_secs(14),
             watch_timeout: Duration::from_mins(1),
-            // A few thousand ConfigMaps; beyond it values are read again.
+            // A few thousand ConfigMaps. Beyond it, values are requested again.
             value_bytes: 8 << 20,
             namespaces: None,
         }

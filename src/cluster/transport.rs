@@ -16,13 +16,13 @@ use tower::{BoxError, Layer, ServiceExt};
 
 use super::guarded_body;
 
-/// The body of an answer, whoever gave it.
+/// The body of an answer of any source.
 pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// Requests in, answers out. Cheap to clone.
+/// A service that answers requests. Cheap to clone.
 pub type Transport = BoxCloneSyncService<Request<Body>, Response<ResponseBody>, BoxError>;
 
-/// A connection that nobody needs is closed before what lies between forgets it.
+/// The time after which an idle connection is closed, before a proxy or firewall on the way drops it.
 const IDLE: Duration = Duration::from_secs(90);
 
 /// A service that can be a [`Transport`].
@@ -53,7 +53,7 @@ pub fn boxed(service: impl Service) -> Transport {
     BoxCloneSyncService::new(service)
 }
 
-/// The body of an answer, its type forgotten.
+/// Boxes the body of an answer.
 pub fn body<B>(body: B) -> ResponseBody
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
@@ -61,7 +61,7 @@ where
     body.map_err(Into::into).boxed_unsync()
 }
 
-/// A transport over a kube client, whatever lies behind that.
+/// Creates a transport over a kube client.
 pub fn from_client(client: kube::Client) -> Transport {
     boxed(tower::service_fn(move |request| {
         let client = client.clone();
@@ -72,11 +72,11 @@ pub fn from_client(client: kube::Client) -> Transport {
     }))
 }
 
-/// A transport over connections of its own to where a configuration says, but through no proxy.
+/// Creates a transport with its own connections to the server of a configuration. Does not use a proxy.
 ///
-/// A kube client hands every request to a task that hands it to the connection's. That is a switch of
-/// threads more for each, of which an operator makes thousands; what it adds (its own tracing, and
-/// retries) is not used here.
+/// A kube client passes each request to a task, which passes it to the task of the connection. This costs
+/// one more switch of threads per request, and an operator sends thousands of requests. The operator does
+/// not use the tracing and the retries of the client.
 ///
 /// # Errors
 /// Certificates or credentials cannot be used.
@@ -102,7 +102,7 @@ pub(super) fn over_http(
     Ok(boxed(config.base_uri_layer().layer(service)))
 }
 
-/// An answer of a layer that may not ask the server.
+/// Creates the answer of a layer that does not pass the request on.
 pub(super) type LayerFuture = Either<
     Ready<Result<Response<ResponseBody>, BoxError>>,
     <Transport as tower::Service<Request<Body>>>::Future,

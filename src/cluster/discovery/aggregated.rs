@@ -1,4 +1,4 @@
-//! All kinds in two answers: aggregated discovery, as servers since 1.27 have it.
+//! Aggregated discovery: all kinds in two answers, supported by servers since 1.27.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ pub(super) const ACCEPT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=
                                  application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,\
                                  application/json;q=0.5";
 
-/// The answer, if the server understood; `None` is that of an older server.
+/// An answer in the requested format; `None` is the answer of an older server.
 #[derive(Deserialize)]
 pub(super) struct GroupDiscoveryList {
     #[serde(default)]
@@ -65,7 +65,7 @@ struct Subresource {
 }
 
 impl GroupDiscoveryList {
-    /// The kinds, each at its group's preferred version; `None` where the server is an older one.
+    /// Returns the kinds, each at its group's preferred version; `None` if the server is older.
     pub(super) fn kinds(self) -> Option<Vec<ApiKind>> {
         (self.kind == "APIGroupDiscoveryList")
             .then(|| self.items.into_iter().flat_map(Group::kinds).collect())

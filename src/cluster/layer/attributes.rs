@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::model::field_selector::FieldSelector;
 
-/// Verb and resource of a request, as RBAC knows them.
+/// The verb and the resource of a request in the terms of RBAC.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Attributes<'a> {
     pub(super) verb: &'static str,
@@ -21,7 +21,7 @@ pub(super) struct Attributes<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// The object's name, which a list or watch may have in its field selector.
+    /// The name of the object. A list or watch can have it in its field selector.
     pub(super) fn name(&self) -> Cow<'a, str> {
         if !self.name.is_empty() || !matches!(self.verb, "list" | "watch") {
             return Cow::Borrowed(self.name);
@@ -37,7 +37,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// `None` for what is no resource: discovery, health, version.
+/// Parses a request; `None` if it is not for a resource: discovery, health, version.
 pub(super) fn parse<'a>(method: &Method, uri: &'a Uri) -> Option<Attributes<'a>> {
     let mut segments = uri.path().split('/').filter(|s| !s.is_empty());
     let group = match segments.next()? {
@@ -48,7 +48,7 @@ pub(super) fn parse<'a>(method: &Method, uri: &'a Uri) -> Option<Attributes<'a>>
     let _version = segments.next()?;
     let rest: Vec<_> = segments.collect();
     let (namespace, resource, rest) = match *rest.as_slice() {
-        // A namespace itself and its subresources; else what lies in it.
+        // Distinguishes a namespace and its subresources from the resources in it.
         ["namespaces", name] | ["namespaces", name, "status" | "finalize"] => {
             (name, "namespaces", &rest[1..])
         }

@@ -1,7 +1,7 @@
-//! A role's permissions, held inside the process beside the cluster's RBAC.
+//! The permissions of a role, which the process enforces in addition to the cluster's RBAC.
 //!
-//! Answers forbidden requests with the Status that a server would send; they do not leave the process.
-//! Reads from a cache pass no layer: [`super::super::read`] asks the same fences.
+//! Answers forbidden requests with the Status of a server, without sending them. Reads from a cache do not
+//! pass through a layer, so [`super::super::read`] checks the same fences.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -22,12 +22,12 @@ type Refuses = dyn Fn(&Access<'_>) -> Option<String> + Send + Sync;
 pub struct Fence(Box<Refuses>);
 
 impl Fence {
-    /// The fence of a role; `refuses` says why a request is not allowed.
+    /// Creates the fence of a role. `refuses` returns the reason if a request is not allowed.
     pub fn new(refuses: impl Fn(&Access<'_>) -> Option<String> + Send + Sync + 'static) -> Self {
         Self(Box::new(refuses))
     }
 
-    /// The refusal in words, if there is one.
+    /// Returns the message of the refusal, if the request is refused.
     pub(in crate::cluster) fn refusal(&self, access: &Access<'_>) -> Option<String> {
         (self.0)(access)
     }
@@ -43,7 +43,8 @@ impl Fence {
         } = *attributes;
         let name = attributes.name();
         let is_namespace = group.is_empty() && resource == "namespaces";
-        // Without a namespace, an object and a create are cluster-scoped; a collection may be either.
+        // Without a namespace, an object and a create are cluster-scoped. A collection can be
+        // cluster-scoped, or cover all namespaces.
         let is_object = !attributes.name.is_empty() || verb == "create";
         let reach = if !namespace.is_empty() && !is_namespace {
             AccessScope::Namespace(namespace)
@@ -82,7 +83,7 @@ impl Layer<Transport> for FenceLayer {
     }
 }
 
-/// A transport behind a fence.
+/// A transport with a fence.
 #[derive(Clone)]
 pub(in crate::cluster) struct FenceService {
     layer: FenceLayer,

@@ -15,11 +15,12 @@ use crate::cluster::transport::{ResponseBody, Transport};
 
 /// An observer of answers.
 pub trait RequestObserver: Send + Sync {
-    /// A request was answered (or not: `code` is `None`). For a watch, when its headers came.
+    /// Called when a request was answered, or failed without an answer (`code` is `None`). For a watch,
+    /// called when its headers arrive.
     fn answered(&self, method: &http::Method, code: Option<u16>, latency: Duration);
 }
 
-/// The layer.
+/// The layer that measures requests.
 #[derive(Clone)]
 pub struct MeasureLayer {
     observer: Arc<dyn RequestObserver>,
@@ -43,7 +44,7 @@ impl Layer<Transport> for MeasureLayer {
     }
 }
 
-/// A transport that is measured.
+/// A transport with an observer.
 #[derive(Clone)]
 pub struct MeasureService {
     observer: Arc<dyn RequestObserver>,

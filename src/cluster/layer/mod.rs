@@ -1,4 +1,4 @@
-//! Layers between us and the server: measure, fence, plan.
+//! Layers around requests: measure, fence, plan.
 
 mod attributes;
 mod fence;

@@ -1,4 +1,4 @@
-//! Writes become server dry-runs: the server checks, defaults and answers, and stores nothing.
+//! Changes writes to server dry-runs: the server validates, sets defaults and answers, and stores nothing.
 
 use std::task::{Context, Poll};
 
@@ -10,7 +10,7 @@ use tower::{BoxError, Layer};
 
 use crate::cluster::transport::{LayerFuture, ResponseBody, Transport};
 
-/// The layer.
+/// The layer that makes writes dry-runs.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanLayer;
 
@@ -22,7 +22,7 @@ impl Layer<Transport> for PlanLayer {
     }
 }
 
-/// A transport that writes nothing.
+/// A transport whose writes are dry-runs.
 #[derive(Clone)]
 pub struct PlanService {
     inner: Transport,
@@ -51,7 +51,7 @@ impl tower::Service<Request<Body>> for PlanService {
     }
 }
 
-/// The URI with the parameter, which may make it too long.
+/// Returns the URI with the parameter. Fails if it becomes too long.
 fn with_dry_run(uri: &Uri) -> Result<Uri, InvalidUri> {
     let join = if uri.query().is_some() { '&' } else { '?' };
     format!("{uri}{join}dryRun=All").parse()
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_uri_that_becomes_too_long_is_an_error() {
-        // The longest that the `http` crate takes.
+        // The maximum length in the `http` crate.
         let long = format!("/{}", "a".repeat(65_533));
         assert!(with_dry_run(&long.parse().unwrap()).is_err());
     }

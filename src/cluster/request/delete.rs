@@ -15,7 +15,7 @@ use crate::cluster::watch::{WriteGuard, WriteResult};
 use crate::model::{Gvk, Object, ObjectRef};
 
 impl Cluster {
-    /// Deletes an object; that it is absent is no error.
+    /// Deletes an object. An absent object is no error.
     pub async fn delete(
         &self,
         object: &ObjectRef,
@@ -36,7 +36,7 @@ impl Cluster {
         let before = guard.as_ref().and_then(WriteGuard::before);
         let answer = match self.send(&call, options.deadline).await {
             Ok(answer) => answer,
-            // A delete whose answer was lost is found done.
+            // The retry of a delete whose answer was lost finds the object absent.
             Err(error) if error.kind == ErrorKind::NotFound => {
                 return Ok(if error.repeated {
                     Deleted::Gone
@@ -63,7 +63,7 @@ fn delete_body(options: &DeleteOptions, dry_run: bool) -> Bytes {
         "kind": "DeleteOptions",
         "propagationPolicy": options.propagation.as_str(),
     });
-    // A delete with a body is not asked for its query.
+    // The server ignores the query of a delete that has a body.
     if dry_run {
         body["dryRun"] = json!(["All"]);
     }
@@ -76,7 +76,7 @@ fn delete_body(options: &DeleteOptions, dry_run: bool) -> Bytes {
     body.to_string().into()
 }
 
-/// A delete answers with the object where it is still there, else with it as it was, or a Status.
+/// Parses the answer to a delete: the object, which still exists or is the last state, or a Status.
 fn deleted(
     gvk: &Gvk,
     answer: &api_call::ApiResponse,

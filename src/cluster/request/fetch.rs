@@ -1,4 +1,4 @@
-//! Live reads: one object, or all that a query selects, page by page.
+//! Live reads of one object, or of all selected objects, page by page.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl Cluster {
         loop {
             let call = list_call(&kind, namespace, &parameters, content, page.as_deref());
             let answer = match self.send(&call, None).await {
-                // The snapshot that the pages come from is too old: from the start.
+                // The snapshot of the pages expired: start again.
                 Err(error) if error.kind == ErrorKind::Gone && page.is_some() => {
                     objects.clear();
                     page = None;
@@ -61,7 +61,7 @@ impl Cluster {
                 }
                 answer => answer.map_err(|error| self.invalidate_if_absent(error, &query.gvk))?,
             };
-            // All that was answered: who manages an object is part of its metadata.
+            // Requests the whole metadata, because it contains the field managers.
             let part = parse_page(&query.gvk, Content::Full, &answer.body, &call.target)?;
             if let Some(cause) = part.malformed.into_iter().next() {
                 return Err(Error::local(ErrorKind::Malformed, cause, call.target));

@@ -1,4 +1,4 @@
-//! The field managers of an object, as its `managedFields` list them.
+//! The field managers of an object, from its `managedFields`.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub struct ServerMetadata {
 }
 
 impl Cluster {
-    /// Requests the metadata that the server manages and that caches do not keep; `None` for an absent object.
+    /// Requests the metadata that the server manages and caches do not store; `None` for an absent object.
     pub async fn server_metadata(
         &self,
         object: &ObjectRef,
@@ -42,8 +42,8 @@ impl Cluster {
         }
     }
 
-    /// Field managers of an object that are not ours, those of subresources apart. None for an object
-    /// that is absent.
+    /// Returns the foreign field managers of an object, without those of subresources. An absent object
+    /// has none.
     pub async fn other_managers(&self, object: &ObjectRef) -> Result<BTreeSet<String>, Error> {
         let kept = self.server_metadata(object).await?.unwrap_or_default();
         Ok(others(&kept))

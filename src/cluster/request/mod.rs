@@ -21,7 +21,7 @@ use crate::clock::Instant;
 use crate::model::syntax::is_path_segment;
 use crate::model::{Gvk, Object, ObjectRef};
 
-/// The characters that a path keeps as they are. Names such as `system:node` are valid in one.
+/// The characters that a path does not escape. Names such as `system:node` are valid in a path.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -31,7 +31,7 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC
 /// The answer to a write.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// The object as it now is.
+    /// The current object.
     pub object: Arc<Object>,
     /// The effect of the write.
     pub effect: Effect,
@@ -44,22 +44,22 @@ pub struct Written {
 /// The effect of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The object is new.
+    /// The object was created.
     Created,
-    /// The object is another than before, as far as we know.
+    /// The object changed, as far as the cache shows.
     Changed,
-    /// The object is as it was in the cache: its resource version did not move.
+    /// The object is unchanged: it has the resource version of the cache.
     Unchanged,
 }
 
 /// The result of a delete.
 #[derive(Clone, Debug)]
 pub enum Deleted {
-    /// It is gone.
+    /// The object was deleted.
     Gone,
-    /// It is marked, and goes when its finalizers are through.
+    /// The object is marked for deletion, and is deleted when its finalizers are released.
     Marked(Arc<Object>),
-    /// It was not there.
+    /// The object was absent.
     Absent,
 }
 
@@ -68,36 +68,37 @@ pub enum Deleted {
 pub struct WriteOptions {
     /// The field manager that owns the written fields.
     pub manager: String,
-    /// Takes fields from other managers; only applies heed it.
+    /// Takes fields from other managers. Used by applies only.
     pub force: bool,
-    /// Unknown fields are refused; else they are dropped with a warning. Applies always refuse them.
+    /// If true, the server refuses unknown fields; otherwise it drops them with a warning. Applies always
+    /// refuse them.
     pub strict: bool,
     /// Writes a subresource instead of the object: `status`, `scale`.
     pub subresource: Option<&'static str>,
-    /// Ends earlier than the default deadline.
+    /// A deadline before the default one.
     pub deadline: Option<Instant>,
 }
 
 /// The form of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchKind {
-    /// RFC 7386.
+    /// JSON merge patch (RFC 7386).
     Merge,
-    /// RFC 6902.
+    /// JSON patch (RFC 6902).
     Json,
-    /// Kubernetes' own, for built-in kinds.
+    /// Strategic merge patch, for built-in kinds.
     Strategic,
 }
 
 /// The propagation policy for the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Propagation {
-    /// They are collected afterwards.
+    /// The garbage collector deletes them afterwards.
     #[default]
     Background,
-    /// They go first.
+    /// They are deleted before the object.
     Foreground,
-    /// They stay.
+    /// They are not deleted.
     Orphan,
 }
 
@@ -110,7 +111,7 @@ pub struct DeleteOptions {
     pub uid: Option<String>,
     /// The resourceVersion that the object must have.
     pub resource_version: Option<String>,
-    /// Ends earlier than the default deadline.
+    /// A deadline before the default one.
     pub deadline: Option<Instant>,
 }
 
@@ -135,7 +136,7 @@ impl Propagation {
 }
 
 impl Cluster {
-    /// The kind as the cluster serves it, or the error that says that it does not.
+    /// Returns the kind, or the error that the cluster does not serve it.
     pub(super) async fn require_kind(&self, gvk: &Gvk) -> Result<Arc<ApiKind>, Error> {
         self.kind(gvk).await?.ok_or_else(|| {
             let target = Target {
@@ -161,7 +162,7 @@ impl Cluster {
             .await
     }
 
-    /// A path that is not served any more throws doubt on what discovery said.
+    /// If a path is not served any more, the cached discovery is outdated.
     fn invalidate_if_absent(&self, error: Error, gvk: &Gvk) -> Error {
         if error.kind == ErrorKind::KindAbsent {
             self.shared.discovery.invalidate(gvk);
@@ -189,8 +190,8 @@ fn target(
     }
 }
 
-/// Parses the answer to a request for one object. An answer about another object is an error: a proxy or a
-/// server that mixes answers up must not lead to writes elsewhere.
+/// Parses the answer to a request for one object. An answer about another object is an error, because a
+/// proxy or server that mixes up answers must not cause writes to other objects.
 fn parse(gvk: &Gvk, body: &[u8], target: &Target) -> Result<Arc<Object>, Error> {
     let malformed = |cause: String| Error::local(ErrorKind::Malformed, cause, target.clone());
     let text = std::str::from_utf8(body).map_err(|cause| malformed(cause.to_string()))?;
@@ -209,9 +210,9 @@ fn parse(gvk: &Gvk, body: &[u8], target: &Target) -> Result<Arc<Object>, Error> 
     Err(malformed(format!("the server answered with {found}")))
 }
 
-/// Checks that an answer is about the object with this uid, as far as the caller knows one. Another object
-/// of the same name is an error: either the answer was mixed up, or the object was deleted and created
-/// again, and the next attempt starts from the new one.
+/// Checks that an answer is about the object with this uid, if the caller knows it. Another object of the
+/// same name is an error: either the answers were mixed up, or the object was deleted and created again.
+/// The next attempt then starts from the new one.
 fn check_uid(object: &Object, expected: Option<&str>, target: &Target) -> Result<(), Error> {
     let Some(expected) = expected.filter(|expected| *expected != &*object.uid) else {
         return Ok(());
@@ -224,7 +225,7 @@ fn check_uid(object: &Object, expected: Option<&str>, target: &Target) -> Result
     Err(Error::local(ErrorKind::Malformed, message, target.clone()))
 }
 
-/// The type that an answer says it is of.
+/// The type in an answer.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TypeMeta<'a> {
@@ -241,7 +242,7 @@ impl TypeMeta<'_> {
         Some(Gvk::new(group, version, self.kind.as_deref()?))
     }
 
-    /// Returns whether they are these; an answer that does not say its type is of the one that was asked for.
+    /// Returns whether the type equals these. An answer without a type has the requested one.
     fn is_gvk(&self, gvk: &Gvk) -> bool {
         self.gvk().is_none_or(|own| own == *gvk)
     }

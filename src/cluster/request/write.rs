@@ -1,4 +1,4 @@
-//! Writes: create, apply, patch, replace; their answers go through to the caches.
+//! Writes: create, apply, patch, replace. Their answers update the caches.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::cluster::watch::{WriteGuard, WriteResult, push_parameter};
 use crate::model::{Gvk, Object, ObjectRef};
 
 impl Cluster {
-    /// Creates an object; the body may carry `generateName` instead of a name.
+    /// Creates an object. The body can contain `generateName` instead of a name.
     pub async fn create(
         &self,
         gvk: &Gvk,
@@ -48,7 +48,7 @@ impl Cluster {
         };
         let named = (!name.is_empty()).then_some(&object);
         match self.write(gvk, named, &call, options).await {
-            // Our own first attempt, whose answer was lost, made it.
+            // The first attempt of this call created it, and its answer was lost.
             Err(error) if error.kind == ErrorKind::AlreadyExists && error.repeated => {
                 match self.get(&object).await? {
                     Some(live) if live.managed_by(&options.manager, None).next().is_some() => {
@@ -97,7 +97,7 @@ impl Cluster {
         .await
     }
 
-    /// A merge patch of the status subresource.
+    /// Sends a merge patch to the status subresource.
     pub async fn patch_status(
         &self,
         object: &ObjectRef,
@@ -111,7 +111,7 @@ impl Cluster {
         self.patch(object, PatchKind::Merge, body, &options).await
     }
 
-    /// Replaces an object (a PUT); the body carries the resource version.
+    /// Replaces an object (a PUT). The body contains the resource version.
     pub async fn replace(
         &self,
         object: &ObjectRef,
@@ -175,7 +175,7 @@ impl Cluster {
         self.write(&object.gvk, Some(&object), &call, options).await
     }
 
-    /// Sends a write and takes its answer into the caches.
+    /// Sends a write and updates the caches with its answer.
     async fn write(
         &self,
         gvk: &Gvk,
@@ -235,7 +235,7 @@ fn push_options(uri: &mut String, options: &WriteOptions) {
     if !options.manager.is_empty() {
         push_parameter(uri, "fieldManager", &options.manager);
     }
-    // Servers before 1.27 drop unknown fields without a word unless asked.
+    // Servers before 1.27 drop unknown fields silently without this parameter.
     let validation = if options.strict { "Strict" } else { "Warn" };
     push_parameter(uri, "fieldValidation", validation);
 }
@@ -252,11 +252,11 @@ fn name_in(body: &[u8]) -> Option<String> {
     serde_json::from_slice::<Top>(body).ok()?.metadata.name
 }
 
-/// Returns whether a write could not have changed the object that we knew: it held all of the body already.
+/// Returns whether a write cannot have changed the known object, because it already contained the whole
+/// body.
 ///
-/// Then a version that we did not know is someone else's change, and not of our making. Where this
-/// cannot be told (a JSON patch, a value that the server writes in another form) the write counts as
-/// ours.
+/// An unknown version is then the change of another client. If this cannot be decided (a JSON patch, a
+/// value that the server normalizes), the change counts as that of this process.
 fn already_holds(before: &Object, body: &[u8]) -> bool {
     if before.json().is_empty() {
         return false;
