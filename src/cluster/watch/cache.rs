@@ -1,15 +1,17 @@
-//! The cache of one watch: pure, without IO. What goes in are events, list items and answers to our
-//! own writes; what comes out are the changes that listeners should hear of.
+//! The cache of one watch, without IO. Its inputs are events, list items, and answers to writes of this
+//! process. Its outputs are the changes that listeners must get.
 //!
 //! Invariants:
-//! - The newer resource version wins, whichever way it came.
-//! - A relist marks what it sees by an epoch and sweeps the rest: no second copy of the cache.
-//! - An own write is known by the version of its answer, an own deletion by the uid. Events of an
-//!   object with a write in flight change the cache at once but are told only when the answer (or its
-//!   failure) is known.
-//! - While the watch lags behind an answer, the entry remembers what the watch last showed
-//!   ([`PendingEcho`]), so that a foreign change in between is told although a newer version is held.
-//! - Where it cannot be known whose a change was (a relist skipped it), it is told.
+//! - The newer resource version wins, from any source.
+//! - A relist marks its objects with an epoch and removes the others. It needs no second copy of the
+//!   cache.
+//! - The cache recognizes a write of this process by the version of its answer, and a deletion by the uid.
+//!   Events of an object with a write in flight change the cache at once. Listeners get them only when the
+//!   answer (or the failure) is known.
+//! - While the watch lags behind an answer, the entry records the last state of the watch
+//!   ([`PendingEcho`]), so that listeners get a foreign change in between although the cache has a newer
+//!   version.
+//! - Listeners get a change whose author is not known, because a relist skipped it.
 
 mod events;
 mod in_flight;
@@ -28,7 +30,7 @@ use self::pending_echo::PendingEcho;
 use super::change::ObjectChange;
 use crate::model::Object;
 
-/// Namespace (`""` for none) and name.
+/// The namespace (`""` for none) and the name.
 type Key = (Arc<str>, Arc<str>);
 
 #[derive(Default)]
@@ -42,17 +44,17 @@ pub(super) struct Cache {
     epoch: u32,
     /// True during a list that goes back in time (a restored cluster): listed objects replace newer ones.
     restored: bool,
-    /// The newest version that came in, by whichever way.
+    /// The newest version from any source.
     newest: Box<str>,
-    /// The version up to which the watch has shown everything.
+    /// The version up to which the watch has reported all changes.
     shown: Box<str>,
     count: usize,
     bytes: usize,
-    /// Counts changes, own ones included.
+    /// The number of changes, including those of this process.
     version: u64,
 }
 
-/// One object, or for a while the memory of one that we deleted.
+/// One object, or temporarily the record of one that this process deleted.
 struct Entry {
     object: Option<Arc<Object>>,
     epoch: u32,
@@ -60,7 +62,7 @@ struct Entry {
     record: Option<Record>,
 }
 
-/// Compares resource versions: as numbers where both are some, else whatever differs is newer.
+/// Compares resource versions as numbers. If one is not a number, a different version is newer.
 pub(in crate::cluster) fn compare(new: &str, old: &str) -> Ordering {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match (number(new), number(old)) {
@@ -80,7 +82,8 @@ impl Cache {
         self.complete
     }
 
-    /// The cache no longer follows the server; what it holds stays for the next list to compare with.
+    /// Marks that the cache no longer follows the server. It keeps its objects, so that the next list can
+    /// be compared with them.
     pub(super) fn interrupt(&mut self) {
         self.complete = false;
     }
@@ -97,7 +100,7 @@ impl Cache {
         self.version
     }
 
-    /// The newest version that was seen.
+    /// Returns the newest version.
     pub(super) fn newest(&self) -> Box<str> {
         self.newest.clone()
     }
@@ -133,7 +136,7 @@ impl Cache {
         self.entry(namespace, name)?.record.clone()
     }
 
-    /// Takes the record if there is an object to keep it beside.
+    /// Stores the record if the cache has the object.
     pub(super) fn set_record(&mut self, namespace: &str, name: &str, record: &mut Option<Record>) {
         let entry = self.entry_mut(namespace, name);
         if let Some(entry) = entry.filter(|entry| entry.object.is_some()) {
@@ -141,7 +144,7 @@ impl Cache {
         }
     }
 
-    /// Puts, replaces or removes an object; the memory of our writes goes when nothing is left of it.
+    /// Adds, replaces or removes an object. Removes the record of own writes when it is empty.
     fn set(&mut self, key: &Key, object: Option<Arc<Object>>, pending: Option<Box<PendingEcho>>) {
         self.version += 1;
         let pending = pending.filter(|pending| !pending.is_settled());
@@ -172,7 +175,7 @@ impl Cache {
         namespace.insert(Arc::clone(&key.1), entry);
     }
 
-    /// Takes an entry out, and what is counted of it.
+    /// Removes an entry, and subtracts it from the counts.
     fn take(&mut self, (namespace, name): &Key) -> Option<Entry> {
         let entries = self.objects.get_mut(namespace)?;
         let entry = entries.remove(name);

@@ -1,11 +1,11 @@
 //! Watches: each keeps a cache of the objects that it selects and notifies listeners of changes.
 //!
 //! # Guarantees
-//! - A listener hears of every change that lasts, deletions during a lost connection included.
-//! - It does not hear of our own writes, whichever of answer and event comes first; a foreign change
-//!   between our view and our write is heard.
-//! - A cache never goes back: the newer resource version wins.
-//! - A dead connection is noticed within the watch timeout and a few seconds.
+//! - A listener gets every lasting change, also deletions while the connection was lost.
+//! - A listener does not get writes of this process, whether the answer or the event comes first. It gets
+//!   a foreign change between the cached state and such a write.
+//! - A cache never goes back in time: the newer resource version wins.
+//! - A dead connection is detected within the watch timeout and a few seconds.
 
 mod cache;
 mod change;

@@ -1,5 +1,5 @@
-//! The registry of all watches of a cluster: starts one per spec, finds them by kind, and passes writes
-//! through to their caches.
+//! The registry of all watches of a cluster. It starts one watch per spec, finds watches by kind, and
+//! updates their caches with the answers to writes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::cluster::settings::Settings;
 use crate::cluster::transport::Transport;
 use crate::model::{Gvk, Object, ObjectRef};
 
-/// All watches. Dropped, it ends them.
+/// All watches. They end when it is dropped.
 pub(in crate::cluster) struct WatchRegistry {
     transport: Transport,
     settings: Settings,
@@ -29,7 +29,7 @@ pub(in crate::cluster) struct WatchRegistry {
     pub(super) claims: Mutex<Claims>,
     /// The number of watches that were ever started.
     started: AtomicU64,
-    /// Starting two watches of one spec would be one too many.
+    /// Locked during a start, so that one spec gets one watch.
     starting: Mutex<()>,
     stop: CancellationToken,
 }
@@ -63,7 +63,7 @@ impl WatchRegistry {
         self.listeners.0.write().push(listener);
     }
 
-    /// The watch of a spec, started if there is none.
+    /// Returns the watch of a spec, and starts it if there is none.
     pub(in crate::cluster) fn watch(&self, spec: WatchSpec) -> Arc<Watch> {
         if let Some(watch) = self.find(&spec) {
             return watch;
@@ -108,7 +108,7 @@ impl WatchRegistry {
         }
     }
 
-    /// Takes the watches of a kind that `select` names out of the registry.
+    /// Removes the watches of a kind that `select` selects from the registry.
     pub(super) fn remove(&self, gvk: &Gvk, select: impl Fn(&Watch) -> bool) -> Vec<Arc<Watch>> {
         let mut by_kind = self.by_kind.write();
         let Some(watches) = by_kind.get_mut(gvk) else {
@@ -121,7 +121,7 @@ impl WatchRegistry {
         removed
     }
 
-    /// Ends a watch that is no longer registered. Listeners hear nothing of its state afterwards.
+    /// Ends a watch that is no longer registered. Listeners do not get its state afterwards.
     pub(super) fn end(&self, watch: &Watch) {
         watch.stop();
         self.listeners.notify_closed(watch);
@@ -135,7 +135,7 @@ impl WatchRegistry {
         self.by_kind.read().values().flatten().cloned().collect()
     }
 
-    /// Asks each watch of a kind that covers a namespace, until one has an answer.
+    /// Calls the function for each watch of a kind that covers a namespace, until one returns a value.
     pub(in crate::cluster) fn find_map<T>(
         &self,
         gvk: &Gvk,
@@ -176,7 +176,7 @@ impl WatchRegistry {
         });
     }
 
-    /// A write to an object begins: its events are held back until the guard has the answer.
+    /// Starts a write to an object. Its events are deferred until the guard has the answer.
     pub(in crate::cluster) fn write(&self, object: &ObjectRef) -> WriteGuard {
         let mut watches = Vec::new();
         let _: Option<()> = self.find_map(&object.gvk, object.namespace.as_deref(), |watch| {
@@ -204,7 +204,7 @@ pub(in crate::cluster) struct WriteGuard {
 }
 
 impl WriteGuard {
-    /// The object as it is cached now, best where it is cached whole.
+    /// Returns the cached object, preferably from a cache with whole objects.
     pub(in crate::cluster) fn before(&self) -> Option<Arc<Object>> {
         let held = self.watches.iter();
         let held = held.filter_map(|watch| watch.get(Some(&self.key.0), &self.key.1));
@@ -218,7 +218,8 @@ impl WriteGuard {
         cached.next().map(|object| object.uid.clone())
     }
 
-    /// The answer is there: caches take it, and what was held back and is foreign is told.
+    /// Ends the write with its answer: updates the caches, and notifies listeners of deferred foreign
+    /// changes.
     pub(in crate::cluster) fn finish(mut self, answer: &WriteResult) {
         self.end(answer);
     }
@@ -234,7 +235,7 @@ impl WriteGuard {
     }
 }
 
-/// A write that was cancelled may have happened: its events count as foreign.
+/// Ends a cancelled write. The server may have executed it, so its events count as foreign.
 impl Drop for WriteGuard {
     fn drop(&mut self) {
         self.end(&WriteResult::Nothing);

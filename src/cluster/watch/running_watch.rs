@@ -46,7 +46,7 @@ pub trait Listener: Send + Sync {
     fn closed(&self, watch: &Watch);
 }
 
-/// Identifies a watch among all of the process, former ones of the same spec included.
+/// The identity of a watch in the process. A later watch of the same spec has another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WatchId(pub(super) u64);
 
@@ -58,7 +58,7 @@ pub struct Watch {
     pub(super) state: tokio::sync::watch::Sender<WatchState>,
     pub(super) alive: Mutex<Instant>,
     pub(super) silence_bound: Duration,
-    /// Locked while listeners hear of a state, so that none follows after the watch was closed.
+    /// Locked while listeners get a state, so that they get none after the watch was closed.
     pub(super) closed: Mutex<bool>,
     pub(super) stop: CancellationToken,
 }
@@ -92,8 +92,8 @@ impl Watch {
         &self.spec
     }
 
-    /// Waits until the cache is complete. Ends with an error where that cannot be (forbidden, the
-    /// kind is absent); a server that is away is waited for.
+    /// Waits until the cache is complete. Fails if it cannot become complete, because the watch is
+    /// forbidden or the kind is absent. Continues to wait while the server is down.
     pub async fn synced(&self) -> Result<(), Error> {
         let mut states = self.state.subscribe();
         loop {
@@ -120,7 +120,7 @@ impl Watch {
         }
     }
 
-    /// Returns whether the cache has been filled, and followed the server since.
+    /// Returns whether the cache is complete and follows the server.
     pub fn is_complete(&self) -> bool {
         self.store.lock().complete()
     }
@@ -186,7 +186,7 @@ impl Watch {
         self.store.lock().set_record(namespace, name, record);
     }
 
-    /// Ends the task. Listeners hear of no state from here on.
+    /// Ends the task. Listeners get no state afterwards.
     pub(super) fn stop(&self) {
         *self.closed.lock() = true;
         self.stop.cancel();

@@ -23,7 +23,7 @@ pub struct WatchSpec {
 /// The part of an object that a watch keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Content {
-    /// All of it.
+    /// The whole object.
     Full,
     /// Name, uid, versions and labels: the objects have an empty body.
     Metadata,
@@ -41,7 +41,7 @@ pub enum Purpose {
 }
 
 impl WatchSpec {
-    /// Returns whether the watch could hold an object of its kind in this namespace.
+    /// Returns whether the watch can select an object of its kind in this namespace.
     pub(super) fn covers(&self, namespace: Option<&str>) -> bool {
         self.namespace.is_none() || self.namespace.as_deref() == namespace
     }

@@ -13,7 +13,7 @@ use super::running_watch::Watch;
 use super::scope::Scope;
 use super::spec::Purpose;
 
-/// The most namespaces of one kind that have a watch of their own.
+/// The maximum number of namespaces of one kind with separate watches.
 const MAX_NAMESPACE_WATCHES: usize = 8;
 
 /// A dependency on the objects of a [`Scope`]. Its watch is open as long as a clone of it exists.
@@ -40,8 +40,8 @@ impl Subscription {
         }
     }
 
-    /// Returns whether listeners hear of the next change. A watch that may not list stays open: it
-    /// serves the subscription as soon as the permission is given.
+    /// Returns whether listeners get the next change. A watch without permission to list stays open: it
+    /// serves the subscription as soon as the permission is granted.
     pub fn is_watched(&self) -> bool {
         self.is_watched
     }
@@ -91,7 +91,8 @@ impl WatchRegistry {
         }
     }
 
-    /// Returns the watch that serves a scope, started if there is none. Only a subscription keeps it open.
+    /// Returns the watch that serves a scope, and starts it if there is none. Only a subscription keeps it
+    /// open.
     pub(in crate::cluster) fn reference_watch(&self, scope: &Scope) -> Arc<Watch> {
         let all = Scope {
             namespace: None,
@@ -124,7 +125,7 @@ impl WatchRegistry {
                 Remaining::Kind => false,
                 Remaining::Nothing => true,
             };
-            // Under the lock: a subscription that begins now opens a watch of its own.
+            // Closed under the lock, so that a subscription that begins now opens a new watch.
             self.remove(&scope.gvk, |watch| {
                 let is_single =
                     scope.namespace.is_some() && watch.spec.namespace == scope.namespace;
@@ -145,7 +146,7 @@ mod tests {
     use crate::model::Gvk;
     use tower::BoxError;
 
-    /// A registry whose server never answers.
+    /// Creates a registry whose server never answers.
     fn mk_registry() -> Arc<WatchRegistry> {
         let silent = tower::service_fn(|_request: http::Request<kube::client::Body>| async {
             std::future::pending::<Result<_, BoxError>>().await

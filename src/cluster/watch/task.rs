@@ -1,4 +1,4 @@
-//! The task of one watch: finds the kind, lists, follows the server, and lists again when it must.
+//! The task of one watch: finds the kind, lists, follows the server, and lists again if necessary.
 //!
 //! Each watch has its own task, span and backoff, so that one that fails does not hold up others.
 
@@ -23,19 +23,20 @@ const FAILING: Backoff = Backoff {
     max: Duration::from_secs(10),
     jitter: 0.3,
 };
-/// The backoff where watching is forbidden: people grant permissions.
+/// The backoff while the watch is forbidden. It is long, because people grant permissions.
 const FORBIDDEN: Backoff = Backoff {
     initial: Duration::from_secs(2),
     max: Duration::from_secs(15),
     jitter: 0.2,
 };
-/// A reference that we may not watch is read live; nobody waits for the watch.
+/// The backoff of a forbidden watch on references. It is longer, because runs read live and do not wait
+/// for the watch.
 const FORBIDDEN_REFERENCE: Backoff = Backoff {
     max: Duration::from_mins(1),
     ..FORBIDDEN
 };
-/// A kind that is not served. Where CRDs are watched, a new one is told; the first questions come
-/// quickly all the same, because a server's discovery lags behind its CRDs.
+/// The backoff for a kind that is not served. The watch on CRDs reports new kinds. The first requests are
+/// frequent nevertheless, because the discovery of a server lags behind its CRDs.
 const ABSENT: Backoff = Backoff {
     initial: Duration::from_millis(200),
     max: Duration::from_secs(20),
@@ -44,12 +45,12 @@ const ABSENT: Backoff = Backoff {
 use crate::model::redact::PublicText;
 use crate::model::redact::Variant;
 use crate::telemetry::log;
-/// So many refusals in a row put the version in doubt that the watch follows from: a cluster that was
-/// restored from a backup has not reached it yet, and answers with a timeout.
+/// After this number of consecutive refusals, the watch lists again. A cluster that was restored from a
+/// backup has not reached the version of the watch, and answers with a timeout.
 const DOUBTFUL: u32 = 3;
-/// Time that the end of a watch may take beyond the server's timeout.
+/// The tolerance for the end of a watch after the server's timeout.
 const MARGIN: Duration = Duration::from_secs(5);
-/// A watch that the server ends sooner than this without a word is a failure, not a rhythm.
+/// A watch that the server ends before this time without an event counts as a failure.
 const TOO_SHORT: Duration = Duration::from_secs(1);
 
 /// The task of a watch.
@@ -61,20 +62,20 @@ pub(super) struct WatchTask {
     pub(super) listeners: Arc<Listeners>,
 }
 
-/// The longest silence of a healthy watch: a whole connection, or the longest backoff.
+/// Returns the longest silence of a healthy watch: a whole connection, or the longest backoff.
 pub(super) fn silence_bound(settings: &Settings) -> Duration {
     settings.watch_timeout + MARGIN + Duration::from_mins(1) + settings.attempt_timeout
 }
 
 /// The end of a round of the watch.
 enum RoundEnd {
-    /// The server ended the connection in good order: follow from the same version.
+    /// The server ended the connection without an error: follow from the same version.
     Continue,
     /// The round failed: continue after the backoff.
     Failed(Error),
 }
 
-/// Returns whether another version may help: not where the server is away, busy, or does not know us.
+/// Returns whether a list can help: not if the server is down or busy, or refuses the credentials.
 fn is_version_suspect(error: &Error) -> bool {
     let answered = error
         .code
@@ -121,7 +122,7 @@ impl WatchTask {
         }
     }
 
-    /// One stage: a list if there is no version to follow from, then a watch until it ends.
+    /// Executes one round: a list if there is no version to follow from, then a watch until it ends.
     async fn round(&self, version: &mut Option<Box<str>>, failures: &mut u32) -> RoundEnd {
         let kind = match self
             .discovery
@@ -143,7 +144,7 @@ impl WatchTask {
         self.follow(&kind, follow, failures).await
     }
 
-    /// Enters the state that follows from a failure, and waits for the backoff.
+    /// Sets the state after a failure, and waits for the backoff.
     async fn recover(&self, error: Error, failures: u32, version: &mut Option<Box<str>>) {
         let gvk = &self.watch.spec.gvk;
         let mut changes = self.discovery.changes();
@@ -151,7 +152,7 @@ impl WatchTask {
             ErrorKind::Gone => {
                 log::debug!("the version is too old: listing again");
                 *version = None;
-                // Once is the order of things; again and again is not.
+                // One expiry is normal; repeated expiries are not.
                 if failures > 1 {
                     clock::sleep(FAILING.delay(failures)).await;
                 }
@@ -172,7 +173,7 @@ impl WatchTask {
                 self.discovery.invalidate(gvk);
             }
             ErrorKind::Forbidden => {
-                // What is cached is kept, to compare with the list that comes after.
+                // The cached objects are kept, to compare them with the next list.
                 *version = None;
                 self.watch.store.lock().interrupt();
                 let backoff = match self.watch.spec.purpose {
@@ -182,7 +183,7 @@ impl WatchTask {
                 self.enter(&WatchState::Forbidden(error));
                 clock::sleep(backoff.delay(failures)).await;
             }
-            // A cut connection is taken up again at once, before anybody is alarmed.
+            // The first retry after a closed connection is immediate, before the state changes.
             ErrorKind::Unreachable if failures == 1 && version.is_some() => {
                 log::debug!("connection lost", error = PublicText::outside_runs(&error));
             }
@@ -286,7 +287,7 @@ impl WatchTask {
         }
     }
 
-    /// Takes an event into the cache, tells of it, and returns its version.
+    /// Adds an event to the cache, notifies listeners, and returns its version.
     fn take(&self, event: WatchEvent) -> Box<str> {
         let (change, version) = match event {
             WatchEvent::Applied(object) => {
@@ -303,7 +304,7 @@ impl WatchTask {
         version
     }
 
-    /// The kind is not served (any more).
+    /// Handles a kind that is not served, or not any more.
     fn kind_removed(&self) {
         let changes = self.watch.store.lock().clear();
         self.enter(&WatchState::KindAbsent);
@@ -318,7 +319,7 @@ impl WatchTask {
         self.enter(&WatchState::Failing { since, error });
     }
 
-    /// Enters a state; told where it is another than before.
+    /// Sets the state, and notifies listeners if it changed.
     fn enter(&self, state: &WatchState) {
         let same = {
             let before = self.watch.state.borrow();
@@ -327,7 +328,7 @@ impl WatchTask {
         if !same {
             self.log_state(state);
         }
-        // First, so that a listener that looks sees what it is told.
+        // Set before the notification, so that a listener reads the new state.
         self.watch.state.send_replace(state.clone());
         if !same {
             let closed = self.watch.closed.lock();
@@ -346,14 +347,14 @@ impl WatchTask {
                     error = PublicText::outside_runs(error)
                 );
             }
-            // Runs warn of what they read, and what they only apply works without a watch.
+            // Runs warn about kinds that they read, and applies work without a watch.
             (WatchState::Forbidden(error), _) => {
                 log::debug!(
                     "cannot watch: forbidden",
                     error = PublicText::outside_runs(error)
                 );
             }
-            // A role may look for a kind that is optional.
+            // A role can check for an optional kind.
             (WatchState::KindAbsent, Purpose::Reference) => {
                 log::info!("the cluster does not serve this kind");
             }

@@ -20,7 +20,7 @@ use crate::model::redact::PublicText;
 use crate::model::{Gvk, Object};
 use crate::telemetry::log;
 
-/// The characters that a query keeps as they are.
+/// The characters that a query does not escape.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -28,7 +28,8 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/');
 /// Capacity of the buffer between events, in bytes.
 const IDLE_BUFFER: usize = 4096;
-/// A page of 500 Pods is 3 MB: no visible peak, few requests.
+/// The number of objects per page. A page of 500 Pods has 3 MB, which causes no memory peak and needs few
+/// requests.
 const PAGE_SIZE: usize = 500;
 
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
@@ -62,7 +63,7 @@ struct List<'a> {
     items: Vec<&'a RawValue>,
 }
 
-/// Reads a list as servers in Go write it: an empty one can be null.
+/// Deserializes a list of a server in Go, which can write an empty one as null.
 fn null_is_empty<'de, D, T>(reader: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -78,7 +79,7 @@ struct ListMetadata {
     r#continue: Option<String>,
 }
 
-/// A list's call: `page` says where to go on.
+/// Creates the call of a list. `page` is the continue token.
 pub(in crate::cluster) fn list_call(
     kind: &ApiKind,
     namespace: Option<&str>,
@@ -138,13 +139,13 @@ pub(in crate::cluster) fn parse_page(
     })
 }
 
-/// Logs that the server sent something that is no object.
+/// Logs that the server sent an item that is not an object.
 pub(super) fn report_malformed(gvk: &Gvk, cause: &str) {
     let error = PublicText::outside_runs(cause);
     log::error!("ignoring a malformed object", kind = *gvk, error = error);
 }
 
-/// An error with its causes.
+/// Joins an error and its causes.
 fn describe(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let causes: Vec<_> = causes.map(ToString::to_string).collect();
@@ -181,7 +182,7 @@ fn collection(kind: &ApiKind, namespace: Option<&str>, verb: &'static str) -> Ta
     }
 }
 
-/// The call that opens a watch.
+/// Creates the call that opens a watch.
 pub(super) fn watch_call(
     spec: &WatchSpec,
     kind: &ApiKind,
@@ -215,7 +216,7 @@ pub(super) fn watch_call(
 pub(super) enum WatchEvent {
     Applied(Arc<Object>),
     Deleted(Arc<Object>),
-    /// Everything up to this version has been sent.
+    /// A bookmark: the server has sent all changes up to this version.
     Bookmark(Box<str>),
 }
 
@@ -255,9 +256,9 @@ pub(super) struct EventStream<'a> {
     buffer: Vec<u8>,
     /// The start of the next line.
     start: usize,
-    /// The end of the part that was searched for a line end.
+    /// The end of the part in which no line end was found.
     searched: usize,
-    /// A connection that says nothing until then is dead: the server ends a watch before.
+    /// A connection without data until this time is dead, because the server ends a watch earlier.
     until: Instant,
 }
 
@@ -279,7 +280,7 @@ impl<'a> EventStream<'a> {
         }
     }
 
-    /// The next event; `None` when the server ended the watch in good order.
+    /// Returns the next event; `None` if the server ended the watch without an error.
     pub(super) async fn next(&mut self) -> Result<Option<WatchEvent>, Error> {
         loop {
             if let Some(end) = self.line_end() {
@@ -319,7 +320,7 @@ impl<'a> EventStream<'a> {
         end
     }
 
-    /// Drops what has been read; what a burst needed is not kept for quiet times.
+    /// Removes the parsed bytes, and releases the memory that a burst needed.
     fn compact(&mut self) {
         self.buffer.drain(..self.start);
         self.searched -= self.start;
@@ -329,7 +330,7 @@ impl<'a> EventStream<'a> {
         }
     }
 
-    /// Reads an event; `None` for one of an object without an address, which holds up no others.
+    /// Parses an event; `None` for an object without an address, which must not block other events.
     fn parse(&self, line: &[u8]) -> Result<Option<WatchEvent>, Error> {
         let malformed = |cause: &dyn std::error::Error| self.malformed(cause.to_string());
         let line: Line<'_> = serde_json::from_slice(line).map_err(|cause| malformed(&cause))?;
@@ -373,8 +374,8 @@ impl<'a> EventStream<'a> {
         Error::local(ErrorKind::Malformed, message, self.target.clone())
     }
 
-    /// The object of an event where the cache holds just this version already: most events are echoes
-    /// of our own writes, whose answers came first.
+    /// Returns the cached object if it has the version of the event. Most events are echoes of writes of
+    /// this process, whose answers came first.
     fn cached_version(&self, text: &str) -> Option<Arc<Object>> {
         let Identified { metadata } = serde_json::from_str(text).ok()?;
         let namespace = metadata.namespace.as_deref();
@@ -384,7 +385,7 @@ impl<'a> EventStream<'a> {
         same.then_some(held)
     }
 
-    /// An ERROR event carries a Status.
+    /// An ERROR event contains a Status.
     fn error_event(&self, status: &str) -> Error {
         #[derive(Deserialize)]
         struct Code {
@@ -422,7 +423,7 @@ mod tests {
         "\n",
     );
 
-    /// A body that comes in pieces of some size, and then ends or hangs.
+    /// A body that arrives in pieces of a size, and then ends or stalls.
     fn body(text: &str, piece: usize, ends: bool) -> ResponseBody {
         let chunks = text.as_bytes().chunks(piece);
         let pieces: Vec<_> = chunks.map(Bytes::copy_from_slice).collect();
