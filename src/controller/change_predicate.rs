@@ -1,7 +1,7 @@
-//! The part of a custom resource that triggers runs, as a small value to compare two versions by.
+//! The part of a custom resource that triggers runs, as a small value for the comparison of two versions.
 //!
-//! Status, managed fields, resource version and finalizers are not part of it: the runtime writes them
-//! itself. Drift of a status is told by [`crate::reconcile::status_digest`].
+//! It does not contain status, managed fields, resource version and finalizers, because the runtime writes
+//! them itself. [`crate::reconcile::status_digest`] detects drift of a status.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,16 +22,17 @@ pub(super) struct TriggerState {
     deleting: bool,
     paused: bool,
     generation: i64,
-    /// Labels and annotations, where they count, and the content of kinds without generation.
+    /// A digest of labels and annotations, if the watch includes them, and of the content of kinds without
+    /// a generation.
     content: u64,
-    /// The annotation that asks for a run.
+    /// The value of the annotation that requests a run.
     request: u64,
     /// The annotations that set the period.
     period: u64,
 }
 
 impl TriggerState {
-    /// Extracts the part of an object that triggers runs, labels and annotations included if
+    /// Extracts the part of an object that triggers runs. Includes labels and annotations if
     /// `with_metadata`.
     pub(super) fn new(object: &Object, with_metadata: bool) -> Self {
         let annotations = object.details().annotations;
@@ -66,20 +67,20 @@ impl TriggerState {
         } else if newer.paused != self.paused {
             Some(Reason::Resumed)
         } else if newer.period != self.period {
-            // The timer that is running was set by the former period.
+            // The current timer has the former period.
             Some(Reason::Period)
         } else {
             None
         }
     }
 
-    /// Returns whether the newer version has another generation.
+    /// Returns whether the newer version has a different generation.
     pub(super) fn is_other_generation(&self, newer: &Self) -> bool {
         newer.generation != self.generation
     }
 }
 
-/// Returns the annotations that set a period, the first of which wins.
+/// Returns the annotations that set a period. The first one takes precedence.
 pub(super) fn period_keys() -> impl Iterator<Item = &'static str> {
     [RECONCILE_PERIOD]
         .into_iter()
@@ -99,7 +100,7 @@ fn hash_metadata(object: &Object, annotations: &BTreeMap<String, String>, hasher
     }
 }
 
-/// Annotations that have a field of [`TriggerState`] to themselves, or that the runtime writes.
+/// Annotations that are a field of [`TriggerState`], or that the runtime writes.
 fn has_own_field(key: &str) -> bool {
     [CHILDREN, PAUSED, RECONCILE_AT, STEPS].contains(&key)
         || period_keys().any(|period| period == key)

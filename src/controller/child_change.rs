@@ -1,7 +1,7 @@
 //! The changes of a child that trigger its owner.
 //!
-//! It is, unless only bookkeeping moved (resource version, generation). Fields that are not ours count
-//! too: telling them apart costs more than the run that finds nothing to do.
+//! All changes do, except of resource version and generation alone. Fields of other managers count too: to
+//! distinguish them costs more than a run without a write.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,11 +15,11 @@ use crate::model::object::Managed;
 
 type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-/// Returns whether the change may matter to the CR.
+/// Returns whether the change triggers a run of the CR.
 pub(super) fn is_relevant(change: &ObjectChange) -> bool {
     match (&change.old, &change.new) {
         (Some(old), Some(new)) => old.uid != new.uid || differs(old, new).unwrap_or(true),
-        // It came by another hand, or it went.
+        // Another client created it, or it was deleted.
         _ => true,
     }
 }
@@ -48,7 +48,8 @@ fn differ(old: &Members<'_>, new: &Members<'_>, ignored: impl Fn(&str) -> bool) 
             .any(|(key, value)| new.get(key).is_none_or(|other| other.get() != value.get()))
 }
 
-/// A field that our managers owned before and do not own now: someone else has written it.
+/// Returns a field that a manager of the runtime owned before and does not own now, because another
+/// manager wrote it.
 pub(super) fn lost_field(old: &Object, new: &Object) -> Option<String> {
     let sets = |object: &Object| -> Vec<Value> {
         let own = object
@@ -63,7 +64,7 @@ pub(super) fn lost_field(old: &Object, new: &Object) -> Option<String> {
         .find_map(|set| lost(set, &new.iter().collect::<Vec<_>>(), &mut path))
 }
 
-/// The first leaf of `old` that none of `new` has.
+/// Returns the first leaf of `old` that none of `new` contains.
 fn lost(old: &Value, new: &[&Value], path: &mut Vec<String>) -> Option<String> {
     let members = old.as_object().filter(|members| !members.is_empty());
     let Some(members) = members else {

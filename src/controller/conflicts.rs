@@ -14,9 +14,9 @@ use crate::model::{Gvk, ObjectRef, Outcome, Redactor};
 use crate::reconcile::Report;
 
 impl ConflictTracker {
-    /// Remembers a field of a child that another manager took.
+    /// Records a field of a child that another manager took.
     pub(super) fn record_loss(&mut self, child: &ObjectRef, field: String) {
-        // As long as a run is in progress, the managers are those that took the field before.
+        // During a run, the recorded managers are those that took the field earlier.
         let known = self.loss.take();
         let known = known.filter(|loss| loss.child == *child && loss.field == field);
         self.loss = Some(LostField {
@@ -28,7 +28,8 @@ impl ConflictTracker {
 }
 
 impl Shared {
-    /// Remembers a field that a change of a child took from us, if we wrote the child lately.
+    /// Records a field that a change of a child took from the runtime, if the runtime wrote the child
+    /// recently.
     pub(super) fn record_loss(&self, key: &Key, child: &ObjectRef, change: &ObjectChange) {
         let is_tracked = self
             .index
@@ -39,7 +40,7 @@ impl Shared {
         let (true, Some(old), Some(new)) = (is_tracked, &change.old, &change.new) else {
             return;
         };
-        // Parses the managed fields of both versions: not under the lock.
+        // Not under the lock, because it parses the managed fields of both versions.
         let Some(field) = child_change::lost_field(old, new) else {
             return;
         };
@@ -52,8 +53,8 @@ impl Shared {
         }
     }
 
-    /// Asks who took the field of a child when one more write makes a conflict: after the next apply the
-    /// server no longer knows.
+    /// Requests the managers that took the field of a child if one more write makes a conflict. After the
+    /// next apply the server no longer has this information.
     pub(super) async fn fetch_conflicting_managers(&self, key: &Key) {
         let Some(child) = self.contested_child(key) else {
             return;
@@ -75,7 +76,7 @@ impl Shared {
         }
     }
 
-    /// Returns the child for which one more write is a conflict.
+    /// Returns the child for which one more write makes a conflict.
     fn contested_child(&self, key: &Key) -> Option<ObjectRef> {
         let index = self.index.read();
         let conflict = index.entry(key)?.conflict.as_ref()?;
@@ -84,8 +85,7 @@ impl Shared {
         is_last.then(|| loss.child.clone())
     }
 
-    /// Counts a run's writes. Returns the outcome of the run if it wrote a child too often for anything
-    /// but a conflict.
+    /// Counts the writes of a run. Returns the outcome of a conflict if a child was written too often.
     pub(super) fn detect_conflict(&self, key: &Key, report: &Report) -> Option<Outcome> {
         let (child, loss) = self.count_writes(key, report)?;
         let limits = self.settings.conflicts;
@@ -107,7 +107,7 @@ impl Shared {
         Some(Outcome::Conflict { message })
     }
 
-    /// Returns a child that was written too often, and the field of it that another manager took.
+    /// Returns a child that was written too often, and its field that another manager took.
     fn count_writes(&self, key: &Key, report: &Report) -> Option<(ObjectRef, Option<LostField>)> {
         let is_tracked = |index: &Index| Some(index.entry(key)?.conflict.is_some());
         if report.effects.writes.is_empty() && !is_tracked(&self.index.read())? {
@@ -133,8 +133,8 @@ impl Shared {
     }
 }
 
-/// Returns a digest of what explains a run's writes without a conflict: the generation, and what the run read
-/// that is no child.
+/// Returns a digest of the inputs that explain writes without a conflict: the generation, and the objects
+/// that the run read, except children.
 fn cause(report: &Report) -> u64 {
     let mut hasher = XxHash3_64::new();
     report.cr.generation.hash(&mut hasher);
@@ -143,7 +143,7 @@ fn cause(report: &Report) -> u64 {
             read.hash(&mut hasher);
         }
     }
-    // A list that may hold the contested child changes with it.
+    // A list that can contain the contested child changes with it.
     let has_children = |kind: &Gvk| {
         report
             .effects
@@ -153,7 +153,7 @@ fn cause(report: &Report) -> u64 {
     };
     let lists = report.effects.reads.lists();
     let lists = lists.filter(|(query, _)| !has_children(&query.gvk));
-    // In any order: the lists of a read set have none.
+    // The digest does not depend on the order, because the lists of a read set have no order.
     let lists = lists.fold(0u64, |sum, (_, version)| sum.wrapping_add(version));
     lists.hash(&mut hasher);
     hasher.finish()

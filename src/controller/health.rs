@@ -47,8 +47,8 @@ impl WatchHealth {
     }
 }
 
-/// Returns the readiness that follows from a watch's state. The operator needs its custom resources and, for
-/// repairs, their children. Runs report themselves what they cannot read.
+/// Returns the readiness for the state of a watch. The operator needs its custom resources and, to revert
+/// drift, their children. Runs report references that they cannot read.
 fn readiness_of(purpose: Purpose, state: &WatchState) -> readiness::PartState {
     let blocks = purpose != Purpose::Reference;
     match state {

@@ -1,8 +1,8 @@
-//! The custom resources that are served: what is remembered of each between its runs, and which of them
-//! depend on an object.
+//! The custom resources that the operator serves: their state between runs, and their dependencies on
+//! objects.
 //!
-//! A child names its custom resource by the owner label, so children need no entries here. Only what a run
-//! read is indexed, by object and by list.
+//! The owner label of a child names its custom resource, so children need no entries. The index contains
+//! the objects and lists that runs read.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use crate::cluster::watch::{ObjectChange, Scope};
 use crate::model::{Gvk, Object, ObjectRef, Outcome, Reason};
 use crate::reconcile::{History, Report};
 
-/// All custom resources that are served. All workers share it under one lock: no method parses an object.
+/// All custom resources that the operator serves. All workers share it under one lock, so no method parses
+/// an object.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: HashMap<Key, Entry>,
@@ -30,12 +31,12 @@ pub(super) struct Index {
 pub(super) struct Entry {
     uid: Box<str>,
     state: TriggerState,
-    /// The digest of our part of its status, once a run has written one.
+    /// The digest of the runtime's part of its status, after a run wrote one.
     status: Option<u64>,
     history: Arc<History>,
     reads: Arc<ReadSet>,
     waits: Box<[ObjectRef]>,
-    /// Only while there are recent writes: a steady custom resource has none.
+    /// Present only while there are recent writes.
     pub(super) conflict: Option<Box<ConflictTracker>>,
 }
 
@@ -43,7 +44,7 @@ pub(super) struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct ConflictTracker {
     pub(super) detector: Detector,
-    /// The field that was lost last.
+    /// The last field that another manager took.
     pub(super) loss: Option<LostField>,
 }
 
@@ -52,16 +53,16 @@ pub(super) struct ConflictTracker {
 pub(super) struct LostField {
     pub(super) child: ObjectRef,
     pub(super) field: String,
-    /// The other managers of the child at that time, once they were asked for.
+    /// The other managers of the child at that time, if they were requested.
     pub(super) managers: Vec<String>,
 }
 
 /// The meaning of a version of a custom resource for the queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ObservedChange {
-    /// It was not known.
+    /// The custom resource is new.
     New,
-    /// Another object had its name.
+    /// The object replaces another one of the same name.
     Replaced,
     /// It changed in a way that triggers a run.
     Changed(Reason),
@@ -69,14 +70,14 @@ pub(super) enum ObservedChange {
     Generation,
     /// The change does not trigger a run, unless it is drift of the status.
     Unchanged {
-        /// True if a run has written a status, with which the caller compares this one
+        /// True if a run wrote a status. The caller then compares it with this one
         /// ([`Index::is_status_drift`]).
         has_status: bool,
     },
 }
 
 impl Index {
-    /// Takes note of a version of a custom resource.
+    /// Records a version of a custom resource.
     pub(super) fn observe(
         &mut self,
         key: &Key,
@@ -103,7 +104,7 @@ impl Index {
         (change, None)
     }
 
-    /// Returns whether a status with this digest is another one than the last run left.
+    /// Returns whether a status with this digest differs from the one of the last run.
     pub(super) fn is_status_drift(&self, key: &Key, uid: &str, digest: u64) -> bool {
         let entry = self.entries.get(key).filter(|entry| *entry.uid == *uid);
         entry.is_some_and(|entry| entry.status.is_some_and(|status| status != digest))
@@ -123,8 +124,8 @@ impl Index {
         self.entries.insert(key.clone(), entry);
     }
 
-    /// Forgets a custom resource. Returns its read set, to be dropped when the lock is released: watches
-    /// that nothing else needs close then.
+    /// Removes a custom resource. Returns its read set, which the caller drops after it released the lock:
+    /// watches without other subscriptions close then.
     #[must_use]
     pub(super) fn remove(&mut self, key: &Key) -> Option<Arc<ReadSet>> {
         let entry = self.entries.remove(key)?;
@@ -133,15 +134,15 @@ impl Index {
         Some(entry.reads)
     }
 
-    /// Takes note of the version that a run begins with. Returns what the last run left.
+    /// Records the version with which a run begins. Returns the state from the last run.
     pub(super) fn start(&mut self, key: &Key, state: TriggerState) -> Option<Arc<History>> {
         let entry = self.entries.get_mut(key)?;
         entry.state = state;
         Some(Arc::clone(&entry.history))
     }
 
-    /// Takes note of a run's end and subscribes the custom resource to what it read. Returns the former
-    /// read set, to be dropped when the lock is released, as with [`Index::remove`].
+    /// Records the end of a run, and subscribes the custom resource to the objects that it read. Returns
+    /// the former read set, which the caller drops after it released the lock, as with [`Index::remove`].
     #[must_use]
     pub(super) fn finish(&mut self, key: &Key, report: &Report) -> Option<Arc<ReadSet>> {
         let entry = self.entries.get_mut(key)?;
@@ -150,7 +151,7 @@ impl Index {
         entry.waits = report.waits.iter().cloned().collect();
         let mut reads = report.effects.reads.clone();
         if matches!(report.outcome, Outcome::Cancelled) {
-            // The run did not come to all that it depends on.
+            // The run ended before it read all its dependencies.
             reads.extend(&entry.reads);
         }
         let is_same = entry.reads.has_same_members(&reads);
@@ -176,7 +177,7 @@ impl Index {
         self.owners.get(uid)
     }
 
-    /// Returns all custom resources that `select` takes.
+    /// Returns all custom resources that `select` selects.
     pub(super) fn keys(&self, select: impl Fn(&Key) -> bool) -> Vec<Key> {
         self.entries
             .keys()
@@ -185,8 +186,8 @@ impl Index {
             .collect()
     }
 
-    /// Returns why a change of an object triggers a run of a custom resource: the last run waits for the
-    /// object, or else `otherwise`.
+    /// Returns the reason for which a change of an object triggers a run of a custom resource: that the
+    /// last run waits for the object, or `otherwise`.
     pub(super) fn reason(&self, key: &Key, object: &ObjectRef, otherwise: Reason) -> Reason {
         let waits = self
             .entries
@@ -195,7 +196,7 @@ impl Index {
         if waits { Reason::Resumed } else { otherwise }
     }
 
-    /// Returns the custom resources whose last run read what changed.
+    /// Returns the custom resources whose last run read the changed object, or a list that contains it.
     pub(super) fn subscribers(&self, object: &ObjectRef, change: &ObjectChange) -> Vec<Key> {
         let mut keys = self.subscribers.get(object).cloned().unwrap_or_default();
         let queries = self.list_subscribers.get(&object.gvk).into_iter().flatten();
@@ -210,7 +211,7 @@ impl Index {
         keys
     }
 
-    /// Returns the custom resources whose last run read anything in a scope, with all that it read.
+    /// Returns the custom resources whose last run read in a scope, with their read sets.
     pub(super) fn scope_subscribers(&self, scope: &Scope) -> Vec<(Key, Arc<ReadSet>)> {
         let is_within = |namespace: Option<&str>| {
             let within = scope.namespace.as_deref();

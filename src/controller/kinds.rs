@@ -1,4 +1,4 @@
-//! The kinds that are served, with their settings, roles and caches.
+//! The kinds that the operator serves, with their settings, roles and caches.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::role::Roles;
 use crate::telemetry::metrics;
 use crate::watches::Watch;
 
-/// A kind that is served.
+/// A kind that the operator serves.
 pub(super) struct ServedKind {
     pub(super) id: KindId,
     pub(super) watch: Arc<Watch>,
     pub(super) roles: Arc<Roles>,
     pub(super) metrics: metrics::ControllerMetrics,
-    /// Its caches: one, or one per namespace.
+    /// One cache, or one per namespace.
     caches: RwLock<Vec<Arc<watch::Watch>>>,
 }
 
@@ -99,7 +99,7 @@ impl ServedKind {
     }
 }
 
-/// All kinds that are served.
+/// All kinds that the operator serves.
 #[derive(Default)]
 pub(super) struct ServedKinds(RwLock<Tables>);
 

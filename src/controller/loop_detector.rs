@@ -10,9 +10,9 @@ use crate::model::ObjectRef;
 /// The bounds beyond which writes are a conflict.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The most writes to one child within `window`.
+    /// The maximum number of writes to one child within `window`.
     pub writes: usize,
-    /// The time in which writes count.
+    /// The time for which a write counts.
     pub window: Duration,
     /// The pause of the custom resource after a conflict.
     pub pause: Duration,

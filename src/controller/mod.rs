@@ -80,8 +80,8 @@ impl Controller {
         Self(shared)
     }
 
-    /// Makes the runs that come up until `shutdown`, then waits for those that are on their way; what is
-    /// left after `drain` is cancelled.
+    /// Executes runs until `shutdown`. Then waits for the current runs, and cancels those that last longer
+    /// than `drain`.
     pub async fn run(&self, shutdown: CancellationToken, drain: Duration) {
         let lost = Arc::clone(&self.0).release_unserved().in_current_span();
         self.0.background_tasks.lock().spawn(lost);
@@ -102,14 +102,14 @@ impl Controller {
         if tokio::time::timeout(drain, join(&mut runs)).await.is_err() {
             log::warn!("cancelling runs", runs = runs.len());
             self.0.queue.interrupt_all();
-            // Cancelled runs end by themselves; what does not is cut off with the process.
+            // Cancelled runs end soon. Others end with the process.
             let _ = tokio::time::timeout(CANCEL, join(&mut runs)).await;
         }
     }
 }
 
 impl Controller {
-    /// Returns whether no run is on its way or due now; a delayed one may follow.
+    /// Returns whether no run is executed or due now. A delayed one can follow.
     pub fn is_idle(&self) -> bool {
         self.0.queue.is_idle()
     }

@@ -1,4 +1,4 @@
-//! The period of runs without a change.
+//! The period of runs that no change triggers.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(super) struct InvalidAnnotation {
     pub(super) value: String,
 }
 
-/// Returns the period of a custom resource: that of its annotation, else of its watch, else of the operator;
+/// Returns the period of a custom resource, from its annotation, its watch or the operator, in this order;
 /// `None` for zero.
 pub(super) fn effective_period(
     cr: &Object,
@@ -41,10 +41,10 @@ pub(super) fn effective_period(
     ((!period.is_zero()).then_some(period), bad)
 }
 
-/// Periods from which on runs are spread, so that CRs that started together do not stay together.
+/// The minimum period whose runs are spread, so that CRs that started together do not always run together.
 const SPREAD_FROM: Duration = Duration::from_mins(5);
 
-/// Brings a long period forward by up to a tenth.
+/// Shortens a long period by up to a tenth.
 pub(super) fn shorten_randomly(period: Duration) -> Duration {
     if period < SPREAD_FROM {
         return period;

@@ -1,8 +1,8 @@
 //! Releases the finalizers of custom resources that this operator no longer serves: they left the selector, or
 //! their watch was removed, while no operator ran.
 //!
-//! Nothing waits for this, so it begins after the first lists and sends one request at a time. If no watch
-//! has a selector, it only looks at kinds that are not watched.
+//! No other work depends on this, so it begins after the first lists and sends one request at a time. If
+//! no watch has a selector, it checks only kinds that are not watched.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl Shared {
         };
         for served in self.kinds.all() {
             for cache in served.caches() {
-                // A kind that is absent or forbidden has nothing that could be looked at.
+                // An absent or forbidden kind has no objects to check.
                 let _ = cache.synced().await;
             }
         }
@@ -74,7 +74,7 @@ impl Shared {
 
     async fn release_all(&self, lost: &[Arc<Object>]) -> Result<(), cluster::Error> {
         for cr in lost {
-            // The project may have changed since the list was asked for.
+            // The project may have changed since the list was requested.
             if self.serves(cr) {
                 continue;
             }
@@ -94,7 +94,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Returns whether an object is one of those that are reconciled.
+    /// Returns whether the operator reconciles an object.
     fn serves(&self, object: &Object) -> bool {
         let selects = |watch: &Watch| {
             let selector = watch.selector.as_ref();

@@ -16,8 +16,8 @@ use crate::telemetry::log;
 use crate::watches::{Namespaces, Watch};
 
 impl Controller {
-    /// Serves a project from now on. CRs whose watch or role is another than before are run; those whose
-    /// watch is gone, or whose selector leaves them out, lose our finalizers.
+    /// Starts to serve a project. Reconciles CRs whose watch or role changed. Releases the finalizers of
+    /// CRs whose watch was removed, or whose selector no longer selects them.
     pub async fn serve(&self, project: &Project) {
         let shared = &self.0;
         for served in shared.kinds.all() {
@@ -42,7 +42,7 @@ impl Shared {
     async fn start_kind(self: &Arc<Self>, watch: &Arc<Watch>, roles: &Arc<Roles>) {
         let name = format!("{}-controller", watch.gvk.kind.to_lowercase());
         let metrics = self.metrics.controller(&name);
-        // Closed until the first list is whole.
+        // Closed until the first list is complete.
         let id = self.queue.add_kind(0, metrics.clone());
         let served = ServedKind::new(id, Arc::clone(watch), Arc::clone(roles), metrics);
         let served = Arc::new(served);
@@ -57,7 +57,7 @@ impl Shared {
             .map(|spec| self.context.cluster.watch(spec))
             .collect();
         served.set_caches(caches);
-        // The lists may be whole already.
+        // The lists may be complete already.
         for cache in served.caches() {
             self.health.set_state(&cache, &cache.state());
         }
@@ -81,7 +81,8 @@ impl Shared {
         }
     }
 
-    /// A kind that is not installed yet is taken for a namespaced one, as most are.
+    /// Returns whether a kind is namespaced. Assumes this of a kind that is not installed yet, because
+    /// most kinds are.
     async fn is_namespaced(&self, gvk: &Gvk) -> bool {
         let kind = self.context.cluster.kind(gvk).await;
         kind.ok().flatten().is_none_or(|kind| kind.namespaced)
@@ -95,7 +96,7 @@ impl Shared {
     ) {
         let same_watch = is_equal_ignoring_position(&old.watch, watch);
         if same_watch && same_roles(&old.roles, roles) {
-            // The roles of others may have changed: later includes see them.
+            // Roles of other watches may have changed. Later includes use them.
             self.kinds
                 .put(Arc::new(old.with(Arc::clone(watch), Arc::clone(roles))));
             return;
@@ -120,7 +121,7 @@ impl Shared {
         let former = old.caches();
         self.start_caches(new).await;
         for cache in new.caches() {
-            // Forbidden or absent: told by its state, and nothing is known of who is left out.
+            // The watch is forbidden or absent, which its state reports. The unselected CRs are not known.
             let _ = cache.synced().await;
         }
         for cache in former {
@@ -185,8 +186,8 @@ fn is_equal_ignoring_position(old: &Watch, new: &Watch) -> bool {
     *old == moved
 }
 
-/// Returns whether a watch's roles are as before: its own, its finalizer's, and any that these may include, which
-/// is known only when they run.
+/// Returns whether the roles of a watch are unchanged: its own, its finalizer's, and all roles that these
+/// can include, because the included ones are known only in a run.
 fn same_roles(old: &Arc<Roles>, new: &Arc<Roles>) -> bool {
     let digests = |roles: &Roles| -> Vec<(Arc<str>, u64)> {
         roles

@@ -22,15 +22,16 @@ use crate::telemetry::{Metrics, Readiness, Watchdog};
 /// Concurrency, periods and delays.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Concurrent runs of one kind whose watch has no bound.
+    /// The maximum number of concurrent runs of a kind whose watch has no limit.
     pub max_concurrent: usize,
-    /// Concurrent runs of all kinds.
+    /// The maximum number of concurrent runs of all kinds.
     pub total: usize,
-    /// Time between runs without a change, if neither the custom resource nor its watch has one; zero is never.
+    /// The period of runs without a change, if neither the custom resource nor its watch has one; zero for
+    /// none.
     pub period: Duration,
     /// Delays after failures.
     pub backoff: Backoff,
-    /// The most runs of one custom resource.
+    /// The maximum rate of runs of one custom resource.
     pub run_rate: RunRate,
     /// The bounds beyond which writes are a conflict.
     pub conflicts: LoopLimits,
@@ -48,11 +49,11 @@ pub trait RunObserver: Send + Sync {
 /// The telemetry of a controller.
 #[derive(Clone, Default)]
 pub struct Telemetry {
-    /// Counts and times.
+    /// The metrics.
     pub metrics: Metrics,
-    /// One part per watch.
+    /// The readiness, with a part per watch.
     pub readiness: Readiness,
-    /// One beat per run.
+    /// The watchdog, with a heartbeat per run.
     pub watchdog: Watchdog,
     /// Observes every run.
     pub observer: Option<Arc<dyn RunObserver>>,
@@ -67,17 +68,17 @@ pub(super) struct Shared {
     pub(super) health: WatchHealth,
     /// The watches whose first list is complete.
     pub(super) listed: Mutex<HashSet<WatchId>>,
-    /// The watches whose kind the cluster did not serve when they looked last.
+    /// The watches whose kind the cluster did not serve at the last check.
     pub(super) absent: Mutex<HashSet<WatchId>>,
     pub(super) metrics: Metrics,
     pub(super) watchdog: Watchdog,
     pub(super) observer: Option<Arc<dyn RunObserver>>,
-    /// Work beside the runs: finalizers of CRs that are no longer ours.
+    /// Tasks outside runs: they release finalizers of CRs that the operator no longer serves.
     pub(super) background_tasks: Mutex<JoinSet<()>>,
 }
 
 impl Shared {
-    /// Removes a custom resource that is gone.
+    /// Removes a custom resource that was deleted.
     pub(super) fn forget(&self, key: &Key) {
         self.queue.forget(key);
         let reads = self.index.write().remove(key);

@@ -16,7 +16,7 @@ use crate::model::owner::field_manager;
 use crate::model::{Object, ObjectRef, Reason};
 use crate::reconcile::status_digest;
 
-/// Passes changes to a controller, as long as it lives.
+/// Passes changes to a controller while it exists.
 pub(super) struct Triggers(pub(super) Weak<Shared>);
 
 impl Listener for Triggers {
@@ -35,7 +35,7 @@ impl Listener for Triggers {
             // and looks for itself.
             Purpose::Children if !is_listed() => {}
             Purpose::Children => shared.child_changed(&reference, change),
-            // What was read before the list is complete is compared with the list.
+            // Reads before the list is complete are compared with the list.
             Purpose::Reference if !is_listed() => return,
             Purpose::Reference => {}
         }
@@ -69,7 +69,7 @@ impl Listener for Triggers {
         shared.health.remove(watch);
         shared.listed.lock().remove(&watch.id());
         shared.absent.lock().remove(&watch.id());
-        // Reads that this watch answered have no other: the next run finds one.
+        // Reads that this watch answered have no other watch. The next run opens one.
         if watch.spec().purpose != Purpose::Reference {
             shared.trigger_scope(watch.spec());
         }
@@ -77,7 +77,7 @@ impl Listener for Triggers {
 }
 
 impl Shared {
-    /// A backlog is worked off from the newest change on, so its kind starts when the list is whole.
+    /// Starts a kind when its list is complete, so that its backlog can start with the newest change.
     pub(super) fn open_queue(&self, served: &ServedKind) {
         if served.is_synced() {
             self.queue
@@ -104,14 +104,14 @@ impl Shared {
         }
     }
 
-    /// Compares a version of a CR with what is known and queues it if that counts.
+    /// Compares a version of a CR with the known one, and queues the CR if the change triggers a run.
     pub(super) fn observe(&self, served: &ServedKind, cr: &Object) {
         let key = served.key(cr);
         let state = TriggerState::new(cr, served.watch.watch_annotations);
         let (change, former) = self.index.write().observe(&key, cr, state);
         drop(former);
         let (reason, newer) = match change {
-            // The digest parses the object: not under the lock.
+            // Not under the lock, because the digest parses the object.
             ObservedChange::Unchanged { has_status: true } if self.is_status_drift(&key, cr) => {
                 (Reason::Child, Interruption::Content)
             }
@@ -140,7 +140,7 @@ impl Shared {
         self.index.read().is_status_drift(key, &cr.uid, digest)
     }
 
-    /// A reference watch that was not complete is: what runs read meanwhile is compared with it.
+    /// Compares the reads of runs with a reference watch that became complete.
     fn watch_synced(&self, watch: &Watch) {
         let is_new = self.listed.lock().insert(watch.id());
         let was_absent = self.absent.lock().remove(&watch.id());
@@ -159,7 +159,7 @@ impl Shared {
         }
     }
 
-    /// Triggers all whose last run read anything that a watch covers.
+    /// Triggers all custom resources whose last run read in the scope of a watch.
     fn trigger_scope(&self, spec: &WatchSpec) {
         let subscribers = self.index.read().scope_subscribers(&scope(spec));
         for (key, _) in subscribers {
@@ -170,7 +170,7 @@ impl Shared {
     fn primary_gone(self: &Arc<Self>, served: &Arc<ServedKind>, cr: &Arc<Object>) {
         let key = served.key(cr);
         self.forget(&key);
-        // A watch with a selector says of a CR that leaves it the same as of one that is gone.
+        // A watch with a selector reports a CR that it no longer selects as deleted.
         if served.watch.selector.is_some() && !cr.details().finalizers.is_empty() {
             self.release_finalizers(cr.object_ref(), cr.uid.clone());
         }

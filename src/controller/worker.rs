@@ -1,4 +1,4 @@
-//! One run as the controller sees it: what it starts from, and what follows.
+//! Executes one run: prepares its input, and determines the continuation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::telemetry::metrics::ReconcileResult;
 const GRACE: Duration = Duration::from_mins(1);
 
 impl Shared {
-    /// Works one piece off.
+    /// Executes one run.
     pub(super) async fn execute(self: Arc<Self>, slot: Slot) {
         let work = slot.work();
         let Some(served) = self.kinds.by_id(work.key.kind) else {
@@ -119,10 +119,10 @@ impl Shared {
         self.next_step(served, &report)
     }
 
-    /// Queues the custom resource again if something that the run read has changed meanwhile: too early for its
-    /// subscriptions, or by a write of this process.
+    /// Queues the custom resource again if an object that the run read changed before its subscriptions
+    /// were registered, or by a write of this process.
     fn requeue_if_stale(&self, served: &ServedKind, key: &Key, report: &Report) {
-        // A failing run must not cut its own backoff short by what it wrote.
+        // The writes of a failing run must not shorten its own backoff.
         let own: &[ObjectRef] = match report.outcome {
             Outcome::Failed { .. } => &report.effects.writes,
             _ => &[],

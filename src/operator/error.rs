@@ -9,22 +9,22 @@ use crate::{lease, server};
 /// An error that prevented the start of an operator, or ended it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// watches.yaml or a role is wrong: all that is, warnings and notes included.
+    /// watches.yaml or a role has errors. Contains all diagnostics, including warnings and notes.
     #[error("the project has errors")]
     Project(Vec<Diagnostic>),
-    /// There is no cluster to talk to.
+    /// The connection to a cluster failed.
     #[error("cannot connect")]
     Connect(#[source] connect::Error),
     /// A server cannot listen.
     #[error("cannot serve")]
     Server(#[source] server::Error),
-    /// Signals cannot be heard.
+    /// The process cannot receive signals.
     #[error("cannot hear signals")]
     Signals(#[source] std::io::Error),
-    /// Another replica may lead now.
+    /// The lease was lost: another replica can lead now.
     #[error("no longer the leader")]
     Lost(#[source] lease::LeaseLost),
-    /// A task ended that never should.
+    /// A task ended unexpectedly.
     #[error("a part of the process ended abnormally")]
     Panicked(#[source] JoinError),
 }

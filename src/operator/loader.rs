@@ -1,7 +1,7 @@
 //! The project on disk: loaded at start, and again whenever its files change.
 //!
-//! A project that cannot be loaded, a missing folder included, is reported, and the last good one serves
-//! on. Following the files never ends.
+//! A project that cannot be loaded, for example because its folder is missing, is reported, and the
+//! operator continues with the last valid one. The files are followed until the process ends.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) struct Loader {
     roles_dir: PathBuf,
     environment: Environment,
     toolchain: Toolchain,
-    /// Warnings and notes of the version before.
+    /// Warnings and notes of the previous version.
     reported: Arc<Mutex<Vec<Diagnostic>>>,
 }
 
@@ -38,8 +38,8 @@ impl Loader {
         }
     }
 
-    /// Logs what was found in a version of the project: its errors, and the warnings and notes that the
-    /// version before did not have. Notes, of what is other than in the Ansible operator, are for `check`.
+    /// Logs the diagnostics of a version of the project: its errors, and the warnings and notes that the
+    /// previous version did not have. Notes about differences from the Ansible operator are for `check`.
     pub(super) fn report(&self, problems: &[Diagnostic]) {
         let mut told = self.reported.lock();
         for problem in problems {
@@ -58,7 +58,7 @@ impl Loader {
         &self.toolchain
     }
 
-    /// Reads and compiles everything, beside the tasks that serve.
+    /// Reads and compiles the project outside the tasks of the runtime.
     pub(super) async fn load(&self) -> Result<Project, Vec<Diagnostic>> {
         let loader = self.clone();
         let project = tokio::task::spawn_blocking(move || {
@@ -75,13 +75,12 @@ impl Loader {
         })
     }
 
-    /// Watches the files, from now on.
+    /// Starts to watch the files.
     pub(super) fn watch(&self) -> FileWatch {
         FileWatch::start(&self.watches_file, &self.roles_dir)
     }
 
-    /// Hands over each version that is right and newer than what was there when the watch began; does
-    /// not end.
+    /// Sends each valid version that is newer than the one at the start of the watch. Does not return.
     pub(super) async fn follow<F>(&self, mut watch: FileWatch, serve: impl Fn(Arc<Project>) -> F)
     where
         F: Future<Output = ()>,
@@ -132,8 +131,7 @@ mod tests {
         fs::write(&loader.watches_file, text).unwrap();
     }
 
-    /// Makes changes while a project is followed; returns what the projects are that were served, one
-    /// per change.
+    /// Makes changes while a project is followed. Returns the served projects, one per change.
     async fn served<T>(
         loader: &Loader,
         changes: &[&dyn Fn()],
@@ -185,7 +183,7 @@ mod tests {
             let (sender, mut projects) = tokio::sync::mpsc::unbounded_channel();
             let mut watch = loader.watch();
             fs::rename(part, &away).unwrap();
-            // The reload that finds nothing.
+            // This reload finds no change.
             watch.changed().await;
             assert!(loader.load().await.is_err());
             let following = loader.follow(watch, |project| {

@@ -1,14 +1,14 @@
 //! One process: load the project, connect, watch, lead, run, shut down.
 //!
 //! # Flow
-//! The project is loaded first: with one error in it nothing starts. Then the servers listen, the
-//! watches fill the caches, and the lease is asked for, where there is one. Runs begin when this process
-//! leads. A changed project is served without a restart; a broken one is refused, with its errors
-//! logged, and the last good one serves on.
+//! The project is loaded first: if it has an error, nothing starts. Then the servers listen, the watches
+//! fill the caches, and the process requests the lease, if there is one. Runs begin when this process
+//! leads. A changed project is served without a restart. An invalid one is refused and its errors are
+//! logged, and the last valid one remains in use.
 //!
 //! # Shutdown
-//! On a signal no new run begins; those on their way have [`Options::drain`] to end, then they are
-//! cancelled; then the lease is given back. When the lease is lost, runs are cancelled at once.
+//! After a signal no new run begins. Current runs have [`Options::drain`] to end, and are then cancelled.
+//! Then the lease is released. If the lease is lost, runs are cancelled at once.
 
 mod error;
 mod loader;
@@ -42,7 +42,7 @@ use crate::telemetry::log;
 use crate::telemetry::readiness::PartState;
 use crate::watches::Namespaces;
 
-/// The most runs at a time, whatever the number of kinds; each occupies a thread while its script runs.
+/// The maximum number of concurrent runs of all kinds. Each run occupies a thread during its script.
 const MAX_RUNS: usize = 64;
 
 /// The default time between runs without a change.
@@ -81,7 +81,7 @@ pub async fn run_until(
         watches = project.watches.len(),
         roles = project.roles.names().count(),
     );
-    // Until discovery has answered, no watch speaks for the operator.
+    // Before discovery has answered, no watch determines the readiness.
     let starting = telemetry.readiness.part(
         "operator",
         PartState::NotReady("not started yet".to_owned()),
@@ -146,7 +146,7 @@ async fn work(
     tokio::select! {
         () = &mut running => leader.resign().await,
         lost = leader.lost() => {
-            // Writes are refused from here on; runs only need to notice.
+            // Writes are refused from here on, so runs only need to end.
             work.cancel();
             controller.interrupt();
             running.await;
@@ -177,8 +177,8 @@ async fn connect(
     Ok(connection)
 }
 
-/// Returns the namespaces of children and references. An operator whose watches are all bound to namespaces may
-/// have no rights beyond them.
+/// Returns the namespaces of children and references. If all watches have namespaces, the operator may
+/// have no permissions in others.
 fn namespaces(project: &Project) -> Option<std::collections::BTreeSet<Arc<str>>> {
     let mut all = std::collections::BTreeSet::new();
     for watch in &project.watches {
@@ -205,8 +205,8 @@ async fn bind(options: &Options, telemetry: &Telemetry) -> Result<Vec<Server>, E
     Ok(servers)
 }
 
-/// Returns the identity of this operator, over restarts and replicas. A lease, or a Pod, belongs to one
-/// operator; outside, projects that are tried side by side have their files.
+/// Returns the identity of this operator, which restarts and replicas share. A lease or a Pod belongs to
+/// one operator. Outside a cluster, the files of the project are the identity.
 fn holder(options: &Options, connection: &Connection) -> OperatorId {
     let Options { name, election, .. } = options;
     match election {

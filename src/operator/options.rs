@@ -20,7 +20,7 @@ pub struct Options {
     pub roles_dir: PathBuf,
     /// Environment variables that watches.yaml may name.
     pub environment: Environment,
-    /// Environment variables that the operator opens to roles.
+    /// Environment variables that roles can read.
     pub allow_env: Vec<String>,
     /// The location of the cluster.
     pub source: connect::Source,
@@ -36,11 +36,12 @@ pub struct Options {
     pub name: String,
     /// Leader election; `None` for a single replica.
     pub election: Option<ElectionOptions>,
-    /// Runs of one kind at a time, where neither file nor environment says.
+    /// The maximum number of concurrent runs of a kind, if neither watches.yaml nor the environment sets
+    /// it.
     pub max_concurrent: usize,
-    /// Time between runs though nothing changed; zero is never.
+    /// The period of runs without a change; zero for none.
     pub period: Duration,
-    /// The most runs of one CR.
+    /// The maximum rate of runs of one CR.
     pub run_rate: RunRate,
     /// The time that a shutdown waits for runs.
     pub drain: Duration,
@@ -51,6 +52,6 @@ pub struct Options {
 /// Options of the leader election.
 #[derive(Clone, Debug)]
 pub struct ElectionOptions {
-    /// The lease's namespace; that of the connection if not named.
+    /// The namespace of the lease. Default: that of the connection.
     pub namespace: Option<String>,
 }

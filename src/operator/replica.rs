@@ -1,4 +1,4 @@
-//! This replica's part in the election.
+//! The leader election of this replica.
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,7 @@ impl Replica {
         }
     }
 
-    /// The cluster with its writes held to this replica's terms.
+    /// The cluster, whose writes are allowed only while this replica leads.
     pub(super) fn with_write_deadline(&self, cluster: &Cluster) -> Cluster {
         let leadership = self.leadership.clone();
         cluster.with_write_deadline(std::sync::Arc::new(move || leadership.write_deadline()))
@@ -50,7 +50,7 @@ impl Replica {
         self.leadership.clone()
     }
 
-    /// Returns when the election is over for this replica.
+    /// Returns when this replica has lost or released the lease.
     pub(super) async fn lost(&mut self) -> Result<(), Error> {
         (&mut self.task)
             .await
@@ -58,14 +58,14 @@ impl Replica {
             .map_err(Error::Lost)
     }
 
-    /// Gives the lease back; all work has stopped.
+    /// Releases the lease. All work must have stopped.
     pub(super) async fn resign(mut self) -> Result<(), Error> {
         self.resign.cancel();
         self.lost().await
     }
 }
 
-/// A name that no other replica has, and that says which Pod it is.
+/// Returns a unique name for this replica, which contains the name of the Pod.
 fn identity() -> String {
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "rhai-operator".to_owned());
     format!("{host}_{:016x}", rand::random::<u64>())

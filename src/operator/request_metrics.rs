@@ -20,7 +20,7 @@ impl RequestMetrics {
         }
     }
 
-    /// The label that requests are counted under, known once the connection is made.
+    /// The label of the metrics of requests, which is known after the connection is created.
     pub(super) fn set_host(&self, host: &str) {
         // Set once, after the only connection.
         let _ = self.host.set(host.to_owned());

@@ -8,8 +8,8 @@ use super::lanes::{Lane, Ticket};
 use crate::clock::Instant;
 use crate::model::reason::Reason;
 
-/// Early runs of a key that keeps failing are this far apart, doubling up to [`MAX_EARLY_SPACING`]: a
-/// trigger may say that the cause is gone, and must not make a busy loop if it is not.
+/// The initial distance between early runs of a failing key, which doubles up to [`MAX_EARLY_SPACING`]. A
+/// trigger can mean that the cause of the failure disappeared, but must not cause a busy loop.
 const EARLY_SPACING: Duration = Duration::from_secs(1);
 const MAX_EARLY_SPACING: Duration = Duration::from_secs(10);
 
@@ -21,14 +21,15 @@ pub(super) struct Item {
     pub(super) carryover: Carryover,
 }
 
-/// The state of a key that outlasts a phase.
+/// The state of a key that the next phase keeps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Carryover {
-    /// Failures in a row.
+    /// The number of consecutive failures.
     pub(super) failures: u32,
-    /// Runs since the first of these failures that a trigger started before the end of the backoff.
+    /// The number of runs since the first of these failures that a trigger started before the end of the
+    /// backoff.
     pub(super) early_runs: u32,
-    /// True if a newer generation cut the last run short: the next one may finish.
+    /// True if a newer generation cancelled the last run. The next run is then not cancelled.
     pub(super) interrupted: bool,
     /// True if the rate limit does not apply to the next run.
     pub(super) exempt: bool,
@@ -37,7 +38,7 @@ pub(super) struct Carryover {
 }
 
 impl Carryover {
-    /// Returns the time that a trigger must leave after a failure.
+    /// Returns the minimum time between a failure and an early run.
     pub(super) fn early_spacing(&self) -> Duration {
         let doublings = self.early_runs.min(8);
         (EARLY_SPACING * (1 << doublings)).min(MAX_EARLY_SPACING)
@@ -68,7 +69,7 @@ impl Trigger {
 /// The reason that a key waits for its timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DelayCause {
-    /// A run was asked for later; any trigger comes first.
+    /// A later run was requested. Any trigger starts it earlier.
     Requeue,
     /// The last run failed. A trigger brings the next one forward, but not before this time.
     Backoff {
@@ -77,7 +78,7 @@ pub(super) enum DelayCause {
     },
     /// A trigger brought the run forward.
     Early,
-    /// It ran too often: only an exempt trigger comes first.
+    /// The rate limit delays it. Only an exempt trigger starts it earlier.
     RateLimit,
 }
 
@@ -97,13 +98,13 @@ pub(super) enum Phase {
         reason: Reason,
         since: Instant,
     },
-    /// A worker has it.
+    /// A worker executes it.
     Running {
-        /// The first of the triggers that came in meanwhile.
+        /// The first of the triggers during the run.
         again: Option<Reason>,
         since: Instant,
         cancel: CancellationToken,
-        /// True if the object is gone, and nothing is to be kept of the key.
+        /// True if the object was deleted, so the key must be removed.
         forgotten: bool,
     },
 }

@@ -1,36 +1,36 @@
 //! The ready keys of one kind, in three lanes.
 //!
-//! *Urgent* goes first (deletions, what someone asked for), then *live* in the order of arrival, then
-//! *backlog* (start-up, changed roles, resyncs) with the newest object first. A lane that was passed
-//! over [`MAX_SKIPS`] times has its turn, so that nothing starves. A key that moves to a better lane
-//! leaves a stale entry behind, known by its ticket and dropped when its turn comes.
+//! *Urgent* is first (deletions, requested runs), then *live* in the order of arrival, then *backlog*
+//! (start-up, changed roles, resyncs) with the newest object first. A lane that was skipped [`MAX_SKIPS`]
+//! times gets a turn, so that no lane starves. A key that moves to a better lane leaves a stale entry,
+//! which its ticket identifies, and which is dropped at its turn.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::key::Key;
 
-/// The number of times that a lane yields to a better one: it gets at least a tenth of the work.
+/// The number of times that a lane yields to a better one. It gets at least a tenth of the work.
 const MAX_SKIPS: u32 = 9;
 
 /// The priority of a ready key. Ordered: the first is the best one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Lane {
-    /// Before everything else.
+    /// Before all others.
     Urgent,
     /// In the order of arrival.
     Live,
-    /// After everything else, highest rank first.
+    /// After all others, highest rank first.
     Backlog {
-        /// The higher the newer the object.
+        /// Higher for a newer object.
         rank: u64,
     },
 }
 
-/// An entry of a lane: the ticket tells whether it still counts.
+/// An entry of a lane. Its ticket shows whether it is still valid.
 pub(super) type Ticket = u64;
 
-/// Ordered by rank, then by age of the ticket; a later ticket is less.
+/// Ordered by rank, then by the age of the ticket. A later ticket is less.
 #[derive(Debug)]
 struct Ranked {
     rank: u64,
@@ -77,7 +77,7 @@ impl Lanes {
         }
     }
 
-    /// The next key whose ticket counts.
+    /// Returns the next key with a valid ticket.
     pub(super) fn pop(&mut self, counts: impl Fn(&Key, Ticket) -> bool) -> Option<Key> {
         let order = match self.skipped {
             [live, _] if live >= MAX_SKIPS => [1, 0, 2],

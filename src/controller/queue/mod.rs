@@ -1,19 +1,20 @@
 //! The queue of custom resources to reconcile.
 //!
 //! # Guarantees
-//! - One run at a time per key; a trigger that comes in meanwhile makes one more run afterwards.
-//! - A key is in the queue once, whatever the number of triggers; the first by [`Reason`]'s order is
-//!   what its run is told.
-//! - Kinds take turns while they have a free slot; within a kind deletions and requests come first,
-//!   then triggers in the order of arrival, then the backlog of a start-up.
-//! - No more than the bound of a kind, and of the queue, are out at a time.
+//! - One run at a time per key. A trigger during the run causes one more run afterwards.
+//! - A key is in the queue once, regardless of the number of triggers. Its run gets the first reason in
+//!   the order of [`Reason`].
+//! - Kinds with a free slot take turns. Within a kind, deletions and requests come first, then triggers in
+//!   the order of arrival, then the backlog of a start-up.
+//! - The number of concurrent runs does not exceed the limit of a kind and of the queue.
 //! - After a failure a key waits for its backoff. A trigger brings the next run forward: a new generation,
 //!   a deletion or a request at once, any other one by up to a second, doubling to ten seconds while the
 //!   key keeps failing.
-//! - A key runs no more often than [`RunRate`] says, but for a new generation, a deletion or a request.
+//! - A key does not run more often than [`RunRate`] allows, except for a new generation, a deletion or a
+//!   request.
 //!
 //! # Assumptions
-//! Whoever takes [`Work`] finishes it with [`Queue::finish`]; [`Slot`] does so also when a run panics.
+//! The caller finishes each [`Work`] with [`Queue::finish`]. [`Slot`] does this also when a run panics.
 
 mod item;
 mod key;
@@ -49,7 +50,7 @@ struct Shared {
 }
 
 impl Queue {
-    /// Creates a queue with a bound on all concurrent runs, and one on the runs of each key in a minute.
+    /// Creates a queue with a limit of concurrent runs, and a limit of runs per key and minute.
     pub fn new(limit: usize, backoff: Backoff, rate: RunRate) -> Self {
         Self(Arc::new(Shared {
             state: Mutex::new(Scheduler::new(limit, backoff, rate)),
@@ -57,32 +58,32 @@ impl Queue {
         }))
     }
 
-    /// Adds a kind with its bound on runs at a time.
+    /// Adds a kind with its limit of concurrent runs.
     pub fn add_kind(&self, limit: usize, metrics: ControllerMetrics) -> KindId {
         self.0.state.lock().add_kind(limit, metrics)
     }
 
-    /// Changes a kind's bound.
+    /// Changes the limit of a kind.
     pub fn set_limit(&self, kind: KindId, limit: usize) {
         self.0.state.lock().set_limit(kind, limit);
         self.0.changed.notify_one();
     }
 
-    /// Takes up a trigger. Among a backlog the highest `rank` comes first.
+    /// Adds a trigger. In a backlog, the highest `rank` is first.
     pub fn add(&self, key: &Key, reason: Reason, rank: u64) {
         let trigger = Trigger::new(reason, rank);
         self.0.state.lock().add(key, trigger, clock::now());
         self.0.changed.notify_one();
     }
 
-    /// Takes up a trigger, and cancels a run of the key that it makes useless.
+    /// Adds a trigger, and cancels a run of the key that it supersedes.
     pub fn supersede(&self, key: &Key, reason: Reason, rank: u64, newer: Interruption) {
         let trigger = Trigger {
             exempt: newer != Interruption::Content,
             ..Trigger::new(reason, rank)
         };
         let mut state = self.0.state.lock();
-        // First, lest it hits the run that this very trigger starts.
+        // Cancels first, so that the run that this trigger starts is not cancelled.
         state.interrupt(key, newer);
         state.add(key, trigger, clock::now());
         drop(state);
@@ -94,12 +95,12 @@ impl Queue {
         self.0.state.lock().interrupt_all();
     }
 
-    /// Drops what is known about a key and cancels its run.
+    /// Removes a key and cancels its run.
     pub fn forget(&self, key: &Key) {
         self.0.state.lock().forget(key);
     }
 
-    /// Waits for the next run and a slot for it. One caller at a time.
+    /// Waits for the next run and a slot for it. Must not be called concurrently.
     pub async fn next(&self) -> Slot {
         loop {
             let due = {
@@ -121,12 +122,12 @@ impl Queue {
         self.0.state.lock().running()
     }
 
-    /// Returns whether nothing runs and nothing waits for a slot; what is delayed may follow.
+    /// Returns whether no key runs or waits for a slot. A delayed one can follow.
     pub fn is_idle(&self) -> bool {
         self.0.state.lock().is_idle()
     }
 
-    /// Refreshes the metrics of what is in progress.
+    /// Updates the metrics of current runs.
     pub fn report_progress(&self) {
         self.0.state.lock().report_progress(clock::now());
     }
@@ -144,7 +145,7 @@ async fn sleep_until(due: Option<clock::Instant>) {
     }
 }
 
-/// A run that occupies a slot; dropping it unfinished counts as a failure.
+/// A run that occupies a slot. A drop without an end counts as a failure.
 #[derive(Debug)]
 pub struct Slot {
     work: Work,

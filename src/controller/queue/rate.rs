@@ -14,15 +14,16 @@ use std::time::Duration;
 use super::key::Key;
 use crate::clock::Instant;
 
-/// The most runs of one custom resource, whatever triggers them.
+/// The maximum rate of runs of one custom resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunRate {
-    /// The runs of a minute.
+    /// The number of runs per minute.
     pub per_minute: NonZeroU32,
 }
 
 impl Default for RunRate {
-    /// 300 runs: five a second after a burst, so that a bounded CR sees a change at most 0.2 s late.
+    /// Returns 300 runs: five per second after a burst, so that a limited CR reacts to a change at most
+    /// 0.2 s late.
     fn default() -> Self {
         Self {
             per_minute: const { NonZeroU32::new(300).expect("300 is not zero") },
@@ -32,7 +33,7 @@ impl Default for RunRate {
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Buckets are looked through for full ones when there are this many, and then at each doubling.
+/// The number of buckets at which full ones are removed for the first time, and then at each doubling.
 const PURGE_FROM: usize = 1024;
 
 /// The buckets of all keys.
@@ -46,7 +47,7 @@ pub(super) struct Buckets {
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     full_at: Instant,
-    /// The time of the last report that it is empty.
+    /// The time of the last report of an empty bucket.
     reported: Option<Instant>,
 }
 
@@ -59,7 +60,7 @@ impl Buckets {
         }
     }
 
-    /// The time that one token takes.
+    /// Returns the time in which a bucket gets one token.
     fn interval(&self) -> Duration {
         MINUTE / self.rate.per_minute.get()
     }
@@ -67,13 +68,13 @@ impl Buckets {
     /// Returns when a key's bucket has a token again; `None` if it has one.
     pub(super) fn next_token(&self, key: &Key, now: Instant) -> Option<Instant> {
         let full_at = self.by_key.get(key)?.full_at;
-        // A bucket with one token is full when all others have come.
+        // A bucket with one token is full when it got all others.
         let others = self.interval() * (self.rate.per_minute.get() - 1);
         let due = full_at.checked_sub(others)?;
         (due > now).then_some(due)
     }
 
-    /// Takes a token for a run that begins.
+    /// Takes a token for a run.
     pub(super) fn take(&mut self, key: &Key, now: Instant) {
         let interval = self.interval();
         if let Some(bucket) = self.by_key.get_mut(key) {
@@ -90,7 +91,7 @@ impl Buckets {
         self.by_key.insert(key.clone(), bucket);
     }
 
-    /// Returns whether an empty bucket is to be reported: once in a minute.
+    /// Returns whether an empty bucket must be reported, which is once per minute.
     pub(super) fn report(&mut self, key: &Key, now: Instant) -> bool {
         let Some(bucket) = self.by_key.get_mut(key) else {
             return false;
@@ -102,7 +103,7 @@ impl Buckets {
         true
     }
 
-    /// Drops the full buckets.
+    /// Removes the full buckets.
     pub(super) fn purge(&mut self, now: Instant) {
         self.by_key.retain(|_, bucket| bucket.full_at > now);
         self.by_key.shrink_to(PURGE_FROM);

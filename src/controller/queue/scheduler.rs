@@ -1,6 +1,6 @@
-//! The queue as a state machine, without tasks and locks: what is ready, delayed, running.
+//! The state machine of the queue, without tasks and locks: ready, delayed and running keys.
 //!
-//! Each key is in exactly one [`Phase`]. Keys that are idle with nothing to remember are not kept.
+//! Each key is in exactly one [`Phase`]. Idle keys without state are not stored.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::clock::Instant;
 use crate::model::reason::Reason;
 use crate::telemetry::metrics::ControllerMetrics;
 
-/// Everything the queue knows.
+/// The state of the queue.
 #[derive(Debug)]
 pub(super) struct Scheduler {
     limit: usize,
@@ -25,7 +25,7 @@ pub(super) struct Scheduler {
     backoff: Backoff,
     buckets: Buckets,
     kinds: Vec<Kind>,
-    /// The kind that has the next turn.
+    /// The kind with the next turn.
     turn: usize,
     items: HashMap<Key, Item>,
     timers: BTreeMap<(Instant, Ticket), Key>,
@@ -74,12 +74,12 @@ impl Scheduler {
         kind.metrics.bound(limit);
     }
 
-    /// Returns whether nothing runs and nothing waits for a slot; what is delayed may follow.
+    /// Returns whether no key runs or waits for a slot. A delayed one can follow.
     pub(super) fn is_idle(&self) -> bool {
         self.running == 0 && self.kinds.iter().all(|kind| kind.ready == 0)
     }
 
-    /// Takes up a trigger.
+    /// Adds a trigger.
     pub(super) fn add(&mut self, key: &Key, trigger: Trigger, now: Instant) {
         let Trigger {
             reason,
@@ -118,7 +118,7 @@ impl Scheduler {
         }
     }
 
-    /// Takes up a trigger of a key that waits for its timer.
+    /// Adds a trigger of a key that waits for its timer.
     fn add_delayed(&mut self, key: &Key, trigger: Trigger, now: Instant) {
         let Trigger { reason, exempt, .. } = trigger;
         let Some(item) = self.items.get_mut(key) else {
@@ -154,7 +154,7 @@ impl Scheduler {
                 self.timers.remove(&(due, ticket));
                 let (rank, mut carryover) = (item.rank, item.carryover);
                 if reason.cuts_backoff() {
-                    // The cause of the failures may be gone: counting starts anew.
+                    // The cause of the failures may have disappeared, so the count starts again.
                     (carryover.failures, carryover.early_runs) = (0, 0);
                 }
                 self.make_ready(key.clone(), reason, rank, now, carryover);
@@ -162,7 +162,7 @@ impl Scheduler {
         }
     }
 
-    /// Cancels the run of a key, if it has one: a newer generation, or the object is gone.
+    /// Cancels the current run of a key, because of a newer generation or because the object was deleted.
     pub(super) fn interrupt(&mut self, key: &Key, newer: Interruption) {
         if let Some(item) = self.items.get_mut(key)
             && let Phase::Running { cancel, .. } = &item.phase
@@ -173,7 +173,7 @@ impl Scheduler {
         }
     }
 
-    /// Drops everything about a key but a run of it, which is cancelled.
+    /// Removes a key. Its current run is cancelled.
     pub(super) fn forget(&mut self, key: &Key) {
         let Some(item) = self.items.get_mut(key) else {
             return;
@@ -198,7 +198,7 @@ impl Scheduler {
         self.items.remove(key);
     }
 
-    /// The next piece of work, if there is a slot for it; what is due becomes ready first.
+    /// Returns the next work if there is a slot for it. First makes the due keys ready.
     pub(super) fn take(&mut self, now: Instant) -> Option<Work> {
         self.wake(now);
         if self.running >= self.limit {
@@ -255,7 +255,7 @@ impl Scheduler {
         })
     }
 
-    /// A worker is done with a key.
+    /// Records the end of a run.
     pub(super) fn finish(&mut self, key: &Key, then: &Next, now: Instant) {
         let Some(item) = self.items.remove(key) else {
             return;
@@ -285,7 +285,7 @@ impl Scheduler {
                 kept = before;
                 Schedule::Ready(reason)
             }
-            // What it gave way to is not in the caches yet: its trigger is on the way.
+            // The change that superseded it is not in the caches yet. Its trigger will follow.
             (Next::Requeue, None) => {
                 kept.failures = before.failures.saturating_add(1);
                 Schedule::Delayed {
@@ -313,7 +313,7 @@ impl Scheduler {
             }
             (Next::Pause { delay }, again) => after_failure(*delay, *delay, again, now, &mut kept),
         };
-        // A newer generation that cut a run short has had its say once the next run is over.
+        // The protection from cancellation ends with the run after the cancelled one.
         kept.interrupted = before.interrupted && *then == Next::Requeue;
         self.apply_schedule(key, next, item.rank, now, kept);
     }
@@ -381,7 +381,7 @@ impl Scheduler {
         }
     }
 
-    /// Refreshes the gauges of what is in progress.
+    /// Updates the gauges of current runs.
     pub(super) fn report_progress(&mut self, now: Instant) {
         self.buckets.purge(now);
         let mut progress = vec![(Duration::ZERO, Duration::ZERO); self.kinds.len()];
@@ -412,7 +412,7 @@ impl Scheduler {
         }
     }
 
-    /// Queues a key, or delays it where it ran too often.
+    /// Queues a key, or delays it if the rate limit applies.
     fn make_ready(
         &mut self,
         key: Key,
@@ -444,7 +444,8 @@ impl Scheduler {
     }
 }
 
-/// Returns the schedule after a failure: the end of the backoff, or `earliest` if a trigger came in.
+/// Returns the schedule after a failure: the end of the backoff, or `earliest` if a trigger arrived during
+/// the run.
 fn after_failure(
     delay: Duration,
     earliest: Duration,

@@ -1,4 +1,4 @@
-//! A run in the queue, and what follows it.
+//! A run in the queue, and its continuation.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub struct Work {
     pub key: Key,
     /// The first of the triggers.
     pub reason: Reason,
-    /// Failures in a row.
+    /// The number of consecutive failures.
     pub failures: u32,
     /// True if the rate limit delayed it and the delay must be reported.
     pub rate_limited: bool,
@@ -26,11 +26,12 @@ pub struct Work {
 /// A change that supersedes the current run of a custom resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interruption {
-    /// The deletion of the CR. It cancels a run always.
+    /// The deletion of the CR. It always cancels the run.
     Deletion,
-    /// A new generation. It cancels no two runs in a row: a CR that changes all the time gets done, too.
+    /// A new generation. It does not cancel two consecutive runs, so that a CR that changes continuously
+    /// is reconciled too.
     Generation,
-    /// New labels, annotations or content of the same generation, within the bound on runs.
+    /// New labels, annotations or content of the same generation. Cancels the run within the rate limit.
     Content,
 }
 
@@ -39,12 +40,12 @@ pub enum Interruption {
 pub enum Next {
     /// No run until the next trigger.
     Done,
-    /// No run until the next trigger; the metrics count another result than success.
+    /// No run until the next trigger. The metrics count the given result.
     DoneAs {
         /// The result of the run in the metrics.
         ending: ReconcileResult,
     },
-    /// A further run after a while; triggers come first.
+    /// A further run after a delay. A trigger starts it earlier.
     At {
         /// After this time,
         delay: Duration,
@@ -53,17 +54,17 @@ pub enum Next {
         /// The result of the run in the metrics.
         ending: ReconcileResult,
     },
-    /// The run failed: backoff, but not before this time.
+    /// The run failed. The next one starts after the backoff, and not before this time.
     Retry {
-        /// The delay that the server asked for.
+        /// The delay that the server requested.
         not_before: Duration,
     },
-    /// The run failed, and is tried again after just this time.
+    /// The run failed. The next one starts after exactly this time.
     Pause {
         /// After this time.
         delay: Duration,
     },
-    /// The run was cancelled: what came in meanwhile decides.
+    /// The run was cancelled. The triggers during the run determine the next one.
     Requeue,
 }
 
