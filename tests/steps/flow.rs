@@ -250,7 +250,8 @@ pub(crate) async fn steps_are_in_the_status_where_the_crd_has_them(target: TestN
   ready: $.data.open
 ";
     let guide = include_str!("../../docs/pipelines.md");
-    let (_, schema) = guide.split_once("```yml\n").unwrap();
+    let opening = "```yml\n# among the properties of the status in the CRD\n";
+    let (_, schema) = guide.split_once(opening).unwrap();
     let (schema, _) = schema.split_once("```").unwrap();
     let schema = rhai_operator::model::yaml::parse(schema).unwrap();
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});

@@ -140,7 +140,7 @@ impl ApiServer {
         let authority = Authority::new().ok().map(Arc::new);
         let root_ca = authority.as_deref().map(Authority::pem);
         let controllers: Vec<Box<dyn Controller>> = vec![
-            Box::new(Aggregator),
+            Box::new(Aggregator::default()),
             Box::new(Collector::new()),
             Box::new(QuotaCounter),
             Box::new(Namespaces::new(root_ca.unwrap_or_default())),
