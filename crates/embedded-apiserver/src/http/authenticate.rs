@@ -30,8 +30,14 @@ pub(super) enum Sender {
     /// The connection has no identity.
     #[default]
     Unknown,
-    /// The user of a trusted certificate, or the only user of the service.
+    /// The only user of the service.
     User(Arc<User>),
+    /// The user of a trusted certificate, which can expire while the connection is open.
+    Certificate {
+        user: Arc<User>,
+        /// The last second at which the certificate is valid.
+        not_after: Timestamp,
+    },
     /// A certificate that is not trusted.
     Distrusted,
 }
@@ -89,15 +95,20 @@ impl Users {
         }
     }
 
-    /// Returns the user of a request. A valid token replaces a certificate that is not trusted.
+    /// Returns the user of a request. A valid token replaces a certificate that is expired or not trusted.
     pub(super) fn authenticated(
         &self,
         sender: &Sender,
+        now: Timestamp,
         headers: &HeaderMap,
         is_valid: impl FnOnce(&Issued) -> bool,
     ) -> Result<User, ApiError> {
-        if let Sender::User(user) = sender {
-            return Ok(User::clone(user));
+        match sender {
+            Sender::User(user) => return Ok(User::clone(user)),
+            Sender::Certificate { user, not_after } if now <= *not_after => {
+                return Ok(User::clone(user));
+            }
+            Sender::Unknown | Sender::Certificate { .. } | Sender::Distrusted => {}
         }
         let header = headers
             .get(AUTHORIZATION)

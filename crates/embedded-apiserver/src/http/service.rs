@@ -70,7 +70,8 @@ impl Service {
         let is_valid = |issued: &registry::Issued| {
             registry.read(|store, _| issued.is_valid(store, registry.now()))
         };
-        self.users.authenticated(&self.sender, headers, is_valid)
+        self.users
+            .authenticated(&self.sender, registry.now(), headers, is_valid)
     }
 
     /// Returns the user that the sender acts as: the impersonated user, or the sender.

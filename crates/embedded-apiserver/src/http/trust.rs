@@ -61,7 +61,10 @@ impl Trust {
         let verified = self.0.verify_client_cert(certificate, intermediates, now);
         match (verified, X509Certificate::from_der(certificate)) {
             (Ok(_), Ok((_, parsed))) => {
-                user(certificate, &parsed).map_or(Sender::Unknown, |user| Sender::User(user.into()))
+                user(certificate, &parsed).map_or(Sender::Unknown, |user| Sender::Certificate {
+                    user: user.into(),
+                    not_after: end_of(&parsed),
+                })
             }
             _ => Sender::Distrusted,
         }
@@ -86,6 +89,13 @@ fn user(der: &[u8], certificate: &X509Certificate<'_>) -> Option<User> {
         extra: [(User::CREDENTIAL.to_owned(), vec![credential])].into(),
         ..User::default()
     })
+}
+
+/// Returns the last second at which a certificate is valid.
+fn end_of(certificate: &X509Certificate<'_>) -> Timestamp {
+    let seconds = certificate.validity().not_after.timestamp();
+    // A certificate can be valid beyond the last timestamp, which is in the year 9999.
+    Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
 }
 
 /// A verifier that requests a certificate and accepts any certificate whose key the client has.

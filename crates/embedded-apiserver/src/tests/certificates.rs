@@ -1,17 +1,21 @@
 //! Tests of client certificates over TLS. `tests/integration` compares them with the real server.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use kube::Api;
 use kube::api::PostParams;
+use parking_lot::Mutex;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
     ExtendedKeyUsagePurpose, IsCa, KeyPair, date_time_ymd,
 };
 
 use super::server;
-use crate::{Listening, Trust, User};
+use crate::{ApiServer, Clock, Listening, Options, Trust, User};
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;
 
@@ -42,6 +46,11 @@ async fn serving(trusted: &Issuer) -> Listening {
         ..User::default()
     };
     server.add_token("robot-token", robot);
+    listen(&server, trusted).await
+}
+
+/// Serves TLS connections with certificates of an authority.
+async fn listen(server: &ApiServer, trusted: &Issuer) -> Listening {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let trust = Trust::in_authorities(trusted.pem().as_bytes()).unwrap();
     server.serve_tls(listener, Some(trust)).unwrap()
@@ -54,6 +63,16 @@ async fn who(
     params: CertificateParams,
     token: Option<&str>,
 ) -> Result<String, u16> {
+    identity(client(listening, issuer, params, token)).await
+}
+
+/// Returns a client with a certificate and a token.
+fn client(
+    listening: &Listening,
+    issuer: &Issuer,
+    params: CertificateParams,
+    token: Option<&str>,
+) -> kube::Client {
     let key = KeyPair::generate().unwrap();
     let certificate = params.signed_by(&key, issuer).unwrap();
     let url = format!("https://{}", listening.address).parse().unwrap();
@@ -64,7 +83,11 @@ async fn who(
     let key = STANDARD.encode(key.serialize_pem());
     config.auth_info.client_key_data = Some(key.into());
     config.auth_info.token = token.map(|token| token.to_owned().into());
-    let client = kube::Client::try_from(config).unwrap();
+    kube::Client::try_from(config).unwrap()
+}
+
+/// Returns the user that the server identifies for a client, or the code of the error.
+async fn identity(client: kube::Client) -> Result<String, u16> {
     let review = Api::<SelfSubjectReview>::all(client)
         .create(&PostParams::default(), &SelfSubjectReview::default())
         .await;
@@ -104,6 +127,28 @@ async fn what_is_not_trusted_needs_a_token() {
     let mut of_server = bob();
     of_server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     assert_eq!(who(&server, &trusted, of_server, None).await, Err(401));
+}
+
+#[tokio::test]
+async fn a_certificate_expires_on_an_open_connection() {
+    let trusted = authority("users");
+    let now = Arc::new(Mutex::new(Timestamp::now()));
+    let clock = {
+        let now = Arc::clone(&now);
+        Clock::from_fn(move || *now.lock())
+    };
+    let options = Options {
+        clock,
+        ..Options::default()
+    };
+    let listening = listen(&ApiServer::new(options), &trusted).await;
+    let mut params = bob();
+    params.not_after = date_time_ymd(2100, 1, 1);
+    let client = client(&listening, &trusted, params, None);
+    let bob = Ok("bob staff,system:authenticated".to_owned());
+    assert_eq!(identity(client.clone()).await, bob);
+    *now.lock() = "2100-01-01T00:00:01Z".parse().unwrap();
+    assert_eq!(identity(client).await, Err(401));
 }
 
 #[tokio::test]
