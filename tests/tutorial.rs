@@ -33,17 +33,22 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// Runs a command that the page shows. Each line below it on the page must be in the output.
+/// Runs a command that the page shows, and writes its output to the file after `>`. Otherwise each line below it
+/// on the page must be in the output.
 fn run(folder: &Path, line: &str, expected: &[&str]) {
     let words = line
         .strip_prefix("rhai-operator ")
         .unwrap_or_else(|| panic!("{line}: mark the block with no_run"));
+    let (words, file) = words.split_once(" > ").unwrap_or((words, ""));
     let mut command = Command::new(env!("CARGO_BIN_EXE_rhai-operator"));
     command
         .env_clear()
         .current_dir(folder)
         .args(words.split(' '));
     let output = command.output().expect("the binary starts");
+    if !file.is_empty() {
+        fs::write(folder.join(file), &output.stdout).expect("a file");
+    }
     let text = [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
     let text = text.concat();
     assert_eq!(output.status.code(), Some(0), "{line}\n{text}");

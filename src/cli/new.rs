@@ -185,7 +185,11 @@ fn change_deployment(api: &Api, crd: &Path, files: &mut NewFiles) -> anyhow::Res
             &resource,
             format!("add {crd} to its resources"),
         ),
-        (CLUSTER_ROLE, &role, format!("add these rules:\n{rules}")),
+        (
+            CLUSTER_ROLE,
+            &role,
+            "run: rhai-operator generate rbac > deploy/cluster-role.yaml".to_owned(),
+        ),
     ];
     for (path, change, hint) in changes {
         let text = match regular_file::read_text(Path::new(path)) {

@@ -11,38 +11,42 @@ pub(crate) fn append_watch(text: &str, entry: &str) -> Option<String> {
         _ => return None,
     };
     if !is_empty {
-        return append(text, &format!("\n{entry}"), |value| {
-            value.as_array().map(Vec::len)
-        });
+        return append(text, &format!("\n{entry}"), watches);
     }
     let without_list: String = text
         .split_inclusive('\n')
         .filter(|line| line.trim() != "[]")
         .collect();
-    append(&without_list, entry, |value| {
-        value.as_array().map_or(Some(0), |items| Some(items.len()))
+    append(&without_list, entry, watches)
+}
+
+/// Returns the number of watches in the text of watches.yaml.
+fn watches(text: &str) -> Option<usize> {
+    match yaml::parse(text).ok()? {
+        serde_json::Value::Null => Some(0),
+        value => value.as_array().map(Vec::len),
+    }
+}
+
+/// Appends rules to a text whose last document is a cluster role, which must end with its rules. Returns `None` if it
+/// does not.
+pub(crate) fn append_rules(text: &str, rules: &str) -> Option<String> {
+    append(text, rules, |text| {
+        let documents = yaml::parse_all(text).ok()?;
+        documents.last()?["rules"].as_array().map(Vec::len)
     })
 }
 
-/// Appends rules to the text of a cluster role, whose rules must be at its end. Returns `None` if they are not.
-pub(crate) fn append_rules(text: &str, rules: &str) -> Option<String> {
-    append(text, rules, |value| value["rules"].as_array().map(Vec::len))
-}
-
 /// Appends a text to a file, if the list in it gets longer by that.
-fn append(
-    text: &str,
-    more: &str,
-    length: impl Fn(&serde_json::Value) -> Option<usize>,
-) -> Option<String> {
-    let before = length(&yaml::parse(text).ok()?)?;
+fn append(text: &str, more: &str, length: impl Fn(&str) -> Option<usize>) -> Option<String> {
+    let before = length(text)?;
     let separator = if text.is_empty() || text.ends_with('\n') {
         ""
     } else {
         "\n"
     };
     let result = format!("{text}{separator}{more}");
-    let after = length(&yaml::parse(&result).ok()?)?;
+    let after = length(&result)?;
     (after > before).then_some(result)
 }
 

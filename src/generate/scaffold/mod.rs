@@ -68,6 +68,10 @@ const PROJECT: [(&str, &str); 12] = [
         include_str!("templates/workflow.yaml"),
     ),
     (
+        "deploy/settings.yaml",
+        include_str!("templates/settings.yaml"),
+    ),
+    (
         "deploy/kustomization.yaml",
         include_str!("templates/kustomization.yaml"),
     ),
@@ -82,10 +86,6 @@ const PROJECT: [(&str, &str); 12] = [
     (
         "deploy/cluster-role.yaml",
         include_str!("templates/cluster-role.yaml"),
-    ),
-    (
-        "deploy/cluster-role-binding.yaml",
-        include_str!("templates/cluster-role-binding.yaml"),
     ),
     (
         "deploy/leader-election.yaml",

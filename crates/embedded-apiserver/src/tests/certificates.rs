@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use kube::Api;
 use kube::api::PostParams;
@@ -63,14 +62,14 @@ async fn who(
     params: CertificateParams,
     token: Option<&str>,
 ) -> Result<String, u16> {
-    identity(client(listening, issuer, params, token)).await
+    identity(client(listening, issuer, &params, token)).await
 }
 
 /// Returns a client with a certificate and a token.
 fn client(
     listening: &Listening,
     issuer: &Issuer,
-    params: CertificateParams,
+    params: &CertificateParams,
     token: Option<&str>,
 ) -> kube::Client {
     let key = KeyPair::generate().unwrap();
@@ -132,7 +131,7 @@ async fn what_is_not_trusted_needs_a_token() {
 #[tokio::test]
 async fn a_certificate_expires_on_an_open_connection() {
     let trusted = authority("users");
-    let now = Arc::new(Mutex::new(Timestamp::now()));
+    let now = Arc::new(Mutex::new(Clock::system().timestamp()));
     let clock = {
         let now = Arc::clone(&now);
         Clock::from_fn(move || *now.lock())
@@ -144,7 +143,7 @@ async fn a_certificate_expires_on_an_open_connection() {
     let listening = listen(&ApiServer::new(options), &trusted).await;
     let mut params = bob();
     params.not_after = date_time_ymd(2100, 1, 1);
-    let client = client(&listening, &trusted, params, None);
+    let client = client(&listening, &trusted, &params, None);
     let bob = Ok("bob staff,system:authenticated".to_owned());
     assert_eq!(identity(client.clone()).await, bob);
     *now.lock() = "2100-01-01T00:00:01Z".parse().unwrap();
