@@ -309,13 +309,65 @@ fn each_new_kind_passes_its_checks_and_its_scenario() {
     done("new test again --kind Zone");
     let checked = done("check");
     assert_eq!(checked, (String::new(), "nothing is wrong\n".to_owned()));
-    done("generate crd --check");
+    done("generate --check");
     let (_, summary) = done("test");
     assert!(summary.starts_with("5 scenarios, all passed"), "{summary}");
     let crd = folder
         .path()
         .join("deploy/crds/web.example.com_webpolicies.yaml");
     assert!(crd.is_file());
+}
+
+#[test]
+fn the_deploy_folder_of_this_repository_is_up_to_date() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (code, stdout, stderr) = run(root, "generate --check");
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+}
+
+#[test]
+fn manifests_are_checked_written_and_removed() {
+    let folder = TempDir::new().unwrap();
+    let path = |file: &str| folder.path().join(file);
+    run(folder.path(), "init shop.example.com");
+    run(folder.path(), "new api Site --group web.example.com");
+    let name = "name: shop-operator\n";
+    let settings = format!("{name}replicas: 2\nmonitoring: true\n");
+    std::fs::write(path("deploy/settings.yaml"), settings).unwrap();
+    let lines = |line: &str, expected: i32| {
+        let (code, stdout, stderr) = run(folder.path(), line);
+        assert_eq!(code, Some(expected), "{line}: {stdout}{stderr}");
+        let changed = stdout.lines().filter(|line| !line.ends_with(": unchanged"));
+        changed.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let stale = lines("generate --check", 1);
+    let command = "run rhai-operator generate manifests";
+    for line in [
+        format!("./deploy/manager.yaml: out of date; {command}"),
+        format!("./deploy/pod-disruption-budget.yaml: missing; {command}"),
+        format!("./deploy/monitoring/dashboard.json: missing; {command}"),
+    ] {
+        assert!(stale.contains(&line), "{line}: {stale:#?}");
+    }
+    lines("generate", 0);
+    assert_eq!(lines("generate --check", 0), [""; 0]);
+    std::fs::write(path("deploy/settings.yaml"), name).unwrap();
+    let stale = lines("generate manifests --check", 1);
+    let obsolete = format!("./deploy/pod-disruption-budget.yaml: not needed; {command}");
+    assert!(stale.contains(&obsolete), "{stale:#?}");
+    lines("generate manifests", 0);
+    assert!(!path("deploy/pod-disruption-budget.yaml").exists());
+    assert!(!path("deploy/monitoring/dashboard.json").exists());
+    // The user owns a file without the mark.
+    std::fs::write(path("deploy/manager.yaml"), "kind: Deployment\n").unwrap();
+    let kept = lines("generate --check", 0);
+    assert!(
+        kept[0].starts_with("./deploy/manager.yaml: kept"),
+        "{kept:#?}"
+    );
+    lines("generate", 0);
+    let text = std::fs::read_to_string(path("deploy/manager.yaml")).unwrap();
+    assert_eq!(text, "kind: Deployment\n");
 }
 
 #[test]

@@ -62,9 +62,8 @@ enum Command {
     /// Work with one role.
     #[command(subcommand)]
     Role(RoleCommand),
-    /// Write or print files that are derived from the project.
-    #[command(subcommand)]
-    Generate(generate::Command),
+    /// Write the files that are derived from the project: all of them, or those of a subcommand.
+    Generate(generate::Options),
     /// Print the manual of a function of scripts, or the description of a key.
     Explain(explain::Options),
     /// Print a script that completes commands and flags in a shell.
@@ -118,7 +117,7 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
     };
     let result = match command {
         Command::Init(options) => options.run(),
-        Command::New(command) => command.run(),
+        Command::New(command) => command.run(&toolchain),
         Command::Run(options) => options.run(toolchain),
         Command::Dev(options) => options.run(toolchain),
         Command::Check(options) => options.run(&toolchain),
@@ -126,7 +125,7 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
         Command::Test(options) => options.run(toolchain),
         Command::Role(RoleCommand::Run(options)) => options.run(toolchain),
         Command::Role(RoleCommand::Convert(options)) => options.run(&toolchain),
-        Command::Generate(command) => command.run(&toolchain),
+        Command::Generate(options) => options.run(&toolchain),
         Command::Explain(options) => options.run(),
         Command::Completions(options) => options.run(Arguments::command()),
         Command::Man(options) => options.run(Arguments::command()),

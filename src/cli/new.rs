@@ -2,27 +2,31 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::generate::manifests;
+use super::generate::source::Source;
 use super::new_files::{NewFiles, WriteOptions};
-use super::{Exit, install};
+use super::project::Project;
+use super::{Exit, install, print_diagnostics};
+use crate::generate::ProjectFile;
 use crate::generate::crd::{DefinedVersion, Definition, file_name, text_of};
 use crate::generate::scaffold::{
-    Api, Form, NewFile, append_rules, append_watch, check_folder, check_group, check_kind,
-    check_version, insert_resource, role_files, test_files,
+    Api, Form, append_watch, check_folder, check_group, check_kind, check_version, role_files,
+    test_files,
 };
 use crate::model::yaml;
 use crate::regular_file;
-use crate::role::{Input, parse_inputs};
+use crate::role::{Input, Toolchain, parse_inputs};
 use crate::watches::{self, Environment};
 
 const WATCHES: &str = "watches.yaml";
-const KUSTOMIZATION: &str = "deploy/kustomization.yaml";
-const CLUSTER_ROLE: &str = "deploy/cluster-role.yaml";
+/// The manifests that change with a new kind.
+const CHANGED_MANIFESTS: [&str; 2] = ["deploy/kustomization.yaml", "deploy/cluster-role.yaml"];
 
 /// The part of a project to add.
 #[derive(Debug, Subcommand)]
@@ -36,9 +40,9 @@ pub(super) enum Command {
 }
 
 impl Command {
-    pub(super) fn run(self) -> anyhow::Result<Exit> {
+    pub(super) fn run(self, toolchain: &Toolchain) -> anyhow::Result<Exit> {
         match self {
-            Self::Api(options) => options.run(),
+            Self::Api(options) => options.run(toolchain),
             Self::Role(options) => options.run(),
             Self::Test(options) => options.run(),
         }
@@ -90,7 +94,7 @@ pub(super) struct ApiOptions {
 }
 
 impl ApiOptions {
-    fn run(self) -> anyhow::Result<Exit> {
+    fn run(self, toolchain: &Toolchain) -> anyhow::Result<Exit> {
         check_kind(&self.kind).context("KIND")?;
         check_group(&self.group).context("--group")?;
         check_version(&self.api_version).context("--version")?;
@@ -107,17 +111,17 @@ impl ApiOptions {
         if let Some(text) = changed_watches(&api)? {
             files.change(WATCHES.into(), text);
         }
-        change_deployment(&api, &crd.path, &mut files)?;
         files.create(role);
         files.create([crd]);
-        let exit = files.write(self.write)?;
+        files.write(self.write)?;
+        let exit = update_manifests(self.write, toolchain)?;
         writeln!(io::stderr(), "next: rhai-operator dev")?;
         Ok(exit)
     }
 }
 
 /// Generates the CRD from the inputs of the new role.
-fn crd_file(api: &Api, role: &[NewFile]) -> anyhow::Result<NewFile> {
+fn crd_file(api: &Api, role: &[ProjectFile]) -> anyhow::Result<ProjectFile> {
     let meta = role
         .iter()
         .find(|file| file.path.ends_with("meta/main.yaml"));
@@ -134,7 +138,7 @@ fn crd_file(api: &Api, role: &[NewFile]) -> anyhow::Result<NewFile> {
         }],
     };
     let crd = definition.generate(Some(&definition.skeleton(api.namespaced)));
-    Ok(NewFile {
+    Ok(ProjectFile {
         path: Path::new("deploy/crds").join(file_name(&crd)),
         text: text_of(&crd),
     })
@@ -159,55 +163,32 @@ fn changed_watches(api: &Api) -> anyhow::Result<Option<String>> {
     })
 }
 
-/// Changes the text of a file. Returns `None` if the file has another form.
-type Edit<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-/// Adds the CRD to the kustomization, and the rules to the cluster role. Prints a hint if a file of the deploy
-/// folder has another form.
-fn change_deployment(api: &Api, crd: &Path, files: &mut NewFiles) -> anyhow::Result<()> {
-    let crd = crd
-        .strip_prefix("deploy")
-        .unwrap_or(crd)
-        .display()
-        .to_string();
-    let rules = api.rules()?;
-    let resource = |text: &str| insert_resource(text, &crd);
-    let role = |text: &str| {
-        if text.contains(&rules) {
-            Some(text.to_owned())
-        } else {
-            append_rules(text, &rules)
+/// Updates the manifests after files of the project were written. A project without settings is deployed in another
+/// way.
+fn update_manifests(write: WriteOptions, toolchain: &Toolchain) -> anyhow::Result<Exit> {
+    let deploy = Path::new("deploy");
+    if !deploy.join("settings.yaml").exists() {
+        return Ok(Exit::Done);
+    }
+    if write.is_dry_run() {
+        for file in CHANGED_MANIFESTS {
+            writeln!(io::stdout(), "{file}: would be updated")?;
         }
-    };
-    let changes: [(&str, Edit<'_>, String); 2] = [
-        (
-            KUSTOMIZATION,
-            &resource,
-            format!("add {crd} to its resources"),
-        ),
-        (
-            CLUSTER_ROLE,
-            &role,
-            "run: rhai-operator generate rbac > deploy/cluster-role.yaml".to_owned(),
-        ),
-    ];
-    for (path, change, hint) in changes {
-        let text = match regular_file::read_text(Path::new(path)) {
-            Ok(text) => text,
-            // A project without a deploy folder is deployed in another way.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => anyhow::bail!("cannot read {path}: {error}"),
-        };
-        match change(&text) {
-            Some(changed) if changed == text => {}
-            Some(changed) => files.change(PathBuf::from(path), changed),
-            None => writeln!(
+        return Ok(Exit::Done);
+    }
+    let project = Project::of_current_folder();
+    match Source::load(&project, Some(deploy), toolchain)? {
+        Ok(source) => manifests::plan(&source, deploy)?.write(true)?,
+        Err(diagnostics) => {
+            print_diagnostics(&diagnostics)?;
+            writeln!(
                 io::stderr(),
-                "warning: cannot change {path}\n  hint: {hint}"
-            )?,
+                "warning: cannot update the manifests in deploy/\n  hint: correct the errors, and run rhai-operator generate"
+            )?;
+            return Ok(Exit::Failed);
         }
     }
-    Ok(())
+    Ok(Exit::Done)
 }
 
 /// The role to add.

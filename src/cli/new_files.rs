@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::Args;
 
 use super::Exit;
-use crate::generate::scaffold::NewFile;
+use crate::generate::ProjectFile;
 use crate::regular_file;
 
 /// Options of commands that write files.
@@ -22,24 +22,30 @@ pub(super) struct WriteOptions {
     dry_run: bool,
 }
 
+impl WriteOptions {
+    pub(super) fn is_dry_run(self) -> bool {
+        self.dry_run
+    }
+}
+
 /// Changes of a project.
 #[derive(Debug, Default)]
 pub(super) struct NewFiles {
     /// Files that must not exist.
-    created: Vec<NewFile>,
+    created: Vec<ProjectFile>,
     /// Files that the user edits, with their changed texts.
-    changed: Vec<NewFile>,
+    changed: Vec<ProjectFile>,
 }
 
 impl NewFiles {
     /// Adds files that must not exist.
-    pub(super) fn create(&mut self, files: impl IntoIterator<Item = NewFile>) {
+    pub(super) fn create(&mut self, files: impl IntoIterator<Item = ProjectFile>) {
         self.created.extend(files);
     }
 
     /// Adds a changed text of a file that exists.
     pub(super) fn change(&mut self, path: PathBuf, text: String) {
-        self.changed.push(NewFile { path, text });
+        self.changed.push(ProjectFile { path, text });
     }
 
     /// Writes the files, and prints their paths. Fails before the first write if a file exists.

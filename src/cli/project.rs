@@ -48,7 +48,7 @@ pub(super) struct DeployFolder {
     /// Folder with the CRDs of the project (`crds`) and its sample objects (`samples`). The API server in
     /// this process gets the CRDs; `dev` also applies the samples. Default: ./deploy, if it exists.
     #[arg(long, value_name = "DIR", env = "RHAI_OPERATOR_DEPLOY_DIR")]
-    deploy_dir: Option<PathBuf>,
+    pub(super) deploy_dir: Option<PathBuf>,
 }
 
 impl DeployFolder {
@@ -76,6 +76,16 @@ pub(super) fn existing_folder<'a>(
 }
 
 impl Project {
+    /// Returns the files of the project in the current folder.
+    pub(super) fn of_current_folder() -> Self {
+        Self {
+            watches_file: "watches.yaml".into(),
+            roles_dir: "roles".into(),
+            allow_env: Vec::new(),
+            allow_http: Vec::new(),
+        }
+    }
+
     /// Refuses flags that have no effect yet.
     pub(super) fn check_flags(&self) -> anyhow::Result<()> {
         anyhow::ensure!(

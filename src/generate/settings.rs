@@ -18,6 +18,8 @@ const KEYS: Keys = Keys {
         "replicas",
         "resources",
         "watchNamespaces",
+        "apiServerPorts",
+        "monitoring",
         "permissions",
     ],
     refused: &[],
@@ -37,6 +39,10 @@ pub(crate) struct Settings {
     pub(crate) resources: Map<String, Value>,
     /// The namespaces that the operator watches; empty for all.
     pub(crate) watch_namespaces: Vec<String>,
+    /// The ports of the API server's endpoints, which the network policy allows.
+    pub(crate) api_server_ports: Vec<u64>,
+    /// True if the files for Prometheus and Grafana are generated.
+    pub(crate) monitoring: bool,
     /// Permissions beside those that the roles are known to need.
     pub(crate) permissions: Vec<ApiRule>,
 }
@@ -54,12 +60,24 @@ impl Default for Settings {
             replicas: 1,
             resources: resources.as_object().cloned().unwrap_or_default(),
             watch_namespaces: Vec::new(),
+            api_server_ports: vec![443, 6443],
+            monitoring: false,
             permissions: Vec::new(),
         }
     }
 }
 
 impl Settings {
+    /// Returns the settings of a new project, as [`super::scaffold::project_files`] writes them.
+    pub(crate) fn of_new_project(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            namespace: format!("{name}-system"),
+            image: format!("registry.example.com/{name}:0.1.0"),
+            ..Self::default()
+        }
+    }
+
     /// Reads a file. Returns the defaults if it does not exist. Fails with all errors.
     pub(crate) fn read(file: &Path) -> Result<Self, Vec<Diagnostic>> {
         if !file.exists() {
@@ -104,6 +122,8 @@ impl Settings {
         let namespaces = namespaces
             .iter()
             .filter_map(|item| item.text_like("the name of a namespace", is_dns_label));
+        let ports = list("apiServerPorts");
+        let ports = ports.map(|ports| ports.iter().filter_map(port).collect());
         let permissions = list("permissions").unwrap_or_default();
         Self {
             namespace: label("namespace").unwrap_or_else(|| format!("{name}-system")),
@@ -117,10 +137,25 @@ impl Settings {
                 .and_then(|item| item.map())
                 .unwrap_or(default.resources),
             watch_namespaces: namespaces.map(str::to_owned).collect(),
+            api_server_ports: ports.unwrap_or(default.api_server_ports),
+            monitoring: fields
+                .get("monitoring")
+                .and_then(|item| item.flag())
+                .unwrap_or(default.monitoring),
             permissions: permissions.iter().filter_map(api_rule).collect(),
             name,
         }
     }
+}
+
+/// Parses the number of a port.
+fn port(item: &Item<'_>) -> Option<u64> {
+    let port = item.count(1)?;
+    if u16::try_from(port).is_err() {
+        item.unexpected("a port from 1 to 65535", "");
+        return None;
+    }
+    Some(port)
 }
 
 #[cfg(test)]
@@ -143,9 +178,24 @@ mod tests {
     }
 
     #[test]
+    fn the_settings_of_a_new_project_are_those_of_its_file() {
+        let files = crate::generate::scaffold::project_files("shop.example.com", "shop").unwrap();
+        let file = files
+            .iter()
+            .find(|file| file.path.ends_with("settings.yaml"));
+        let diagnostics = Diagnostics::new("settings.yaml");
+        let settings = Settings::parse(&file.unwrap().text, &diagnostics);
+        assert_eq!(diagnostics.into_vec(), []);
+        assert_eq!(settings, Settings::of_new_project("shop"));
+    }
+
+    #[test]
     fn an_error_has_its_place_and_a_hint() {
         let diagnostics = Diagnostics::new("settings.yaml");
-        Settings::parse("replica: 2\nreplicas: 0\nname: A b\n", &diagnostics);
+        Settings::parse(
+            "replica: 2\nreplicas: 0\nname: A b\napiServerPorts: [443, 70000]\n",
+            &diagnostics,
+        );
         let lines: Vec<_> = diagnostics
             .into_vec()
             .iter()

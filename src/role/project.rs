@@ -18,7 +18,7 @@ use crate::pipeline::RoleCall;
 use crate::watches::{self, Environment, Watch, Watches};
 
 /// The watches and roles that the operator serves. A project with an error is not loaded.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Project {
     /// The entries of watches.yaml. `roles` contains the role of each.
     pub watches: Vec<Arc<Watch>>,

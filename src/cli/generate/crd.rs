@@ -40,6 +40,18 @@ pub(in crate::cli) struct Options {
 }
 
 impl Options {
+    /// Returns the options for all kinds of a project.
+    pub(super) fn all(project: Project, deploy_dir: Option<PathBuf>, check: bool) -> Self {
+        Self {
+            roles: Vec::new(),
+            project,
+            deploy_folder: DeployFolder { deploy_dir },
+            check,
+            print: false,
+            allow_breaking: false,
+        }
+    }
+
     pub(in crate::cli) fn run(self, toolchain: &Toolchain) -> anyhow::Result<Exit> {
         let environment = Environment::of_process();
         let Project {

@@ -1,32 +1,49 @@
 //! `rhai-operator generate`: prints or updates files that are derived from the project. Each subcommand has a file.
 
+mod all;
 pub(super) mod crd;
+mod generated_files;
+pub(super) mod manifests;
 mod rbac;
 mod schema;
-mod source;
+pub(super) mod source;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use super::Exit;
 use crate::role::Toolchain;
 
-/// The file to generate.
+/// The files to generate: those of a subcommand, or all.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct Options {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    all: all::AllOptions,
+}
+
+/// The files to generate.
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+enum Command {
     /// Write the custom resource definitions that the inputs of the roles describe.
     Crd(crd::Options),
     /// Print the roles of RBAC that the operator and its roles need.
     Rbac(rbac::Options),
+    /// Write the manifests of the operator: the deploy folder without CRDs and samples.
+    Manifests(manifests::Options),
     /// Print the JSON Schema of a file, for editors.
     Schema(schema::Options),
 }
 
-impl Command {
+impl Options {
     pub(super) fn run(self, toolchain: &Toolchain) -> anyhow::Result<Exit> {
-        match self {
-            Self::Crd(options) => options.run(toolchain),
-            Self::Rbac(options) => options.run(toolchain),
-            Self::Schema(options) => options.run(),
+        match self.command {
+            None => self.all.run(toolchain),
+            Some(Command::Crd(options)) => options.run(toolchain),
+            Some(Command::Rbac(options)) => options.run(toolchain),
+            Some(Command::Manifests(options)) => options.run(toolchain),
+            Some(Command::Schema(options)) => options.run(),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::role::{self, Toolchain};
 use crate::watches::Environment;
 
 /// The source of generated files.
-pub(super) struct Source {
+pub(in crate::cli) struct Source {
     pub(super) project: role::Project,
     pub(super) settings: Settings,
     pub(super) kinds: KindTable,
@@ -24,7 +24,7 @@ pub(super) struct Source {
 
 impl Source {
     /// Loads the files. The inner result fails with all errors.
-    pub(super) fn load(
+    pub(in crate::cli) fn load(
         flags: &project::Project,
         deploy_dir: Option<&Path>,
         toolchain: &Toolchain,

@@ -163,7 +163,9 @@ fn missing(
             let verbs: Vec<&str> = verbs.into_iter().collect();
             let needed = format!("{} on {}", verbs.join(", "), qualified(group, resource));
             let deploy = paths.deploy_dir.display();
-            let hint = format!("run `rhai-operator generate rbac` and put its rules into {deploy}");
+            let hint = format!(
+                "run `rhai-operator generate`, or put the rules of `rhai-operator generate rbac` into {deploy}"
+            );
             let found = if let Some(site) = user {
                 let file = paths.roles_dir.join(&*site.role).join(&site.file);
                 let message = format!(

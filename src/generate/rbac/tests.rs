@@ -390,30 +390,3 @@ fn the_generated_rules_have_neither_gaps_nor_surplus() {
         .replace("sites/status", "sites/scale");
     insta::assert_snapshot!("missing", diagnose(&missing));
 }
-
-/// The roles of this repository. `UPDATE=1` writes the file.
-#[test]
-fn the_cluster_role_in_deploy_is_the_generated_one() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let environment = Environment::default();
-    let project = Project::load(
-        &root.join("watches.yaml"),
-        &root.join("roles"),
-        &environment,
-        &host::toolchain(),
-    );
-    let crds = fs::read_dir(root.join("deploy/crds")).unwrap();
-    let crds = crds.map(|entry| {
-        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
-        crate::model::yaml::parse(&text).unwrap()
-    });
-    let kinds = KindTable::new(&crds.collect::<Vec<_>>());
-    let settings = Settings::read(&root.join("deploy/settings.yaml")).unwrap();
-    let found = Requirements::of_project(&project.unwrap(), &kinds, &settings);
-    let file = root.join("deploy/cluster-role.yaml");
-    let text = document(&found, &settings);
-    if std::env::var_os("UPDATE").is_some() {
-        fs::write(&file, &text).unwrap();
-    }
-    assert_eq!(text, fs::read_to_string(&file).unwrap());
-}

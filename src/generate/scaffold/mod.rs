@@ -8,36 +8,13 @@ mod names;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use minijinja::context;
 
-use minijinja::syntax::SyntaxConfig;
-use minijinja::{Environment, context};
-
-pub(crate) use insert::{append_rules, append_watch, insert_resource};
+pub(crate) use insert::append_watch;
 pub(crate) use names::{check_domain, check_folder, check_group, check_kind, check_version};
 
 use super::crd::plural;
-
-/// A file of the project.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NewFile {
-    /// The path relative to the project.
-    pub(crate) path: PathBuf,
-    pub(crate) text: String,
-}
-
-impl NewFile {
-    fn render(
-        path: impl Into<PathBuf>,
-        template: &str,
-        values: &minijinja::Value,
-    ) -> Result<Self, minijinja::Error> {
-        Ok(Self {
-            path: path.into(),
-            text: render(template, values)?,
-        })
-    }
-}
+use super::project_file::{ProjectFile, render};
 
 /// The form of a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +35,7 @@ pub(crate) struct Api {
     pub(crate) form: Form,
 }
 
-const PROJECT: [(&str, &str); 12] = [
+const PROJECT: [(&str, &str); 6] = [
     ("watches.yaml", include_str!("templates/watches.yaml")),
     (".gitignore", include_str!("templates/gitignore")),
     ("Dockerfile", include_str!("templates/Dockerfile")),
@@ -71,39 +48,18 @@ const PROJECT: [(&str, &str); 12] = [
         "deploy/settings.yaml",
         include_str!("templates/settings.yaml"),
     ),
-    (
-        "deploy/kustomization.yaml",
-        include_str!("templates/kustomization.yaml"),
-    ),
-    (
-        "deploy/namespace.yaml",
-        include_str!("templates/namespace.yaml"),
-    ),
-    (
-        "deploy/service-account.yaml",
-        include_str!("templates/service-account.yaml"),
-    ),
-    (
-        "deploy/cluster-role.yaml",
-        include_str!("templates/cluster-role.yaml"),
-    ),
-    (
-        "deploy/leader-election.yaml",
-        include_str!("templates/leader-election.yaml"),
-    ),
-    (
-        "deploy/manager.yaml",
-        include_str!("templates/manager.yaml"),
-    ),
 ];
 
-/// Returns the files of a project without kinds.
-pub(crate) fn project_files(domain: &str, name: &str) -> Result<Vec<NewFile>, minijinja::Error> {
+/// Returns the files of a project without kinds, except the generated manifests.
+pub(crate) fn project_files(
+    domain: &str,
+    name: &str,
+) -> Result<Vec<ProjectFile>, minijinja::Error> {
     let version = env!("CARGO_PKG_VERSION");
     let values = context! { domain, name, version };
     let files = PROJECT.iter();
     files
-        .map(|(path, template)| NewFile::render(*path, template, &values))
+        .map(|(path, template)| ProjectFile::render(*path, template, &values))
         .collect()
 }
 
@@ -127,7 +83,7 @@ impl Api {
     }
 
     /// Returns the role of the kind, a sample and a scenario. The CRD is generated from the inputs of the role.
-    pub(crate) fn files(&self) -> Result<Vec<NewFile>, minijinja::Error> {
+    pub(crate) fn files(&self) -> Result<Vec<ProjectFile>, minijinja::Error> {
         let role = self.role();
         let values = self.values();
         let (main, template) = match self.form {
@@ -159,7 +115,7 @@ impl Api {
         ];
         let files = files.into_iter();
         files
-            .map(|(path, template)| NewFile::render(path, template, &values))
+            .map(|(path, template)| ProjectFile::render(path, template, &values))
             .collect()
     }
 
@@ -167,23 +123,18 @@ impl Api {
     pub(crate) fn watch(&self) -> Result<String, minijinja::Error> {
         render(include_str!("templates/watch.yaml"), &self.values())
     }
-
-    /// Returns the rules of the cluster role that the kind and its role need.
-    pub(crate) fn rules(&self) -> Result<String, minijinja::Error> {
-        render(include_str!("templates/rules.yaml"), &self.values())
-    }
 }
 
 /// Returns the files of a role that other roles include.
-pub(crate) fn role_files(role: &str, form: Form) -> Result<Vec<NewFile>, minijinja::Error> {
+pub(crate) fn role_files(role: &str, form: Form) -> Result<Vec<ProjectFile>, minijinja::Error> {
     let (main, template) = match form {
         Form::Script => ("main.rhai", include_str!("templates/role_main.rhai")),
         Form::Pipeline => ("main.yaml", include_str!("templates/role_main.yaml")),
     };
     let values = context! { role };
     Ok(vec![
-        NewFile::render(format!("roles/{role}/tasks/{main}"), template, &values)?,
-        NewFile::render(
+        ProjectFile::render(format!("roles/{role}/tasks/{main}"), template, &values)?,
+        ProjectFile::render(
             format!("roles/{role}/meta/main.yaml"),
             include_str!("templates/role_meta.yaml"),
             &values,
@@ -198,24 +149,14 @@ pub(crate) fn test_files(
     kind: &str,
     name: &str,
     custom_resource: &str,
-) -> Result<Vec<NewFile>, minijinja::Error> {
+) -> Result<Vec<ProjectFile>, minijinja::Error> {
     let values = context! { api_version, kind, name, custom_resource };
     let file = |stage: &str, template: &str| {
         let path = format!("molecule-tests/{scenario}/{stage}.yaml");
-        NewFile::render(path, template, &values)
+        ProjectFile::render(path, template, &values)
     };
     Ok(vec![
         file("converge", include_str!("templates/test_converge.yaml"))?,
         file("verify", include_str!("templates/test_verify.yaml"))?,
     ])
-}
-
-fn render(template: &str, values: &minijinja::Value) -> Result<String, minijinja::Error> {
-    let mut environment = Environment::empty();
-    environment.set_syntax(
-        SyntaxConfig::builder()
-            .keep_trailing_newline(true)
-            .build()?,
-    );
-    environment.render_str(template, values)
 }

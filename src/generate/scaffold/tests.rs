@@ -22,7 +22,7 @@ fn files_contain_no_template_syntax_and_end_with_one_newline() {
         files.extend(role_files("helper", form).unwrap());
     }
     files.extend(test_files("one", "v1", "Site", "a", "kind: Site").unwrap());
-    for NewFile { path, text } in files {
+    for ProjectFile { path, text } in files {
         let path = path.display();
         // The expression of the workflow belongs to GitHub.
         let text = text.replace("${{ vars.RHAI_OPERATOR_URL }}", "url");
@@ -91,24 +91,4 @@ fn a_watch_is_appended_below_the_others_and_comments_stay() {
     assert_eq!(append_watch("# Kinds.\n", &watch).unwrap(), first);
     assert_eq!(append_watch("[{kind: A}]\n", &watch), None);
     assert_eq!(append_watch("a: b\n", &watch), None);
-}
-
-#[test]
-fn a_resource_is_added_once_with_the_indent_of_the_others() {
-    let text = "kind: Kustomization\nresources:\n- a.yaml\n# CRDs\n- b.yaml\nimages: []\n";
-    let added = insert_resource(text, "crds/c.yaml").unwrap();
-    let expected = text.replace("- b.yaml\n", "- b.yaml\n- crds/c.yaml\n");
-    assert_eq!(added, expected);
-    assert_eq!(insert_resource(&added, "crds/c.yaml").unwrap(), added);
-    assert_eq!(insert_resource("resources: [a.yaml]\n", "b.yaml"), None);
-    assert_eq!(insert_resource("kind: Kustomization\n", "b.yaml"), None);
-}
-
-#[test]
-fn rules_are_appended_only_where_they_extend_the_cluster_role() {
-    let rules = api(Form::Script, true).rules().unwrap();
-    let role = "kind: ClusterRole\nrules:\n  - verbs: [get]\n";
-    let added = append_rules(role, &rules).unwrap();
-    assert_eq!(added, format!("{role}{rules}"));
-    assert_eq!(append_rules("rules: []\nkind: ClusterRole\n", &rules), None);
 }

@@ -1,0 +1,41 @@
+//! `rhai-operator generate` without a subcommand: writes or checks all generated files.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::Exit;
+use crate::cli::project::Project;
+use crate::role::Toolchain;
+
+use super::{crd, manifests};
+
+/// The project whose files are written.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AllOptions {
+    #[command(flatten)]
+    project: Project,
+    /// Folder that the files are written to, with the settings (`settings.yaml`). Default: ./deploy
+    #[arg(long, value_name = "DIR", env = "RHAI_OPERATOR_DEPLOY_DIR")]
+    deploy_dir: Option<PathBuf>,
+    /// Write nothing; fail if a file is missing or differs.
+    #[arg(long)]
+    check: bool,
+}
+
+impl AllOptions {
+    pub(super) fn run(self, toolchain: &Toolchain) -> anyhow::Result<Exit> {
+        let Self {
+            project,
+            deploy_dir,
+            check,
+        } = self;
+        let crds = crd::Options::all(project.clone(), deploy_dir.clone(), check);
+        let crds = crds.run(toolchain)?;
+        if crds == Exit::Failed && !check {
+            return Ok(crds);
+        }
+        let manifests = manifests::Options::all(project, deploy_dir, check).run(toolchain)?;
+        Ok(if crds == Exit::Done { manifests } else { crds })
+    }
+}
