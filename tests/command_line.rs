@@ -342,6 +342,9 @@ fn manifests_are_checked_written_and_removed() {
     };
     let stale = lines("generate --check", 1);
     let command = "run rhai-operator generate manifests";
+    lines("generate helm", 0);
+    lines("generate bundle packages/olm", 0);
+    assert!(path("packages/olm/metadata/annotations.yaml").is_file());
     for line in [
         format!("./deploy/manager.yaml: out of date; {command}"),
         format!("./deploy/pod-disruption-budget.yaml: missing; {command}"),
@@ -351,6 +354,24 @@ fn manifests_are_checked_written_and_removed() {
     }
     lines("generate", 0);
     assert_eq!(lines("generate --check", 0), [""; 0]);
+    // A package in its default folder counts, and so does a CRD in it that the project no longer has.
+    let values = std::fs::read_to_string(path("chart/values.yaml")).unwrap();
+    std::fs::write(
+        path("chart/values.yaml"),
+        values.replace("replicas: 2", "replicas: 3"),
+    )
+    .unwrap();
+    let crd = std::fs::read_to_string(path("chart/crds/web.example.com_sites.yaml")).unwrap();
+    std::fs::write(path("chart/crds/old.yaml"), crd).unwrap();
+    let command_of_chart = "run rhai-operator generate helm";
+    let expected = [
+        format!("./chart/crds/old.yaml: not needed; {command_of_chart}"),
+        format!("./chart/values.yaml: out of date; {command_of_chart}"),
+    ];
+    assert_eq!(lines("generate --check", 1), expected);
+    lines("generate", 0);
+    assert!(!path("chart/crds/old.yaml").exists());
+    std::fs::remove_dir_all(path("chart")).unwrap();
     std::fs::write(path("deploy/settings.yaml"), name).unwrap();
     let stale = lines("generate manifests --check", 1);
     let obsolete = format!("./deploy/pod-disruption-budget.yaml: not needed; {command}");

@@ -20,10 +20,16 @@ const KEYS: Keys = Keys {
         "watchNamespaces",
         "apiServerPorts",
         "monitoring",
+        "version",
+        "description",
+        "provider",
+        "email",
         "permissions",
     ],
     refused: &[],
 };
+
+const DEFAULT_VERSION: &str = "0.1.0";
 
 /// The settings of the generated files. Each has a default.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +49,14 @@ pub(crate) struct Settings {
     pub(crate) api_server_ports: Vec<u64>,
     /// True if the files for Prometheus and Grafana are generated.
     pub(crate) monitoring: bool,
+    /// The version of the Helm chart and of the OLM bundle, by Semantic Versioning.
+    pub(crate) version: String,
+    /// The description of the Helm chart and of the OLM bundle.
+    pub(crate) description: String,
+    /// The provider in the OLM bundle.
+    pub(crate) provider: String,
+    /// The address of the maintainer in the OLM bundle.
+    pub(crate) email: String,
     /// Permissions beside those that the roles are known to need.
     pub(crate) permissions: Vec<ApiRule>,
 }
@@ -62,6 +76,10 @@ impl Default for Settings {
             watch_namespaces: Vec::new(),
             api_server_ports: vec![443, 6443],
             monitoring: false,
+            version: DEFAULT_VERSION.to_owned(),
+            description: description_of("rhai-operator"),
+            provider: "Example".to_owned(),
+            email: "maintainers@example.com".to_owned(),
             permissions: Vec::new(),
         }
     }
@@ -74,6 +92,7 @@ impl Settings {
             name: name.to_owned(),
             namespace: format!("{name}-system"),
             image: format!("registry.example.com/{name}:0.1.0"),
+            description: description_of(name),
             ..Self::default()
         }
     }
@@ -122,12 +141,22 @@ impl Settings {
         let namespaces = namespaces
             .iter()
             .filter_map(|item| item.text_like("the name of a namespace", is_dns_label));
+        let image = image.map_or_else(|| format!("{name}:latest"), str::to_owned);
+        let is_version = |text: &str| semver::Version::parse(text).is_ok();
+        let version = fields
+            .get("version")
+            .and_then(|item| item.text_like("a version such as 1.2.3", is_version));
+        let text = |key: &str| fields.get(key).and_then(|item| item.text());
         let ports = list("apiServerPorts");
         let ports = ports.map(|ports| ports.iter().filter_map(port).collect());
         let permissions = list("permissions").unwrap_or_default();
         Self {
             namespace: label("namespace").unwrap_or_else(|| format!("{name}-system")),
-            image: image.map_or_else(|| format!("{name}:latest"), str::to_owned),
+            version: version.map_or_else(|| version_of(&image), str::to_owned),
+            description: text("description").map_or_else(|| description_of(&name), str::to_owned),
+            provider: text("provider").map_or(default.provider, str::to_owned),
+            email: text("email").map_or(default.email, str::to_owned),
+            image,
             replicas: fields
                 .get("replicas")
                 .and_then(|item| item.count(1))
@@ -146,6 +175,18 @@ impl Settings {
             name,
         }
     }
+}
+
+/// Returns the tag of an image, if it is a version.
+fn version_of(image: &str) -> String {
+    let tag = image.rsplit_once(':').map_or("", |(_, tag)| tag);
+    let tag = tag.strip_prefix('v').unwrap_or(tag);
+    let version = semver::Version::parse(tag);
+    version.map_or_else(|_| DEFAULT_VERSION.to_owned(), |it| it.to_string())
+}
+
+fn description_of(name: &str) -> String {
+    format!("The operator {name}.")
 }
 
 /// Parses the number of a port.
@@ -171,6 +212,7 @@ mod tests {
             name: "shop".into(),
             namespace: "shop-system".into(),
             image: "shop:latest".into(),
+            description: "The operator shop.".into(),
             replicas: 2,
             ..Settings::default()
         };

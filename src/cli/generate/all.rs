@@ -1,4 +1,5 @@
-//! `rhai-operator generate` without a subcommand: writes or checks all generated files.
+//! `rhai-operator generate` without a subcommand: writes or checks all generated files. Packages count if they exist in
+//! their default folders.
 
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use crate::cli::Exit;
 use crate::cli::project::Project;
 use crate::role::Toolchain;
 
+use super::package::{Package, PackageOptions};
 use super::{crd, manifests};
 
 /// The project whose files are written.
@@ -35,7 +37,16 @@ impl AllOptions {
         if crds == Exit::Failed && !check {
             return Ok(crds);
         }
-        let manifests = manifests::Options::all(project, deploy_dir, check).run(toolchain)?;
-        Ok(if crds == Exit::Done { manifests } else { crds })
+        let manifests = manifests::Options::all(project.clone(), deploy_dir.clone(), check);
+        let mut exits = vec![crds, manifests.run(toolchain)?];
+        for package in [Package::Chart, Package::Bundle] {
+            if package.exists() {
+                let (project, deploy_dir) = (project.clone(), deploy_dir.clone());
+                let options = PackageOptions::in_default_folder(project, deploy_dir, check);
+                exits.push(options.run(package, toolchain)?);
+            }
+        }
+        let failed = exits.into_iter().find(|exit| *exit != Exit::Done);
+        Ok(failed.unwrap_or(Exit::Done))
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use crate::cli::Exit;
 use crate::generate::ProjectFile;
 use crate::generate::manifests::is_generated;
 use crate::regular_file;
@@ -79,14 +80,28 @@ impl GeneratedFiles {
     }
 
     /// Returns true if a file on disk is not as generated.
-    pub(in crate::cli) fn are_stale(&self) -> bool {
+    fn are_stale(&self) -> bool {
         let is_current =
             |file: &PlannedFile| matches!(file.state, State::Unchanged | State::Foreign);
         !self.files.iter().all(is_current)
     }
 
+    /// Writes the files, or fails if one is stale.
+    pub(in crate::cli) fn finish(&self, check: bool) -> anyhow::Result<Exit> {
+        if !check {
+            self.write(false)?;
+            return Ok(Exit::Done);
+        }
+        self.print_states()?;
+        Ok(if self.are_stale() {
+            Exit::Failed
+        } else {
+            Exit::Done
+        })
+    }
+
     /// Prints the state of each file.
-    pub(in crate::cli) fn print_states(&self) -> io::Result<()> {
+    fn print_states(&self) -> io::Result<()> {
         let command = self.command;
         let mut stdout = io::stdout().lock();
         for file in &self.files {

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::install::manifest_files;
 use crate::cli::project::{Project, existing_folder};
 use crate::cli::{Exit, print_diagnostics};
 use crate::generate::manifests::{DeployFolder, owned_paths};
@@ -58,29 +57,19 @@ impl Options {
         let files = plan(&source, folder)?;
         if self.print {
             files.print_texts()?;
-        } else if self.check {
-            files.print_states()?;
-            if files.are_stale() {
-                return Ok(Exit::Failed);
-            }
-        } else {
-            files.write(false)?;
+            return Ok(Exit::Done);
         }
-        Ok(Exit::Done)
+        files.finish(self.check)
     }
 }
 
 /// Generates the manifests, and compares them with those of the deploy folder.
 pub(in crate::cli) fn plan(source: &Source, deploy: &Path) -> anyhow::Result<GeneratedFiles> {
     let requirements = Requirements::of_project(&source.project, &source.kinds, &source.settings);
-    let crds: Vec<String> = manifest_files(&deploy.join("crds"))?
-        .iter()
-        .filter_map(|file| Some(format!("crds/{}", file.file_name()?.to_str()?)))
-        .collect();
     let folder = DeployFolder {
         settings: &source.settings,
         requirements: &requirements,
-        crds: &crds,
+        crds: &source.crds,
     };
     GeneratedFiles::compare(deploy, folder.files()?, owned_paths(), COMMAND)
 }

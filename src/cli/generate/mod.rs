@@ -4,12 +4,14 @@ mod all;
 pub(super) mod crd;
 mod generated_files;
 pub(super) mod manifests;
+mod package;
 mod rbac;
 mod schema;
 pub(super) mod source;
 
 use clap::{Args, Subcommand};
 
+use self::package::{Package, PackageOptions};
 use super::Exit;
 use crate::role::Toolchain;
 
@@ -32,6 +34,10 @@ enum Command {
     Rbac(rbac::Options),
     /// Write the manifests of the operator: the deploy folder without CRDs and samples.
     Manifests(manifests::Options),
+    /// Write a Helm chart.
+    Helm(PackageOptions),
+    /// Write a bundle for the Operator Lifecycle Manager (OLM).
+    Bundle(PackageOptions),
     /// Print the JSON Schema of a file, for editors.
     Schema(schema::Options),
 }
@@ -43,6 +49,8 @@ impl Options {
             Some(Command::Crd(options)) => options.run(toolchain),
             Some(Command::Rbac(options)) => options.run(toolchain),
             Some(Command::Manifests(options)) => options.run(toolchain),
+            Some(Command::Helm(options)) => options.run(Package::Chart, toolchain),
+            Some(Command::Bundle(options)) => options.run(Package::Bundle, toolchain),
             Some(Command::Schema(options)) => options.run(),
         }
     }

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use crate::cli::install::manifest_files;
 use crate::cli::project::{self, existing_folder};
 use crate::generate::Settings;
+use crate::generate::manifests::CrdFile;
 use crate::generate::rbac::KindTable;
 use crate::model::Diagnostic;
 use crate::model::diagnostics::Diagnostics;
@@ -20,6 +19,8 @@ pub(in crate::cli) struct Source {
     pub(super) project: role::Project,
     pub(super) settings: Settings,
     pub(super) kinds: KindTable,
+    /// The files of the deploy folder with one CRD or more.
+    pub(super) crds: Vec<CrdFile>,
 }
 
 impl Source {
@@ -42,11 +43,15 @@ impl Source {
             toolchain,
         );
         Ok(match (project, settings, crds) {
-            (Ok(project), Ok(settings), Ok(crds)) => Ok(Self {
-                project,
-                settings,
-                kinds: KindTable::new(&crds),
-            }),
+            (Ok(project), Ok(settings), Ok(crds)) => {
+                let definitions = crds.iter().flat_map(|crd| crd.definitions.clone());
+                Ok(Self {
+                    project,
+                    settings,
+                    kinds: KindTable::new(&definitions.collect::<Vec<_>>()),
+                    crds,
+                })
+            }
             (project, settings, crds) => {
                 let mut all = project.err().unwrap_or_default();
                 all.extend(settings.err().unwrap_or_default());
@@ -57,26 +62,31 @@ impl Source {
     }
 }
 
-/// Returns the documents of a folder with CRDs.
-fn crds(folder: &Path) -> anyhow::Result<Result<Vec<Value>, Vec<Diagnostic>>> {
-    let mut documents = Vec::new();
+/// Returns the files of a folder with CRDs.
+fn crds(folder: &Path) -> anyhow::Result<Result<Vec<CrdFile>, Vec<Diagnostic>>> {
+    let mut files = Vec::new();
     let mut errors = Vec::new();
-    for file in manifest_files(folder)? {
-        match regular_file::read_text(&file) {
+    for path in manifest_files(folder)? {
+        match regular_file::read_text(&path) {
             Ok(text) => {
-                let diagnostics = Diagnostics::new(&file);
+                let diagnostics = Diagnostics::new(&path);
                 let nodes = diagnostics.parse_all(&text);
-                documents.extend(nodes.iter().map(Node::to_value));
+                let name = path.file_name().unwrap_or_default();
+                files.push(CrdFile {
+                    name: name.to_string_lossy().into_owned(),
+                    text,
+                    definitions: nodes.iter().map(Node::to_value).collect(),
+                });
                 errors.extend(diagnostics.into_vec());
             }
             Err(error) => {
                 let message = format!("cannot read: {error}");
-                errors.push(Diagnostic::error(&file, 0, 0, message));
+                errors.push(Diagnostic::error(&path, 0, 0, message));
             }
         }
     }
     Ok(if errors.is_empty() {
-        Ok(documents)
+        Ok(files)
     } else {
         Err(errors)
     })

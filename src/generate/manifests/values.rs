@@ -15,8 +15,8 @@ const ALERT_LABELS: [&str; 4] = ["controller", "kind", "limit", "name"];
 /// The values of the templates. Texts that begin with a line feed are blocks of YAML with their indentation.
 #[derive(Debug, Serialize)]
 pub(in crate::generate) struct Values {
-    pub(super) name: String,
-    pub(super) namespace: String,
+    pub(in crate::generate) name: String,
+    pub(in crate::generate) namespace: String,
     /// `labels` of the metadata; empty where kustomize adds them.
     pub(super) labels: String,
     /// The labels of the manager's Pods.
@@ -38,7 +38,7 @@ pub(in crate::generate) struct Values {
 
 impl Values {
     /// Returns the constants of the settings.
-    pub(super) fn of_settings(settings: &Settings) -> Self {
+    pub(in crate::generate) fn of_settings(settings: &Settings) -> Self {
         let Settings {
             name, namespace, ..
         } = settings;
@@ -71,6 +71,53 @@ impl Values {
             job: format!("{name}-metrics"),
             label: labels
                 .map(|label| (label, format!("{{{{ $labels.{label} }}}}")))
+                .collect(),
+            monitoring: settings.monitoring,
+        }
+    }
+
+    /// Returns expressions of Helm, which replace the settings at installation.
+    pub(in crate::generate) fn of_chart(settings: &Settings) -> Self {
+        let app = &settings.name;
+        let name = "{{ $.Release.Name }}";
+        let chart = r#"{{ printf "%s-%s" $.Chart.Name $.Chart.Version | replace "+" "_" }}"#;
+        let instance = format!("app.kubernetes.io/instance: {name}");
+        let metadata = [
+            format!("app.kubernetes.io/name: {app}"),
+            instance.clone(),
+            "app.kubernetes.io/managed-by: {{ $.Release.Service }}".to_owned(),
+            format!("helm.sh/chart: {chart}"),
+        ];
+        let labels = ALERT_LABELS.into_iter();
+        Self {
+            name: name.to_owned(),
+            namespace: "{{ $.Release.Namespace }}".to_owned(),
+            labels: format!("\n  labels:\n    {}", metadata.join("\n    ")),
+            selector: vec![
+                format!("app.kubernetes.io/name: {app}"),
+                instance,
+                "app.kubernetes.io/component: manager".to_owned(),
+            ],
+            replicas: "{{ .Values.replicas }}".to_owned(),
+            spread: true,
+            image: "{{ .Values.image | quote }}".to_owned(),
+            resources: " {{ toJson .Values.resources }}".to_owned(),
+            watch_namespaces: [
+                "\n{{- with .Values.watchNamespaces }}",
+                r#"            - --watch-namespace={{ join "," . }}"#,
+                "{{- end }}",
+            ]
+            .join("\n"),
+            api_server_ports: [
+                "\n{{- range .Values.apiServerPorts }}",
+                "        - {protocol: TCP, port: {{ . }} }",
+                "{{- end }}",
+            ]
+            .join("\n"),
+            job: format!("{name}-metrics"),
+            // Prometheus expands the inner expression.
+            label: labels
+                .map(|label| (label, format!(r#"{{{{ "{{{{ $labels.{label} }}}}" }}}}"#)))
                 .collect(),
             monitoring: settings.monitoring,
         }

@@ -38,6 +38,29 @@ pub(crate) fn document(requirements: &Requirements, settings: &Settings) -> Stri
     text
 }
 
+/// Returns the template of a Helm chart for the roles. The value `watchNamespaces` selects between a ClusterRole and
+/// one Role for each namespace.
+pub(crate) fn chart_document(requirements: &Requirements, name: &str, namespace: &str) -> String {
+    let settings = Settings {
+        name: name.to_owned(),
+        namespace: namespace.to_owned(),
+        ..Settings::default()
+    };
+    let rules_by_scope = rules(requirements, true);
+    let (cluster, namespaced): (Vec<&Rule>, Vec<&Rule>) = rules_by_scope
+        .iter()
+        .partition(|rule| rule.is_cluster_scoped);
+    let mut text = "{{- if .Values.watchNamespaces }}\n".to_owned();
+    role(&mut text, &settings, None, &cluster);
+    text.push_str("{{- range .Values.watchNamespaces }}\n---\n");
+    role(&mut text, &settings, Some("{{ . }}"), &namespaced);
+    text.push_str("{{- end }}\n{{- else }}\n");
+    let all = rules(requirements, false);
+    role(&mut text, &settings, None, &all.iter().collect::<Vec<_>>());
+    text.push_str("{{- end }}\n");
+    text
+}
+
 /// Returns the comment on a gap. It names the place and the remedy.
 fn comment(gap: &Gap) -> Option<String> {
     let site = &gap.site;

@@ -16,9 +16,10 @@ mod requirements;
 mod rules;
 
 pub(crate) use comparison::{Manifests, Paths, compare};
-pub(crate) use document::document;
+pub(crate) use document::{chart_document, document};
 pub(crate) use kind_table::KindTable;
 pub(crate) use requirements::Requirements;
+pub(crate) use rules::policy_rules;
 
 #[cfg(test)]
 mod tests;

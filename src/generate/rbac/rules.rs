@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::{Value, json};
+
 use super::requirements::{Permission, Reason, Requirements};
 
 /// The verbs in the order of rules. Others follow.
@@ -110,6 +112,15 @@ pub(super) fn rules(requirements: &Requirements, by_scope: bool) -> Vec<Rule> {
     rules
 }
 
+/// Returns the rules as objects: those on resources without namespaces, and the others.
+pub(crate) fn policy_rules(requirements: &Requirements) -> (Vec<Value>, Vec<Value>) {
+    let rules = rules(requirements, true);
+    let (cluster, namespaced): (Vec<Rule>, Vec<Rule>) =
+        rules.into_iter().partition(|rule| rule.is_cluster_scoped);
+    let values = |rules: Vec<Rule>| rules.iter().map(Rule::to_value).collect();
+    (values(cluster), values(namespaced))
+}
+
 /// Returns whether a permission on all objects covers one on a named object.
 fn is_covered(requirements: &Requirements, permission: &Permission) -> bool {
     let whole = Permission {
@@ -127,6 +138,19 @@ fn in_order(verbs: &BTreeSet<&str>) -> Vec<String> {
 }
 
 impl Rule {
+    fn to_value(&self) -> Value {
+        let resources: Vec<&String> = self.resources.keys().collect();
+        let mut rule = json!({
+            "apiGroups": [self.group],
+            "resources": resources,
+            "verbs": self.verbs,
+        });
+        if !self.names.is_empty() {
+            rule["resourceNames"] = json!(self.names);
+        }
+        rule
+    }
+
     fn differs_in_names(&self, other: &Self) -> bool {
         let is_named = !self.names.is_empty() && !other.names.is_empty();
         is_named
