@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use regex::Regex;
 use serde_json::Value;
 
 /// A field of the spec, as OpenAPI describes it.
@@ -75,7 +74,7 @@ impl Size {
 pub struct Pattern {
     /// The expression as written in the file.
     pub source: String,
-    pub(super) regex: Regex,
+    pub(super) regex: embedded_apiserver::string_checks::Pattern,
 }
 
 impl PartialEq for Pattern {

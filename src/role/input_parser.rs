@@ -134,7 +134,7 @@ fn bound(fields: &Fields<'_>, key: &str, kind: Kind) -> Option<f64> {
 
 fn pattern(item: &Item<'_>) -> Option<Pattern> {
     let source = item.text()?;
-    match string_checks::compile_pattern(source) {
+    match string_checks::Pattern::compile(source) {
         Ok(regex) => Some(Pattern {
             source: source.to_owned(),
             regex,

@@ -41,7 +41,7 @@ use serde_json::Value;
 pub(crate) use check::{validate, validate_status, warnings};
 pub(crate) use column::Heading;
 pub(crate) use format::has_text_format;
-pub(crate) use pattern::compile as compile_pattern;
+pub use pattern::{Pattern, SearchBudget};
 pub(crate) use prepare::{default, prepare, storage_version};
 pub(crate) use priority::compare as compare_versions;
 pub(crate) use text::canonical_numbers;

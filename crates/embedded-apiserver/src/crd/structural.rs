@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::format::Format;
@@ -93,7 +92,7 @@ pub(super) struct Bound {
 pub(super) struct Pattern {
     pub(super) text: String,
     /// Absent for an invalid expression. Then no value matches.
-    pub(super) regex: Option<Regex>,
+    pub(super) parsed: Option<pattern::Pattern>,
 }
 
 impl Structural {
@@ -198,7 +197,7 @@ impl Checks {
             max_length: whole(schema, "maxLength"),
             min_length: whole(schema, "minLength"),
             pattern: text(schema, "pattern").map(|text| Pattern {
-                regex: pattern::compile(&text).ok(),
+                parsed: pattern::Pattern::parse(&text).ok(),
                 text,
             }),
             max_items: whole(schema, "maxItems"),

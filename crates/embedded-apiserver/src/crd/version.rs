@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::column::{self, Column};
 use super::jsonpath::JsonPath;
+use super::pattern::SearchBudget;
 use super::rules::Rules;
 use super::scale::Scale;
 use super::structural::{Structural, list, text};
@@ -88,6 +89,7 @@ impl Version {
     /// Validates an object without its own apiVersion, kind and metadata. With an old object, tolerates
     /// errors of unchanged values.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Verdict {
+        let _searches = SearchBudget::begin();
         let mut verdict = Verdict {
             errors: value::errors(object, old, &self.schema, ""),
             warnings: Vec::new(),
@@ -103,6 +105,7 @@ impl Version {
 
     /// Validates a write of the status subresource.
     pub fn validate_status(&self, object: &Value, old: &Value) -> Verdict {
+        let _searches = SearchBudget::begin();
         let mut verdict = Verdict::default();
         if let (Some(status), Some(schema)) =
             (object.get("status"), self.schema.properties.get("status"))

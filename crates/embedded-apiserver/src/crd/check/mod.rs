@@ -21,13 +21,14 @@ mod version;
 use serde_json::Value;
 
 use super::structural::{list, object, text};
-use super::{approval, conditions, dns};
+use super::{SearchBudget, approval, conditions, dns};
 use crate::error::FieldError;
 use crate::go;
 
 /// Returns the errors of a definition without its metadata, except its name. With an old version, also
 /// checks fields that cannot change.
 pub(crate) fn validate(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let _searches = SearchBudget::begin();
     let mut errors = Vec::new();
     let spec = &crd["spec"];
     if old.is_none() {

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::crd::pattern;
+use crate::crd::Pattern;
 use crate::crd::structural::{flag, list, object, text};
 use crate::error::FieldError;
 
@@ -222,7 +222,7 @@ fn values(
         nested(not, false, &format!("{path}.not"), errors);
     }
     if let Some(pattern) = text(schema, "pattern")
-        && let Err(why) = pattern::compile(&pattern)
+        && let Err(why) = Pattern::compile(&pattern)
     {
         let why = format!("must be a valid regular expression, but isn't: {why}");
         errors.push(FieldError::invalid(format!("{path}.pattern"), pattern, why));

@@ -8,7 +8,7 @@ use kube_cel::cel::common::ast::{
 };
 
 use super::names::escape;
-use crate::crd::pattern;
+use crate::crd::Pattern;
 use crate::crd::structural::{Additional, Structural};
 
 /// Names that are neither variables nor mistakes: types, and prefixes of functions.
@@ -204,7 +204,7 @@ impl<'a> Checker<'a> {
         let name = call.func_name.as_str();
         if let ("matches", [.., argument]) = (name, call.args.as_slice())
             && let Expr::Literal(LiteralValue::String(text)) = &argument.expr
-            && pattern::compile(text.inner()).is_err()
+            && Pattern::compile(text.inner()).is_err()
         {
             let place = self.source.find("matches(").map(|at| at + "matches(".len());
             return Err(self.at(place, "invalid matches argument"));

@@ -3,16 +3,19 @@
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules>
 //! kube-cel parses and executes the expressions. This module determines the values that they see, the time at
 //! which they run and the messages of failures. It has three limitations: only common type errors are found
-//! before a rule runs, the cost of a rule is estimated but not counted, and lists of all types are compared
-//! in order.
+//! before a rule runs, not all costs of a rule are counted when it runs ([`budget`]), and lists of all types
+//! are compared in order.
 
 mod bounds;
+mod budget;
 mod checker;
 mod cost;
 mod field_path;
 mod names;
 mod nesting;
 mod program;
+mod searches;
+mod steps;
 mod types;
 mod values;
 
@@ -21,11 +24,12 @@ use std::collections::BTreeMap;
 use kube_cel::cel;
 use serde_json::{Map, Value};
 
-use super::correlation::{Correlation, same_item};
-use super::structural::{Additional, ListType, Structural, flag, text};
+use super::correlation::{Correlation, OldItems};
+use super::structural::{Additional, Structural, flag, text};
 use super::verdict::Verdict;
 use crate::error::{FieldError, FieldErrorKind};
 pub(super) use bounds::Bounds;
+use budget::{Budget, Stop};
 pub(super) use checker::Wanted;
 use field_path::normalized;
 pub(super) use field_path::{ResolvedPath, find as find_field};
@@ -150,9 +154,19 @@ impl Rules {
             current: old.map(|old| Correlation::new(object, old, schema)),
             parent: None,
         };
+        let mut outcome = Outcome {
+            verdict,
+            budget: Budget::new(),
+        };
         self.0
-            .run(Run { schema, path }, object, old, ratchet, verdict);
+            .run(Run { schema, path }, object, old, ratchet, &mut outcome);
     }
+}
+
+/// The outcome of the rules of one object, and the budget for the rules that follow.
+struct Outcome<'a> {
+    verdict: &'a mut Verdict,
+    budget: Budget,
 }
 
 /// The context of a node's rules.
@@ -196,9 +210,9 @@ impl Node {
         value: &Value,
         old: Option<&Value>,
         ratchet: Ratchet<'_>,
-        verdict: &mut Verdict,
+        outcome: &mut Outcome<'_>,
     ) {
-        if value.is_null() {
+        if value.is_null() || outcome.budget.is_exhausted() {
             return;
         }
         if !self.rules.is_empty() {
@@ -207,7 +221,7 @@ impl Node {
                 value,
                 old.filter(|old| !old.is_null()),
                 ratchet,
-                verdict,
+                outcome,
             );
         }
         for node in &self.all_of {
@@ -215,11 +229,11 @@ impl Node {
                 current: None,
                 parent: ratchet.parent,
             };
-            node.run(at, value, old, ratchet, verdict);
+            node.run(at, value, old, ratchet, outcome);
         }
         match value {
-            Value::Object(fields) => self.run_fields(at, fields, old, ratchet, verdict),
-            Value::Array(items) => self.run_items(at, items, old, ratchet, verdict),
+            Value::Object(fields) => self.run_fields(at, fields, old, ratchet, outcome),
+            Value::Array(items) => self.run_items(at, items, old, ratchet, outcome),
             _ => {}
         }
     }
@@ -230,7 +244,7 @@ impl Node {
         fields: &Map<String, Value>,
         old: Option<&Value>,
         ratchet: Ratchet<'_>,
-        verdict: &mut Verdict,
+        outcome: &mut Outcome<'_>,
     ) {
         let Run { schema, path } = at;
         let old = |key: &str| old.and_then(|old| old.get(key));
@@ -239,7 +253,7 @@ impl Node {
                 if let (Some(node), Some(schema)) = (node, schema) {
                     let path = &path();
                     let at = Run { schema, path };
-                    node.run(at, value, old(key), ratchet.key(key), verdict);
+                    node.run(at, value, old(key), ratchet.key(key), outcome);
                 }
             };
             let at_key = || format!("{path}[{key}]");
@@ -255,19 +269,18 @@ impl Node {
         items: &[Value],
         old: Option<&Value>,
         ratchet: Ratchet<'_>,
-        verdict: &mut Verdict,
+        outcome: &mut Outcome<'_>,
     ) {
         let (Some(node), Some(schema)) = (&self.items, at.schema.items.as_deref()) else {
             return;
         };
-        let correlates = at.schema.list_type == ListType::Map;
+        let old = old.and_then(|old| OldItems::new(at.schema, old));
+        let below = ratchet.current.and_then(Correlation::items);
         for (index, item) in items.iter().enumerate() {
-            let old = old
-                .filter(|_| correlates)
-                .and_then(|old| same_item(at.schema, old, item));
+            let old = old.as_ref().and_then(|old| old.find(item));
             let path = &format!("{}[{index}]", at.path);
-            let ratchet = ratchet.below(|current| current.index(index));
-            node.run(Run { schema, path }, item, old, ratchet, verdict);
+            let ratchet = ratchet.below(|current| current.item(index, below.as_ref()?));
+            node.run(Run { schema, path }, item, old, ratchet, outcome);
         }
     }
 
@@ -277,7 +290,7 @@ impl Node {
         value: &Value,
         old: Option<&Value>,
         ratchet: Ratchet<'_>,
-        verdict: &mut Verdict,
+        outcome: &mut Outcome<'_>,
     ) {
         let convert = |value: &Value| values::convert(value, at.schema, self.is_resource);
         let new = convert(value);
@@ -288,7 +301,9 @@ impl Node {
             old: old.as_ref(),
         };
         for rule in &self.rules {
-            rule.run(at, value, values, ratchet, verdict);
+            if !outcome.budget.is_exhausted() {
+                rule.run(at, value, values, ratchet, outcome);
+            }
         }
     }
 }
@@ -328,39 +343,71 @@ impl Rule {
         value: &Value,
         values: Operands<'_>,
         ratchet: Ratchet<'_>,
-        verdict: &mut Verdict,
+        outcome: &mut Outcome<'_>,
     ) {
         if self.uses_old && values.old.is_none() && !self.old_is_optional {
             return;
         }
         let old = self.old(values.old);
-        let why = match self
-            .program
-            .as_ref()
-            .map(|it| it.run(values.new, old.as_ref()))
-        {
-            Ok(Ok(cel::Value::Bool(true))) => return,
-            Ok(Ok(cel::Value::Bool(false))) => {
-                let error = self.failure(at, value, values.new, old.as_ref());
-                if !self.uses_old && ratchet.forgives() {
-                    verdict.warnings.push(error.to_string());
-                } else {
-                    verdict.errors.push(error);
+        let execute = || {
+            let program = self.program.as_ref();
+            program.map(|it| it.run(values.new, old.as_ref()))
+        };
+        let (result, cost, stop) = outcome.budget.call(execute);
+        let why = if !outcome.budget.spend(cost) {
+            outcome.budget.exhaust();
+            "validation failed due to running out of cost budget, no further validation rules will be run"
+                .to_owned()
+        } else if let Some(stop) = stop {
+            outcome.budget.exhaust();
+            self.stopped(stop)
+        } else {
+            match result {
+                Ok(Ok(cel::Value::Bool(true))) => return,
+                Ok(Ok(cel::Value::Bool(false))) => {
+                    let error = self.failure(at, value, values.new, old.as_ref(), &outcome.budget);
+                    if !self.uses_old && ratchet.forgives() {
+                        outcome.verdict.warnings.push(error.to_string());
+                    } else {
+                        outcome.verdict.errors.push(error);
+                    }
+                    return;
                 }
-                return;
+                other => self.invalid_result(other),
             }
+        };
+        let path = if at.path.is_empty() { "<nil>" } else { at.path };
+        let kind = at.schema.kind.as_deref().unwrap_or_default();
+        outcome
+            .verdict
+            .errors
+            .push(FieldError::invalid(path, kind, why));
+    }
+
+    /// Returns the message for a rule that ended early.
+    fn stopped(&self, stop: Stop) -> String {
+        let name = self.name();
+        match stop {
+            Stop::Cost => format!(
+                "'operation cancelled: actual cost limit exceeded': no further validation rules will be \
+                 run due to call cost exceeds limit for rule: {name}"
+            ),
+            Stop::Time => format!("operation interrupted evaluating rule: {name}"),
+        }
+    }
+
+    /// Returns the message for a rule whose result is no boolean.
+    fn invalid_result(&self, result: Result<Result<cel::Value, String>, &String>) -> String {
+        let name = self.name();
+        match result {
             Err(why) => format!("rule compile error: {why}"),
             Ok(Ok(_)) => "rule compile error: must evaluate to a bool".to_owned(),
             Ok(Err(why)) if why == "no such overload" => format!(
                 "'{why}': call arguments did not match a supported operator, function or macro \
-                 signature for rule: {}",
-                self.name()
+                 signature for rule: {name}"
             ),
-            Ok(Err(why)) => format!("{why} evaluating rule: {}", self.name()),
-        };
-        let path = if at.path.is_empty() { "<nil>" } else { at.path };
-        let kind = at.schema.kind.as_deref().unwrap_or_default();
-        verdict.errors.push(FieldError::invalid(path, kind, why));
+            Ok(Err(why)) => format!("{why} evaluating rule: {name}"),
+        }
     }
 
     fn old(&self, old: Option<&cel::Value>) -> Option<cel::Value> {
@@ -376,6 +423,7 @@ impl Rule {
         value: &Value,
         new: &cel::Value,
         old: Option<&cel::Value>,
+        budget: &Budget,
     ) -> FieldError {
         let path = match &self.field_path {
             Some(below) => join(at.path, below),
@@ -385,7 +433,7 @@ impl Rule {
         let said = self
             .message_program
             .as_ref()
-            .and_then(|it| it.message(new, old));
+            .and_then(|it| budget.call(|| it.message(new, old)).0);
         let detail = said.unwrap_or_else(|| match &self.message {
             Some(message) => message.clone(),
             None => format!("failed rule: {}", self.text),

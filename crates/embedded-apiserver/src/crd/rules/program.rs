@@ -9,8 +9,7 @@ use kube_cel::cel::{Context, ExecutionError, Value};
 use super::bounds::Bounds;
 use super::checker::{self, Wanted};
 use super::cost;
-use super::nesting;
-use super::types;
+use super::{nesting, searches, steps, types};
 use crate::crd::structural::Structural;
 use crate::stack;
 
@@ -19,13 +18,18 @@ const MESSAGE_LIMIT: usize = 5 * 1024;
 
 thread_local! {
     // A context cannot be shared between threads, and creating one registers about 200 functions.
-    static CONTEXT: Context<'static> = types::register(Context::default().with_all());
+    static CONTEXT: Context<'static> = {
+        let context = types::register(Context::default().with_all());
+        steps::register(searches::register(context))
+    };
 }
 
 /// A compiled expression.
 #[derive(Debug)]
 pub(super) struct Program {
     expression: Expression,
+    /// The expression, whose loops charge each step.
+    charged: Expression,
 }
 
 /// Calls a function that descends the tree of an expression: in a build without optimization, a level
@@ -47,7 +51,12 @@ impl Program {
         let parsed = descend(parse);
         let parsed = parsed.unwrap_or_else(|()| Err("the expression is not understood".to_owned()));
         let expression = parsed.map_err(failed)?;
-        Ok(Self { expression })
+        let charged = descend(|| steps::charged(&expression));
+        let charged = charged.map_err(|()| failed("internal error".to_owned()))?;
+        Ok(Self {
+            expression,
+            charged,
+        })
     }
 
     /// Checks that all names in the expression exist, and that its result has the wanted type.
@@ -84,7 +93,7 @@ impl Program {
                 if let Some(old) = old {
                     scope.add_variable_from_value("oldSelf", old.clone());
                 }
-                let result = scope.resolve(&self.expression);
+                let result = scope.resolve(&self.charged);
                 result.map_err(|error| wording(&error))
             })
         };

@@ -152,11 +152,18 @@ fn string(value: &str, checks: &Checks, path: &Path<'_>) -> Option<Failure> {
         return Some(Failure::invalid(path, value, &why));
     }
     let pattern = checks.pattern.as_ref()?;
-    let matches = pattern
-        .regex
-        .as_ref()
-        .is_some_and(|regex| regex.is_match(value));
-    (!matches).then(|| Failure::invalid(path, value, &format!("should match '{}'", pattern.text)))
+    let matches = pattern.parsed.as_ref().map(|it| it.is_match(value));
+    match matches {
+        Some(Ok(true)) => None,
+        Some(Ok(false)) | None => {
+            let why = format!("should match '{}'", pattern.text);
+            Some(Failure::invalid(path, value, &why))
+        }
+        Some(Err(error)) => {
+            let why = format!("should match '{}', but {error}", pattern.text);
+            Some(Failure::invalid(path, value, &why))
+        }
+    }
 }
 
 fn enumeration(value: &Value, checks: &Checks, path: &Path<'_>, outcome: &mut Outcome) {
@@ -173,9 +180,10 @@ fn array(
 ) -> Outcome {
     let mut outcome = Outcome::default();
     if let Some(schema) = &schema.items {
+        let old = correlation.and_then(Correlation::items);
         for (index, item) in items.iter().enumerate() {
             let path = Path::Index(path, index);
-            let below = correlation.and_then(|it| it.index(index));
+            let below = correlation.and_then(|it| it.item(index, old.as_ref()?));
             outcome.merge(ratchet(item, schema, &path, below));
         }
     }

@@ -1,4 +1,4 @@
-//! Regular expressions in the syntax of Go.
+//! Translates regular expressions from the syntax of Go to that of the `regex` crate.
 //!
 //! <https://github.com/google/re2/wiki/Syntax>
 //! Go's syntax differs from that of the `regex` crate in rare cases: classes such as `\d` are ASCII, and a
@@ -7,18 +7,81 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-use regex::{Regex, RegexBuilder};
+use regex_syntax::ast::parse::Parser;
+use regex_syntax::ast::{self, Ast, RepetitionKind, RepetitionRange};
+use regex_syntax::hir::Hir;
+use regex_syntax::hir::translate::Translator;
 
-/// The maximum size of a compiled expression. Go has no limit. This one is enough for repetitions of a
-/// thousand.
-const SIZE_LIMIT: usize = 64 << 20;
+/// The maximum count of a repetition, and the maximum product of the counts of nested repetitions.
+/// <https://pkg.go.dev/regexp/syntax>
+const MAX_REPEATS: u32 = 1000;
 
-/// Compiles an expression. Errors have Go's message where it is known.
-pub(crate) fn compile(text: &str) -> Result<Regex, String> {
-    RegexBuilder::new(&translated(text))
-        .size_limit(SIZE_LIMIT)
-        .build()
-        .map_err(|error| format!("error parsing regexp: {}", wording(text, &error)))
+/// An expression in the syntax of the `regex` crate, and its tree.
+pub(super) struct Translated {
+    pub(super) text: String,
+    pub(super) tree: Hir,
+}
+
+/// Translates an expression. Errors have Go's message where it is known.
+pub(super) fn translate(source: &str) -> Result<Translated, String> {
+    let text = translated(source);
+    let fail = |why: String| format!("error parsing regexp: {why}");
+    let tree = Parser::new().parse(&text).map_err(|error| {
+        fail(match error.kind() {
+            ast::ErrorKind::RepetitionCountInvalid => invalid_count(&text, error.span()),
+            _ => wording(source, &error.to_string()),
+        })
+    })?;
+    if let Some(repetition) = invalid_repetition(&tree) {
+        return Err(fail(invalid_count(&text, repetition)));
+    }
+    let tree = Translator::new()
+        .translate(&text, &tree)
+        .map_err(|error| fail(wording(source, &error.to_string())))?;
+    Ok(Translated { text, tree })
+}
+
+fn invalid_count(text: &str, span: &ast::Span) -> String {
+    let repetition = text.get(span.start.offset..span.end.offset);
+    format!("invalid repeat count: `{}`", repetition.unwrap_or(text))
+}
+
+/// Returns the first repetition that Go refuses. Go reads the inner ones first.
+fn invalid_repetition(tree: &Ast) -> Option<&ast::Span> {
+    let inner = children(tree).iter().find_map(invalid_repetition);
+    inner.or_else(|| match tree {
+        Ast::Repetition(it) if !repeats_at_most(tree, MAX_REPEATS) => Some(&it.op.span),
+        _ => None,
+    })
+}
+
+/// Returns whether the product of nested counts is at most `most`.
+fn repeats_at_most(tree: &Ast, most: u32) -> bool {
+    let mut most = most;
+    if let Ast::Repetition(it) = tree
+        && let RepetitionKind::Range(range) = &it.op.kind
+    {
+        let (count, last) = match *range {
+            RepetitionRange::Exactly(count) => (count, count),
+            RepetitionRange::AtLeast(count) => (count, count),
+            RepetitionRange::Bounded(least, last) => (last, least.max(last)),
+        };
+        if last > most {
+            return false;
+        }
+        most /= count.max(1);
+    }
+    children(tree).iter().all(|it| repeats_at_most(it, most))
+}
+
+fn children(tree: &Ast) -> &[Ast] {
+    match tree {
+        Ast::Repetition(it) => std::slice::from_ref(&it.ast),
+        Ast::Group(it) => std::slice::from_ref(&it.ast),
+        Ast::Alternation(it) => &it.asts,
+        Ast::Concat(it) => &it.asts,
+        _ => &[],
+    }
 }
 
 /// Returns the expression in the syntax of the `regex` crate.
@@ -127,8 +190,8 @@ fn is_repetition(chars: Peekable<Chars<'_>>) -> bool {
     }
 }
 
-fn wording(text: &str, error: &regex::Error) -> String {
-    let said = error.to_string();
+/// Returns Go's message for an error of the `regex` crate.
+fn wording(text: &str, said: &str) -> String {
     let from = |mark: char| text.find(mark).map_or(text, |at| &text[at..]);
     if said.contains("look-around") {
         let marks = ["(?=", "(?!", "(?<=", "(?<!"];
@@ -157,7 +220,10 @@ mod tests {
     use super::*;
 
     fn matches(pattern: &str, text: &str) -> bool {
-        compile(pattern).expect(pattern).is_match(text)
+        let translated = translate(pattern).expect(pattern).text;
+        regex::Regex::new(&translated)
+            .expect(pattern)
+            .is_match(text)
     }
 
     #[test]
@@ -184,12 +250,15 @@ mod tests {
         assert!(matches(r"^\Qa.b\E+$", "a.bb"));
         assert!(matches(r"^https?:\/\/[a-z\.\-\/]+$", "http://a-b.c/d"));
         assert!(matches("^[[:alpha:]]{2,3}$", "ab"));
-        assert!(matches("^([0-9a-z]{1,63}){1,1000}$", "a"));
+        assert!(matches(
+            "^([0-9a-z]{1,60}){1,10}x{1000}?$",
+            &"x".repeat(1001)
+        ));
     }
 
     #[test]
     fn errors_are_in_the_words_of_go() {
-        let error = |pattern: &str| compile(pattern).expect_err(pattern);
+        let error = |pattern: &str| translate(pattern).err().expect(pattern);
         assert_eq!(
             error("a[b"),
             "error parsing regexp: missing closing ]: `[b`"
@@ -200,10 +269,21 @@ mod tests {
             error("*"),
             "error parsing regexp: missing argument to repetition operator: `*`"
         );
-        let error = error("(?=a)");
         assert_eq!(
-            error,
+            error("(?=a)"),
             "error parsing regexp: invalid or unsupported Perl syntax: `(?=`"
         );
+        for (pattern, repetition) in [
+            ("a{1001}", "{1001}"),
+            ("a{2,1}", "{2,1}"),
+            ("a{1001,}", "{1001,}"),
+            ("(a{1,63}){1,1000}", "{1,1000}"),
+            ("((a{10}){10}b){11}", "{11}"),
+        ] {
+            assert_eq!(
+                error(pattern),
+                format!("error parsing regexp: invalid repeat count: `{repetition}`")
+            );
+        }
     }
 }
