@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{ACCEPT, CONTENT_TYPE, DATE, RETRY_AFTER};
 use http::{Extensions, HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
+use jiff::fmt::rfc2822::DateTimeParser;
 use kube::client::Body;
 use tokio_util::task::AbortOnDropHandle;
 use tower::{BoxError, ServiceExt};
@@ -19,7 +20,7 @@ use super::guarded_body::MaySend;
 use super::settings::{Settings, WriteDeadline};
 use super::transport::{ResponseBody, Transport};
 use crate::backoff::Backoff;
-use crate::clock::{self, Instant};
+use crate::clock::{self, Clock, Instant};
 
 /// The backoff between attempts. It spares a busy server, and finds a restarted one within two seconds.
 const BACKOFF: Backoff = Backoff {
@@ -199,11 +200,12 @@ impl ApiCall {
         }
         let (parts, body) = response.into_parts();
         let body = tokio::time::timeout_at(until, body.collect()).await;
-        let body = body
-            .ok()
-            .and_then(Result::ok)
-            .unwrap_or_default()
-            .to_bytes();
+        let body = match body {
+            Ok(Ok(body)) => body.to_bytes(),
+            // Without its body, a 404 could mean that the kind is absent, or that the object is.
+            Ok(Err(cause)) => return Err(Error::unreachable(&*cause, self.target.clone())),
+            Err(_) => return Err(self.timeout_error()),
+        };
         let after = retry_after(&parts.headers);
         Err(error::classify(
             parts.status,
@@ -283,30 +285,38 @@ fn may_have_executed(failure: &Error) -> bool {
     }
 }
 
+/// Returns the delay that an answer demands: a number of seconds, or a time of the server's clock.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers
-        .get(RETRY_AFTER)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
-    Some(Duration::from_secs(seconds))
+    let text = String::from_utf8_lossy(headers.get(RETRY_AFTER)?.as_bytes());
+    let text = text.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
+    }
+    let time = |text: &str| DateTimeParser::new().parse_timestamp(text).ok();
+    let Some(end) = time(text) else {
+        log::debug!("ignoring an invalid Retry-After header");
+        return None;
+    };
+    let sent = headers.get(DATE).and_then(|date| time(date.to_str().ok()?));
+    let now = sent.unwrap_or_else(|| Clock::system().timestamp());
+    // A time in the past demands no delay.
+    Some(Duration::try_from(end.duration_since(now)).unwrap_or_default())
 }
 
-/// Returns the texts of Warning headers: `299 - "text"`, with escaped quotes and backslashes.
+/// Returns the texts of Warning headers: `299 - "text"`, with escaped quotes and backslashes. Returns a header
+/// of another form as it is.
 fn warnings(headers: &HeaderMap) -> Vec<String> {
     let text = |value: &http::HeaderValue| {
-        let value = value.to_str().ok()?;
-        let quoted = value.strip_prefix("299 ")?.split_once('"')?.1;
+        // Names of fields can have any characters.
+        let value = String::from_utf8_lossy(value.as_bytes());
+        let Some((_, quoted)) = value.split_once('"') else {
+            return value.into_owned();
+        };
         let quoted = quoted.strip_suffix('"').unwrap_or(quoted);
-        Some(quoted.replace("\\\"", "\"").replace("\\\\", "\\"))
+        quoted.replace("\\\"", "\"").replace("\\\\", "\\")
     };
-    headers
-        .get_all(http::header::WARNING)
-        .iter()
-        .filter_map(text)
-        .collect()
+    let headers = headers.get_all(http::header::WARNING);
+    headers.iter().map(text).collect()
 }
 
 #[cfg(test)]
@@ -347,6 +357,80 @@ mod tests {
             retry,
             ..ApiCall::get(Target::default(), "/x".to_owned())
         }
+    }
+
+    #[test]
+    fn a_server_demands_a_delay_in_seconds_or_until_a_time() {
+        let after = |retry: &str, date: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, retry.parse().unwrap());
+            if let Some(date) = date {
+                headers.insert(DATE, date.parse().unwrap());
+            }
+            retry_after(&headers)
+        };
+        let date = Some("Sun, 06 Nov 1994 08:49:37 GMT");
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        assert_eq!(after("7", None), seconds(7));
+        assert_eq!(after(" 0 ", None), seconds(0));
+        assert_eq!(after("99999999999999999999", None), seconds(u64::MAX));
+        assert_eq!(after("Sun, 06 Nov 1994 08:50:07 GMT", date), seconds(30));
+        assert_eq!(after("Sun, 06 Nov 1994 08:49:00 GMT", date), seconds(0));
+        assert_eq!(after("Sun, 06 Nov 1994 08:50:07 GMT", None), seconds(0));
+        assert_eq!(after("soon", date), None);
+        assert_eq!(after("-1", date), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_cannot_demand_a_delay_without_end() {
+        for (header, details) in [("18446744073709551615", 0), ("", u64::MAX)] {
+            let service = tower::service_fn(move |_request: Request<Body>| async move {
+                let status = serde_json::json!({"kind": "Status", "code": 429,
+                    "reason": "TooManyRequests", "details": {"retryAfterSeconds": details}});
+                let body = Body::from(status.to_string().into_bytes());
+                let answer = Response::builder().status(429);
+                let answer = answer.header("retry-after", header);
+                Ok::<_, BoxError>(answer.body(transport::body(body))?)
+            });
+            let (settings, bounds) = (Settings::default(), Deadlines::default());
+            let transport = transport::boxed(service);
+            let answer = call(RetryPolicy::Always);
+            let answer = answer.send(&transport, &settings, &bounds).await;
+            let error = answer.err().unwrap();
+            assert_eq!(error.after, Some(Duration::from_mins(1)));
+        }
+    }
+
+    #[test]
+    fn warnings_have_any_characters() {
+        let mut headers = HeaderMap::new();
+        for value in [
+            r#"299 - "unknown field \"spec.größe\"""#,
+            r#"199 proxy "stale""#,
+            "299 - plain",
+        ] {
+            let value = http::HeaderValue::from_bytes(value.as_bytes()).unwrap();
+            headers.append(http::header::WARNING, value);
+        }
+        assert_eq!(
+            warnings(&headers),
+            [r#"unknown field "spec.größe""#, "stale", "299 - plain"]
+        );
+    }
+
+    /// Without its body, a 404 would read as the absence of the kind.
+    #[tokio::test]
+    async fn an_error_whose_body_is_cut_is_no_answer() {
+        let service = tower::service_fn(|_request: Request<Body>| async {
+            let cut =
+                futures::stream::iter([Err::<http_body::Frame<Bytes>, _>(BoxError::from("cut"))]);
+            let body = transport::body(http_body_util::StreamBody::new(cut));
+            Ok::<_, BoxError>(Response::builder().status(404).body(body)?)
+        });
+        let transport = transport::boxed(service);
+        let call = ApiCall::get(Target::default(), "/x".to_owned());
+        let opened = call.open(&transport, &Settings::default()).await;
+        assert_eq!(opened.err().unwrap().kind, ErrorKind::Unreachable);
     }
 
     #[tokio::test]

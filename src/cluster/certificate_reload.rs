@@ -40,6 +40,8 @@ struct Current {
     transport: Transport,
     digest: Option<u64>,
     checked: Instant,
+    /// The number of checks since the files could be read.
+    failed_reads: u32,
 }
 
 /// Returns the files of a configuration's client certificate and key.
@@ -57,7 +59,8 @@ pub(super) fn reloading(
     build: impl Fn() -> Result<Transport, kube::Error> + Send + Sync + 'static,
 ) -> Result<Transport, kube::Error> {
     // The digest comes first: a change between the two is found at the next check.
-    let digest = digest(&files);
+    // A file that cannot be read fails the next step.
+    let digest = digest(&files).ok();
     let transport = build()?;
     if files.is_empty() {
         return Ok(transport);
@@ -69,6 +72,7 @@ pub(super) fn reloading(
             transport,
             digest,
             checked: clock::now(),
+            failed_reads: 0,
         }),
     });
     Ok(transport::boxed(tower::service_fn(move |request| {
@@ -89,9 +93,22 @@ impl Reloading {
 
     /// Replaces the transport if the files changed and are valid.
     fn check(&self, current: &mut Current) {
-        let digest = digest(&self.files);
-        // A missing file is probably being replaced.
-        if digest.is_none() || digest == current.digest {
+        let digest = match digest(&self.files) {
+            Ok(digest) => Some(digest),
+            // A file that is missing once is probably being replaced.
+            Err(error) => {
+                current.failed_reads += 1;
+                if current.failed_reads == 2 {
+                    log::warn!(
+                        "cannot read the client certificate again: keeping the previous one",
+                        error = PublicText::outside_runs(error)
+                    );
+                }
+                return;
+            }
+        };
+        current.failed_reads = 0;
+        if digest == current.digest {
             return;
         }
         match (self.build)() {
@@ -111,11 +128,13 @@ impl Reloading {
     }
 }
 
-/// Returns a digest of the files' contents, or `None` if a file cannot be read.
-fn digest(files: &[PathBuf]) -> Option<u64> {
+/// Returns a digest of the files' contents.
+fn digest(files: &[PathBuf]) -> Result<u64, String> {
     let mut hasher = DefaultHasher::new();
     for file in files {
-        regular_file::read(file, MAX_SIZE).ok()?.hash(&mut hasher);
+        let content = regular_file::read(file, MAX_SIZE)
+            .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+        content.hash(&mut hasher);
     }
-    Some(hasher.finish())
+    Ok(hasher.finish())
 }

@@ -253,6 +253,9 @@ struct StatusCause {
     field: String,
 }
 
+/// The maximum delay that a server can demand. A watch that is silent for longer counts as stuck.
+const MAX_RETRY_AFTER: Duration = Duration::from_mins(1);
+
 /// Classifies an answer with an error status.
 pub(super) fn classify(
     code: StatusCode,
@@ -268,6 +271,7 @@ pub(super) fn classify(
     });
     let kind = kind_of(code, is_status, &status);
     let told = Duration::from_secs(status.details.retry_after_seconds);
+    let after = after.or_else(|| (!told.is_zero()).then_some(told));
     let causes = status.details.causes.into_iter().map(|cause| Cause {
         field: cause.field,
         reason: cause.reason,
@@ -292,7 +296,7 @@ pub(super) fn classify(
         reason: status.reason,
         message,
         retryable: is_transient(kind),
-        after: after.or_else(|| (!told.is_zero()).then_some(told)),
+        after: after.map(|delay| delay.min(MAX_RETRY_AFTER)),
         causes,
         repeated: false,
         target,

@@ -7,8 +7,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::discovery::StatusFields;
+use super::error::{Error, ErrorKind};
 use super::{Cluster, crds};
+use crate::model::redact::PublicText;
 use crate::model::{Gvk, ObjectRef};
+use crate::telemetry::log;
 
 impl Cluster {
     /// Returns whether the status of a kind has a field of this name, according to its CRD. Returns true
@@ -28,9 +31,20 @@ impl Cluster {
         if let Some(fields) = discovery.status_fields(gvk) {
             return fields;
         }
-        let asked = self.fetch_fields(gvk).await;
-        discovery.set_status_fields(gvk, asked.clone());
-        asked
+        match self.fetch_fields(gvk).await {
+            Ok(fields) => {
+                discovery.set_status_fields(gvk, fields.clone());
+                fields
+            }
+            // The next call requests it again.
+            Err(error) => {
+                log::debug!(
+                    "cannot read the status fields of a kind: keeping all fields",
+                    error = PublicText::from(error.kind.as_str())
+                );
+                None
+            }
+        }
     }
 
     /// Returns whether the CRD of a kind declares a field of this name in its status. Returns false if
@@ -45,12 +59,18 @@ impl Cluster {
                 .is_some_and(|fields| fields.contains(field))
     }
 
-    async fn fetch_fields(&self, gvk: &Gvk) -> StatusFields {
-        let kind = self.kind(gvk).await.ok().flatten()?;
+    async fn fetch_fields(&self, gvk: &Gvk) -> Result<StatusFields, Error> {
+        let Some(kind) = self.kind(gvk).await? else {
+            return Ok(None);
+        };
         let name = format!("{}.{}", kind.plural, gvk.group);
         let crd = ObjectRef::new(crds::crd_gvk(), None, &name);
-        let crd = self.unfenced().get(&crd).await.ok().flatten()?;
-        fields(&crd.value(), &gvk.version).map(Arc::new)
+        match self.unfenced().get(&crd).await {
+            Ok(Some(crd)) => Ok(fields(&crd.value(), &gvk.version).map(Arc::new)),
+            Ok(None) => Ok(None),
+            Err(error) if error.kind == ErrorKind::Forbidden => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -1,11 +1,14 @@
 //! Starts and stops serving kinds: at start, and when the project changes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tracing::Instrument;
 
 use super::kinds::ServedKind;
 use super::shared::{Controller, Shared};
+use crate::backoff::Backoff;
+use crate::clock;
 use crate::cluster::watch::{Content, Purpose, WatchSpec};
 use crate::model::redact::PublicText;
 use crate::model::selector::LabelSelector;
@@ -14,6 +17,13 @@ use crate::reconcile;
 use crate::role::{Project, Roles};
 use crate::telemetry::log;
 use crate::watches::{Namespaces, Watch};
+
+/// The backoff of requests that find out whether a kind is namespaced.
+const SCOPE_UNKNOWN: Backoff = Backoff {
+    initial: Duration::from_secs(1),
+    max: Duration::from_mins(1),
+    jitter: 0.2,
+};
 
 impl Controller {
     /// Starts to serve a project. Reconciles CRs whose watch or role changed. Releases the finalizers of
@@ -50,12 +60,20 @@ impl Shared {
         self.start_caches(&served).await;
     }
 
-    async fn start_caches(&self, served: &ServedKind) {
-        let specs = self.specs(&served.watch).await;
-        let caches = specs
-            .into_iter()
-            .map(|spec| self.context.cluster.watch(spec))
-            .collect();
+    async fn start_caches(self: &Arc<Self>, served: &Arc<ServedKind>) {
+        let is_namespaced = match &served.watch.namespaces {
+            Namespaces::Only(_) => self.is_namespaced(&served.watch.gvk).await,
+            Namespaces::All => Some(true),
+        };
+        self.open_caches(served, is_namespaced.unwrap_or(true));
+        if is_namespaced.is_none() {
+            self.follow_scope(&served.watch.gvk);
+        }
+    }
+
+    fn open_caches(&self, served: &ServedKind, is_namespaced: bool) {
+        let specs = specs(&served.watch, is_namespaced).into_iter();
+        let caches = specs.map(|spec| self.context.cluster.watch(spec)).collect();
         served.set_caches(caches);
         // The lists may be complete already.
         for cache in served.caches() {
@@ -64,28 +82,50 @@ impl Shared {
         self.open_queue(served);
     }
 
-    async fn specs(&self, watch: &Watch) -> Vec<WatchSpec> {
-        let spec = |namespace: Option<Arc<str>>| WatchSpec {
-            gvk: watch.gvk.clone(),
-            namespace,
-            labels: watch.selector.clone().unwrap_or_default(),
-            content: Content::Full,
-            purpose: Purpose::Primary,
-        };
-        match &watch.namespaces {
-            Namespaces::Only(names) if self.is_namespaced(&watch.gvk).await => names
-                .iter()
-                .map(|name| spec(Some(name.as_str().into())))
-                .collect(),
-            _ => vec![spec(None)],
+    /// Returns whether a kind is namespaced; `None` if it is not installed yet, or if the server does not
+    /// answer.
+    async fn is_namespaced(&self, gvk: &Gvk) -> Option<bool> {
+        match self.context.cluster.kind(gvk).await {
+            Ok(kind) => kind.map(|kind| kind.namespaced),
+            Err(error) => {
+                log::warn!(
+                    "cannot find out whether a kind is namespaced",
+                    kind = PublicText::outside_runs(gvk),
+                    error = PublicText::outside_runs(error)
+                );
+                None
+            }
         }
     }
 
-    /// Returns whether a kind is namespaced. Assumes this of a kind that is not installed yet, because
-    /// most kinds are.
-    async fn is_namespaced(&self, gvk: &Gvk) -> bool {
-        let kind = self.context.cluster.kind(gvk).await;
-        kind.ok().flatten().is_none_or(|kind| kind.namespaced)
+    /// Waits until it is known whether a kind is namespaced, and replaces the caches of namespaces if it is
+    /// not. Until then it counts as namespaced, because most kinds are.
+    fn follow_scope(self: &Arc<Self>, gvk: &Gvk) {
+        let (shared, gvk) = (Arc::downgrade(self), gvk.clone());
+        let chore = async move {
+            for failures in 1.. {
+                clock::sleep(SCOPE_UNKNOWN.delay(failures)).await;
+                let Some(shared) = shared.upgrade() else {
+                    return;
+                };
+                let Some(served) = shared.kinds.by_gvk(&gvk) else {
+                    return;
+                };
+                let scopes = served.caches();
+                match shared.is_namespaced(&gvk).await {
+                    None => continue,
+                    Some(true) => return,
+                    Some(false) => {}
+                }
+                shared.open_caches(&served, false);
+                shared.open_queue(&served);
+                for cache in scopes.iter().filter(|it| it.spec().namespace.is_some()) {
+                    shared.context.cluster.close(cache.spec());
+                }
+                return;
+            }
+        };
+        self.start_chore(chore);
     }
 
     async fn replace_kind(
@@ -166,6 +206,10 @@ impl Shared {
                 log::warn!("cannot release finalizers", object = cr, error = error);
             }
         };
+        self.start_chore(chore);
+    }
+
+    fn start_chore(&self, chore: impl Future<Output = ()> + Send + 'static) {
         let mut chores = self.background_tasks.lock();
         while chores.try_join_next().is_some() {}
         chores.spawn(chore.in_current_span());
@@ -175,6 +219,24 @@ impl Shared {
         watch
             .max_concurrent
             .map_or(self.settings.max_concurrent, usize::from)
+    }
+}
+
+/// Returns the specifications of the caches of a watch: one for each namespace, or one for all objects.
+fn specs(watch: &Watch, is_namespaced: bool) -> Vec<WatchSpec> {
+    let spec = |namespace: Option<Arc<str>>| WatchSpec {
+        gvk: watch.gvk.clone(),
+        namespace,
+        labels: watch.selector.clone().unwrap_or_default(),
+        content: Content::Full,
+        purpose: Purpose::Primary,
+    };
+    match &watch.namespaces {
+        Namespaces::Only(names) if is_namespaced => names
+            .iter()
+            .map(|name| spec(Some(name.as_str().into())))
+            .collect(),
+        _ => vec![spec(None)],
     }
 }
 

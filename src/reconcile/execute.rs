@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::Mode;
 use super::constants::{self, ScriptInputs};
 use super::outcome_mapping::RunEnd;
@@ -11,6 +13,7 @@ use crate::clock;
 use crate::host::Session;
 use crate::host::fence::fenced;
 use crate::host::session::Setup;
+use crate::model::redact::PublicText;
 use crate::model::{Outcome, Redactor};
 use crate::pipeline::execute;
 use crate::role::{Entry, Role};
@@ -18,6 +21,21 @@ use crate::script::{self, ErrorKind, Job};
 use crate::telemetry::log;
 
 impl Run<'_> {
+    /// Returns the error of a spec that is not a map. It must not read as an empty one: the role would create
+    /// nothing, and the operator would delete the children.
+    fn invalid_spec(&self) -> Option<PublicText> {
+        let kind = match &self.cr.value()["spec"] {
+            Value::Null | Value::Object(_) => return None,
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "a list",
+        };
+        let message =
+            format!("cannot read the custom resource: spec: expected a map, found {kind}");
+        Some(self.redactor.public(&message))
+    }
+
     /// Executes a script or pipeline of a role, within the watch's timeout and `bound`.
     pub(super) async fn run_script(
         &mut self,
@@ -28,6 +46,10 @@ impl Run<'_> {
         if let Some(why) = &self.cr.unreadable {
             let message = format!("cannot read the custom resource: {why}");
             let message = self.redactor.public(&message);
+            log::error!("cannot run the role", error = message);
+            return Outcome::Stalled { message }.into();
+        }
+        if let Some(message) = self.invalid_spec() {
             log::error!("cannot run the role", error = message);
             return Outcome::Stalled { message }.into();
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::events::Event;
 use super::outcome_mapping::RunEnd;
@@ -127,7 +127,12 @@ impl<'a> Run<'a> {
             return None;
         }
         let nothing = Map::new();
-        let spec = self.cr.value()["spec"].as_object().unwrap_or(&nothing);
+        let spec = match &self.cr.value()["spec"] {
+            Value::Object(spec) => spec,
+            Value::Null => &nothing,
+            // The run refuses it.
+            _ => return None,
+        };
         let violations = violations(&role.inputs, spec, "spec");
         if violations.is_empty() {
             return None;

@@ -87,8 +87,9 @@ impl Project {
 
 /// Returns the names of the roles in a roles folder, including roles with errors.
 pub fn role_names(roles_dir: &Path) -> io::Result<Vec<String>> {
-    let entries = fs::read_dir(roles_dir)?.flatten();
+    let entries: Vec<_> = fs::read_dir(roles_dir)?.collect::<Result<_, _>>()?;
     let mut names: Vec<_> = entries
+        .into_iter()
         .filter(|entry| entry.path().is_dir())
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(|name| !name.starts_with('.'))

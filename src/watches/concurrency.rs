@@ -7,7 +7,7 @@ use crate::model::Gvk;
 use crate::model::diagnostics::{Diagnostics, nearest};
 use crate::model::yaml::Position;
 
-const PREFIX: &str = "MAX_CONCURRENT_RECONCILES_";
+pub(super) const PREFIX: &str = "MAX_CONCURRENT_RECONCILES_";
 /// The deprecated prefix of the Ansible operator.
 const OLD_PREFIX: &str = "WORKER_";
 

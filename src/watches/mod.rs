@@ -108,6 +108,7 @@ fn parse_entries(text: &str, environment: &Environment, findings: &Diagnostics) 
             "add a kind: rhai-operator new api KIND --group GROUP",
         );
     }
+    refuse_unreadable(environment, findings);
     let namespaces = namespaces::from_environment(environment, findings);
     let context = EntryContext {
         environment,
@@ -124,6 +125,18 @@ fn parse_entries(text: &str, environment: &Environment, findings: &Diagnostics) 
         differences::add_key_notes(nodes, findings);
     }
     watches.into_iter().map(Arc::new).collect()
+}
+
+/// Reports the variables of the operator that are not UTF-8. If they counted as unset, the operator would watch
+/// all namespaces, for example.
+fn refuse_unreadable(environment: &Environment, findings: &Diagnostics) {
+    for name in environment.unreadable() {
+        if name == namespaces::VARIABLE || name.starts_with(concurrency::PREFIX) {
+            let message = format!("{name}: expected UTF-8, found other bytes");
+            let hint = "correct the environment variable";
+            findings.error(crate::model::yaml::Position::default(), message, hint);
+        }
+    }
 }
 
 /// Reports two watches of one kind, because two roles would run for each object.

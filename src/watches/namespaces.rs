@@ -7,7 +7,7 @@ use crate::model::diagnostics::{Diagnostics, Item, list_of};
 use crate::model::syntax::is_dns_label;
 use crate::model::yaml::Position;
 
-const VARIABLE: &str = "WATCH_NAMESPACE";
+pub(super) const VARIABLE: &str = "WATCH_NAMESPACE";
 
 /// Returns the namespaces of the environment; all if it names none.
 pub(super) fn from_environment(environment: &Environment, findings: &Diagnostics) -> Namespaces {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
@@ -34,6 +34,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_watch_that_is_removed_gives_its_finalizers_back,
         a_widget_that_leaves_the_selector_gets_its_finalizer_back,
         a_kind_that_is_not_installed_is_waited_for,
+        a_cluster_scoped_kind_that_appears_later_is_served_beside_namespaces,
         other_namespaces_are_none_of_our_business,
         a_newer_generation_cancels_a_run,
         a_spec_that_is_not_as_the_role_asks_is_refused_until_it_changes,
@@ -484,6 +485,32 @@ async fn a_kind_that_is_not_installed_is_waited_for(case: Case) -> anyhow::Resul
     widgets.make("b", "two").await?;
     widgets.is_done("b").await?;
     widgets.has_text("b", "two").await
+}
+
+async fn a_cluster_scoped_kind_that_appears_later_is_served_beside_namespaces(
+    case: Case,
+) -> anyhow::Result<()> {
+    let role = "set_status(#{text: spec.text});";
+    let project = Project::new(&case, WATCHES)?.with_role(&case, "widget", role)?;
+    let operator = Operator::builder(&case, &project).variable("WATCH_NAMESPACE", &case.namespace);
+    let operator = operator.start().await?;
+    eventually(SOON, "the kind to be named", || async {
+        let (_, body) = operator.readiness().await?;
+        anyhow::ensure!(body.contains("the kind is not installed"), "{body}");
+        Ok(())
+    })
+    .await?;
+    let resource = case.define(&Crd::new("Widget").cluster_scoped()).await?;
+    let widgets = Api::<DynamicObject>::all_with(case.cluster.client.clone(), &resource);
+    let name = format!("{}-a", case.namespace);
+    let widget = DynamicObject::new(&name, &resource).data(json!({"spec": {"text": "one"}}));
+    widgets.create(&PostParams::default(), &widget).await?;
+    eventually(2 * SOON, "a run", || async {
+        let status = widgets.get(&name).await?.data["status"].clone();
+        anyhow::ensure!(status["text"] == "one", "{status}");
+        Ok(())
+    })
+    .await
 }
 
 async fn other_namespaces_are_none_of_our_business(case: Case) -> anyhow::Result<()> {

@@ -6,11 +6,12 @@ use libtest_mimic::Trial;
 use serde_json::json;
 
 use crate::widgets::{MAKE_MAP, Widgets};
-use test_harness::{Case, Operator, SOON, eventually, trials};
+use test_harness::{Case, Crd, Operator, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
         what_is_nested_too_deeply_keeps_its_children: real "the embedded API server refuses such objects",
+        a_spec_that_is_no_map_keeps_its_children,
         yaml_texts_have_the_maximum_nesting_of_objects,
     ]
 }
@@ -109,6 +110,34 @@ async fn what_is_nested_too_deeply_keeps_its_children(case: Case) -> anyhow::Res
     deep.patch(r#"{"spec":{"deep":null}}"#.to_owned()).await?;
     deep.widgets.is_done("deep").await?;
     assert_eq!(uid(&deep.widgets, "deep").await?, map);
+    Ok(())
+}
+
+async fn a_spec_that_is_no_map_keeps_its_children(case: Case) -> anyhow::Result<()> {
+    let anything = json!({"x-kubernetes-preserve-unknown-fields": true});
+    let resource = case.define(&Crd::new("Widget").spec(anything)).await?;
+    let widgets = Widgets::existing(&case, resource);
+    // An empty spec would make no map, and the operator would delete the earlier one.
+    let role = format!("if \"text\" in spec {{ {MAKE_MAP} }}");
+    let _operator = widgets.operator(&role).await?;
+    widgets.make("a", "one").await?;
+    widgets.is_done("a").await?;
+    let map = uid(&widgets, "a").await?;
+    for (spec, found) in [(json!([1]), "a list"), (json!("text"), "a string")] {
+        widgets.merge("a", json!({"spec": spec})).await?;
+        eventually(SOON, found, || async {
+            let condition = widgets.condition("a", "Stalled").await?;
+            let message = condition["message"].as_str().unwrap_or_default();
+            let expected = format!("spec: expected a map, found {found}");
+            anyhow::ensure!(message.contains(&expected), "{condition}");
+            Ok(())
+        })
+        .await?;
+        assert_eq!(uid(&widgets, "a").await?, map);
+    }
+    widgets.merge("a", json!({"spec": {"text": "two"}})).await?;
+    widgets.is_done("a").await?;
+    assert_eq!(uid(&widgets, "a").await?, map);
     Ok(())
 }
 

@@ -15,6 +15,7 @@ pub struct Crd {
     kind: String,
     status: Value,
     spec: Value,
+    scope: &'static str,
 }
 
 impl Crd {
@@ -24,7 +25,14 @@ impl Crd {
             kind: kind.to_owned(),
             status: open(),
             spec: open(),
+            scope: "Namespaced",
         }
+    }
+
+    /// Makes the kind cluster-scoped.
+    pub fn cluster_scoped(mut self) -> Self {
+        self.scope = "Cluster";
+        self
     }
 
     /// Sets the schema of the spec.
@@ -86,7 +94,7 @@ impl Crd {
             "metadata": {"name": format!("{plural}.{group}")},
             "spec": {
                 "group": group,
-                "scope": "Namespaced",
+                "scope": self.scope,
                 "names": {
                     "kind": self.kind, "plural": plural, "singular": self.kind.to_lowercase(),
                 },
