@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rhai::{AST, Dynamic, EvalAltResult, NativeCallContext, Position, Scope};
 
-use super::error::{CallSite, HostError};
+use super::call_site::CallSite;
+use super::host_error::HostError;
 use super::limits::Limit;
 use super::native_step::NativeEntry;
 use super::program::Program;

@@ -18,10 +18,12 @@
 
 mod bridge;
 mod builtin;
+mod call_site;
 mod check;
 mod compile;
 mod engine;
 mod error;
+mod host_error;
 mod limits;
 mod modules;
 mod names;
@@ -50,7 +52,8 @@ pub use bridge::{
     variable,
 };
 pub use engine::Engine;
-pub use error::{Error, ErrorKind, Frame, HostError};
+pub use error::{Error, ErrorKind, Frame};
+pub use host_error::HostError;
 pub use limits::{Limit, Limits};
 pub use native_step::{NativeEntry, StepFailure, call_at, try_step};
 pub use pool::{Job, Pool};

@@ -10,7 +10,8 @@ use rhai::Dynamic;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::error::{CallSite, HostError};
+use super::call_site::CallSite;
+use super::host_error::HostError;
 use super::limits::{Limit, Limits};
 use crate::clock;
 

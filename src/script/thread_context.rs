@@ -16,8 +16,9 @@ use rhai::{
     Dynamic, Engine, EvalAltResult, EvalContext, Map, Module, NativeCallContext, Position, Shared,
 };
 
+use super::call_site::CallSite;
 use super::engine::Engine as Shell;
-use super::error::{CallSite, HostError};
+use super::host_error::HostError;
 use super::limits::{Limit, MAX_INCLUDES};
 use super::nesting;
 use super::program::Program;

@@ -2,29 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::imports::{ModulePath, Modules};
+use crate::imports::Modules;
 use crate::source::{self, Source};
 
 /// Circles that stay, because their data or their grammar is recursive, each with the reason. All files of
 /// such a circle are below the path.
 const RECURSIVE: [(&str, &str); 0] = [];
 
-type Edges<'a> = BTreeMap<&'a ModulePath, BTreeSet<ModulePath>>;
+/// For each node, the nodes that it imports.
+type Edges<'a, Node> = BTreeMap<&'a Node, BTreeSet<Node>>;
 
-/// Returns the sets of modules that import each other, directly or not.
-fn circles(edges: &Edges<'_>) -> Vec<BTreeSet<ModulePath>> {
-    let reachable: BTreeMap<&ModulePath, BTreeSet<ModulePath>> = edges
+/// Returns the sets of nodes that import each other, directly or not.
+pub(crate) fn circles<Node: Ord + Clone>(edges: &Edges<'_, Node>) -> Vec<BTreeSet<Node>> {
+    let reachable: BTreeMap<&Node, BTreeSet<Node>> = edges
         .keys()
         .map(|module| (*module, reach(edges, module)))
         .collect();
     let mut found = BTreeSet::new();
     for (module, targets) in &reachable {
-        let is_mutual = |other: &&ModulePath| {
+        let is_mutual = |other: &&Node| {
             reachable
                 .get(other)
                 .is_some_and(|back| back.contains(*module))
         };
-        let circle: BTreeSet<ModulePath> = targets.iter().filter(is_mutual).cloned().collect();
+        let circle: BTreeSet<Node> = targets.iter().filter(is_mutual).cloned().collect();
         if circle.len() > 1 {
             found.insert(circle);
         }
@@ -32,11 +33,11 @@ fn circles(edges: &Edges<'_>) -> Vec<BTreeSet<ModulePath>> {
     found.into_iter().collect()
 }
 
-fn reach(edges: &Edges<'_>, from: &ModulePath) -> BTreeSet<ModulePath> {
+fn reach<Node: Ord + Clone>(edges: &Edges<'_, Node>, from: &Node) -> BTreeSet<Node> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from.clone()];
-    while let Some(module) = open.pop() {
-        for target in edges.get(&module).into_iter().flatten() {
+    while let Some(node) = open.pop() {
+        for target in edges.get(&node).into_iter().flatten() {
             if reached.insert(target.clone()) {
                 open.push(target.clone());
             }

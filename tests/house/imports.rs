@@ -74,9 +74,7 @@ impl Modules {
                 .find(|import| import.name.as_ref() == Some(name));
             if let Some(import) = import.filter(|_| depth < 8) {
                 let path = [import.path.as_slice(), &rest[at + 1..]].concat();
-                if let Some(target) = self.resolve(&current, &path, depth + 1) {
-                    return Some(target);
-                }
+                return self.resolve(&current, &path, depth + 1);
             }
             break;
         }

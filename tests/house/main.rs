@@ -10,4 +10,5 @@ mod logging;
 mod pages;
 mod paths;
 mod references;
+mod rooms;
 mod source;

@@ -37,7 +37,8 @@ impl Source {
 
     /// Returns whether the file contains only tests.
     pub(crate) fn is_test(&self) -> bool {
-        self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
+        let mut names = self.path.split('/');
+        names.any(|name| name == "tests" || name == "tests.rs")
     }
 }
 

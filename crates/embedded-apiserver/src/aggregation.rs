@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::builtin::path::{items, text};
+use crate::labels::LabelSelector;
 use crate::registry::{Controller, Transaction};
-use crate::select::LabelSelector;
 use crate::store::Event;
 
 const RESOURCE: &str = "clusterroles.rbac.authorization.k8s.io";

@@ -13,7 +13,9 @@
 //! |---|---|
 //! | `store` | the objects, their revisions and their events |
 //! | `resource` | the served groups, versions and kinds |
-//! | `select` | label and field selectors |
+//! | `names` | checks of names, labels, keys and ports |
+//! | `labels` | label selectors |
+//! | `select` | the selection of lists and watches, by labels and fields |
 //! | `schema` | types of built-in kinds, from a data file, and of custom resources |
 //! | `patch`, `apply` | patches, server-side apply and field ownership |
 //! | `openapi`, `discovery`, `table` | documents and tables for clients |
@@ -37,6 +39,8 @@ mod fields;
 mod garbage;
 mod go;
 mod http;
+mod labels;
+mod names;
 mod namespace;
 mod openapi;
 mod patch;

@@ -3,9 +3,9 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use rhai::{Dynamic, NativeCallContext, Position};
+use rhai::Dynamic;
 
-use super::host::HostError;
+use crate::script::host_error::HostError;
 use crate::script::limits::Limit;
 
 /// A call in the call chain of an error.
@@ -102,20 +102,3 @@ impl Error {
 }
 
 impl std::error::Error for Error {}
-
-/// The position of a call of a host function.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::script) struct CallSite {
-    pub(in crate::script) file: Option<String>,
-    pub(in crate::script) position: Position,
-}
-
-impl CallSite {
-    /// Returns the position of the current call.
-    pub(in crate::script) fn from_call(cx: &NativeCallContext) -> Self {
-        Self {
-            file: cx.call_source().map(str::to_owned),
-            position: cx.call_position(),
-        }
-    }
-}

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use rhai::{Dynamic, EvalAltResult};
 
-use super::{CallSite, Error, ErrorKind, Frame};
+use super::{Error, ErrorKind, Frame};
+use crate::script::call_site::CallSite;
 use crate::script::engine::Engine;
 use crate::script::limits::{Limit, MAX_VARIABLES};
 use crate::script::nesting::{self, MAX_NESTING};

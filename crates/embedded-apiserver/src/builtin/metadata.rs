@@ -4,10 +4,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::names;
 use super::path::{items, text};
 use crate::error::{FieldError, FieldErrorKind};
 use crate::go;
+use crate::names;
 
 /// The maximum size of all annotations of an object, in bytes.
 const ANNOTATION_BYTES: usize = 256 * 1024;

@@ -6,7 +6,6 @@
 mod canonical;
 mod defaults;
 pub(crate) mod metadata;
-pub(crate) mod names;
 pub(crate) mod path;
 mod prepare;
 pub(crate) mod quantity;

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::names;
 use super::path::{items, text};
+use crate::names;
 
 /// Returns the warnings for a new object of a built-in kind.
 pub(crate) fn warnings(group: &str, kind: &str, object: &Value) -> Vec<String> {

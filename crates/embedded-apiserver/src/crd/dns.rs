@@ -1,6 +1,6 @@
 //! Checks DNS names. Joins several errors of one name with commas.
 
-use crate::builtin::names;
+use crate::names;
 
 /// Returns the error for an invalid DNS-1035 label.
 pub(super) fn label_1035(text: &str) -> Option<String> {

@@ -9,7 +9,7 @@ use super::request::{ObjectResponse, ResourceRequest};
 use super::transaction::Transaction;
 use super::update::replace;
 use crate::error::ApiError;
-use crate::select::LabelSelector;
+use crate::labels::LabelSelector;
 
 /// Binds a Pod to the node that a Binding names.
 pub(crate) fn bind(

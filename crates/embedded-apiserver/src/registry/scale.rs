@@ -14,7 +14,7 @@ use super::update::replace;
 use super::{decode, encode, identity, list, metadata, syntax};
 use crate::error::{ApiError, FieldError};
 use crate::go;
-use crate::select::LabelSelector;
+use crate::labels::LabelSelector;
 use crate::store::Store;
 
 /// Returns the Scale of an object.

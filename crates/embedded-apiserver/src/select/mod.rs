@@ -1,17 +1,13 @@
 //! The selection of a list, a watch or a deletion of a collection.
 
 mod fields;
-mod label_selector;
-mod labels;
-mod manifest_selector;
 mod terms;
 
 use serde_json::Value;
 
-pub(crate) use self::label_selector::LabelSelector;
-
 use self::terms::Term;
 use crate::error::ApiError;
+use crate::labels::{self, LabelSelector};
 use crate::resource::{Resource, Version};
 use crate::store::Key;
 

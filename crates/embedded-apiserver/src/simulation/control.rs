@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::objects::{controller, controller_resource, labels, name, namespace};
 use crate::builtin::path::text;
+use crate::labels::LabelSelector;
 use crate::registry::Transaction;
-use crate::select::LabelSelector;
 
 /// Selects the objects to hold, delay or fail. All criteria must match the object, or an object that
 /// controls it: a target that matches a Deployment matches its Pods.

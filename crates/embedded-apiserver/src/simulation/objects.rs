@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use crate::builtin::canonical;
 use crate::builtin::path::{at, items, text};
+use crate::labels::LabelSelector;
 use crate::registry::Transaction;
-use crate::select::LabelSelector;
 use crate::store::Key;
 
 pub(super) fn name(object: &Value) -> &str {

@@ -108,7 +108,7 @@ fn labels(map: &Value) -> String {
 
 /// Formats a label selector, or returns `<none>` if it selects all objects.
 fn selector(selector: &Value) -> String {
-    let parsed = crate::select::LabelSelector::from_value(selector);
+    let parsed = crate::labels::LabelSelector::from_value(selector);
     let text = parsed.map(|one| one.to_string()).unwrap_or_default();
     or(&text, "<none>").to_owned()
 }

@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use super::super::names;
 use super::super::path::{items, text};
 use super::check::{Errors, each, join};
 use super::selector::{self, Operators};
 use crate::error::FieldError;
+use crate::names;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";

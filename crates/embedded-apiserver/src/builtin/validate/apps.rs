@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::super::names;
 use super::super::path::{items, text};
 use super::check::{
     self, Errors, each, int_or_percent, is_nothing, not_negative, one_of, unchanged,
 };
 use super::{pod, selector};
 use crate::error::{FieldError, FieldErrorKind};
+use crate::names;
 
 const TEMPLATE: &str = "spec.template";
 

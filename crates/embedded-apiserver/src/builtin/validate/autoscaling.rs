@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::names;
 use super::super::path::{items, text};
 use super::check::{self, Errors};
 use crate::error::FieldError;
+use crate::names;
 
 /// The field that a metric of each type requires.
 const METRICS: [(&str, &str); 5] = [

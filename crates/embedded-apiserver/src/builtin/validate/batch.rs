@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::super::metadata::immutable;
-use super::super::names;
 use super::super::path::{at, text};
 use super::super::schedule;
 use super::check::{Errors, join, not_negative, one_of, unchanged};
 use super::{pod, selector};
 use crate::error::FieldError;
-use crate::select::LabelSelector;
+use crate::labels::LabelSelector;
+use crate::names;
 
 /// The label by which a Job selects its Pods.
 const UID: &str = "batch.kubernetes.io/controller-uid";

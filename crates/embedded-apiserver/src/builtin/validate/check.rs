@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::super::metadata::immutable;
-use super::super::names;
 use super::super::path::{at, items, text};
 use crate::error::{FieldError, FieldErrorKind};
+use crate::names;
 
 /// The errors of a validation.
 pub(super) type Errors = Vec<FieldError>;

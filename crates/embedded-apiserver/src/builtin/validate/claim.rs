@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::super::names;
 use super::super::path::{at, items, text};
 use super::super::quantity::Quantity;
 use super::check::{Errors, each, one_of};
 use crate::error::FieldError;
+use crate::names;
 
 const MODES: [&str; 4] = [
     "ReadOnlyMany",

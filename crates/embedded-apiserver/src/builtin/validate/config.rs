@@ -4,10 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::super::names;
 use super::super::path::text;
 use super::check::{Errors, each, unchanged};
 use crate::error::{FieldError, FieldErrorKind};
+use crate::names;
 use crate::schema::decode;
 
 /// The maximum size of all values of a ConfigMap or Secret, in bytes.

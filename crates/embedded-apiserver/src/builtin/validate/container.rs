@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::names;
 use super::super::path::{items, text};
 use super::super::quantity::Quantity;
 use super::check::{self, Errors, duplicates, each, join, not_found, not_negative, one_of};
 use crate::error::{FieldError, FieldErrorKind};
 use crate::go;
+use crate::names;
 
 pub(super) fn validate(container: &Value, path: &str, volumes: &[&str], init: bool) -> Errors {
     let mut errors = Vec::new();

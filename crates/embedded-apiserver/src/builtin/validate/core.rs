@@ -3,11 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::super::metadata::validate_kube_finalizers;
-use super::super::names;
 use super::super::path::items;
 use super::check::{Errors, each};
 use super::container;
 use crate::error::FieldError;
+use crate::names;
 
 pub(super) fn validate_quota(object: &Value) -> Errors {
     let mut errors = Vec::new();

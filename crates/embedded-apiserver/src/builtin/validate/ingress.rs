@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::names;
 use super::super::path::{items, text};
 use super::check::{self, Errors, each, join, unchanged};
 use crate::error::FieldError;
+use crate::names;
 
 /// Validates an `IngressClass`, whose controller cannot change.
 pub(super) fn validate_class(object: &Value, old: Option<&Value>) -> Errors {

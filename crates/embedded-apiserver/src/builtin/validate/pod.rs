@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::super::metadata::{validate_annotations, validate_labels};
-use super::super::names;
 use super::super::path::{items, text};
 use super::check::{self, Errors, each, join, one_of};
 use super::{affinity, container, volume};
 use crate::error::FieldError;
+use crate::names;
 
 pub(super) fn validate(object: &Value, old: Option<&Value>) -> Errors {
     match old {

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::super::names;
 use super::super::path::{items, text};
 use super::check::{self, Errors, each, join, one_of};
 use super::selector;
 use crate::error::FieldError;
+use crate::names;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 

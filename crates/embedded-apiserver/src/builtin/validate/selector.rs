@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::super::metadata::validate_labels;
-use super::super::names;
 use super::super::path::{items, text};
 use super::check::{Errors, each, join};
 use crate::error::FieldError;
-use crate::select::LabelSelector;
+use crate::labels::LabelSelector;
+use crate::names;
 
 /// Validates a `metav1.LabelSelector`, if it is set.
 pub(super) fn validate(selector: &Value, path: &str) -> Errors {

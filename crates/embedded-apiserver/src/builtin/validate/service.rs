@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::super::metadata::validate_labels;
-use super::super::names;
 use super::super::path::{items, text};
 use super::check::{self, Errors, address, join, network, one_of};
 use crate::error::{FieldError, FieldErrorKind};
+use crate::names;
 
 pub(super) fn validate(object: &Value, old: Option<&Value>) -> Errors {
     let spec = &object["spec"];

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::names;
 use super::super::path::text;
 use super::check::{self, Errors, one_of, unchanged};
 use crate::error::FieldError;
+use crate::names;
 
 pub(super) fn validate_storage_class(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();

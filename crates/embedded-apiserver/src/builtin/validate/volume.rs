@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::super::names;
 use super::super::path::{items, text};
 use super::check::{self, Errors, join, required};
 use crate::error::FieldError;
+use crate::names;
 
 pub(super) fn validate(volumes: &Value, path: &str) -> Errors {
     let mut errors = Vec::new();

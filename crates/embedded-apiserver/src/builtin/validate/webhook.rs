@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use super::super::names;
 use super::super::path::{items, text};
 use super::check::{Errors, join, one_of};
 use super::selector;
 use crate::error::FieldError;
+use crate::names;
 
 pub(super) fn validate(object: &Value) -> Errors {
     let mut errors = Vec::new();

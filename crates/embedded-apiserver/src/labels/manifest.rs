@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::label_selector::{LabelSelector, Operator, Requirement};
-use super::labels::{check_key, check_values, parse};
+use super::query::{check_key, check_values, parse};
+use super::selector::{LabelSelector, Operator, Requirement};
 
 impl LabelSelector {
     /// Parses `matchLabels` and `matchExpressions`, a plain map of labels, or the text of a query.

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use super::label_selector::{LabelSelector, Operator, Requirement};
-use crate::builtin::names;
+use super::selector::{LabelSelector, Operator, Requirement};
 use crate::error::FieldError;
+use crate::names;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
@@ -38,7 +38,7 @@ const SYMBOLS: [(&str, Token); 9] = [
 ];
 
 /// Parses a selector. Errors have the messages of the server.
-pub(super) fn parse(text: &str) -> Result<LabelSelector, String> {
+pub(crate) fn parse(text: &str) -> Result<LabelSelector, String> {
     let mut parser = Parser {
         tokens: tokens(text),
         at: 0,

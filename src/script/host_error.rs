@@ -38,7 +38,7 @@ impl HostError {
     }
 
     /// Returns the error as a script sees it.
-    pub(in crate::script) fn to_map(&self) -> Dynamic {
+    pub(super) fn to_map(&self) -> Dynamic {
         Map::from_iter([
             ("kind".into(), self.kind.as_ref().into()),
             (

@@ -1,6 +1,6 @@
 //! Label selectors: requirements that match labels and have a text form.
 //!
-//! [`super::manifest_selector`] parses them from objects, and [`super::labels`] from queries. As in
+//! [`super::manifest`] parses them from objects, and [`super::query`] from queries. As in
 //! apimachinery, `!=` and `notin` also select objects without the label.
 
 use std::fmt;
