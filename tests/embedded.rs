@@ -1,12 +1,10 @@
-//! The commands `dev` and `role run --against embedded`, and pipelines on the embedded API.
+//! The commands `dev` and `role run --against embedded`.
 
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     reason = "a test that panics is a test that fails"
 )]
-
-mod steps;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -25,8 +23,6 @@ use rhai_operator::clock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command as AsyncCommand};
-
-use embedded_apiserver::{self as apiserver, ApiServer};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_rhai-operator");
 const SOON: Duration = Duration::from_mins(3);
@@ -346,68 +342,6 @@ fn what_is_wrong_is_named() {
     let error = fails(&["--deploy-dir", &deploy, "--kubeconfig-out", &kubeconfig]);
     assert!(error.contains("web.yaml"), "{error}");
     assert!(error.contains("apiVersion"), "{error}");
-}
-
-/// Returns an empty server for a test of pipelines.
-fn empty_server() -> steps::step_test::TestNamespace {
-    on(&ApiServer::new(apiserver::Options::default()))
-}
-
-fn on(server: &ApiServer) -> steps::step_test::TestNamespace {
-    steps::step_test::TestNamespace {
-        client: server.client(),
-        namespace: "default".into(),
-        group: "pipelines.example.com".into(),
-    }
-}
-
-macro_rules! on_the_embedded_api {
-    ($($test:ident),* $(,)?) => {
-        $(#[tokio::test]
-        async fn $test() {
-            steps::$test(empty_server()).await;
-        })*
-    };
-}
-steps::steps!(on_the_embedded_api);
-
-#[tokio::test]
-async fn a_step_tells_how_far_the_workload_is_that_it_waits_for() {
-    const STEPS: &str = "
-- name: config
-  apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}
-- name: primary
-  apply:
-    apiVersion: apps/v1
-    kind: StatefulSet
-    metadata: {name: db}
-    spec:
-      replicas: 3
-      serviceName: db
-      podManagementPolicy: Parallel
-      selector: {matchLabels: {app: db}}
-      template:
-        metadata: {labels: {app: db}}
-        spec: {containers: [{name: db, image: db}]}
-  ready: true
-";
-    let control = apiserver::simulation::Control::new();
-    for pod in ["db-1", "db-2"] {
-        control.hold(apiserver::simulation::Target::object("Pod", "default", pod));
-    }
-    let server = ApiServer::new(apiserver::Options {
-        simulation: control.clone(),
-        ..apiserver::Options::default()
-    });
-    let target = on(&server);
-    let files = [("web/tasks/main.yaml", STEPS)];
-    let mut test = steps::step_test::StepTest::new(target, &files).await;
-    test.spec(serde_json::json!({})).await;
-    let expected = "2 of 2, primary: StatefulSet.apps default/db: 1 of 3 replicas are ready";
-    soon(async || (test.waits().await == expected).then_some(())).await;
-    control.release_all();
-    server.settle();
-    test.until_done().await;
 }
 
 const STEPS: &str = r#"

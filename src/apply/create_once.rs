@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rand::distr::{Alphanumeric, SampleString};
 use serde_json::{Value, json};
 
-use super::server_side::{check_owner_exists, read_child, subscribe_to_existing};
+use super::live::{check_owner_exists, read_child, subscribe_to_existing};
 use super::target::{ApplyTarget, Ownership};
 use super::{ApplyCache, Claim, DesiredObject, Error, Owner, conflict};
 use crate::cluster::request::{WriteOptions, Written};

@@ -18,6 +18,7 @@ pub mod finalizer;
 mod initial_create;
 pub mod inventory;
 mod last_applied;
+mod live;
 pub mod options;
 pub mod orphaned_finalizers;
 pub mod owner;

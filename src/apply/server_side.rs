@@ -7,17 +7,18 @@ use serde_json::{Value, json};
 
 use super::desired::keep_finalizers_of;
 use super::last_applied::{self, LastApplied};
+use super::live::{check_owner_exists, read_child, refuse_unreadable, subscribe_to_existing};
 use super::target::{ApplyTarget, Ownership};
 use super::{
-    Action, ApplyCache, ApplyResult, Claim, DesiredObject, Error, ExistingObject, Options, Owner,
-    conflict, diff, initial_create, pruned_fields,
+    Action, ApplyCache, ApplyResult, Claim, DesiredObject, Error, Options, Owner, conflict, diff,
+    initial_create, pruned_fields,
 };
 use crate::cluster::conflict_retry::ConflictRetry;
 use crate::cluster::read::Read;
 use crate::cluster::request::{DeleteOptions, Deleted, Effect, WriteOptions, Written};
 use crate::cluster::watch::Subscription;
 use crate::cluster::{self, Cluster, ErrorKind};
-use crate::model::{Object, ObjectRef, ParsedObject};
+use crate::model::{Object, ParsedObject};
 
 /// An apply of one object.
 pub(super) struct ServerSideApply<'a> {
@@ -400,60 +401,5 @@ impl<'a> ServerSideApply<'a> {
             }
             _ => self.cluster.set_record(&self.target.object, memo),
         }
-    }
-}
-
-/// Reads a child from the cache of children, or from the server if no such cache is possible.
-pub(super) async fn read_child(cluster: &Cluster, object: &ObjectRef) -> Result<Read, Error> {
-    let namespace = object.namespace.as_deref();
-    let children = cluster.children(&object.gvk, namespace);
-    let read = if children.synced().await.is_ok() {
-        Read {
-            object: children.get(namespace, &object.name),
-            subscription: Subscription::permanent(),
-        }
-    } else {
-        Read {
-            object: cluster.get(object).await?,
-            subscription: Subscription::unwatched(),
-        }
-    };
-    Ok(read)
-}
-
-/// Refuses an object that cannot be read completely: its unreadable parts would look absent.
-fn refuse_unreadable(live: Option<&Object>) -> Result<(), Error> {
-    let Some((live, why)) = live.and_then(|live| Some((live, live.unreadable.as_ref()?))) else {
-        return Ok(());
-    };
-    Err(Error::Unreadable {
-        object: live.object_ref(),
-        why: why.to_string(),
-    })
-}
-
-/// Subscribes the run to an object that prevents the apply. The permissions of the role do not apply,
-/// because the role does not see the object.
-pub(super) async fn subscribe_to_existing(
-    cluster: &Cluster,
-    object: &ObjectRef,
-    live: &Arc<Object>,
-) -> ExistingObject {
-    let read = cluster.unfenced().read(object).await;
-    ExistingObject {
-        live: Arc::clone(live),
-        subscription: read.map_or_else(|_| Subscription::unwatched(), |read| read.subscription),
-    }
-}
-
-/// Fails if the owner no longer exists. A child that disappears right after its creation was probably
-/// collected with an owner that the cache still contains.
-pub(super) async fn check_owner_exists(cluster: &Cluster, owner: &Owner) -> Result<(), Error> {
-    let live = cluster.unfenced().get(&owner.cr).await?;
-    match live {
-        Some(live) if live.uid == owner.uid => Ok(()),
-        _ => Err(Error::OwnerGone {
-            cr: owner.cr.clone(),
-        }),
     }
 }

@@ -20,6 +20,20 @@ pub(super) struct Manifest {
     pub(super) value: Value,
 }
 
+impl Manifest {
+    /// Creates the manifest of a namespace.
+    pub(super) fn namespace(name: &str) -> Self {
+        Self {
+            file: PathBuf::new(),
+            position: Position::default(),
+            gvk: Gvk::new("", "v1", "Namespace"),
+            value: serde_json::json!({
+                "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name},
+            }),
+        }
+    }
+}
+
 /// An expectation.
 #[derive(Clone, Debug)]
 pub(super) struct Expectation {

@@ -36,7 +36,6 @@ mod scaffold;
 mod scale;
 mod scenarios;
 mod status;
-#[path = "../steps/mod.rs"]
 mod steps;
 mod subscriptions;
 mod unreadable;

@@ -236,6 +236,15 @@ impl ApiError {
         Self::new(500, None, message)
     }
 
+    /// Returns this error as a 500 without a reason.
+    pub(crate) fn without_class(self) -> Self {
+        Self {
+            code: 500,
+            reason: None,
+            ..self
+        }
+    }
+
     /// Returns a 409 `Conflict` with any message.
     pub(crate) fn conflicting(message: impl Into<String>) -> Self {
         Self::new(409, Some("Conflict"), message)

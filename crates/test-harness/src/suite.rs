@@ -19,36 +19,36 @@ const CONCURRENT_TESTS: usize = 6;
 const STACK: usize = 16 << 20;
 
 /// Lists tests by their functions, each for both environments: `trials![converges, repairs_drift]`. A
-/// test that only a real Kubernetes can serve names the reason:
-/// `a_restart: real "it stops the API server"`.
+/// test for one environment names it with the reason: `a_restart: real "it stops the API server"`.
 #[macro_export]
 macro_rules! trials {
-    ($($test:ident $(: real $reason:literal)?),* $(,)?) => {{
+    ($($test:ident $(: $environment:ident $reason:literal)?),* $(,)?) => {{
         let mut trials = Vec::new();
         $(
             let path = concat!(module_path!(), "::", stringify!($test));
-            let reasons: &[&str] = &[$($reason)?];
-            trials.extend($crate::suite::trials(path, reasons, $test));
+            let only: &[(&str, &str)] = &[$((stringify!($environment), $reason))?];
+            trials.extend($crate::suite::trials(path, only, $test));
         )*
         trials
     }};
 }
 
-/// Returns the trials of one test. A reason keeps the test off the embedded API.
+/// Returns the trials of one test, which can name its only environment with the reason.
 pub fn trials<F>(
     path: &'static str,
-    reasons: &[&str],
+    only: &[(&str, &str)],
     test: impl Fn(Case) -> F + Copy + Send + 'static,
 ) -> Vec<Trial>
 where
     F: Future<Output = anyhow::Result<()>> + 'static,
 {
     let name = path.split_once("::").map_or(path, |(_, name)| name);
-    let environments: &[Environment] = match reasons {
-        [] => &[Environment::Real, Environment::Embedded],
-        _ => &[Environment::Real],
+    let environments = [Environment::Real, Environment::Embedded].into_iter();
+    let is_served = |environment: &Environment| {
+        let name = environment.to_string();
+        only.is_empty() || only.iter().any(|(only, _)| **only == name)
     };
-    let trials = environments.iter().map(|&environment| {
+    let trials = environments.filter(is_served).map(|environment| {
         Trial::ignorable_test(format!("{environment}::{name}"), move || {
             run_trial(environment, name, test)
         })

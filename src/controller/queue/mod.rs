@@ -16,6 +16,7 @@
 //! # Assumptions
 //! The caller finishes each [`Work`] with [`Queue::finish`]. [`Slot`] does this also when a run panics.
 
+mod after_run;
 mod item;
 mod key;
 mod lanes;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::after_run::EndedRun;
 use super::item::{Carryover, DelayCause, Item, Phase, Schedule, Trigger};
 use super::key::{Key, KindId};
 use super::lanes::{Lane, Lanes, Ticket};
@@ -256,7 +257,7 @@ impl Scheduler {
     }
 
     /// Records the end of a run.
-    pub(super) fn finish(&mut self, key: &Key, then: &Next, now: Instant) {
+    pub(super) fn finish(&mut self, key: &Key, next: &Next, now: Instant) {
         let Some(item) = self.items.remove(key) else {
             return;
         };
@@ -272,61 +273,29 @@ impl Scheduler {
         self.running -= 1;
         let kind = &mut self.kinds[key.kind.0];
         kind.running -= 1;
-        kind.metrics.finished(now - since, then.ending());
-        let before = item.carryover;
-        let mut kept = Carryover {
-            exempt: before.exempt,
-            ..Carryover::default()
+        kind.metrics.finished(now - since, next.ending());
+        let run = EndedRun {
+            before: item.carryover,
+            again,
+            forgotten,
+            next,
         };
-        let next = match (then, again) {
-            (_, Some(reason)) if forgotten || reason.cuts_backoff() => Schedule::Ready(reason),
-            (_, None) if forgotten => return,
-            (Next::Requeue, Some(reason)) => {
-                kept = before;
-                Schedule::Ready(reason)
-            }
-            // The change that superseded it is not in the caches yet. Its trigger will follow.
-            (Next::Requeue, None) => {
-                kept.failures = before.failures.saturating_add(1);
-                Schedule::Delayed {
-                    delay: self.backoff.delay(kept.failures),
-                    reason: Reason::Retry,
-                    cause: DelayCause::Requeue,
-                }
-            }
-            (Next::Done | Next::DoneAs { .. } | Next::At { .. }, Some(reason)) => {
-                Schedule::Ready(reason)
-            }
-            (Next::Done | Next::DoneAs { .. }, None) => Schedule::Drop,
-            (Next::At { delay, reason, .. }, None) => Schedule::Delayed {
-                delay: *delay,
-                reason: *reason,
-                cause: DelayCause::Requeue,
-            },
-            (Next::Retry { not_before }, again) => {
-                kept.failures = before.failures.saturating_add(1);
-                kept.early_runs = before.early_runs;
-                kind.metrics.retried();
-                let delay = self.backoff.delay(kept.failures).max(*not_before);
-                let earliest = kept.early_spacing().max(*not_before);
-                after_failure(delay, earliest, again, now, &mut kept)
-            }
-            (Next::Pause { delay }, again) => after_failure(*delay, *delay, again, now, &mut kept),
-        };
-        // The protection from cancellation ends with the run after the cancelled one.
-        kept.interrupted = before.interrupted && *then == Next::Requeue;
-        self.apply_schedule(key, next, item.rank, now, kept);
+        let (schedule, kept) = run.schedule(&self.backoff, now);
+        if let (Next::Retry { .. }, Schedule::Delayed { .. }) = (next, &schedule) {
+            kind.metrics.retried();
+        }
+        self.apply_schedule(key, schedule, item.rank, now, kept);
     }
 
     fn apply_schedule(
         &mut self,
         key: &Key,
-        next: Schedule,
+        schedule: Schedule,
         rank: u64,
         now: Instant,
         kept: Carryover,
     ) {
-        match next {
+        match schedule {
             Schedule::Drop => {}
             Schedule::Ready(reason) => self.make_ready(key.clone(), reason, rank, now, kept),
             Schedule::Delayed {
@@ -441,33 +410,6 @@ impl Scheduler {
             since: now,
         };
         self.insert(key, phase, rank, kept);
-    }
-}
-
-/// Returns the schedule after a failure: the end of the backoff, or `earliest` if a trigger arrived during
-/// the run.
-fn after_failure(
-    delay: Duration,
-    earliest: Duration,
-    again: Option<Reason>,
-    now: Instant,
-    kept: &mut Carryover,
-) -> Schedule {
-    let reason = again.map_or(Reason::Retry, |reason| reason.min(Reason::Retry));
-    if again.is_some() && earliest < delay {
-        kept.early_runs += 1;
-        return Schedule::Delayed {
-            delay: earliest,
-            reason,
-            cause: DelayCause::Early,
-        };
-    }
-    Schedule::Delayed {
-        delay,
-        reason,
-        cause: DelayCause::Backoff {
-            earliest: now + earliest,
-        },
     }
 }
 

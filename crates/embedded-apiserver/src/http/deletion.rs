@@ -119,7 +119,7 @@ fn body(incoming: &Incoming) -> Result<Value, ApiError> {
     if incoming.body.is_empty() {
         return Ok(Value::Null);
     }
-    let read = match negotiate::body_media(&incoming.headers, false)? {
+    let read = match negotiate::body_media(&incoming.headers, true)? {
         Media::Json => decode::json(&incoming.body),
         Media::Yaml => decode::yaml(&incoming.body),
         Media::Protobuf => return protobuf::decode(&incoming.body),

@@ -17,6 +17,7 @@ mod respond;
 mod route;
 mod serve;
 mod service;
+mod strategy;
 mod stream;
 mod subresource;
 mod trust;

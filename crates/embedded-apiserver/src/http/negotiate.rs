@@ -6,13 +6,11 @@ use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 
 use super::query::Query;
+use super::strategy::{MEDIA_TYPES, strategy_of, unknown_media_type};
 use crate::error::ApiError;
 use crate::go;
 use crate::registry::{Media, PatchType};
 use crate::resource::Resource;
-
-/// The media types that the server accepts and sends.
-const FORMS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
@@ -110,7 +108,7 @@ impl Form {
         query: &Query,
         resource: &Resource,
     ) -> Result<Self, ApiError> {
-        let custom = resource.is_custom();
+        let strategy = strategy_of(resource);
         let accept = accept(headers);
         let plain = Self {
             pretty: is_pretty(headers, query),
@@ -122,7 +120,7 @@ impl Form {
         for range in ranges(&accept) {
             let media = match range.media {
                 "*/*" | "application/json" => Media::Json,
-                "application/*" if custom => Media::Json,
+                "application/*" if strategy.accepts_any_application() => Media::Json,
                 "application/yaml" => Media::Yaml,
                 PROTOBUF => Media::Protobuf,
                 _ => continue,
@@ -132,7 +130,7 @@ impl Form {
             };
             let served = match shape {
                 // Custom resources have no protobuf. Their metadata does.
-                Shape::Object => !custom || media != Media::Protobuf,
+                Shape::Object => strategy.has_protobuf() || media != Media::Protobuf,
                 Shape::Table(_) => media != Media::Protobuf && resource.is_stored(),
                 Shape::Metadata => true,
             };
@@ -151,14 +149,7 @@ impl Form {
                 "*/*" | "application/json" | "application/yaml" | PROTOBUF
             )
         });
-        // For built-in kinds, the router of Go rejects the request before the API server does, with another
-        // message.
-        let message = if custom || has_form {
-            format!("only the following media types are accepted: {FORMS}")
-        } else {
-            format!("406: Not Acceptable\n\nAvailable representations: {FORMS}")
-        };
-        Err(ApiError::not_acceptable(message))
+        Err(strategy.not_acceptable(has_form))
     }
 
     /// Returns the form of an error that no form was found for: protobuf if the client prefers it.
@@ -249,37 +240,25 @@ fn content_type(headers: &HeaderMap) -> &str {
 }
 
 /// Returns the media type of the body of a create or an update.
-pub(super) fn body_media(headers: &HeaderMap, custom: bool) -> Result<Media, ApiError> {
+pub(super) fn body_media(headers: &HeaderMap, has_protobuf: bool) -> Result<Media, ApiError> {
     match content_type(headers) {
         "" | "application/json" => Ok(Media::Json),
         "application/yaml" => Ok(Media::Yaml),
-        PROTOBUF if !custom => Ok(Media::Protobuf),
-        _ => Err(unsupported(FORMS)),
+        PROTOBUF if has_protobuf => Ok(Media::Protobuf),
+        _ => Err(unknown_media_type(MEDIA_TYPES)),
     }
 }
 
 /// Returns the type of a patch.
-pub(super) fn patch_type(headers: &HeaderMap, custom: bool) -> Result<PatchType, ApiError> {
+pub(super) fn patch_type(headers: &HeaderMap, resource: &Resource) -> Result<PatchType, ApiError> {
+    let strategy = strategy_of(resource);
     match content_type(headers) {
         "application/json-patch+json" => Ok(PatchType::Json),
         "application/merge-patch+json" => Ok(PatchType::Merge),
         "application/apply-patch+yaml" => Ok(PatchType::Apply),
-        "application/strategic-merge-patch+json" if !custom => Ok(PatchType::Strategic),
-        _ => {
-            if !custom {
-                let message = "415: Unsupported Media Type";
-                let error = ApiError::unsupported_media_type(message);
-                return Err(error.with_empty_details());
-            }
-            Err(unsupported(
-                "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
-            ))
+        "application/strategic-merge-patch+json" if strategy.has_strategic_merge_patch() => {
+            Ok(PatchType::Strategic)
         }
+        _ => Err(strategy.unknown_patch_type()),
     }
-}
-
-fn unsupported(accepted: &str) -> ApiError {
-    ApiError::unsupported_media_type(format!(
-        "the body of the request was in an unknown format - accepted media types include: {accepted}"
-    ))
 }

@@ -6,19 +6,12 @@ use super::Exchange;
 use super::negotiate::Form;
 use super::representation::Representation;
 use super::respond::{self, Body};
+use super::strategy::strategy_of;
 use crate::error::ApiError;
 use crate::registry::{ObjectResponse, ResourceRequest};
 
 /// A response and the texts of its warnings.
 pub(super) type Handled = (Response<Body>, Vec<String>);
-
-/// Returns the 405 for a verb that a custom resource does not support.
-pub(super) fn not_supported(call: &ResourceRequest, verb: &str) -> ApiError {
-    let (group, plural) = (&*call.resource.group, &*call.resource.plural);
-    let id = call.resource.id();
-    let message = format!("{verb} is not supported on resources of kind \"{id}\"");
-    ApiError::method_not_allowed(message).about(group, plural, "")
-}
 
 /// Checks that the resource, or the subresource of the request, supports a verb.
 pub(super) fn require(call: &ResourceRequest, verb: &str) -> Result<(), ApiError> {
@@ -29,10 +22,8 @@ pub(super) fn require(call: &ResourceRequest, verb: &str) -> Result<(), ApiError
     };
     if verbs.iter().any(|one| one == verb) {
         Ok(())
-    } else if call.resource.is_custom() {
-        Err(not_supported(call, verb))
     } else {
-        Err(ApiError::verb_not_allowed())
+        Err(strategy_of(&call.resource).unsupported_verb(call, verb))
     }
 }
 

@@ -133,11 +133,7 @@ impl Query {
         let timeout = timeout.and_then(|seconds| u64::try_from(seconds).ok());
         Ok(WatchOptions {
             selection: self.selection(call)?,
-            revision: self.revision().map_err(|error| ApiError {
-                code: 500,
-                reason: None,
-                ..error
-            })?,
+            revision: self.revision().map_err(ApiError::without_class)?,
             bookmarks: self.flag("allowWatchBookmarks").unwrap_or(false),
             initial_events: self.flag("sendInitialEvents"),
             timeout: timeout.filter(|seconds| *seconds > 0).map_or_else(

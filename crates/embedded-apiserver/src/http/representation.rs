@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::negotiate::{Form, Include, Shape};
+use super::strategy::strategy_of;
 use crate::crd::Heading;
 use crate::registry::{ListResponse, ResourceRequest};
 use crate::table::Table;
@@ -50,8 +51,8 @@ impl Representation {
     /// Returns a list in the representation of the request.
     pub(super) fn list(&self, list: &ListResponse) -> Value {
         let mut metadata = json!({"resourceVersion": list.revision.to_string()});
-        // A list of custom resources contains `continue` even if it is empty.
-        let shows_empty = self.call.resource.is_custom() && self.form.shape == Shape::Object;
+        let strategy = strategy_of(&self.call.resource);
+        let shows_empty = self.form.shape == Shape::Object && strategy.shows_empty_continue();
         if !list.continue_token.is_empty() || shows_empty {
             metadata["continue"] = list.continue_token.as_str().into();
         }
@@ -78,10 +79,10 @@ impl Representation {
         }
     }
 
-    /// Returns an item of a list. Items of built-in lists have no `kind` and `apiVersion`.
+    /// Returns an item of a list.
     fn item(&self, object: &Value) -> Value {
         let mut object = object.clone();
-        if !self.call.resource.is_custom()
+        if !strategy_of(&self.call.resource).items_have_type()
             && let Some(map) = object.as_object_mut()
         {
             map.remove("kind");

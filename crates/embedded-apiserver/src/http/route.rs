@@ -5,10 +5,11 @@ use std::sync::Arc;
 use http::{Method, Response};
 
 use super::negotiate::{self, Form};
-use super::outcome::{Handled, answered, not_supported, require};
+use super::outcome::{Handled, answered, require};
 use super::path::{Path, Target};
 use super::representation::Representation;
 use super::respond::{self, Body};
+use super::strategy::strategy_of;
 use super::{Exchange, authorize, health, openapi, stream, verbs};
 use crate::discovery;
 use crate::error::ApiError;
@@ -123,21 +124,14 @@ fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<ResourceRequest>, ApiEr
             Ok(None)
         };
     };
-    let writes = matches!(cx.incoming.method, Method::POST | Method::DELETE);
-    let everywhere = resource.namespaced && path.namespace.is_empty();
-    if everywhere && (!path.name.is_empty() || resource.is_custom() && writes) {
-        return if resource.is_custom() {
-            Ok(None)
-        } else {
-            Err(ApiError::no_resource())
-        };
-    }
-    if !resource.namespaced && !path.namespace.is_empty() {
-        return if resource.is_custom() {
-            Ok(None)
-        } else {
-            Err(ApiError::no_resource())
-        };
+    let strategy = strategy_of(&resource);
+    let fits = match (resource.namespaced, path.namespace.is_empty()) {
+        (true, true) => path.name.is_empty() && !strategy.needs_namespace(&cx.incoming.method),
+        (false, false) => false,
+        _ => true,
+    };
+    if !fits {
+        return strategy.wrong_scope().map_or(Ok(None), Err);
     }
     let call = ResourceRequest {
         resource,
@@ -149,11 +143,7 @@ fn call(cx: &Exchange<'_>, path: &Path) -> Result<Option<ResourceRequest>, ApiEr
         options: WriteOptions::default(),
     };
     if !call.subresource.is_empty() && call.served().subresource(&call.subresource).is_none() {
-        return Err(if call.resource.is_custom() {
-            call.not_found(&call.name)
-        } else {
-            ApiError::no_resource()
-        });
+        return Err(strategy.unknown_subresource(&call));
     }
     Ok(Some(call))
 }
@@ -190,7 +180,8 @@ fn verb(
     call: ResourceRequest,
     form: Form,
 ) -> Result<Handled, ApiError> {
-    if OF_CONTAINERS.contains(&&*call.subresource) && !call.resource.is_custom() {
+    let strategy = strategy_of(&call.resource);
+    if OF_CONTAINERS.contains(&&*call.subresource) && strategy.has_containers() {
         return Err(of_containers(cx, &call));
     }
     let collection = call.name.is_empty();
@@ -224,18 +215,17 @@ fn verb(
         Method::PUT => verbs::update(cx, call, form),
         Method::PATCH => verbs::patch(cx, call, form),
         Method::DELETE => verbs::delete(cx, call, form),
-        _ if call.resource.is_custom() => Err(not_supported(&call, "")),
-        _ => Err(ApiError::verb_not_allowed()),
+        _ => Err(strategy.unsupported_verb(&call, "")),
     }
 }
 
 /// Checks that the `resourceVersion` of a GET exists.
 fn require_revision(cx: &Exchange<'_>) -> Result<(), ApiError> {
-    let asked = cx.incoming.query.revision().map_err(|error| ApiError {
-        code: 500,
-        reason: None,
-        ..error
-    })?;
+    let asked = cx
+        .incoming
+        .query
+        .revision()
+        .map_err(ApiError::without_class)?;
     let newest = cx.registry.read(|store, _| store.revision());
     match asked.filter(|asked| *asked > newest) {
         Some(asked) => Err(registry::too_large(asked, newest)),

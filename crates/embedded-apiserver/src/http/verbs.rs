@@ -3,6 +3,7 @@
 use super::negotiate::{self, Form};
 use super::outcome::{Handled, answered, require};
 use super::representation::Representation;
+use super::strategy::strategy_of;
 use super::{Exchange, authorize, deletion, respond, subresource};
 use crate::error::{ApiError, FieldError};
 use crate::registry::{self, PatchType, ResourceRequest, WriteOptions, scale};
@@ -32,7 +33,8 @@ pub(super) fn create(
     }
     require(&call, "create")?;
     call.options = write_options(cx, "CreateOptions")?;
-    let media = negotiate::body_media(&cx.incoming.headers, call.resource.is_custom())?;
+    let has_protobuf = strategy_of(&call.resource).has_protobuf();
+    let media = negotiate::body_media(&cx.incoming.headers, has_protobuf)?;
     let decoded = registry::decode(&call, media, &cx.incoming.body)?;
     cx.warnings.borrow_mut().extend(decoded.warnings);
     if !call.subresource.is_empty() || !call.resource.is_stored() {
@@ -47,11 +49,10 @@ pub(super) fn create(
 
 /// Checks that the path contains the name of an object.
 fn require_name(call: &ResourceRequest) -> Result<(), ApiError> {
-    match &*call.name {
-        "" if call.resource.is_custom() => Err(ApiError::bad_request("name must be provided")),
-        "" => Err(ApiError::verb_not_allowed()),
-        _ => Ok(()),
+    if call.name.is_empty() {
+        return Err(strategy_of(&call.resource).missing_name());
     }
+    Ok(())
 }
 
 pub(super) fn update(
@@ -65,7 +66,8 @@ pub(super) fn update(
     if call.resource.strategy.create_on_update {
         authorize::creation(cx, &call)?;
     }
-    let media = negotiate::body_media(&cx.incoming.headers, call.resource.is_custom())?;
+    let has_protobuf = strategy_of(&call.resource).has_protobuf();
+    let media = negotiate::body_media(&cx.incoming.headers, has_protobuf)?;
     let decoded = registry::decode(&call, media, &cx.incoming.body)?;
     cx.warnings.borrow_mut().extend(decoded.warnings);
     let answer = cx.registry.write(|tx| match &*call.subresource {
@@ -83,7 +85,7 @@ pub(super) fn patch(
 ) -> Result<Handled, ApiError> {
     require_name(&call)?;
     require(&call, "patch")?;
-    let kind = negotiate::patch_type(&cx.incoming.headers, call.resource.is_custom())?;
+    let kind = negotiate::patch_type(&cx.incoming.headers, &call.resource)?;
     call.options = write_options(cx, "PatchOptions")?;
     if kind == PatchType::Apply && cx.incoming.query.get("fieldManager").is_empty() {
         let text = "is required for apply patch";

@@ -136,14 +136,13 @@ fn keep_system_fields(object: &mut Value, live: &Value) {
 fn keep_other_parts(call: &ResourceRequest, object: &mut Value, live: &Value) {
     match &*call.subresource {
         "" if call.resource.strategy.status => copy(object, live, "status"),
-        part @ ("status" | "approval") => {
+        "status" | "approval" => {
             let status = object.get("status").cloned();
             let metadata = object["metadata"].clone();
             restore(object, live);
             set(object, "status", status);
-            if !call.resource.is_custom() {
-                keep_written_metadata(&call.resource.kind, part, object, &metadata);
-            }
+            let reset = strategy_of(&call.resource).reset_fields(call);
+            keep_written_metadata(reset, object, &metadata);
         }
         "finalize" => {
             let finalizers = object["spec"].get("finalizers").cloned();
@@ -156,9 +155,8 @@ fn keep_other_parts(call: &ResourceRequest, object: &mut Value, live: &Value) {
     }
 }
 
-/// Keeps the metadata that a write of the status of a built-in kind changes.
-fn keep_written_metadata(kind: &str, subresource: &str, object: &mut Value, written: &Value) {
-    let reset = reset::builtin(kind, subresource);
+/// Keeps the metadata that a write of the status changes.
+fn keep_written_metadata(reset: reset::Fields, object: &mut Value, written: &Value) {
     let is_reset = |path: &[&str]| reset.contains(&path);
     if is_reset(&["metadata"]) {
         return;

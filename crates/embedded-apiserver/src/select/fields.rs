@@ -73,15 +73,16 @@ const FIELDS: &[(&str, &[&str])] = &[
 
 /// Returns an error with the message of the server if a selector cannot use the path.
 pub(super) fn check(resource: &Resource, version: &Version, path: &str) -> Result<(), String> {
-    let always = path == "metadata.name"
-        || (path == "metadata.namespace" && (resource.namespaced || !resource.is_custom()));
-    if always {
+    if path == "metadata.name" || path == "metadata.namespace" && resource.namespaced {
         return Ok(());
     }
     if let Some(custom) = &version.custom {
         let mut names = custom.version.selectable_names();
         let known = names.any(|name| name == path).then_some(());
         return known.ok_or_else(|| format!("field label not supported: {path}"));
+    }
+    if path == "metadata.namespace" {
+        return Ok(());
     }
     let own = FIELDS.iter().find(|(id, _)| *id == &**resource.id());
     match own {

@@ -249,7 +249,7 @@ pub(crate) async fn steps_are_in_the_status_where_the_crd_has_them(target: TestN
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: three}}
   ready: $.data.open
 ";
-    let guide = include_str!("../../docs/pipelines.md");
+    let guide = include_str!("../../../docs/pipelines.md");
     let opening = "```yml\n# among the properties of the status in the CRD\n";
     let (_, schema) = guide.split_once(opening).unwrap();
     let (schema, _) = schema.split_once("```").unwrap();
