@@ -6,7 +6,7 @@ use rand::RngExt;
 
 /// Doubling delays between two bounds, each spread by a share of itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Backoff {
+pub(crate) struct Backoff {
     /// Delay after the first failure.
     pub initial: Duration,
     /// No delay is longer, jitter apart.
@@ -17,14 +17,14 @@ pub struct Backoff {
 
 impl Backoff {
     /// The backoff of reconciles: 1 s doubling to 5 min, ±20 %.
-    pub const RECONCILE: Self = Self {
+    pub(crate) const RECONCILE: Self = Self {
         initial: Duration::from_secs(1),
         max: Duration::from_mins(5),
         jitter: 0.2,
     };
 
     /// Delay after the given number of failures in a row, counted from 1.
-    pub fn delay(&self, failures: u32) -> Duration {
+    pub(crate) fn delay(&self, failures: u32) -> Duration {
         let spread = rand::rng().random_range(-self.jitter..=self.jitter);
         self.without_jitter(failures).mul_f64(1.0 + spread)
     }

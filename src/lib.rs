@@ -19,25 +19,25 @@
 //! | 10 | `cli` |
 
 pub mod apply;
-pub mod backoff;
+mod backoff;
 pub mod cli;
 pub mod cluster;
-pub mod controller;
+mod controller;
 mod generate;
 pub mod host;
-pub mod lease;
+mod lease;
 pub mod model;
-pub mod operator;
+mod operator;
 pub mod pipeline;
 pub mod reconcile;
-pub mod regular_file;
+mod regular_file;
 pub mod role;
 mod role_files;
 #[cfg(feature = "scenario-tests")]
-pub mod scenario;
+mod scenario;
 pub mod script;
 pub mod server;
-pub mod telemetry;
+mod telemetry;
 #[cfg(test)]
 mod testing;
 pub mod watches;

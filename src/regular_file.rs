@@ -13,10 +13,10 @@ use rustix::fs::OFlags;
 
 /// The largest file of a project that is read. A `ConfigMap`, which most projects are mounted from, holds
 /// 1 MiB.
-pub const LIMIT: u64 = 16 << 20;
+pub(crate) const LIMIT: u64 = 16 << 20;
 
 /// Reads a file of at most `limit` bytes; links are followed.
-pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     check(path)?;
     let mut options = OpenOptions::new();
     let file = options.read(true).custom_flags(flags(OFlags::empty()));
@@ -26,18 +26,18 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Reads a UTF-8 file of at most [`LIMIT`] bytes; links are followed.
-pub fn read_text(path: &Path) -> io::Result<String> {
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     let text = String::from_utf8(read(path, LIMIT)?);
     text.map_err(|_| io::Error::new(ErrorKind::InvalidData, "expected UTF-8"))
 }
 
 /// Fails unless a path is a regular file; links are followed.
-pub fn check(path: &Path) -> io::Result<()> {
+pub(crate) fn check(path: &Path) -> io::Result<()> {
     expect_regular(&fs::metadata(path)?)
 }
 
 /// Fails if a path is there and is a link, no regular file, or of another user.
-pub fn check_private(path: &Path) -> io::Result<()> {
+pub(crate) fn check_private(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) => expect_regular(&found).and_then(|()| expect_own(path, &found)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -46,7 +46,7 @@ pub fn check_private(path: &Path) -> io::Result<()> {
 }
 
 /// Opens a file that this process keeps for itself: no link, and not prepared by another user.
-pub fn open_private(path: &Path, options: &OpenOptions) -> io::Result<File> {
+pub(crate) fn open_private(path: &Path, options: &OpenOptions) -> io::Result<File> {
     check_private(path)?;
     let mut options = options.clone();
     let file = options.mode(0o600).custom_flags(flags(OFlags::NOFOLLOW));
@@ -58,7 +58,7 @@ pub fn open_private(path: &Path, options: &OpenOptions) -> io::Result<File> {
 }
 
 /// Returns the folder that a file is in, by a path that can be opened.
-pub fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -66,7 +66,7 @@ pub fn folder_of(path: &Path) -> &Path {
 }
 
 /// Reads an open file of at most `limit` bytes.
-pub fn read_open(mut file: &File, limit: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_open(mut file: &File, limit: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     let size = Read::take(&mut file, limit + 1).read_to_end(&mut content)?;
     if size as u64 > limit {

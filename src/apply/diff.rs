@@ -33,7 +33,7 @@ pub enum ChangeKind {
 }
 
 /// Returns the kind of change between two states; `None` if the user would see no difference.
-pub fn change_kind(before: Option<&Object>, after: Option<&Object>) -> Option<ChangeKind> {
+pub(crate) fn change_kind(before: Option<&Object>, after: Option<&Object>) -> Option<ChangeKind> {
     match (before, after) {
         (None, None) => None,
         (None, Some(_)) => Some(ChangeKind::Create),
@@ -45,13 +45,17 @@ pub fn change_kind(before: Option<&Object>, after: Option<&Object>) -> Option<Ch
 }
 
 /// Returns whether the user would see no difference.
-pub fn is_equivalent(before: &Object, after: &Object) -> bool {
+pub(crate) fn is_equivalent(before: &Object, after: &Object) -> bool {
     before.json() == after.json() || stripped(before.value()) == stripped(after.value())
 }
 
 /// Returns the unified diff between two trees of an object; empty if they are equal. `None` stands for
 /// an absent object.
-pub fn unified_diff(object: &ObjectRef, before: Option<Value>, after: Option<Value>) -> String {
+pub(crate) fn unified_diff(
+    object: &ObjectRef,
+    before: Option<Value>,
+    after: Option<Value>,
+) -> String {
     let (mut old, mut new) = (before.map(stripped), after.map(stripped));
     if object.gvk.same_kind(&Gvk::new("", "v1", "Secret")) {
         hide_secret_data(old.as_mut(), new.as_mut());

@@ -4,24 +4,24 @@
 //! `last_applied` (when no request is sent), `server_side` (the steps), [`prune`], [`cleanup`],
 //! [`inventory`], [`orphaned_finalizers`], [`diff`].
 
-pub mod apply_cache;
+pub(crate) mod apply_cache;
 mod child_list;
 mod claim;
 pub mod cleanup;
 mod conflict;
 pub mod create_once;
 mod deletion_order;
-pub mod desired;
-pub mod diff;
-pub mod error;
+pub(crate) mod desired;
+pub(crate) mod diff;
+pub(crate) mod error;
 pub mod finalizer;
 mod initial_create;
 pub mod inventory;
 mod last_applied;
 mod live;
-pub mod options;
-pub mod orphaned_finalizers;
-pub mod owner;
+pub(crate) mod options;
+pub(crate) mod orphaned_finalizers;
+pub(crate) mod owner;
 pub mod prune;
 mod pruned_fields;
 mod server_side;

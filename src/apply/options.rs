@@ -56,11 +56,6 @@ impl Action {
         Self::Recreated,
     ];
 
-    /// Returns whether a request was sent that can write.
-    pub fn sent(self) -> bool {
-        self != Self::Skipped
-    }
-
     /// Returns the word that traces and the command line show.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -15,11 +15,11 @@ use crate::model::selector::{LabelSelector, Operator, Requirement};
 use crate::model::{Gvk, Object, OperatorId};
 
 /// The namespaces to search; `None` for all.
-pub type NamespaceScope<'a> = Option<&'a BTreeSet<Arc<str>>>;
+pub(crate) type NamespaceScope<'a> = Option<&'a BTreeSet<Arc<str>>>;
 
 /// Returns objects of a kind that have finalizers of this operator and do not match the selector. Reads
 /// metadata only.
-pub async fn unselected(
+pub(crate) async fn unselected(
     cluster: &Cluster,
     holder: &OperatorId,
     gvk: &Gvk,
@@ -43,7 +43,7 @@ pub async fn unselected(
 /// Searches two groups of kinds: custom kinds that the operator may list and patch, and built-in kinds
 /// that its RBAC rules name explicitly. A rule for `*` does not count for built-in kinds, so that an
 /// operator with administrator rights does not list all Pods.
-pub async fn unwatched_kinds(
+pub(crate) async fn unwatched_kinds(
     cluster: &Cluster,
     holder: &OperatorId,
     served: &[Gvk],

@@ -21,14 +21,14 @@ const BACKOFF: Backoff = Backoff {
 
 /// Counts the attempts at one guarded write.
 #[derive(Debug, Default)]
-pub struct ConflictRetry {
+pub(crate) struct ConflictRetry {
     failures: u32,
 }
 
 impl ConflictRetry {
     /// Waits after an attempt that was overtaken. Returns whether there is another one, which needs a
     /// live read first.
-    pub async fn wait_for_retry(&mut self) -> bool {
+    pub(crate) async fn wait_for_retry(&mut self) -> bool {
         self.failures += 1;
         if self.failures >= ATTEMPTS {
             return false;

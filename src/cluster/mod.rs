@@ -9,19 +9,19 @@
 
 mod api_call;
 mod certificate_reload;
-pub mod conflict_retry;
+pub(crate) mod conflict_retry;
 pub mod connect;
 mod crds;
-pub mod discovery;
-pub mod error;
+pub(crate) mod discovery;
+pub(crate) mod error;
 mod guarded_body;
 pub mod layer;
 mod list_query;
 mod object_cache;
 pub mod read;
-pub mod read_set;
+pub(crate) mod read_set;
 pub mod request;
-pub mod rules;
+pub(crate) mod rules;
 mod rules_review;
 mod schema;
 mod settings;
@@ -176,21 +176,6 @@ impl Cluster {
             self.shared.crds.open();
         }
         Ok(kind)
-    }
-
-    /// Returns the kind of a resource name, such as `deployments` in `apps`, at the group's preferred
-    /// version.
-    pub async fn kind_of_resource(
-        &self,
-        group: &str,
-        plural: &str,
-    ) -> Result<Option<Arc<ApiKind>>, Error> {
-        let groups = self.shared.discovery.groups().await?;
-        let Some(group) = groups.iter().find(|one| one.name == group) else {
-            return Ok(None);
-        };
-        let kinds = self.shared.discovery.kinds_of(group).await?;
-        Ok(kinds.into_iter().find(|kind| &*kind.plural == plural))
     }
 
     /// Returns all kinds, each at its group's preferred version. Omits a group that does not answer, such

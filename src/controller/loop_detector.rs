@@ -9,7 +9,7 @@ use crate::model::ObjectRef;
 
 /// The bounds beyond which writes are a conflict.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// The maximum number of writes to one child within `window`.
     pub writes: usize,
     /// The time for which a write counts.

@@ -22,7 +22,7 @@ mod index;
 mod kinds;
 mod loop_detector;
 mod period;
-pub mod queue;
+pub(crate) mod queue;
 mod release_unserved;
 mod serve;
 mod shared;
@@ -41,16 +41,20 @@ use self::health::WatchHealth;
 use self::kinds::ServedKinds;
 use self::queue::Queue;
 use self::shared::Shared;
-pub use self::shared::{Controller, RunObserver, Settings, Telemetry};
+pub(crate) use self::shared::{Controller, RunObserver, Settings, Telemetry};
 use self::triggers::Triggers;
 use crate::reconcile;
 use crate::telemetry::log;
-pub use loop_detector::Limits as LoopLimits;
-pub use queue::RunRate;
+pub(crate) use loop_detector::Limits as LoopLimits;
+pub(crate) use queue::RunRate;
 
 impl Controller {
     /// Creates a controller that serves nothing yet.
-    pub fn new(context: reconcile::Context, settings: Settings, telemetry: Telemetry) -> Self {
+    pub(crate) fn new(
+        context: reconcile::Context,
+        settings: Settings,
+        telemetry: Telemetry,
+    ) -> Self {
         let Telemetry {
             metrics,
             readiness,
@@ -82,7 +86,7 @@ impl Controller {
 
     /// Executes runs until `shutdown`. Then waits for the current runs, and cancels those that last longer
     /// than `drain`.
-    pub async fn run(&self, shutdown: CancellationToken, drain: Duration) {
+    pub(crate) async fn run(&self, shutdown: CancellationToken, drain: Duration) {
         let lost = Arc::clone(&self.0).release_unserved().in_current_span();
         self.0.background_tasks.lock().spawn(lost);
         let mut runs = JoinSet::new();
@@ -110,12 +114,12 @@ impl Controller {
 
 impl Controller {
     /// Returns whether no run is executed or due now. A delayed one can follow.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.0.queue.is_idle()
     }
 
     /// Cancels all runs at once.
-    pub fn interrupt(&self) {
+    pub(crate) fn interrupt(&self) {
         self.0.queue.interrupt_all();
     }
 }

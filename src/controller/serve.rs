@@ -28,7 +28,7 @@ const SCOPE_UNKNOWN: Backoff = Backoff {
 impl Controller {
     /// Starts to serve a project. Reconciles CRs whose watch or role changed. Releases the finalizers of
     /// CRs whose watch was removed, or whose selector no longer selects them.
-    pub async fn serve(&self, project: &Project) {
+    pub(crate) async fn serve(&self, project: &Project) {
         let shared = &self.0;
         for served in shared.kinds.all() {
             if !project

@@ -21,7 +21,7 @@ use crate::telemetry::{Metrics, Readiness, Watchdog};
 
 /// Concurrency, periods and delays.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// The maximum number of concurrent runs of a kind whose watch has no limit.
     pub max_concurrent: usize,
     /// The maximum number of concurrent runs of all kinds.
@@ -38,7 +38,7 @@ pub struct Settings {
 }
 
 /// An observer of runs.
-pub trait RunObserver: Send + Sync {
+pub(crate) trait RunObserver: Send + Sync {
     /// Called when a run has ended.
     fn run_ended(&self, reason: Reason, report: &Report);
 
@@ -48,7 +48,7 @@ pub trait RunObserver: Send + Sync {
 
 /// The telemetry of a controller.
 #[derive(Clone, Default)]
-pub struct Telemetry {
+pub(crate) struct Telemetry {
     /// The metrics.
     pub metrics: Metrics,
     /// The readiness, with a part per watch.
@@ -92,4 +92,4 @@ impl Shared {
 
 /// The controller of a process. Clones share it.
 #[derive(Clone)]
-pub struct Controller(pub(super) Arc<Shared>);
+pub(crate) struct Controller(pub(super) Arc<Shared>);

@@ -10,31 +10,31 @@
 )]
 
 pub(crate) mod arguments;
-pub mod catalogue;
+pub(crate) mod catalogue;
 mod compile_cache;
-pub mod crypto;
-pub mod document;
-pub mod encoding;
-pub mod environment;
+pub(crate) mod crypto;
+pub(crate) mod document;
+pub(crate) mod encoding;
+pub(crate) mod environment;
 mod error;
-pub mod fence;
-pub mod files;
-pub mod flow;
+pub(crate) mod fence;
+pub(crate) mod files;
+pub(crate) mod flow;
 mod json_path;
-pub mod k8s;
-pub mod log;
-pub mod path;
+pub(crate) mod k8s;
+pub(crate) mod log;
+pub(crate) mod path;
 mod pattern;
-pub mod quantity;
-pub mod readiness;
+pub(crate) mod quantity;
+pub(crate) mod readiness;
 mod regular_expression;
-pub mod secret;
-pub mod semantic_version;
-pub mod session;
-pub mod status;
+pub(crate) mod secret;
+pub(crate) mod semantic_version;
+pub(crate) mod session;
+pub(crate) mod status;
 pub mod template;
-pub mod text;
-pub mod time;
+pub(crate) mod text;
+pub(crate) mod time;
 
 use rhai::{Module, Shared};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The lease, this replica's name, and the times.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub(crate) struct Config {
     /// Namespace of the lease.
     pub namespace: String,
     /// Name of the lease.
@@ -21,7 +21,7 @@ pub struct Config {
 
 impl Config {
     /// client-go's times: 15 s, 10 s, 2 s.
-    pub fn new(
+    pub(crate) fn new(
         namespace: impl Into<String>,
         name: impl Into<String>,
         identity: impl Into<String>,

@@ -20,7 +20,7 @@ const JITTER: f64 = 1.2;
 /// The leader could not renew its lease in time; whatever it does must stop.
 #[derive(Debug, thiserror::Error)]
 #[error("lost the lease {namespace}/{name}")]
-pub struct LeaseLost {
+pub(crate) struct LeaseLost {
     namespace: String,
     name: String,
 }
@@ -36,7 +36,7 @@ enum Error {
 
 /// One replica's part in an election.
 #[derive(Debug)]
-pub struct Elector {
+pub(crate) struct Elector {
     api: Api<Lease>,
     config: Config,
     election: Election,
@@ -54,7 +54,7 @@ pub struct Elector {
 
 impl Elector {
     /// For a client that no [`super::Gate`] guards.
-    pub fn new(client: Client, config: Config, clock: Clock) -> Self {
+    pub(crate) fn new(client: Client, config: Config, clock: Clock) -> Self {
         Self {
             api: Api::namespaced(client, &config.namespace),
             election: Election::new(config.clone()),
@@ -69,12 +69,12 @@ impl Elector {
     }
 
     /// Returns the leadership, which the rest of the process asks.
-    pub fn leadership(&self) -> Leadership {
+    pub(crate) fn leadership(&self) -> Leadership {
         self.leadership.clone()
     }
 
     /// Runs until `shutdown`, and gives the lease back then; call it once all work has stopped.
-    pub async fn run(mut self, shutdown: CancellationToken) -> Result<(), LeaseLost> {
+    pub(crate) async fn run(mut self, shutdown: CancellationToken) -> Result<(), LeaseLost> {
         let result = shutdown.run_until_cancelled(self.lead()).await;
         self.leadership.end();
         if let Some(lost) = result {

@@ -10,7 +10,7 @@ use crate::clock::{self, Clock, Instant};
 
 /// The leadership of this process. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Leadership(Arc<Inner>);
+pub(crate) struct Leadership(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -39,22 +39,19 @@ impl Leadership {
     }
 
     /// Changes of whether this process leads.
-    pub fn subscribe(&self) -> watch::Receiver<bool> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<bool> {
         self.0.leads.subscribe()
     }
 
     /// Returns once this process leads.
-    pub async fn acquired(&self) {
-        self.wait_for(true).await;
-    }
-
-    /// Returns once this process leads no longer.
-    pub async fn lost(&self) {
-        self.wait_for(false).await;
+    pub(crate) async fn acquired(&self) {
+        let mut leads = self.0.leads.subscribe();
+        // The sender lives as long as this handle.
+        let _ = leads.wait_for(|leads| *leads).await;
     }
 
     /// Returns the deadline of a write; `None` if this process must not write.
-    pub fn write_deadline(&self) -> Option<Instant> {
+    pub(crate) fn write_deadline(&self) -> Option<Instant> {
         match *self.0.term.lock() {
             Term::None => None,
             Term::Until { deadline, wall } => {
@@ -76,12 +73,6 @@ impl Leadership {
         self.0
             .leads
             .send_if_modified(|leads| std::mem::replace(leads, false));
-    }
-
-    async fn wait_for(&self, value: bool) {
-        let mut leads = self.0.leads.subscribe();
-        // The sender lives as long as `self`.
-        let _ = leads.wait_for(|leads| *leads == value).await;
     }
 }
 

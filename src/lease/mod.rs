@@ -24,6 +24,6 @@ mod election;
 mod elector;
 mod leadership;
 
-pub use config::Config;
-pub use elector::{Elector, LeaseLost};
-pub use leadership::Leadership;
+pub(crate) use config::Config;
+pub(crate) use elector::{Elector, LeaseLost};
+pub(crate) use leadership::Leadership;

@@ -82,11 +82,6 @@ impl Condition {
         }
     }
 
-    /// Returns the entry of the list that this condition replaces.
-    pub fn find<'a>(&self, list: &'a [Value]) -> Option<&'a Value> {
-        find(list, &self.kind)
-    }
-
     /// Returns the entry to write, given the existing one.
     fn entry(&self, old: Option<&Value>, stamp: &Stamp<'_>) -> Value {
         let old = old.and_then(Value::as_object);
@@ -120,7 +115,7 @@ impl Condition {
 
 /// The values that a merge writes into changed entries.
 #[derive(Clone, Copy, Debug)]
-pub struct Stamp<'a> {
+pub(crate) struct Stamp<'a> {
     /// The current time in the format of `metav1.Time`.
     pub now: &'a str,
     /// The generation of the CR that the run read; `None` if the kind has no generation.
@@ -128,17 +123,17 @@ pub struct Stamp<'a> {
 }
 
 /// Returns the entry of a type.
-pub fn find<'a>(list: &'a [Value], kind: &str) -> Option<&'a Value> {
+pub(crate) fn find<'a>(list: &'a [Value], kind: &str) -> Option<&'a Value> {
     list.iter().find(|entry| entry["type"] == kind)
 }
 
 /// Returns whether the list has an entry of this type with this status.
-pub fn is(list: &[Value], kind: &str, status: Status) -> bool {
+pub(crate) fn is(list: &[Value], kind: &str, status: Status) -> bool {
     find(list, kind).is_some_and(|entry| entry["status"] == status.as_str())
 }
 
 /// Returns the list with a condition: it replaces the entry of its type, or is appended.
-pub fn merge(list: &mut Vec<Value>, condition: &Condition, stamp: &Stamp<'_>) {
+pub(crate) fn merge(list: &mut Vec<Value>, condition: &Condition, stamp: &Stamp<'_>) {
     let place = list
         .iter()
         .position(|entry| entry["type"] == condition.kind.as_str());
@@ -150,7 +145,7 @@ pub fn merge(list: &mut Vec<Value>, condition: &Condition, stamp: &Stamp<'_>) {
 }
 
 /// Returns the list without the entry of a type.
-pub fn remove(list: &mut Vec<Value>, kind: &str) {
+pub(crate) fn remove(list: &mut Vec<Value>, kind: &str) {
     list.retain(|entry| entry["type"] != kind);
 }
 

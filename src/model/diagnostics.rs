@@ -18,14 +18,14 @@ use crate::model::{Diagnostic, duration, yaml};
 
 /// The diagnostics of one file, in the order in which they were found.
 #[derive(Debug)]
-pub struct Diagnostics {
+pub(crate) struct Diagnostics {
     file: PathBuf,
     diagnostics: RefCell<Vec<Diagnostic>>,
 }
 
 impl Diagnostics {
     /// Creates an empty list for a file; `file` is the path as the user named it.
-    pub fn new(file: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(file: impl Into<PathBuf>) -> Self {
         Self {
             file: file.into(),
             diagnostics: RefCell::default(),
@@ -33,17 +33,22 @@ impl Diagnostics {
     }
 
     /// Adds an error. `hint` is the next step of the user, or empty.
-    pub fn error(&self, at: Position, message: impl Into<String>, hint: impl Into<String>) {
+    pub(crate) fn error(&self, at: Position, message: impl Into<String>, hint: impl Into<String>) {
         self.add(Severity::Error, at, message.into(), hint.into());
     }
 
     /// Adds a warning.
-    pub fn warning(&self, at: Position, message: impl Into<String>, hint: impl Into<String>) {
+    pub(crate) fn warning(
+        &self,
+        at: Position,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
         self.add(Severity::Warning, at, message.into(), hint.into());
     }
 
     /// Adds a note.
-    pub fn note(&self, at: Position, message: impl Into<String>, hint: impl Into<String>) {
+    pub(crate) fn note(&self, at: Position, message: impl Into<String>, hint: impl Into<String>) {
         self.add(Severity::Note, at, message.into(), hint.into());
     }
 
@@ -55,12 +60,12 @@ impl Diagnostics {
     }
 
     /// Returns whether an error was added.
-    pub fn has_errors(&self) -> bool {
+    pub(crate) fn has_errors(&self) -> bool {
         self.diagnostics.borrow().iter().any(Diagnostic::is_error)
     }
 
     /// Returns the diagnostics, sorted by position.
-    pub fn into_vec(self) -> Vec<Diagnostic> {
+    pub(crate) fn into_vec(self) -> Vec<Diagnostic> {
         let mut diagnostics = self.diagnostics.into_inner();
         diagnostics.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
         diagnostics
@@ -68,7 +73,7 @@ impl Diagnostics {
 
     /// Parses the text of the file. Adds an error if it is not YAML, and one for each duplicate key of a
     /// map.
-    pub fn parse(&self, text: &str) -> Option<Node> {
+    pub(crate) fn parse(&self, text: &str) -> Option<Node> {
         let parsed = yaml::parse_positioned(text);
         let root = parsed.inspect_err(|error| self.syntax(error)).ok()?;
         let before = self.diagnostics.borrow().len();
@@ -83,7 +88,7 @@ impl Diagnostics {
     }
 
     /// Parses all documents in the text of the file, with the errors of [`Findings::parse`].
-    pub fn parse_all(&self, text: &str) -> Vec<Node> {
+    pub(crate) fn parse_all(&self, text: &str) -> Vec<Node> {
         let parsed = yaml::parse_all_positioned(text);
         let documents = parsed
             .inspect_err(|error| self.syntax(error))
@@ -129,7 +134,7 @@ impl Diagnostics {
 
 /// The keys that a map may have.
 #[derive(Clone, Copy, Debug)]
-pub struct Keys {
+pub(crate) struct Keys {
     /// The valid keys.
     pub known: &'static [&'static str],
     /// Keys of other tools, each with a message and a hint.
@@ -138,7 +143,7 @@ pub struct Keys {
 
 /// A value with its path.
 #[derive(Clone, Debug)]
-pub struct Item<'a> {
+pub(crate) struct Item<'a> {
     node: &'a Node,
     path: String,
     diagnostics: &'a Diagnostics,
@@ -146,7 +151,7 @@ pub struct Item<'a> {
 
 impl<'a> Item<'a> {
     /// Creates the root of a file.
-    pub fn root(node: &'a Node, diagnostics: &'a Diagnostics) -> Self {
+    pub(crate) fn root(node: &'a Node, diagnostics: &'a Diagnostics) -> Self {
         Self {
             node,
             path: String::new(),
@@ -155,22 +160,22 @@ impl<'a> Item<'a> {
     }
 
     /// Returns the position of the value.
-    pub fn position(&self) -> Position {
+    pub(crate) fn position(&self) -> Position {
         self.node.position
     }
 
     /// Returns the value with the positions of its parts.
-    pub fn node(&self) -> &'a Node {
+    pub(crate) fn node(&self) -> &'a Node {
         self.node
     }
 
     /// Adds an error at the value; `hint` may be empty.
-    pub fn error(&self, message: &str, hint: &str) {
+    pub(crate) fn error(&self, message: &str, hint: &str) {
         self.error_at(self.node.position, message, hint);
     }
 
     /// Adds an error about the value at another position, such as that of one of its keys.
-    pub fn error_at(&self, at: Position, message: &str, hint: &str) {
+    pub(crate) fn error_at(&self, at: Position, message: &str, hint: &str) {
         let message = if self.path.is_empty() {
             message.to_owned()
         } else {
@@ -181,7 +186,7 @@ impl<'a> Item<'a> {
 
     /// Adds the error that the value is not what was `expected`, unless it already has an error; `hint`
     /// may be empty.
-    pub fn unexpected(&self, expected: &str, hint: &str) {
+    pub(crate) fn unexpected(&self, expected: &str, hint: &str) {
         let found = match &self.node.content {
             Content::Unknown => return,
             Content::Bool(flag) => flag.to_string(),
@@ -193,7 +198,7 @@ impl<'a> Item<'a> {
     }
 
     /// Returns a string.
-    pub fn text(&self) -> Option<&'a str> {
+    pub(crate) fn text(&self) -> Option<&'a str> {
         match &self.node.content {
             Content::String(text) | Content::Substituted { text, .. } => Some(text),
             Content::Bool(_) | Content::Number(_) => {
@@ -208,7 +213,11 @@ impl<'a> Item<'a> {
     }
 
     /// Returns a string that `valid` accepts. Otherwise adds an error with what was `expected`.
-    pub fn text_like(&self, expected: &str, valid: impl Fn(&str) -> bool) -> Option<&'a str> {
+    pub(crate) fn text_like(
+        &self,
+        expected: &str,
+        valid: impl Fn(&str) -> bool,
+    ) -> Option<&'a str> {
         let text = self.text()?;
         if !valid(text) {
             self.error(&format!("expected {expected}, found {text:?}"), "");
@@ -218,7 +227,7 @@ impl<'a> Item<'a> {
     }
 
     /// Returns a boolean.
-    pub fn flag(&self) -> Option<bool> {
+    pub(crate) fn flag(&self) -> Option<bool> {
         let Content::Bool(flag) = self.scalar() else {
             self.unexpected("true or false", self.unquote_hint());
             return None;
@@ -227,7 +236,7 @@ impl<'a> Item<'a> {
     }
 
     /// Returns an integer of at least `least`.
-    pub fn count(&self, least: u64) -> Option<u64> {
+    pub(crate) fn count(&self, least: u64) -> Option<u64> {
         let expected = format!("a whole number of at least {least}");
         let count = match self.scalar() {
             Content::Number(number) => number.as_u64().filter(|count| *count >= least),
@@ -250,7 +259,7 @@ impl<'a> Item<'a> {
     }
 
     /// Returns a number.
-    pub fn number(&self) -> Option<f64> {
+    pub(crate) fn number(&self) -> Option<f64> {
         let Content::Number(number) = self.scalar() else {
             self.unexpected("a number", self.unquote_hint());
             return None;
@@ -259,7 +268,7 @@ impl<'a> Item<'a> {
     }
 
     /// Returns a duration in Go's syntax.
-    pub fn duration(&self) -> Option<Duration> {
+    pub(crate) fn duration(&self) -> Option<Duration> {
         if let Content::Number(number) = &self.node.content {
             let hint = format!("write {number}s for seconds");
             self.unexpected("a duration like 30s, 5m or 1h30m", &hint);
@@ -272,7 +281,7 @@ impl<'a> Item<'a> {
     }
 
     /// Returns the value that belongs to a keyword.
-    pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
+    pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
         let text = self.text()?;
         let found = choices.iter().find(|(name, _)| *name == text);
         if found.is_none() {
@@ -285,7 +294,7 @@ impl<'a> Item<'a> {
     }
 
     /// Returns the items of a list.
-    pub fn items(&self) -> Option<Vec<Self>> {
+    pub(crate) fn items(&self) -> Option<Vec<Self>> {
         let Content::List(items) = &self.node.content else {
             self.unexpected("a list", "");
             return None;
@@ -300,7 +309,7 @@ impl<'a> Item<'a> {
     }
 
     /// Returns the entries of a map with keys that the user chooses.
-    pub fn entries(&self) -> Option<Vec<(&'a Key, Self)>> {
+    pub(crate) fn entries(&self) -> Option<Vec<(&'a Key, Self)>> {
         let Content::Map(entries) = &self.node.content else {
             self.unexpected("a map", "");
             return None;
@@ -314,7 +323,7 @@ impl<'a> Item<'a> {
     }
 
     /// Returns a map of plain values.
-    pub fn map(&self) -> Option<Map<String, Value>> {
+    pub(crate) fn map(&self) -> Option<Map<String, Value>> {
         self.entries()?;
         match self.node.to_value() {
             Value::Object(map) => Some(map),
@@ -323,12 +332,12 @@ impl<'a> Item<'a> {
     }
 
     /// Returns any plain value.
-    pub fn value(&self) -> Value {
+    pub(crate) fn value(&self) -> Value {
         self.node.to_value()
     }
 
     /// Returns the fields of a map with known keys. Each unknown key adds an error.
-    pub fn fields(&self, keys: Keys) -> Option<Fields<'a>> {
+    pub(crate) fn fields(&self, keys: Keys) -> Option<Fields<'a>> {
         let Content::Map(entries) = &self.node.content else {
             self.unexpected("a map", "");
             return None;
@@ -381,7 +390,7 @@ impl<'a> Item<'a> {
 
 /// A map with known keys. A key without a value counts as absent.
 #[derive(Debug)]
-pub struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     map: Item<'a>,
     entries: BTreeMap<&'a str, &'a Node>,
     /// Keys that are not reported as missing, because the file has a wrong spelling of them, which has an
@@ -391,28 +400,28 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Returns the position of the map.
-    pub fn position(&self) -> Position {
+    pub(crate) fn position(&self) -> Position {
         self.map.position()
     }
 
     /// Returns the value of a key.
-    pub fn get(&self, key: &str) -> Option<Item<'a>> {
+    pub(crate) fn get(&self, key: &str) -> Option<Item<'a>> {
         let node = self.entries.get(key)?;
         (node.content != Content::Null).then(|| self.map.child(key, node))
     }
 
     /// Adds an error at the map; `hint` may be empty.
-    pub fn error(&self, message: &str, hint: &str) {
+    pub(crate) fn error(&self, message: &str, hint: &str) {
         self.map.error(message, hint);
     }
 
     /// Adds an error at a part of the map, such as a key.
-    pub fn error_at(&self, at: Position, message: &str, hint: &str) {
+    pub(crate) fn error_at(&self, at: Position, message: &str, hint: &str) {
         self.map.error_at(at, message, hint);
     }
 
     /// Returns whether it has unknown keys. Each of them already has an error.
-    pub fn has_unknown(&self) -> bool {
+    pub(crate) fn has_unknown(&self) -> bool {
         match &self.map.node.content {
             Content::Map(entries) => {
                 let mut keys = entries.iter().map(|(key, _)| &*key.name);
@@ -424,7 +433,7 @@ impl<'a> Fields<'a> {
 
     /// Returns the value of a required key. The refused key `excuse` replaces it: no second error is
     /// added.
-    pub fn required(&self, key: &str, excuse: Option<&str>) -> Option<Item<'a>> {
+    pub(crate) fn required(&self, key: &str, excuse: Option<&str>) -> Option<Item<'a>> {
         let item = self.get(key);
         let excused = |key: &str| self.excused.contains(&key);
         if item.is_none() && !excused(key) && !excuse.is_some_and(excused) {
@@ -435,7 +444,7 @@ impl<'a> Fields<'a> {
 }
 
 /// Returns the candidate that is nearest to a mistyped word.
-pub fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
+pub(crate) fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
     let plain = |text: &str| -> String {
         let letters = text.chars().filter(|c| c.is_alphanumeric());
         letters.flat_map(char::to_lowercase).collect()
@@ -451,7 +460,7 @@ pub fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
 }
 
 /// `a, b or c`
-pub fn list_of(names: &[&str], conjunction: &str) -> String {
+pub(crate) fn list_of(names: &[&str], conjunction: &str) -> String {
     match names {
         [] => String::new(),
         [name] => (*name).to_owned(),

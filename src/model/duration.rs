@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The reason that a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub(crate) enum Error {
     /// It is not in Go's syntax.
     #[error("expected a duration like 30s, 5m or 1h30m, found {0:?}")]
     Syntax(String),
@@ -32,7 +32,7 @@ const UNITS: [(&str, u64); 8] = [
 ];
 
 /// Parses Go's syntax (`time.ParseDuration`). Refuses negative durations.
-pub fn parse(text: &str) -> Result<Duration, Error> {
+pub(crate) fn parse(text: &str) -> Result<Duration, Error> {
     let syntax = || Error::Syntax(text.to_owned());
     let too_long = || Error::TooLong(text.to_owned());
     if text
@@ -103,7 +103,7 @@ fn nanoseconds(number: &str, unit: u64) -> Option<u64> {
 }
 
 /// Formats a duration as Go's `Duration.String` does: `1h30m0s`, `1.5s`, `100ms`, `0s`.
-pub fn format(duration: Duration) -> String {
+pub(crate) fn format(duration: Duration) -> String {
     const MINUTE: u128 = 60_000_000_000;
     let nanos = duration.as_nanos();
     match nanos {

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde_json::Value;
-
 use super::selector::InvalidSelector;
 
 /// A field selector: `metadata.name=a,spec.nodeName!=b`. The empty one selects everything.
@@ -19,38 +17,11 @@ struct Term {
 }
 
 impl FieldSelector {
-    /// Returns whether it selects everything.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Returns the single name that it selects. RBAC checks it as the resource name of a list.
     pub fn name(&self) -> Option<&str> {
         let mut terms = self.0.iter();
         let name = terms.find(|term| term.equal && &*term.path == "metadata.name")?;
         Some(&*name.value)
-    }
-
-    /// Converts a map of field paths to values.
-    pub fn from_value(value: &Value) -> Result<Self, InvalidSelector> {
-        let Value::Object(map) = value else {
-            return Err(InvalidSelector(format!(
-                "a field selector is a map, not {value}"
-            )));
-        };
-        let term = |(path, value): (&String, &Value)| {
-            let value = match value {
-                Value::String(text) => text.clone(),
-                Value::Bool(_) | Value::Number(_) => value.to_string(),
-                other => {
-                    return Err(InvalidSelector(format!(
-                        "field {path} is a scalar, not {other}"
-                    )));
-                }
-            };
-            term(path, true, &value)
-        };
-        map.iter().map(term).collect::<Result<_, _>>().map(Self)
     }
 
     /// Returns whether it selects an object of this namespace and name; `None` if it depends on other
@@ -154,7 +125,6 @@ impl fmt::Display for FieldSelector {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use serde_json::json;
 
     fn parse(text: &str) -> Result<FieldSelector, InvalidSelector> {
         text.parse()
@@ -175,14 +145,6 @@ mod tests {
         assert_eq!(selector.matches("m", "a"), Some(true));
         assert_eq!(selector.matches("n", "a"), Some(false));
         assert_eq!(selector.matches("m", "b"), Some(false));
-    }
-
-    #[test]
-    fn a_map_is_read() {
-        let map = json!({"status.phase": "Running", "spec.n": 3});
-        let selector = FieldSelector::from_value(&map).unwrap();
-        assert_eq!(selector.to_string(), "spec.n=3,status.phase=Running");
-        assert!(FieldSelector::from_value(&json!({"a": []})).is_err());
     }
 
     proptest! {

@@ -17,7 +17,7 @@ use super::json;
 
 /// The reason that a text is not a field set.
 #[derive(Debug, thiserror::Error)]
-pub enum Malformed {
+pub(crate) enum Malformed {
     /// It is not JSON.
     #[error("not JSON")]
     Json(#[from] json::ParseError),
@@ -28,7 +28,7 @@ pub enum Malformed {
 
 /// The owned paths below one position of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FieldSet {
+pub(crate) struct FieldSet {
     children: Vec<(Element, Self)>,
 }
 
@@ -99,7 +99,7 @@ impl Element {
 
 impl FieldSet {
     /// Parses the text of `fieldsV1`.
-    pub fn parse(text: &str) -> Result<Self, Malformed> {
+    pub(crate) fn parse(text: &str) -> Result<Self, Malformed> {
         Self::from_value(&json::parse_field_set(text)?)
     }
 
@@ -113,7 +113,7 @@ impl FieldSet {
     }
 
     /// Returns whether it contains no path.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.children.is_empty()
     }
 
@@ -122,13 +122,13 @@ impl FieldSet {
     ///
     /// Does not compare type, name and namespace, which are never owned. `desired` must not contain fields
     /// that the server ignores in an apply (`status`, if it is a subresource).
-    pub fn matches(&self, desired: &Value, live: &Value) -> bool {
+    pub(crate) fn matches(&self, desired: &Value, live: &Value) -> bool {
         self.top_matches(desired, live, Extent::Exact)
     }
 
     /// Returns whether all fields of `desired` are owned and have the same values in `live`. Further
     /// fields may be owned, such as the server's defaults of a created object.
-    pub fn covers(&self, desired: &Value, live: &Value) -> bool {
+    pub(crate) fn covers(&self, desired: &Value, live: &Value) -> bool {
         self.top_matches(desired, live, Extent::AtLeast)
     }
 
@@ -164,7 +164,7 @@ impl FieldSet {
     ///
     /// `desired` is the applied object. Where it has an empty map or list, the content of the live one
     /// belongs to other managers and is not hashed.
-    pub fn digest(&self, live: &Value, desired: &Value) -> u64 {
+    pub(crate) fn digest(&self, live: &Value, desired: &Value) -> u64 {
         let mut hasher = XxHash3_64::new();
         self.digest_into(&mut hasher, live, Some(desired));
         hasher.finish()
@@ -194,7 +194,7 @@ impl FieldSet {
     ///
     /// If two objects have the same hash, neither of them omits a path of this set that the other
     /// contains.
-    pub fn shape(&self, desired: &Value) -> u64 {
+    pub(crate) fn shape(&self, desired: &Value) -> u64 {
         let mut hasher = XxHash3_64::new();
         self.shape_into(&mut hasher, desired);
         hasher.finish()

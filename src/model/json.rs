@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
 /// The maximum number of levels of maps and lists.
-pub const MAX_NESTING: usize = positioned_yaml::MAX_DEPTH;
+pub(crate) const MAX_NESTING: usize = positioned_yaml::MAX_DEPTH;
 
 /// The maximum nesting of a field set: its leaves are empty maps.
 const MAX_FIELD_SET_NESTING: usize = MAX_NESTING + 1;
@@ -35,12 +35,12 @@ pub enum ParseError {
 }
 
 /// Parses a text.
-pub fn parse(text: &str) -> Result<Value, ParseError> {
+pub(crate) fn parse(text: &str) -> Result<Value, ParseError> {
     parse_within(text, MAX_NESTING)
 }
 
 /// Parses the field set of an object.
-pub fn parse_field_set(text: &str) -> Result<Value, ParseError> {
+pub(crate) fn parse_field_set(text: &str) -> Result<Value, ParseError> {
     parse_within(text, MAX_FIELD_SET_NESTING)
 }
 
@@ -58,7 +58,7 @@ fn parse_within(text: &str, most: usize) -> Result<Value, ParseError> {
 }
 
 /// Parses bytes.
-pub fn parse_slice(bytes: &[u8]) -> Result<Value, ParseError> {
+pub(crate) fn parse_slice(bytes: &[u8]) -> Result<Value, ParseError> {
     match std::str::from_utf8(bytes) {
         Ok(text) => parse(text),
         // This error contains the position.
@@ -67,18 +67,18 @@ pub fn parse_slice(bytes: &[u8]) -> Result<Value, ParseError> {
 }
 
 /// Returns whether a text is nested deeper than one deserializer handles.
-pub fn is_deep(text: &[u8]) -> bool {
+pub(crate) fn is_deep(text: &[u8]) -> bool {
     Scan::new(text).levels >= LEVELS_PER_READER
 }
 
 /// Checks that a text parses inside `outer` levels of another value. The grammar of `text` must be valid
 /// JSON.
-pub fn check(text: &RawValue, outer: usize) -> Result<(), ParseError> {
+pub(crate) fn check(text: &RawValue, outer: usize) -> Result<(), ParseError> {
     check_within(text, MAX_NESTING.saturating_sub(outer))
 }
 
 /// Checks that the field set of an object parses. `text` is JSON by its grammar.
-pub fn check_field_set(text: &RawValue) -> Result<(), ParseError> {
+pub(crate) fn check_field_set(text: &RawValue) -> Result<(), ParseError> {
     check_within(text, MAX_FIELD_SET_NESTING)
 }
 

@@ -11,7 +11,7 @@ const DEEPEST: usize = 10;
 
 /// The reason that a text is not a query. It displays as the continuation of `TEXT is`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub(crate) enum Error {
     /// It has a syntax error.
     #[error("not JSONPath from {rest:?} on")]
     Syntax {
@@ -30,7 +30,7 @@ pub enum Error {
 
 impl Error {
     /// Returns the index of the character of the error, from 0.
-    pub fn index(&self) -> usize {
+    pub(crate) fn index(&self) -> usize {
         match self {
             Self::Syntax { index, .. } => *index,
             Self::Long | Self::Deep => 0,
@@ -42,7 +42,7 @@ impl Error {
 ///
 /// # Errors
 /// The text is not JSONPath, has more than 16 KiB, or nests brackets more than ten deep.
-pub fn parse(text: &str) -> Result<JpQuery, Error> {
+pub(crate) fn parse(text: &str) -> Result<JpQuery, Error> {
     if text.len() > LONGEST {
         return Err(Error::Long);
     }

@@ -2,25 +2,25 @@
 
 pub mod access;
 pub mod annotations;
-pub mod condition;
+pub(crate) mod condition;
 pub mod diagnostic;
-pub mod diagnostics;
-pub mod duration;
+pub(crate) mod diagnostics;
+pub(crate) mod duration;
 pub mod field_selector;
-pub mod field_set;
-pub mod gvk;
-pub mod json;
-pub mod json_path;
-pub mod object;
-pub mod object_ref;
-pub mod operator_id;
-pub mod outcome;
-pub mod owner;
-pub mod parsed_object;
-pub mod reason;
-pub mod redact;
+pub(crate) mod field_set;
+pub(crate) mod gvk;
+pub(crate) mod json;
+pub(crate) mod json_path;
+pub(crate) mod object;
+pub(crate) mod object_ref;
+pub(crate) mod operator_id;
+pub(crate) mod outcome;
+pub(crate) mod owner;
+pub(crate) mod parsed_object;
+pub(crate) mod reason;
+pub(crate) mod redact;
 pub mod selector;
-pub mod syntax;
+pub(crate) mod syntax;
 
 pub use positioned_yaml as yaml;
 

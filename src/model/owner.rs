@@ -8,7 +8,7 @@ use twox_hash::XxHash3_64;
 use super::ObjectRef;
 
 /// The prefix of all field managers of the runtime. A hash of the CR follows.
-pub const FIELD_MANAGER_PREFIX: &str = "rhai-operator/";
+pub(crate) const FIELD_MANAGER_PREFIX: &str = "rhai-operator/";
 
 /// An entry of `metadata.ownerReferences`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct OwnerReference {
 /// Returns the field manager of a CR: `rhai-operator/<16 hex digits>`. It does not depend on the role.
 ///
 /// The hash covers group, kind, namespace and name, so that a new API version keeps the manager.
-pub fn field_manager(cr: &ObjectRef) -> String {
+pub(crate) fn field_manager(cr: &ObjectRef) -> String {
     let mut hasher = XxHash3_64::new();
     for part in [
         &*cr.gvk.group,
@@ -52,12 +52,12 @@ pub fn field_manager(cr: &ObjectRef) -> String {
 ///
 /// With the hash, a new process can decide whether a child is as the role wants it. The `Update` entry of
 /// a create alone cannot show this, because it also owns the server's defaults.
-pub fn creation_manager(manager: &str, body: &[u8]) -> String {
+pub(crate) fn creation_manager(manager: &str, body: &[u8]) -> String {
     format!("{manager}/{:016x}", XxHash3_64::oneshot(body))
 }
 
 /// Returns whether a field manager is `manager`, or that of a create by `manager`.
-pub fn is_manager(name: &str, manager: &str) -> bool {
+pub(crate) fn is_manager(name: &str, manager: &str) -> bool {
     name.strip_prefix(manager)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -29,8 +29,6 @@ pub enum Reason {
     Requeue,
     /// The periodic resync.
     Period,
-    /// A cron schedule.
-    Schedule,
 }
 
 impl Reason {
@@ -49,7 +47,6 @@ impl Reason {
             Self::Retry => "retry",
             Self::Requeue => "requeue",
             Self::Period => "period",
-            Self::Schedule => "schedule",
         }
     }
 

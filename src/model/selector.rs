@@ -65,11 +65,6 @@ impl LabelSelector {
         Self::new(vec![Requirement::new(key, Operator::Exists, [])])
     }
 
-    /// Selects all objects whose label has this value.
-    pub fn equals(key: &str, value: &str) -> Self {
-        Self::new(vec![Requirement::new(key, Operator::In, [value])])
-    }
-
     /// Converts a `LabelSelector` object (`matchLabels`, `matchExpressions`) or a plain map of labels.
     pub fn from_value(value: &Value) -> Result<Self, InvalidSelector> {
         let Value::Object(map) = value else {
@@ -464,7 +459,7 @@ mod tests {
         }));
         assert_eq!(selector.unwrap().to_string(), "app=web,tier in (a,b)");
         let plain = LabelSelector::from_value(&json!({"app": "web"})).unwrap();
-        assert_eq!(plain, LabelSelector::equals("app", "web"));
+        assert_eq!(plain, "app=web".parse().unwrap());
         for wrong in [
             json!(7),
             json!({"app": 7}),

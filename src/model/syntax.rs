@@ -5,7 +5,7 @@ fn is_lower_alphanumeric(c: char) -> bool {
 }
 
 /// Returns whether a text is a DNS label (RFC 1123), as a namespace must be: `team-a`.
-pub fn is_dns_label(text: &str) -> bool {
+pub(crate) fn is_dns_label(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(is_lower_alphanumeric)
         && text.ends_with(is_lower_alphanumeric)
@@ -14,7 +14,7 @@ pub fn is_dns_label(text: &str) -> bool {
 
 /// Returns whether a text is a DNS subdomain, as an API group or the prefix of a label must be:
 /// `cache.example.com`.
-pub fn is_dns_subdomain(text: &str) -> bool {
+pub(crate) fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_label)
 }
 
@@ -24,17 +24,17 @@ const NAME_LIMIT: usize = 1024;
 
 /// Returns whether a name can be a segment of a path, which is the minimum that all kinds require:
 /// `system:node`.
-pub fn is_path_segment(text: &str) -> bool {
+pub(crate) fn is_path_segment(text: &str) -> bool {
     !matches!(text, "" | "." | "..") && text.len() <= NAME_LIMIT && !text.contains(['/', '%'])
 }
 
 /// Returns whether a text is a version of an API group: `v1alpha1`.
-pub fn is_version(text: &str) -> bool {
+pub(crate) fn is_version(text: &str) -> bool {
     is_dns_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
 /// Returns whether a text is a kind: `Memcached`.
-pub fn is_kind(text: &str) -> bool {
+pub(crate) fn is_kind(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.ends_with(|c: char| c.is_ascii_alphanumeric())
@@ -43,7 +43,7 @@ pub fn is_kind(text: &str) -> bool {
 
 /// Returns whether a text is a name with an optional domain, as the key of a label or annotation, or a
 /// finalizer, must be: `app`, `example.com/app`.
-pub fn is_qualified_name(text: &str) -> bool {
+pub(crate) fn is_qualified_name(text: &str) -> bool {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),
@@ -52,7 +52,7 @@ pub fn is_qualified_name(text: &str) -> bool {
 }
 
 /// Returns whether a text is the value of a label: empty, or `v1.2_x`.
-pub fn is_label_value(text: &str) -> bool {
+pub(crate) fn is_label_value(text: &str) -> bool {
     let alphanumeric = |c: char| c.is_ascii_alphanumeric();
     text.is_empty()
         || (text.len() <= 63

@@ -8,7 +8,7 @@ use crate::{lease, server};
 
 /// An error that prevented the start of an operator, or ended it.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub(crate) enum Error {
     /// watches.yaml or a role has errors. Contains all diagnostics, including warnings and notes.
     #[error("the project has errors")]
     Project(Vec<Diagnostic>),

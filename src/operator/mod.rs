@@ -24,9 +24,9 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub use self::error::Error;
+pub(crate) use self::error::Error;
 use self::loader::Loader;
-pub use self::options::{ElectionOptions, Options};
+pub(crate) use self::options::{ElectionOptions, Options};
 use self::replica::Replica;
 use crate::backoff::Backoff;
 use crate::cluster::connect::{self, Connection};
@@ -46,20 +46,20 @@ use crate::watches::Namespaces;
 const MAX_RUNS: usize = 64;
 
 /// The default time between runs without a change.
-pub const DEFAULT_PERIOD: Duration = Duration::from_hours(10);
+pub(crate) const DEFAULT_PERIOD: Duration = Duration::from_hours(10);
 
 /// Cancelled by the first SIGTERM or SIGINT.
-pub fn shutdown() -> Result<CancellationToken, Error> {
+pub(crate) fn shutdown() -> Result<CancellationToken, Error> {
     signals::shutdown().map_err(Error::Signals)
 }
 
 /// Runs an operator until a signal ends it. Roles are compiled with `toolchain`.
-pub async fn run(options: Options, toolchain: Toolchain) -> Result<(), Error> {
+pub(crate) async fn run(options: Options, toolchain: Toolchain) -> Result<(), Error> {
     run_until(options, toolchain, shutdown()?).await
 }
 
 /// Runs an operator until `shutdown` is cancelled.
-pub async fn run_until(
+pub(crate) async fn run_until(
     options: Options,
     toolchain: Toolchain,
     shutdown: CancellationToken,

@@ -13,7 +13,7 @@ use crate::watches::Environment;
 
 /// Options of an operator.
 #[derive(Clone)]
-pub struct Options {
+pub(crate) struct Options {
     /// watches.yaml.
     pub watches_file: PathBuf,
     /// The folder of the roles.
@@ -51,7 +51,7 @@ pub struct Options {
 
 /// Options of the leader election.
 #[derive(Clone, Debug)]
-pub struct ElectionOptions {
+pub(crate) struct ElectionOptions {
     /// The namespace of the lease. Default: that of the connection.
     pub namespace: Option<String>,
 }

@@ -11,7 +11,7 @@
 
 mod action;
 mod convert;
-pub mod execute;
+pub(crate) mod execute;
 mod history;
 mod keys;
 mod load;
@@ -23,7 +23,7 @@ mod report;
 mod resolve;
 mod role_calls;
 mod schema;
-pub mod scope;
+pub(crate) mod scope;
 mod selection;
 mod step;
 mod tree;

@@ -71,7 +71,6 @@ pub(super) enum ParsedAction {
     /// An action without steps.
     Plain(Action),
     Include {
-        file: Arc<str>,
         steps: StepList,
     },
     Block {
@@ -105,7 +104,7 @@ impl ParsedStep {
     /// Returns the lists of steps within it.
     pub(super) fn lists(&self) -> Vec<&StepList> {
         match &self.action {
-            ParsedAction::Include { steps, .. } => vec![steps],
+            ParsedAction::Include { steps } => vec![steps],
             ParsedAction::Block {
                 steps,
                 rescue,
@@ -159,8 +158,7 @@ impl ParsedAction {
     fn resolve(self, needs: &dyn Fn(StepId) -> Vec<usize>) -> Option<Action> {
         match self {
             Self::Plain(action) => Some(action),
-            Self::Include { file, steps } => Some(Action::Include(Include {
-                file,
+            Self::Include { steps } => Some(Action::Include(Include {
                 steps: steps.resolve(needs)?,
             })),
             Self::Block {

@@ -3,20 +3,20 @@
 //! The place of an expression decides which of them exist. An unknown variable is an error at load.
 
 /// The results of finished steps, by the name that each step registers. Exists everywhere.
-pub const RESULTS: &str = "results";
+pub(crate) const RESULTS: &str = "results";
 /// The current item of the innermost loop. Exists in `when`, `vars`, the action and the gates of a step
 /// with a loop, and in all steps of a block or include with a loop.
-pub const ITEM: &str = "item";
+pub(crate) const ITEM: &str = "item";
 /// The live object that a gate checks. Exists in `ready`.
-pub const OBJECT: &str = "object";
+pub(crate) const OBJECT: &str = "object";
 /// The result of the step's own action. Exists in `until`.
-pub const RESULT: &str = "result";
+pub(crate) const RESULT: &str = "result";
 /// The failure of a block. Exists in `rescue`: a map of `step`, `kind`, `message`, and for errors of the
 /// API also `code`, `reason`, `retryable`.
-pub const ERROR: &str = "error";
+pub(crate) const ERROR: &str = "error";
 
 /// All of them.
-pub const ALL: [&str; 5] = [RESULTS, ITEM, OBJECT, RESULT, ERROR];
+pub(crate) const ALL: [&str; 5] = [RESULTS, ITEM, OBJECT, RESULT, ERROR];
 
 /// The places of the variables that not every expression sees, as hints.
 pub(super) const PLACES: &[(&str, &str)] = &[

@@ -121,9 +121,7 @@ pub enum Action {
 /// `include`.
 #[derive(Debug)]
 pub struct Include {
-    /// The path of the file within the role, such as `tasks/install.yaml`.
-    pub file: Arc<str>,
-    /// Its steps, compiled for this place.
+    /// The steps of the file, compiled for this place.
     pub steps: Vec<Step>,
 }
 

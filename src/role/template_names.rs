@@ -30,7 +30,7 @@ const WORDS: [&str; 12] = [
 const LOCAL: [&str; 4] = ["caller", "loop", "super", "self"];
 
 /// Filters that may have been meant: an environment does not say which it has.
-pub const FILTERS: [&str; 61] = [
+pub(crate) const FILTERS: [&str; 61] = [
     "abs",
     "attr",
     "b64decode",
@@ -94,7 +94,7 @@ pub const FILTERS: [&str; 61] = [
     "toYaml",
 ];
 /// Tests that may have been meant.
-pub const TESTS: [&str; 18] = [
+pub(crate) const TESTS: [&str; 18] = [
     "boolean",
     "defined",
     "eq",

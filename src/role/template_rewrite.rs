@@ -19,22 +19,22 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Error, ErrorKind};
 
 /// The function for `left ~ right`.
-pub const CONCAT: &str = "__concat";
+pub(crate) const CONCAT: &str = "__concat";
 /// The function for `left + right`.
-pub const ADD: &str = "__add";
+pub(crate) const ADD: &str = "__add";
 /// The function for `left * right`.
-pub const MULTIPLY: &str = "__multiply";
+pub(crate) const MULTIPLY: &str = "__multiply";
 /// The function, and the filter, that every combined value passes.
-pub const VALUE: &str = "__value";
+pub(crate) const VALUE: &str = "__value";
 /// The function that a value passes on its way into a namespace.
-pub const STORED: &str = "__stored";
+pub(crate) const STORED: &str = "__stored";
 /// The function that each round of a loop, and each call of a macro, begins with.
-pub const CHECKPOINT: &str = "__checkpoint";
+pub(crate) const CHECKPOINT: &str = "__checkpoint";
 
 const RESERVED: [&str; 6] = [CONCAT, ADD, MULTIPLY, VALUE, STORED, CHECKPOINT];
 
 /// Rewrites a template. Fails where it does not parse, or uses one of the reserved names.
-pub fn rewrite(text: &str, syntax: &SyntaxConfig) -> Result<String, Error> {
+pub(crate) fn rewrite(text: &str, syntax: &SyntaxConfig) -> Result<String, Error> {
     let root = parse(text, "", syntax.clone())?;
     let tokens = tokenize(text, false, syntax.clone()).collect::<Result<Vec<_>, _>>()?;
     let reserved = tokens.iter().find_map(|(token, _)| match token {

@@ -32,7 +32,7 @@ const NAME: &str = "rhai-operator";
 
 /// The operator under test.
 #[derive(Clone)]
-pub struct TestedOperator {
+pub(crate) struct TestedOperator {
     /// watches.yaml.
     pub watches_file: std::path::PathBuf,
     /// The folder of the roles.

@@ -20,7 +20,7 @@ use embedded_apiserver::{self as apiserver, ApiServer};
 
 /// The target of scenario tests.
 #[derive(Clone, Debug)]
-pub enum Target {
+pub(crate) enum Target {
     /// Each on an API server of its own, in this process.
     Embedded,
     /// All on one cluster, one after the other.

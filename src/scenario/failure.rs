@@ -9,7 +9,7 @@ use crate::script;
 
 /// The reason that a stage failed: a message, details, and the position of the expectation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Failure {
+pub(crate) struct Failure {
     /// `molecule-tests/web/verify.yaml:3:5`; empty if no file caused the failure.
     #[serde(rename = "at")]
     pub location: String,

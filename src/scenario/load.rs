@@ -41,7 +41,7 @@ pub(super) struct Steps {
 
 /// The location and the selection of scenarios.
 #[derive(Clone, Debug)]
-pub struct SuiteOptions {
+pub(crate) struct SuiteOptions {
     /// The folder with one folder per scenario.
     pub tests_dir: PathBuf,
     /// The folder with the project's CRDs; it need not exist.

@@ -27,12 +27,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parking_lot::Mutex;
 
-pub use self::context::TestedOperator;
-pub use self::environment::Target;
-pub use self::failure::Failure;
-pub use self::load::SuiteOptions;
-pub use self::report::{Report, ScenarioReport, StageReport};
-pub use self::stage::Stage;
+pub(crate) use self::context::TestedOperator;
+pub(crate) use self::environment::Target;
+pub(crate) use self::load::SuiteOptions;
+pub(crate) use self::report::{Report, ScenarioReport};
 
 use self::load::Scenario;
 use self::runner::{SuiteContext, run};
@@ -44,14 +42,14 @@ use crate::role::Project;
 const STACK: usize = 8 << 20;
 
 /// Scenarios that are ready to be reports.
-pub struct Suite {
+pub(crate) struct Suite {
     scenarios: Vec<Scenario>,
     context: SuiteContext,
 }
 
 impl Suite {
     /// Loads the project and the scenarios. Returns all errors at once.
-    pub fn load(
+    pub(crate) fn load(
         options: &SuiteOptions,
         operator: TestedOperator,
         target: Target,
@@ -84,7 +82,7 @@ impl Suite {
     }
 
     /// Runs all scenarios. Those on the embedded API run in parallel, each on its own thread.
-    pub fn run(&self) -> Report {
+    pub(crate) fn run(&self) -> Report {
         let since = Stopwatch::start();
         let threads = match self.context.target {
             // Scripts have threads of their own, on which the scenario's waits.

@@ -13,7 +13,7 @@ use super::stage::Stage;
 
 /// The report of a suite.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub(crate) struct Report {
     /// Each, in the order of their names.
     pub scenarios: Vec<ScenarioReport>,
     /// The total time.
@@ -22,7 +22,7 @@ pub struct Report {
 
 /// The report of one scenario.
 #[derive(Clone, Debug)]
-pub struct ScenarioReport {
+pub(crate) struct ScenarioReport {
     /// Its name.
     pub name: String,
     /// The description; may be empty.
@@ -39,7 +39,7 @@ pub struct ScenarioReport {
 
 /// The report of one stage.
 #[derive(Clone, Debug)]
-pub struct StageReport {
+pub(crate) struct StageReport {
     /// The stage.
     pub stage: Stage,
     /// The duration.
@@ -58,7 +58,7 @@ impl StageReport {
     }
 
     /// Returns whether it failed.
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
 }
@@ -88,19 +88,19 @@ impl ScenarioReport {
     }
 
     /// Returns whether a stage failed.
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.stages.iter().any(StageReport::has_failed)
     }
 }
 
 impl Report {
     /// Returns the number of failed scenarios.
-    pub fn failed(&self) -> usize {
+    pub(crate) fn failed(&self) -> usize {
         self.scenarios.iter().filter(|one| one.has_failed()).count()
     }
 
     /// Formats a table of scenarios and stages, and each failure.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let titles = self.scenarios.iter().map(|one| one.name.chars().count());
         let width = titles.chain([8]).max().unwrap_or_default();
         let mut text = format!("{:width$}  {:11}  {:>9}\n", "SCENARIO", "STAGE", "TIME");
@@ -132,7 +132,7 @@ impl Report {
     }
 
     /// `7 scenarios, 1 failed, in 1.2 s`
-    pub fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let count = self.scenarios.len();
         let noun = if count == 1 { "scenario" } else { "scenarios" };
         let failed = match self.failed() {
@@ -143,7 +143,7 @@ impl Report {
     }
 
     /// Builds the JSON document.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let scenarios = self.scenarios.iter().map(|scenario| {
             let stages = scenario.stages.iter().map(|stage| JsonStage {
                 stage: stage.stage.name(),
@@ -168,7 +168,7 @@ impl Report {
     }
 
     /// Builds JUnit XML with a suite per scenario and a case per stage.
-    pub fn junit(&self) -> String {
+    pub(crate) fn junit(&self) -> String {
         let stages = || self.scenarios.iter().flat_map(|one| &one.stages);
         let failures = stages().filter(|stage| stage.has_failed()).count();
         let mut xml = format!(

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A stage of Molecule. The variants are in the order in which stages run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stage {
+pub(crate) enum Stage {
     /// The cluster comes up: CRDs, the namespace.
     Create,
     /// Objects that must exist before the operator starts.
@@ -25,7 +25,7 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in order.
-    pub const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Create,
         Self::Prepare,
         Self::Converge,
@@ -37,7 +37,7 @@ impl Stage {
     ];
 
     /// Returns the name, which is that of its file without the extension.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
             Self::Prepare => "prepare",
@@ -51,7 +51,7 @@ impl Stage {
     }
 
     /// Returns the stage with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stage| stage.name() == name)
     }
 

@@ -83,11 +83,6 @@ impl Run {
         self.state.clone().downcast().ok()
     }
 
-    /// The deadline of the run.
-    pub fn deadline(&self) -> clock::Instant {
-        self.deadline
-    }
-
     /// Counts a host call. Returns false if the limit is exceeded.
     pub(super) fn count_host_call(&self) -> bool {
         self.host_calls.fetch_add(1, Ordering::Relaxed) < self.limits.host_calls

@@ -13,7 +13,7 @@ use crate::model::redact::escaped;
 
 /// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     /// JSON in a cluster, text elsewhere.
     #[default]
     Auto,
@@ -25,7 +25,7 @@ pub enum Format {
 
 /// The log could not be set up.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub(crate) enum Error {
     /// The level is neither a level nor a list of directives.
     #[error(
         "{text:?} is none of off, error, warn, info, debug, trace, nor a list of directives like info,rhai_operator=debug"
@@ -43,13 +43,13 @@ pub enum Error {
 }
 
 /// Sets up the log of this process. `level` is a level, or directives like `info,rhai_operator=debug`.
-pub fn init(format: Format, level: &str) -> Result<(), Error> {
+pub(crate) fn init(format: Format, level: &str) -> Result<(), Error> {
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     init_to(std::io::stderr, colours, format, level)
 }
 
 /// Initializes a log that writes to `writer`.
-pub fn init_to<W>(writer: W, colours: bool, format: Format, level: &str) -> Result<(), Error>
+pub(crate) fn init_to<W>(writer: W, colours: bool, format: Format, level: &str) -> Result<(), Error>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
@@ -81,7 +81,7 @@ fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
 }
 
 /// Refuses what [`init`] would refuse as a level.
-pub fn check(level: &str) -> Result<(), Error> {
+pub(crate) fn check(level: &str) -> Result<(), Error> {
     filter(level).map(drop)
 }
 

@@ -4,12 +4,12 @@
 //! `server`'s part.
 
 pub(crate) mod log;
-pub mod logging;
-pub mod metrics;
+pub(crate) mod logging;
+pub(crate) mod metrics;
 mod process;
-pub mod readiness;
-pub mod watchdog;
+pub(crate) mod readiness;
+pub(crate) mod watchdog;
 
-pub use metrics::Metrics;
-pub use readiness::Readiness;
-pub use watchdog::Watchdog;
+pub(crate) use metrics::Metrics;
+pub(crate) use readiness::Readiness;
+pub(crate) use watchdog::Watchdog;

@@ -111,24 +111,6 @@ impl Cluster {
         self.patch(object, PatchKind::Merge, body, &options).await
     }
 
-    /// Replaces an object (a PUT). The body contains the resource version.
-    pub async fn replace(
-        &self,
-        object: &ObjectRef,
-        body: Bytes,
-        options: &WriteOptions,
-    ) -> Result<Written, Error> {
-        self.modify(
-            object,
-            "update",
-            Method::PUT,
-            "application/json",
-            body,
-            options,
-        )
-        .await
-    }
-
     /// Sets the number of replicas through the scale subresource; returns the `Scale` object.
     pub async fn scale(
         &self,

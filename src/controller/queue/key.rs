@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 /// A kind within the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct KindId(pub(super) usize);
+pub(crate) struct KindId(pub(super) usize);
 
 /// A queued custom resource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub(crate) struct Key {
     /// The kind.
     pub kind: KindId,
     /// The namespace; `None` for a cluster-scoped object.

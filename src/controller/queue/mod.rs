@@ -31,10 +31,10 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use self::item::Trigger;
-pub use self::key::{Key, KindId};
-pub use self::rate::RunRate;
+pub(crate) use self::key::{Key, KindId};
+pub(crate) use self::rate::RunRate;
 use self::scheduler::Scheduler;
-pub use self::work::{Interruption, Next, Work};
+pub(crate) use self::work::{Interruption, Next, Work};
 use crate::backoff::Backoff;
 use crate::clock;
 use crate::model::reason::Reason;
@@ -42,7 +42,7 @@ use crate::telemetry::metrics::ControllerMetrics;
 
 /// The queue. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Queue(Arc<Shared>);
+pub(crate) struct Queue(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -52,7 +52,7 @@ struct Shared {
 
 impl Queue {
     /// Creates a queue with a limit of concurrent runs, and a limit of runs per key and minute.
-    pub fn new(limit: usize, backoff: Backoff, rate: RunRate) -> Self {
+    pub(crate) fn new(limit: usize, backoff: Backoff, rate: RunRate) -> Self {
         Self(Arc::new(Shared {
             state: Mutex::new(Scheduler::new(limit, backoff, rate)),
             changed: Notify::new(),
@@ -60,25 +60,25 @@ impl Queue {
     }
 
     /// Adds a kind with its limit of concurrent runs.
-    pub fn add_kind(&self, limit: usize, metrics: ControllerMetrics) -> KindId {
+    pub(crate) fn add_kind(&self, limit: usize, metrics: ControllerMetrics) -> KindId {
         self.0.state.lock().add_kind(limit, metrics)
     }
 
     /// Changes the limit of a kind.
-    pub fn set_limit(&self, kind: KindId, limit: usize) {
+    pub(crate) fn set_limit(&self, kind: KindId, limit: usize) {
         self.0.state.lock().set_limit(kind, limit);
         self.0.changed.notify_one();
     }
 
     /// Adds a trigger. In a backlog, the highest `rank` is first.
-    pub fn add(&self, key: &Key, reason: Reason, rank: u64) {
+    pub(crate) fn add(&self, key: &Key, reason: Reason, rank: u64) {
         let trigger = Trigger::new(reason, rank);
         self.0.state.lock().add(key, trigger, clock::now());
         self.0.changed.notify_one();
     }
 
     /// Adds a trigger, and cancels a run of the key that it supersedes.
-    pub fn supersede(&self, key: &Key, reason: Reason, rank: u64, newer: Interruption) {
+    pub(crate) fn supersede(&self, key: &Key, reason: Reason, rank: u64, newer: Interruption) {
         let trigger = Trigger {
             exempt: newer != Interruption::Content,
             ..Trigger::new(reason, rank)
@@ -92,17 +92,17 @@ impl Queue {
     }
 
     /// Cancels all runs.
-    pub fn interrupt_all(&self) {
+    pub(crate) fn interrupt_all(&self) {
         self.0.state.lock().interrupt_all();
     }
 
     /// Removes a key and cancels its run.
-    pub fn forget(&self, key: &Key) {
+    pub(crate) fn forget(&self, key: &Key) {
         self.0.state.lock().forget(key);
     }
 
     /// Waits for the next run and a slot for it. Must not be called concurrently.
-    pub async fn next(&self) -> Slot {
+    pub(crate) async fn next(&self) -> Slot {
         loop {
             let due = {
                 let mut state = self.0.state.lock();
@@ -118,18 +118,13 @@ impl Queue {
         }
     }
 
-    /// Returns the number of current runs.
-    pub fn running(&self) -> usize {
-        self.0.state.lock().running()
-    }
-
     /// Returns whether no key runs or waits for a slot. A delayed one can follow.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.0.state.lock().is_idle()
     }
 
     /// Updates the metrics of current runs.
-    pub fn report_progress(&self) {
+    pub(crate) fn report_progress(&self) {
         self.0.state.lock().report_progress(clock::now());
     }
 
@@ -148,7 +143,7 @@ async fn sleep_until(due: Option<clock::Instant>) {
 
 /// A run that occupies a slot. A drop without an end counts as a failure.
 #[derive(Debug)]
-pub struct Slot {
+pub(crate) struct Slot {
     work: Work,
     queue: Queue,
     then: Next,
@@ -166,12 +161,12 @@ impl Slot {
     }
 
     /// Returns the run to execute.
-    pub fn work(&self) -> &Work {
+    pub(crate) fn work(&self) -> &Work {
         &self.work
     }
 
     /// Frees the slot; `then` is the continuation.
-    pub fn finish(mut self, then: Next) {
+    pub(crate) fn finish(mut self, then: Next) {
         self.then = then;
     }
 }

@@ -16,7 +16,7 @@ use crate::clock::Instant;
 
 /// The maximum rate of runs of one custom resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunRate {
+pub(crate) struct RunRate {
     /// The number of runs per minute.
     pub per_minute: NonZeroU32,
 }

@@ -241,7 +241,6 @@ impl Scheduler {
             cancel: cancel.clone(),
             forgotten: false,
         };
-        let failures = item.carryover.failures;
         self.running += 1;
         let kind = &mut self.kinds[key.kind.0];
         kind.running += 1;
@@ -250,7 +249,6 @@ impl Scheduler {
         Some(Work {
             key,
             reason,
-            failures,
             rate_limited,
             cancel,
         })
@@ -336,11 +334,6 @@ impl Scheduler {
         self.timers.first_key_value().map(|((due, _), _)| *due)
     }
 
-    /// Returns the number of current runs.
-    pub(super) fn running(&self) -> usize {
-        self.running
-    }
-
     /// Cancels all runs.
     pub(super) fn interrupt_all(&self) {
         for item in self.items.values() {
@@ -420,9 +413,22 @@ fn merge(known: &mut Option<Reason>, reason: Reason) {
 fn lane_of(reason: Reason, rank: u64) -> Lane {
     match reason {
         Reason::Deleted | Reason::Requested => Lane::Urgent,
-        Reason::Startup | Reason::Role | Reason::Period | Reason::Schedule => {
-            Lane::Backlog { rank }
-        }
+        Reason::Startup | Reason::Role | Reason::Period => Lane::Backlog { rank },
         _ => Lane::Live,
+    }
+}
+
+#[cfg(test)]
+impl Scheduler {
+    /// Returns the number of current runs.
+    pub(super) fn running(&self) -> usize {
+        self.running
+    }
+
+    /// Returns the number of consecutive failures of a key.
+    pub(super) fn failures(&self, key: &Key) -> u32 {
+        self.items
+            .get(key)
+            .map_or(0, |item| item.carryover.failures)
     }
 }

@@ -10,13 +10,11 @@ use crate::telemetry::metrics::ReconcileResult;
 
 /// A run to execute.
 #[derive(Debug)]
-pub struct Work {
+pub(crate) struct Work {
     /// The custom resource.
     pub key: Key,
     /// The first of the triggers.
     pub reason: Reason,
-    /// The number of consecutive failures.
-    pub failures: u32,
     /// True if the rate limit delayed it and the delay must be reported.
     pub rate_limited: bool,
     /// Cancelled when the run is superseded.
@@ -25,7 +23,7 @@ pub struct Work {
 
 /// A change that supersedes the current run of a custom resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interruption {
+pub(crate) enum Interruption {
     /// The deletion of the CR. It always cancels the run.
     Deletion,
     /// A new generation. It does not cancel two consecutive runs, so that a CR that changes continuously
@@ -37,7 +35,7 @@ pub enum Interruption {
 
 /// The continuation after a run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Next {
+pub(crate) enum Next {
     /// No run until the next trigger.
     Done,
     /// No run until the next trigger. The metrics count the given result.

@@ -1,5 +1,6 @@
 //! The manual is what is registered, and its examples work.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,95 @@ use super::super::VARIABLES;
 use super::*;
 use crate::clock;
 use crate::script::{Engine, Job, Limits, Pool, Program, Sources};
+
+const HEAD: &str = "\
+# Host functions
+
+On this page you can look up each function that a role's script can call beside those of Rhai. The page is generated
+from the documentation of the functions. A test runs each example.
+
+An argument named *ref* is any object, or a map `#{apiVersion, kind, name, namespace}`; the namespace defaults to
+that of the custom resource. A function that fails throws a map with `kind`, `message` and, where the API server
+was asked, `code`, `reason` and `retryable`:
+
+```rhai
+try {
+    from_json(\"{\");
+} catch (error) {
+    assert(error.kind == \"invalid\");
+}
+```
+
+";
+
+/// An example in a text: the script, and whether it can be run without a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Example {
+    /// Line of its first line, from 1.
+    line: usize,
+    /// The script.
+    script: String,
+    /// False: it needs a cluster or a role, and can only be compiled.
+    runs: bool,
+}
+
+/// The manual of all host functions, in Markdown.
+fn manual() -> String {
+    let packages = packages();
+    let mut text = String::from(HEAD);
+    for package in &packages {
+        let names = package.functions.iter().map(|function| {
+            let name = &function.name;
+            format!("[`{name}`](#{name})")
+        });
+        let _ = writeln!(
+            text,
+            "- {}: {}",
+            package.title,
+            names.collect::<Vec<_>>().join(", ")
+        );
+    }
+    for package in &packages {
+        let _ = writeln!(text, "\n## {}", package.title);
+        for function in &package.functions {
+            let Function {
+                name,
+                signatures,
+                doc,
+            } = function;
+            let signatures = signatures.join("\n");
+            let _ = writeln!(text, "\n### {name}\n\n```text\n{signatures}\n```\n\n{doc}");
+        }
+    }
+    text
+}
+
+/// The examples in a Markdown text: fenced blocks of the language `rhai`, or `rhai,no_run`.
+fn examples(text: &str) -> Vec<Example> {
+    let mut examples = Vec::new();
+    let mut lines = text.lines().enumerate();
+    while let Some((at, line)) = lines.next() {
+        let runs = match line.trim() {
+            "```rhai" => true,
+            "```rhai,no_run" => false,
+            _ => continue,
+        };
+        let script: Vec<_> = lines
+            .by_ref()
+            .map(|(_, line)| line)
+            .take_while(|line| line.trim() != "```")
+            .collect();
+        examples.push(Example {
+            line: at + 2,
+            script: script.join(
+                "
+",
+            ),
+            runs,
+        });
+    }
+    examples
+}
 
 #[test]
 fn every_function_is_explained_and_shown() {

@@ -14,7 +14,7 @@ use crate::model::{Gvk, ObjectRef, Reason};
 ///
 /// Other texts are [`PublicText`], which a redactor makes. There is no implementation for `String` and
 /// `&str`, and none for errors, because they quote data.
-pub trait LogField {
+pub(crate) trait LogField {
     /// Returns the value as a field.
     fn field(&self) -> impl Value + '_;
 }
@@ -52,7 +52,7 @@ impl<T: LogField> LogField for Option<T> {
 
 /// A word from the code: the name of a variant without fields.
 #[derive(Clone, Copy)]
-pub struct Variant<T>(pub T);
+pub(crate) struct Variant<T>(pub T);
 
 impl<T: Debug + Copy> LogField for Variant<T> {
     fn field(&self) -> impl Value + '_ {

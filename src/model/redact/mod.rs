@@ -31,17 +31,18 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use serde_json::{Value, json};
 
 use self::fold::{Folded, fold};
-pub use self::log_field::{LogField, Variant};
+pub(crate) use self::log_field::{LogField, Variant};
 use self::matcher::{Form, Matcher, Origin};
-pub use self::public_text::{PublicText, escaped};
-pub use self::words::WordSet;
+pub use self::public_text::PublicText;
+pub(crate) use self::public_text::escaped;
+pub(crate) use self::words::WordSet;
 use self::words::{fingerprint, is_short};
 use super::Object;
 
 /// The text that replaces a secret.
-pub const MASK: &str = "[redacted]";
+pub(crate) const MASK: &str = "[redacted]";
 /// The text that replaces all texts of a run with more secrets than the redactor can recognize.
-pub const WITHHELD: &str =
+pub(crate) const WITHHELD: &str =
     "[redacted: the run knows more values of Secrets than can be recognized]";
 /// The maximum number of bytes of spellings of a run. A long spelling counts with its first 128
 /// characters. Automata for this maximum take about 25 MB, and half a second to build.

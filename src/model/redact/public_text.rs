@@ -86,7 +86,7 @@ impl Serialize for PublicText {
 }
 
 /// Escapes control characters and direction marks, as in `\u{1b}`, except line breaks and tabs.
-pub fn escaped(text: &str) -> Cow<'_, str> {
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     let is_harmful = |c: char| {
         c.is_control() && c != '\n' && c != '\t'
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

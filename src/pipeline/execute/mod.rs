@@ -45,7 +45,7 @@ use crate::script::{self, HostError, NativeEntry};
 use crate::telemetry::log;
 
 /// Returns the native code that replaces the script of an entry that is a pipeline.
-pub fn native(entry: &Entry) -> Option<NativeEntry> {
+pub(crate) fn native(entry: &Entry) -> Option<NativeEntry> {
     match entry {
         Entry::Script(_) => None,
         Entry::Pipeline(pipeline) => {

@@ -77,7 +77,7 @@ impl Parser<'_> {
             return None;
         }
         let steps = self.steps_of_file(&path, file.ancestors, inherited)?;
-        Some(ParsedAction::Include { file: path, steps })
+        Some(ParsedAction::Include { steps })
     }
 }
 

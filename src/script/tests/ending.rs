@@ -425,7 +425,7 @@ async fn a_checkpoint_ends_native_code() {
 #[tokio::test(start_paused = true)]
 async fn a_checkpoint_ends_native_code_past_its_deadline() {
     let kind = at_a_checkpoint(|run| {
-        let late = run.deadline() + Duration::from_secs(1);
+        let late = run.deadline + Duration::from_secs(1);
         run.runtime.block_on(clock::sleep_until(late));
     })
     .await;

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
-pub use self::controller::{ControllerMetrics, ReconcileResult};
+pub(crate) use self::controller::{ControllerMetrics, ReconcileResult};
 
 use self::families::{
     ActionLabel, Families, FunctionLabel, Histograms, KindLabel, NameLabel, RequestLabels,
