@@ -84,10 +84,6 @@ pub struct Managed {
 
 impl Managed {
     /// Parses its field set.
-    #[expect(
-        clippy::missing_panics_doc,
-        reason = "an object is made of what was read"
-    )]
     pub fn value(&self) -> Value {
         json::parse_field_set(&self.fields).expect("it was checked when the object was made")
     }

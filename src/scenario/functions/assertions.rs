@@ -1,10 +1,5 @@
 //! Assertions.
 
-#![expect(
-    clippy::unnecessary_box_returns,
-    reason = "the plugin macros of rhai export what is `pub`, from their prelude, with boxed errors"
-)]
-
 use std::time::Duration;
 
 use rhai::plugin::export_module;

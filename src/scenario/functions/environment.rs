@@ -1,10 +1,5 @@
 //! Functions that control the time and the simulated workloads, and that count runs and requests.
 
-#![expect(
-    clippy::unnecessary_box_returns,
-    reason = "the plugin macros of rhai export what is `pub`, from their prelude, with boxed errors"
-)]
-
 use rhai::plugin::export_module;
 use rhai::{Map, NativeCallContext};
 use serde_json::Value;

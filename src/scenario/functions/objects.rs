@@ -1,10 +1,5 @@
 //! Functions that read and write objects as the user of the scenario.
 
-#![expect(
-    clippy::unnecessary_box_returns,
-    reason = "the plugin macros of rhai export what is `pub`, from their prelude, with boxed errors"
-)]
-
 use std::sync::Arc;
 
 use bytes::Bytes;
