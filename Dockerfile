@@ -7,13 +7,13 @@
 # `rhai-operator init` writes such a Dockerfile.
 
 FROM docker.io/library/rust:1.95-alpine AS build
-# For the C in the TLS library and in the allocator. On Alpine a binary is static by default.
+# A C compiler for the TLS library and the allocator. On Alpine, binaries are static by default.
 RUN apk add --no-cache musl-dev make
 WORKDIR /build
 COPY Cargo.toml Cargo.lock ./
 COPY crates crates
 COPY src src
-# Cargo wants to see every target of the manifest.
+# Cargo requires a file for each target of the manifest.
 COPY tests tests
 COPY benches benches
 RUN cargo build --profile dist --no-default-features --locked --bin rhai-operator \
@@ -23,7 +23,7 @@ RUN cargo build --profile dist --no-default-features --locked --bin rhai-operato
 FROM scratch AS base
 COPY --from=build /rhai-operator /rhai-operator
 WORKDIR /operator
-# The number of `nonroot` in distroless images; a name would need /etc/passwd.
+# The uid of `nonroot` in distroless images. A user name would require /etc/passwd.
 USER 65532:65532
 EXPOSE 8080 8081
 ENTRYPOINT ["/rhai-operator"]

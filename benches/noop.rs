@@ -89,7 +89,7 @@ for n in 0..5 {
 set_status(#{size: spec.size});
 "#;
 
-/// One of them as a step.
+/// The apply of one object as a step.
 const STEP: &str = r#"
 - name: web{n}
   apply:
@@ -136,7 +136,7 @@ fn five_applies_by_a_pipeline(bencher: Bencher<'_, '_>) {
     Bench::new("main.yaml", &pipeline()).at_rest(bencher);
 }
 
-/// An operator with one custom resource that is as it should be.
+/// An operator with one custom resource whose children are up to date.
 struct Bench {
     runtime: Runtime,
     context: Context,
@@ -193,7 +193,7 @@ impl Bench {
         bench
     }
 
-    /// Waits until what a start brings about (watches, the look for children) is over.
+    /// Waits until the work of a start (watches, the discovery of children) is done.
     fn settle(&self) {
         let requests = || self.server.requests.load(Ordering::SeqCst);
         let (mut quiet, mut known) = (0, requests());
@@ -208,7 +208,7 @@ impl Bench {
         panic!("requests are made again and again");
     }
 
-    /// Measures runs that ask nothing of the server.
+    /// Measures runs that send no request.
     fn at_rest(&self, bencher: Bencher<'_, '_>) {
         let requests = self.server.requests.load(Ordering::SeqCst);
         bencher.bench_local(|| self.run());
@@ -241,7 +241,7 @@ fn project(file: &str, text: &str) -> Project {
     .unwrap()
 }
 
-/// Keeps what is applied or patched, by path.
+/// Stores applied and patched objects by path.
 #[derive(Default)]
 struct Server {
     objects: Mutex<BTreeMap<String, Value>>,
@@ -332,7 +332,7 @@ fn resources(path: &str) -> Option<Value> {
         json!({"name": name, "kind": kind, "namespaced": true, "verbs": verbs})
     };
     let resources = match path {
-        // Nothing else was ever made that a run might have to prune.
+        // There are no other objects that a run could prune.
         "/api" => return Some(json!({"kind": "APIVersions", "versions": []})),
         "/apis" => return Some(json!({"kind": "APIGroupList", "groups": []})),
         "/api/v1" => vec![resource("secrets", "Secret")],
@@ -386,7 +386,7 @@ fn fields(sent: &Value, top: bool) -> Value {
     Value::Object(set)
 }
 
-/// An answer's body: a text, or a watch in which nothing happens.
+/// The body of a response: a text, or a watch without events.
 enum Reply {
     Text(Option<Bytes>),
     Silence,

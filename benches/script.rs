@@ -69,7 +69,7 @@ fn config() { meta.name + "-config" }
 fn variable(name) { name.to_upper() }
 "#;
 
-/// Host functions that cost what values cost, and nothing else.
+/// Host functions that only convert their arguments and results.
 #[export_module]
 mod host {
     #[rhai_fn(volatile, return_raw)]
@@ -146,7 +146,7 @@ fn compile_a_role(bencher: Bencher) {
     bencher.bench(|| compile(&engine));
 }
 
-/// A run with its way to a thread of the pool and back.
+/// A run with the two thread switches to a thread of the pool and back.
 #[divan::bench]
 fn run_a_role(bencher: Bencher) {
     let engine = engine();

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_regular_file_is_named_and_not_waited_for() {
+    fn special_files_are_errors_and_do_not_block() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         mkfifoat(CWD, path("pipe"), Mode::RUSR | Mode::WUSR).unwrap();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_file_is_no_link() {
+    fn a_private_file_is_not_a_link() {
         let folder = tempfile::tempdir().unwrap();
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         let mut options = OpenOptions::new();

@@ -41,7 +41,7 @@ fn a_good_project_is_silent_and_ends_well() {
 }
 
 #[test]
-fn notes_and_warnings_are_told_and_end_well() {
+fn notes_and_warnings_are_reported_with_exit_code_0() {
     golden("notes", &check(&project("notes"), &["--ansible"]));
 }
 
@@ -54,7 +54,7 @@ fn defaults_that_differ_from_the_ansible_operator_are_reported_on_request() {
 }
 
 #[test]
-fn all_errors_of_a_broken_project_are_told() {
+fn all_errors_of_a_broken_project_are_reported() {
     golden("broken", &check(&project("broken"), &[]));
 }
 
@@ -64,7 +64,7 @@ fn a_folder_without_a_project_is_an_error() {
 }
 
 #[test]
-fn fields_that_the_crd_does_not_have_are_told() {
+fn fields_missing_in_the_crd_are_reported() {
     golden("fields", &check(&project("fields"), &[]));
     let output = check(&project("fields"), &["--deploy-dir", "roles"]);
     assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
@@ -76,7 +76,7 @@ fn crds_that_do_not_fit_to_watches_and_inputs_are_reported() {
 }
 
 #[test]
-fn what_is_wrong_with_crds_is_told_beside_the_rest() {
+fn errors_of_crds_are_reported_with_the_others() {
     golden("crds", &check(&project("crds"), &[]));
 }
 
@@ -91,7 +91,7 @@ fn a_folder_that_is_named_has_to_be_there() {
 }
 
 #[test]
-fn roles_that_steps_call_and_that_are_not_there_are_told() {
+fn missing_roles_of_steps_are_reported() {
     golden("calls", &check(&project("calls"), &[]));
 }
 
@@ -130,7 +130,7 @@ fn the_json_document_has_the_same_findings() {
 }
 
 #[test]
-fn what_is_wrong_with_a_whole_file_has_no_line_in_the_json_document() {
+fn errors_of_whole_files_have_no_line_in_json() {
     let output = check(&project("empty"), &["-o", "json"]);
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let problem = document["problems"][0].as_object().unwrap();

@@ -88,7 +88,7 @@ fn run(folder: &Path, line: &str) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn a_role_that_there_is_not_is_told_in_one_wording() {
+fn a_missing_role_has_the_same_error_everywhere() {
     let project = project();
     let unknown = "error: cannot find the role \"sit\"\n  hint: did you mean \"site\"?\n";
     for line in [
@@ -138,8 +138,8 @@ fn a_run_names_the_file_of_a_custom_resource_that_does_not_fit() {
         (
             "Site/shop",
             [
-                "default/shop is not in the API server in this process\n",
-                "hint: name its file with --cr, or one that has it with --input",
+                " default/shop in the API server in this process\n",
+                "hint: name its file with --cr, or a file that contains it with --input",
             ],
         ),
     ] {
@@ -195,7 +195,7 @@ fn steps_to_run_are_some_steps() {
     let (code, stdout, stderr) = run(project.path(), &format!("{line} --start-at two --tags a"));
     assert_eq!((code, &*stdout), (Some(1), ""), "{stderr}");
     let error =
-        "error: role site: --start-at two with --tags a selects no step, so nothing was done\n";
+        "error: role site: --start-at two with --tags a selects no step: the run did nothing\n";
     assert_eq!(stderr, error);
     for flag in ["--tags=", "--tags=a,", "--start-at="] {
         let (code, _, stderr) = run(project.path(), &format!("{line} {flag}"));
@@ -206,7 +206,7 @@ fn steps_to_run_are_some_steps() {
 }
 
 #[test]
-fn a_namespace_is_told_as_wrong_where_it_was_named() {
+fn an_invalid_namespace_is_reported_with_its_source() {
     let project = project();
     let (code, _, stderr) = run(project.path(), "run --watch-namespace a,Bad_NS");
     assert_eq!(code, Some(2), "{stderr}");
@@ -308,7 +308,10 @@ fn each_new_kind_passes_its_checks_and_its_scenario() {
     done("new role steps --pipeline");
     done("new test again --kind Zone");
     let checked = done("check");
-    assert_eq!(checked, (String::new(), "nothing is wrong\n".to_owned()));
+    assert_eq!(
+        checked,
+        (String::new(), "no errors or warnings\n".to_owned())
+    );
     done("generate --check");
     let (_, summary) = done("test");
     assert!(summary.starts_with("5 scenarios, all passed"), "{summary}");

@@ -155,7 +155,8 @@ async fn samples_get_their_children_and_a_state_outlives_its_session() {
     assert_eq!(session.stop().await.0.code(), Some(0));
 }
 
-/// An authority, and what a kubeconfig holds of a certificate by it: `alice` of `readers`.
+/// Returns a CA certificate, and the kubeconfig entry of a client certificate that it signed: `alice` of the
+/// group `readers`.
 fn alice() -> (String, AuthInfo) {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -178,7 +179,7 @@ fn alice() -> (String, AuthInfo) {
 }
 
 #[tokio::test]
-async fn users_come_by_certificate_and_requests_are_told() {
+async fn certificates_authenticate_users_and_requests_are_logged() {
     let folder = TempDir::new().unwrap();
     let (authority, who) = alice();
     let (trusted, log) = (
@@ -282,7 +283,7 @@ fn wrong_flags_of_a_run_are_named() {
 }
 
 #[test]
-fn a_kind_without_a_crd_says_where_that_would_be_looked_for() {
+fn a_kind_without_a_crd_names_the_searched_folder() {
     let folder = TempDir::new().unwrap();
     let deploy = folder.path().display().to_string();
     let (code, _, stderr) = role_run(&["--cr", MEMCACHED, "--deploy-dir", &deploy]);
@@ -292,7 +293,7 @@ fn a_kind_without_a_crd_says_where_that_would_be_looked_for() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_arguments_are_named() {
     let folder = TempDir::new().unwrap();
     let kubeconfig = path(folder.path(), "kubeconfig");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -306,7 +307,10 @@ fn what_is_wrong_is_named() {
     let state = path(folder.path(), "state.json");
     std::fs::write(&state, "{}").unwrap();
     let error = fails(&["--state", &state]);
-    assert!(error.contains("is no state"), "{error}");
+    assert!(
+        error.contains("expected a file that `dev --state` saved"),
+        "{error}"
+    );
     let error = fails(&["--state", &path(folder.path(), "absent/state.json")]);
     assert!(error.contains("cannot save the state"), "{error}");
     let error = fails(&["--deploy-dir", "absent"]);
@@ -326,7 +330,7 @@ fn what_is_wrong_is_named() {
 
     std::fs::write(&state, "").unwrap();
     let error = fails(&["--client-ca-file", &state]);
-    assert!(error.contains("cannot use the authorities"), "{error}");
+    assert!(error.contains("cannot use the CA certificates"), "{error}");
     assert!(error.contains("no certificate in PEM"), "{error}");
     let absent = path(folder.path(), "absent/audit.log");
     let error = fails(&["--audit-log-path", &absent]);
@@ -504,7 +508,7 @@ fn some_of_the_steps_are_run_alone() {
     }
 }
 
-/// Makes a named pipe whose other end nobody opens.
+/// Creates a named pipe whose other end stays closed.
 fn pipe(folder: &Path, name: &str) -> String {
     let file = path(folder, name);
     let made = Command::new("mkfifo").arg(&file).status();
@@ -512,7 +516,7 @@ fn pipe(folder: &Path, name: &str) -> String {
     file
 }
 
-/// Runs a command that must fail, and not wait for what is never written to a pipe.
+/// Runs a command that must fail, and must not wait for data from a pipe.
 async fn refused(arguments: &[&str]) -> String {
     let child = AsyncCommand::new(BINARY)
         .current_dir(env!("CARGO_MANIFEST_DIR"))

@@ -121,7 +121,7 @@ fn every_template_renders_to_objects() {
         let role = project.roles.get(&watch.role).expect("its role");
         let spec = sample["spec"].as_object().expect("a spec");
         let mut scope = role::variables(role, spec, &watch.vars, None, watch.snake_case);
-        // What the script of `experimental` adds.
+        // Variables that the script of `experimental` adds.
         scope.insert("page_digest".to_owned(), json!("0"));
         scope.insert("spec".to_owned(), sample["spec"].clone());
         scope.insert("meta".to_owned(), sample["metadata"].clone());

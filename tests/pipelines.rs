@@ -19,7 +19,7 @@ use std::process::{Command, Output};
 use rhai_operator::host;
 use rhai_operator::model::Diagnostic;
 use rhai_operator::pipeline::{Action, Step};
-use rhai_operator::role::{Entry, Loaded, load};
+use rhai_operator::role::{Entry, LoadedRole, load};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -72,7 +72,7 @@ fn outcome(folder: &TempDir) -> Result<String, String> {
     };
     match load(folder.path(), "web", &host::toolchain()) {
         Err(errors) => Err(problems(&errors)),
-        Ok(Loaded { role, notes }) => {
+        Ok(LoadedRole { role, notes }) => {
             let mut said = problems(&notes);
             for entry in std::iter::once(&role.entry).chain(&role.finalize) {
                 if let Entry::Pipeline(pipeline) = entry {
@@ -177,7 +177,7 @@ fn examples(page: &str) -> Vec<(usize, String)> {
     examples
 }
 
-/// A project whose role `database` has this entry, and the files that the pages speak of.
+/// Creates a project whose role `database` has this entry, and the files that the pages mention.
 fn project(entry: &str, text: &str) -> TempDir {
     let folder = TempDir::new().unwrap();
     copy_folder(
@@ -249,7 +249,7 @@ fn run_examples(page: &str) {
             "{page}:{line}: {}\n{script}",
             again["outcome"]
         );
-        // A script does nothing after what it waits for.
+        // A script executes nothing after a failed wait.
         let both = [&report, &again];
         if both
             .iter()

@@ -1,5 +1,5 @@
-//! A property: whatever a role does with a Secret, and whatever the server answers, no text that leaves
-//! the run contains a value of it, a line of one, or its base64, JSON or YAML form.
+//! A property test of redaction: for each use of a Secret by a role, and for each response of the server,
+//! no text that leaves the run contains a value of the Secret, a line of it, or its base64, JSON or YAML form.
 
 #![expect(
     clippy::unwrap_used,
@@ -160,7 +160,7 @@ impl io::Write for Log {
     }
 }
 
-/// A client of a server that refuses some writes and quotes what it was sent.
+/// Returns a client of a server that refuses some writes and quotes the request in its error.
 fn hostile(server: &ApiServer, refusals: u64) -> Client {
     let client = server.client();
     let writes = Arc::new(AtomicU64::new(0));

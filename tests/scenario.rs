@@ -67,7 +67,7 @@ fn runs_are_neither_too_frequent_nor_too_late() {
 }
 
 #[test]
-fn what_must_fail_fails_with_its_reason() {
+fn failing_scenarios_report_their_reason() {
     let output = test(&greetings(), &["--tests-dir", "failing"]);
     let [stdout, stderr] = texts(&output);
     assert_eq!(output.status.code(), Some(1), "{stdout}{stderr}");
@@ -79,7 +79,7 @@ fn what_must_fail_fails_with_its_reason() {
 }
 
 #[test]
-fn bad_files_are_told_all_at_once() {
+fn errors_of_all_files_are_reported_together() {
     let output = test(&greetings(), &["--tests-dir", "bad"]);
     assert_eq!(output.status.code(), Some(1));
     let [stdout, stderr] = texts(&output);
@@ -121,7 +121,7 @@ fn one_scenario_can_be_named_and_reports_be_written() {
 }
 
 #[test]
-fn a_scenario_that_does_not_exist_is_told() {
+fn an_unknown_scenario_is_reported() {
     let output = test(&greetings(), &["--tests-dir", "failing", "rolle"]);
     assert_eq!(output.status.code(), Some(1));
     let [_, stderr] = texts(&output);
@@ -174,7 +174,7 @@ fn golden_snapshots_are_written_where_that_is_asked_for() {
     let data = fs::read_to_string(scenario.join("snapshots/data.yaml"));
     assert_eq!(data.expect("it is written"), "text: good morning\n");
     assert!(!run(&[], 0).contains("wrote"));
-    // What is as it was is not written again.
+    // Unchanged snapshots are not written again.
     assert!(!run(&["--update"], 0).contains("wrote"));
 }
 
@@ -218,7 +218,7 @@ fn the_examples_of_the_guide_pass() {
     };
     let mut written = BTreeSet::new();
     for (path, text) in files {
-        // A later version of the same file stands for itself.
+        // A second version of the same file is run separately.
         if !written.insert(path.clone()) {
             run();
         }

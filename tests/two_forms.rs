@@ -47,7 +47,7 @@ struct TestCluster {
     roles: Arc<Roles>,
 }
 
-/// A custom resource, its kind, and what is there beside.
+/// A custom resource, its CRD, and the Secrets beside it.
 struct Example {
     crd: Value,
     cr: Value,
@@ -138,7 +138,7 @@ type Folders<'a> = [(&'a str, &'a Path)];
 /// The first role is that of the custom resource.
 async fn set_up(example: &Example, roles: &Folders<'_>) -> TestCluster {
     let requests = Requests::default();
-    // Pods that never start: what a run sees of them does not depend on when it looks.
+    // The Pods never start, so that a run reads the same state at any time.
     let simulation = Control::new();
     simulation.hold(Target::default());
     let server = ApiServer::new(apiserver::Options {
@@ -208,7 +208,7 @@ fn watch(kind: Gvk, role: &Role) -> watches::Watch {
 }
 
 impl TestCluster {
-    /// One run: how it ended, what it read, and what it wrote, in order.
+    /// Runs the role once. Returns the outcome, the reads, and the writes in their order.
     async fn run(&self) -> (String, BTreeSet<String>, Vec<String>) {
         let Some(cr) = self.crs.get_opt(&self.name).await.unwrap() else {
             return ("gone".to_owned(), BTreeSet::new(), Vec::new());

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_made_is_remembered_for_a_while() {
+    async fn recent_creates_are_remembered_for_a_limited_time() {
         let cache = ApplyCache::default();
         cache.record_creation(&child("a"));
         assert!(cache.was_recently_created(&child("a")));

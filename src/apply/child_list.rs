@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_comes_back_as_it_was_written_whatever_the_version() {
+    fn a_list_survives_a_round_trip_in_each_version() {
         let mut list = ChildList::default();
         assert_eq!(list.annotation_value(), None);
         assert!(list.add(&role("v1")));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tenant_wrote_instead_lists_nothing() {
+    fn a_list_written_by_a_tenant_is_ignored() {
         for text in ["", "{}", "[1]", "ClusterRole x", "[\"a\""] {
             assert!(ChildList::read_from(&cr(&json!({CHILDREN: text}))).is_empty());
         }

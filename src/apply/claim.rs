@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_deletion_run_made_is_known_by_its_manager() {
+    fn children_of_a_deletion_run_are_found_by_their_manager() {
         let finalizing = Owner {
             finalizing: true,
             ..owner()
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn children_of_an_earlier_custom_resource_are_told_apart() {
+    fn children_of_an_earlier_custom_resource_are_recognized() {
         for controller in [true, false] {
             let former = reference("Web", "w", "u0", controller);
             assert_eq!(claim(&json!({"ownerReferences": [former]})), Claim::Former);

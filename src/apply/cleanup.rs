@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use super::deletion_order::creation_rank;
 use super::{Error, Owner, inventory, prune};
 use crate::cluster::Cluster;
-use crate::cluster::request::Deleted;
+use crate::cluster::request::DeleteResult;
 use crate::model::ObjectRef;
 
 /// Deletes the children that garbage collection cannot reach, in deletion order, and returns the
@@ -32,7 +32,10 @@ pub async fn clean_up(cluster: &Cluster, owner: &Owner) -> Result<BTreeSet<Objec
         let mut going = false;
         for child in step {
             going |= child.deleting
-                || matches!(prune::delete(cluster, child).await?, Deleted::Marked(_));
+                || matches!(
+                    prune::delete(cluster, child).await?,
+                    DeleteResult::Marked(_)
+                );
         }
         if going {
             break;

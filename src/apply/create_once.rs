@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::live::{check_owner_exists, read_child, subscribe_to_existing};
 use super::target::{ApplyTarget, Ownership};
 use super::{ApplyCache, Claim, DesiredObject, Error, Owner, conflict};
-use crate::cluster::request::{WriteOptions, Written};
+use crate::cluster::request::{WriteOptions, WriteResponse};
 use crate::cluster::watch::Subscription;
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::annotations::PRUNE_LABEL;
@@ -169,7 +169,7 @@ async fn post(
     owner: &Owner,
     object: &ObjectRef,
     body: &Value,
-) -> Result<Written, cluster::Error> {
+) -> Result<WriteResponse, cluster::Error> {
     let options = WriteOptions {
         manager: owner.manager.to_string(),
         ..WriteOptions::default()

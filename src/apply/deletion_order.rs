@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_needed_outlives_what_needs_it() {
+    fn dependencies_are_deleted_after_their_dependents() {
         let down = [
             ("example.com", "Widget"),
             ("apps", "Deployment"),

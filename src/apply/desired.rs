@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_sets_is_not_sent() {
+    fn fields_that_the_server_sets_are_not_sent() {
         let desired = json!({
             "apiVersion": "apps/v1", "kind": "Deployment", "status": {"replicas": 1},
             "metadata": {
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn values_that_are_not_objects_are_refused() {
         for object in [
             json!(7),
             json!({"kind": "K", "metadata": {"name": "n"}}),

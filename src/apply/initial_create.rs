@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{Error, Owner};
 use crate::cluster::conflict_retry::ConflictRetry;
-use crate::cluster::request::{PatchKind, WriteOptions, Written};
+use crate::cluster::request::{PatchKind, WriteOptions, WriteResponse};
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::object::Managed;
 use crate::model::owner::{creation_manager, is_manager};
@@ -25,7 +25,7 @@ pub(super) async fn create(
     owner: &Owner,
     object: &ObjectRef,
     body: &Bytes,
-) -> Result<Written, cluster::Error> {
+) -> Result<WriteResponse, cluster::Error> {
     let options = WriteOptions {
         manager: creation_manager(&owner.manager, body),
         // An apply refuses unknown fields, so a create must do so too.

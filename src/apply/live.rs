@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use super::{Error, ExistingObject, Owner};
 use crate::cluster::Cluster;
-use crate::cluster::read::Read;
+use crate::cluster::read::ReadResult;
 use crate::cluster::watch::Subscription;
 use crate::model::{Object, ObjectRef};
 
 /// Reads a child from the cache of children, or from the server if no such cache is possible.
-pub(super) async fn read_child(cluster: &Cluster, object: &ObjectRef) -> Result<Read, Error> {
+pub(super) async fn read_child(cluster: &Cluster, object: &ObjectRef) -> Result<ReadResult, Error> {
     let namespace = object.namespace.as_deref();
     let children = cluster.children(&object.gvk, namespace);
     let read = if children.synced().await.is_ok() {
-        Read {
+        ReadResult {
             object: children.get(namespace, &object.name),
             subscription: Subscription::permanent(),
         }
     } else {
-        Read {
+        ReadResult {
             object: cluster.get(object).await?,
             subscription: Subscription::unwatched(),
         }

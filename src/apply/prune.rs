@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::deletion_order::creation_rank;
 use super::{Error, Owner, finalizer, inventory};
-use crate::cluster::request::{DeleteOptions, Deleted};
+use crate::cluster::request::{DeleteOptions, DeleteResult};
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::annotations::PRUNE_LABEL;
 use crate::model::{Gvk, Object, ObjectRef};
@@ -43,8 +43,8 @@ pub async fn prune(cluster: &Cluster, owner: &Owner, kept: &BTreeSet<ObjectRef>)
     surplus.sort_by_cached_key(|child| Reverse(creation_rank(&child.gvk)));
     for child in surplus {
         match delete(cluster, &child).await {
-            Ok(Deleted::Gone | Deleted::Marked(_)) => pruned.deleted.push(child),
-            Ok(Deleted::Absent) => {}
+            Ok(DeleteResult::Gone | DeleteResult::Marked(_)) => pruned.deleted.push(child),
+            Ok(DeleteResult::Absent) => {}
             Err(error) => pruned.failed.push((child.object_ref(), error)),
         }
     }
@@ -80,13 +80,13 @@ pub async fn update_child_list(
 }
 
 /// Deletes this object. Another object of the same name counts as absent.
-pub(super) async fn delete(cluster: &Cluster, child: &Object) -> Result<Deleted, Error> {
+pub(super) async fn delete(cluster: &Cluster, child: &Object) -> Result<DeleteResult, Error> {
     let options = DeleteOptions {
         uid: Some(child.uid.to_string()),
         ..DeleteOptions::default()
     };
     match cluster.delete(&child.object_ref(), &options).await {
-        Err(error) if error.kind == ErrorKind::Conflict => Ok(Deleted::Absent),
+        Err(error) if error.kind == ErrorKind::Conflict => Ok(DeleteResult::Absent),
         answer => Ok(answer?),
     }
 }

@@ -14,8 +14,8 @@ use super::{
     initial_create, pruned_fields,
 };
 use crate::cluster::conflict_retry::ConflictRetry;
-use crate::cluster::read::Read;
-use crate::cluster::request::{DeleteOptions, Deleted, Effect, WriteOptions, Written};
+use crate::cluster::read::ReadResult;
+use crate::cluster::request::{DeleteOptions, DeleteResult, Effect, WriteOptions, WriteResponse};
 use crate::cluster::watch::Subscription;
 use crate::cluster::{self, Cluster, ErrorKind};
 use crate::model::{Object, ParsedObject};
@@ -38,7 +38,7 @@ pub(super) struct ServerSideApply<'a> {
 /// The result of one write.
 enum WriteAttempt {
     /// The server accepted the write. True if the object was deleted for it.
-    Written(Box<Written>, bool),
+    Written(Box<WriteResponse>, bool),
     /// The server refused the write, because the object is not the one that the operator read.
     Outdated(Error),
 }
@@ -53,7 +53,7 @@ impl<'a> ServerSideApply<'a> {
         options: Options,
     ) -> Result<Self, Error> {
         let target = desired.resolve_target(cluster, owner).await?;
-        let mut read = Read {
+        let mut read = ReadResult {
             object: None,
             subscription: Subscription::unwatched(),
         };
@@ -288,7 +288,7 @@ impl<'a> ServerSideApply<'a> {
         Ok(body)
     }
 
-    async fn patch(&self, body: &Value) -> Result<Written, cluster::Error> {
+    async fn patch(&self, body: &Value) -> Result<WriteResponse, cluster::Error> {
         let options = WriteOptions {
             manager: self.owner.manager.to_string(),
             force: self.forces(),
@@ -315,8 +315,8 @@ impl<'a> ServerSideApply<'a> {
             ..DeleteOptions::default()
         };
         match self.cluster.delete(&self.target.object, &options).await? {
-            Deleted::Gone | Deleted::Absent => Ok(()),
-            Deleted::Marked(_) => Err(self.recreating()),
+            DeleteResult::Gone | DeleteResult::Absent => Ok(()),
+            DeleteResult::Marked(_) => Err(self.recreating()),
         }
     }
 
@@ -342,7 +342,7 @@ impl<'a> ServerSideApply<'a> {
         self,
         digest: u128,
         body: &Value,
-        written: Written,
+        written: WriteResponse,
         recreated: bool,
     ) -> ApplyResult {
         let object = ParsedObject::new(written.object);

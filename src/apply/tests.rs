@@ -18,7 +18,7 @@ use super::{
     apply, cleanup, create_once, finalizer, inventory, prune, target,
 };
 use crate::cluster::connect::{self, Source, connect};
-use crate::cluster::request::Deleted;
+use crate::cluster::request::DeleteResult;
 use crate::cluster::{Cluster, Transport};
 use crate::model::annotations::{CHILDREN, CLEANUP_FINALIZER, OWNER_LABEL};
 use crate::model::{Gvk, Object, ObjectRef};
@@ -141,7 +141,7 @@ impl Fixture {
 }
 
 #[tokio::test]
-async fn another_wish_is_sent_and_the_same_one_is_not() {
+async fn only_a_changed_desired_object_is_sent() {
     let fixture = Fixture::new().await;
     assert_eq!(
         fixture.apply(&map("a", &json!({}), "1")).await.action,
@@ -188,7 +188,7 @@ async fn pruning_keeps_what_is_applied_labelled_or_going() {
 }
 
 #[tokio::test]
-async fn what_was_made_anew_under_the_name_is_not_deleted() {
+async fn a_new_object_with_the_same_name_is_not_deleted() {
     let fixture = Fixture::new().await;
     let old = fixture.apply(&map("a", &json!({}), "1")).await.object;
     fixture.delete("a").await;
@@ -199,7 +199,7 @@ async fn what_was_made_anew_under_the_name_is_not_deleted() {
         .await
         .unwrap();
     let deleted = prune::delete(&fixture.cluster, &old).await.unwrap();
-    assert!(matches!(deleted, Deleted::Absent));
+    assert!(matches!(deleted, DeleteResult::Absent));
     let there = fixture.others.get("a").await.unwrap();
     assert_eq!(there.metadata.uid, anew.metadata.uid);
 }
@@ -255,7 +255,7 @@ async fn fields_of_others_are_taken_only_where_we_own_the_object() {
 }
 
 #[tokio::test]
-async fn what_is_made_just_before_a_write_is_not_taken_over() {
+async fn an_object_created_just_before_a_write_is_not_adopted() {
     // Before the create of what is absent, and before the apply of a child.
     for exists in [false, true] {
         let mut fixture = Fixture::new().await;
@@ -327,7 +327,7 @@ async fn a_deletion_run_takes_nothing_over_either() {
 }
 
 #[tokio::test]
-async fn what_is_being_deleted_gets_no_finalizer_back() {
+async fn a_terminating_child_gets_no_finalizer_back() {
     let fixture = Fixture::new().await;
     let finalizers = |names: &[&str]| json!({"finalizers": names});
     fixture
@@ -356,7 +356,7 @@ async fn no_child_is_made_again_for_a_custom_resource_that_is_gone() {
 }
 
 #[tokio::test]
-async fn what_a_deletion_run_makes_anew_has_no_owner() {
+async fn a_child_recreated_by_a_deletion_run_has_no_owner() {
     let fixture = Fixture::new().await;
     let kind = fixture
         .cluster
@@ -456,7 +456,7 @@ async fn after_a_restart_a_child_that_was_changed_needs_no_request() {
 }
 
 #[tokio::test]
-async fn what_was_made_anew_under_the_name_is_not_deleted_for_a_recreation() {
+async fn a_recreation_does_not_delete_a_new_object_with_the_same_name() {
     let mut fixture = Fixture::new().await;
     let fixed = |value: &str| {
         let mut object = map("a", &json!({}), value);

@@ -30,8 +30,8 @@ use crate::watches::{self, Environment};
 pub(super) struct Options {
     #[command(flatten)]
     project: Project,
-    /// Folder whose `crds` define the fields of the custom resources, and whose roles of RBAC must allow what
-    /// the project needs. Default: ./deploy, if it exists.
+    /// Folder with the CRDs (`crds`) and the RBAC manifests of the project. `check` compares the roles with
+    /// both. Default: ./deploy, if it exists.
     #[arg(long, value_name = "DIR", env = "RHAI_OPERATOR_DEPLOY_DIR")]
     deploy_dir: Option<PathBuf>,
     /// Also report the defaults that differ from those of the Ansible operator.
@@ -49,7 +49,7 @@ enum Format {
     Text,
     /// One JSON document
     Json,
-    /// One SARIF document, for code hosts
+    /// One SARIF document, for code scanning
     Sarif,
 }
 
@@ -235,7 +235,7 @@ impl Counts {
             .map(|(count, name)| format!("{count} {name}{}", if count == 1 { "" } else { "s" }))
             .collect();
         if parts.is_empty() {
-            "nothing is wrong".to_owned()
+            "no errors or warnings".to_owned()
         } else {
             parts.join(", ")
         }

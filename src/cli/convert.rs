@@ -18,7 +18,7 @@ pub(super) struct Options {
     /// Convert tasks/finalize.yaml instead of tasks/main.yaml.
     #[arg(long)]
     finalize: bool,
-    /// Folder with one folder per role.
+    /// Folder with one subfolder per role.
     #[arg(
         long,
         value_name = "DIR",

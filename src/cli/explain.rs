@@ -14,8 +14,8 @@ use crate::{pipeline, watches};
 /// The topic to explain.
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// A function of scripts, such as `k8s_apply`, or a key of watches.yaml or of a pipeline, such as
-    /// `reconcilePeriod`. Default: list all functions.
+    /// Name of a host function, such as `k8s_apply`, or of a key of watches.yaml or a pipeline, such as
+    /// `reconcilePeriod`. Default: list all host functions.
     topic: Option<String>,
 }
 

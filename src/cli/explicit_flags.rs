@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_environment_or_a_default_says_was_not_typed() {
+    fn values_of_variables_and_defaults_are_not_explicit() {
         let line = Line::parse_from(["x", "--typed-here", "a"]);
         assert!(line.explicit_flags.contains("typed_here"));
         assert!(

@@ -41,7 +41,7 @@ pub(super) async fn apply_text(
     prepare: impl Fn(&mut Value),
 ) -> anyhow::Result<()> {
     let objects = yaml::parse_all(text);
-    let objects = objects.with_context(|| format!("{} is no YAML", file.display()))?;
+    let objects = objects.with_context(|| format!("{} is not valid YAML", file.display()))?;
     for mut object in objects.into_iter().filter(|object| !object.is_null()) {
         prepare(&mut object);
         let applied = apply_object(cluster, &object).await;

@@ -8,7 +8,7 @@ use crate::script::Limits;
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Limits of a run")]
 pub(super) struct RunLimits {
-    /// Maximum memory that one run holds at a time.
+    /// Maximum memory that one run uses at a time.
     #[arg(
         long = "run-memory",
         value_name = "SIZE",
@@ -26,7 +26,7 @@ pub(super) struct RunLimits {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     operations: u64,
-    /// Maximum number of calls in one run that reach out of the process, such as `k8s_get`.
+    /// Maximum number of calls in one run that leave the process, such as `k8s_get`.
     #[arg(
         long = "run-host-calls",
         value_name = "N",
@@ -44,7 +44,7 @@ pub(super) struct RunLimits {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     objects: u64,
-    /// Maximum depth of function calls within function calls, from 1 to 64.
+    /// Maximum depth of nested function calls, from 1 to 64.
     #[arg(
         long = "run-depth",
         value_name = "N",

@@ -5,15 +5,31 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::telemetry::logging;
 
+/// The heading of these flags in `--help`. Without it, they would appear under the heading of the flags
+/// before them.
+const HEADING: &str = "Log";
+
 /// The format and the level of the log.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Logging {
-    /// Format of log lines. `auto` is json in a cluster and text elsewhere.
-    #[arg(long, env = "RHAI_OPERATOR_LOG_FORMAT", default_value = "auto")]
+    /// Format of log lines.
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        env = "RHAI_OPERATOR_LOG_FORMAT",
+        default_value = "auto",
+        help_heading = HEADING
+    )]
     pub(super) log_format: Format,
     /// Minimum level of log lines: error, warn, info, debug or trace, or directives such as
-    /// `info,rhai_operator=debug`. Default: info, without what the command prints itself.
-    #[arg(long, value_name = "LEVEL", env = "RHAI_OPERATOR_LOG_LEVEL", value_parser = level)]
+    /// `info,rhai_operator=debug`. Default: info. Commands that print a report do not log its content again.
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        env = "RHAI_OPERATOR_LOG_LEVEL",
+        value_parser = level,
+        help_heading = HEADING
+    )]
     pub(super) log_level: Option<String>,
 }
 
@@ -53,24 +69,24 @@ pub(super) enum Format {
 
 impl Logging {
     /// Initializes the log of this process.
-    pub(super) fn init(&self, unasked: DefaultFilter) -> Result<(), logging::Error> {
-        logging::init(self.format(), self.level(unasked))
+    pub(super) fn init(&self, default: DefaultFilter) -> Result<(), logging::Error> {
+        logging::init(self.format(), self.level(default))
     }
 
     /// Initializes a log that writes to `writer`, without colors.
-    pub(super) fn init_to<W>(&self, writer: W, unasked: DefaultFilter) -> Result<(), logging::Error>
+    pub(super) fn init_to<W>(&self, writer: W, default: DefaultFilter) -> Result<(), logging::Error>
     where
         W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
     {
-        logging::init_to(writer, false, self.format(), self.level(unasked))
+        logging::init_to(writer, false, self.format(), self.level(default))
     }
 
-    fn level(&self, unasked: DefaultFilter) -> &str {
+    fn level(&self, default: DefaultFilter) -> &str {
         let asked = self.log_level.as_deref();
         // An empty environment variable counts as unset.
         asked
             .filter(|level| !level.is_empty())
-            .unwrap_or_else(|| unasked.directives())
+            .unwrap_or_else(|| default.directives())
     }
 
     fn format(&self) -> logging::Format {
@@ -91,19 +107,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_level_that_is_asked_for_stands() {
+    fn an_explicit_level_overrides_the_default() {
         let of = |level: Option<&str>| Logging {
             log_format: Format::Auto,
             log_level: level.map(str::to_owned),
         };
-        for unasked in [
+        for default in [
             DefaultFilter::Info,
             DefaultFilter::NoRuns,
             DefaultFilter::Nothing,
         ] {
-            assert_eq!(of(Some("info")).level(unasked), "info");
-            assert_eq!(of(None).level(unasked), unasked.directives());
-            assert_eq!(of(Some("")).level(unasked), unasked.directives());
+            assert_eq!(of(Some("info")).level(default), "info");
+            assert_eq!(of(None).level(default), default.directives());
+            assert_eq!(of(Some("")).level(default), default.directives());
         }
     }
 }

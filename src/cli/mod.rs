@@ -52,19 +52,19 @@ enum Command {
     New(new::Command),
     /// Run the operator: watch the kinds of watches.yaml and reconcile them with their roles.
     Run(run::Options),
-    /// Run the operator on an API server in this process. No cluster is needed.
+    /// Run the operator on an API server in this process, without a cluster.
     Dev(dev::Options),
     /// Report all errors of watches.yaml and the roles.
     Check(check::Options),
     /// Run the scenario tests of molecule-tests/, on an API server in this process or on a cluster.
     #[cfg(feature = "scenario-tests")]
     Test(test::Options),
-    /// Work with one role.
+    /// Run or convert one role.
     #[command(subcommand)]
     Role(RoleCommand),
     /// Write the files that are derived from the project: all of them, or those of a subcommand.
     Generate(generate::Options),
-    /// Print the manual of a function of scripts, or the description of a key.
+    /// Print the manual of a host function, or the description of a YAML key.
     Explain(explain::Options),
     /// Print a script that completes commands and flags in a shell.
     Completions(completions::CompletionOptions),
@@ -110,7 +110,7 @@ pub fn main(toolchain: Toolchain) -> ExitCode {
     let Arguments { command } = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // A closed stdout or stderr leaves nowhere to say so.
+            // If stdout or stderr is closed, there is no place to report the error.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8));
         }
@@ -190,7 +190,7 @@ fn format_writes(count: usize) -> String {
     }
 }
 
-/// Stack of a thread that serves. What walks a value that is nested as deeply as `model::json` reads needs
+/// The stack size of a server thread. Recursion over a value with the maximum nesting of `model::json` needs
 /// less than 2 MB in a build without optimizations.
 const STACK: usize = 8 << 20;
 
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_printed_once() {
         let error = anyhow::anyhow!("no such file").context("cannot read x: no such file");
         let error = error.context("cannot start");
         assert_eq!(
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_in_a_flag_is_a_usage_error_that_names_it() {
+    fn invalid_flag_values_are_usage_errors_that_name_the_flag() {
         for (flag, value) in [
             ("--metrics-bind-address", "8080"),
             ("--health-probe-bind-address", "::1:80"),

@@ -7,7 +7,7 @@ use clap::Args;
 /// The files of the project, and the access of its roles outside the cluster.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Project {
-    /// The file that maps kinds to roles.
+    /// File that maps kinds to roles.
     #[arg(
         long,
         value_name = "FILE",
@@ -15,7 +15,7 @@ pub(super) struct Project {
         default_value = "./watches.yaml"
     )]
     pub(super) watches_file: PathBuf,
-    /// The folder with one folder per role.
+    /// Folder with one subfolder per role.
     #[arg(
         long,
         value_name = "DIR",
@@ -23,8 +23,8 @@ pub(super) struct Project {
         default_value = "./roles"
     )]
     pub(super) roles_dir: PathBuf,
-    /// Environment variables that roles may read if their meta/main.yaml requests them, separated by
-    /// commas. A trailing `*` matches any ending.
+    /// Names of environment variables that roles can read if their meta/main.yaml requests them, separated
+    /// by commas. A trailing `*` matches all names with this prefix.
     #[arg(
         long,
         value_name = "NAMES",
@@ -32,7 +32,7 @@ pub(super) struct Project {
         value_delimiter = ','
     )]
     pub(super) allow_env: Vec<String>,
-    /// Reserved: roles cannot send HTTP requests yet, and a value is refused.
+    /// Reserved: roles cannot send HTTP requests yet. The command refuses any value.
     #[arg(
         long,
         value_name = "HOSTS",
@@ -42,11 +42,11 @@ pub(super) struct Project {
     pub(super) allow_http: Vec<String>,
 }
 
-/// The manifests of the project for an API server in this process.
+/// The folder with the manifests of the project.
 #[derive(Clone, Debug, Args)]
 pub(super) struct DeployFolder {
-    /// Folder with the CRDs of the project (`crds`) and its sample objects (`samples`). The API server in
-    /// this process gets the CRDs; `dev` also applies the samples. Default: ./deploy, if it exists.
+    /// Folder with the CRDs (`crds`) and the sample objects (`samples`) of the project. Default: ./deploy, if
+    /// it exists.
     #[arg(long, value_name = "DIR", env = "RHAI_OPERATOR_DEPLOY_DIR")]
     pub(super) deploy_dir: Option<PathBuf>,
 }

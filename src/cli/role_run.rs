@@ -47,8 +47,8 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// The exit code that a shell reports for a process that SIGINT ended.
 const INTERRUPTED: i32 = 130;
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 the role waits for something, \
-                          4 a plan has changes.";
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 the role waits for an object, \
+                          4 the plan has changes.";
 
 /// The role to run, and its custom resource.
 #[derive(Debug, Args)]
@@ -198,11 +198,11 @@ impl Options {
             let object = cr.object_ref();
             writeln!(
                 io::stderr(),
-                "{object} is not in the cluster: its children get no owner"
+                "{object} is not in the cluster: its children get no owner reference"
             )?;
         }
-        // The controllers in this process have done their work when a write is answered; caches hear
-        // of it later.
+        // When the embedded server answers a write, its controllers are done. Caches receive the events
+        // later, so that a read from a cache could return an older object.
         let cluster = match self.against {
             Target::Embedded => cluster.with_live_reads(),
             Target::Cluster => cluster,
@@ -257,7 +257,7 @@ impl Options {
             ..connect::Options::default()
         })
         .await
-        .context("cannot find a cluster (--against embedded needs none)")?;
+        .context("cannot connect to a cluster (--against embedded requires none)")?;
         if self.against == Target::Cluster {
             let host = &connection.host;
             let reached = connection.cluster.ping().await;

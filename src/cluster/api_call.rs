@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tower::{BoxError, ServiceExt};
 
 use super::error::{self, Error, ErrorKind, Target};
-use super::guarded_body::MaySend;
+use super::guarded_body::SendCondition;
 use super::settings::{Settings, WriteDeadline};
 use super::transport::{ResponseBody, Transport};
 use crate::backoff::Backoff;
@@ -228,7 +228,7 @@ impl ApiCall {
         let mut extensions = Extensions::new();
         let write_deadline = bounds.write_deadline.clone();
         if let Some(ask) = write_deadline.filter(|_| self.method != Method::GET) {
-            extensions.insert(MaySend(Arc::new(move || {
+            extensions.insert(SendCondition(Arc::new(move || {
                 let now = clock::now();
                 now < until && ask().is_some_and(|end| now < end)
             })));
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_passes_is_asked_again() {
+    async fn transient_failures_are_retried() {
         let started = clock::now();
         let (answer, sent) = send(RetryPolicy::Always, &[500, 0, 503, 504, 1, 429]).await;
         assert_eq!(answer.unwrap().warnings, [r#"unknown field "spec.x""#]);
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_may_have_happened_is_not_done_twice() {
+    async fn writes_that_may_have_succeeded_are_not_repeated() {
         for codes in [&[500][..], &[0], &[504], &[1]] {
             let (answer, sent) = send(RetryPolicy::UnlessExecuted, codes).await;
             assert!(answer.is_err());
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_refusal_stands() {
+    async fn refused_requests_are_not_retried() {
         let (answer, sent) = send(RetryPolicy::Always, &[422]).await;
         assert_eq!(answer.err().unwrap().kind, ErrorKind::Invalid);
         assert_eq!(sent, 1);
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_write_asks_for_leave_each_time() {
+    async fn each_attempt_of_a_write_checks_the_lease() {
         let (transport, sent) = server(&[503; 99]);
         let end = clock::now() + Duration::from_secs(3);
         let bounds = Deadlines {

@@ -33,10 +33,10 @@ type Build = dyn Fn() -> Result<Transport, kube::Error> + Send + Sync;
 struct Reloading {
     files: Vec<PathBuf>,
     build: Box<Build>,
-    current: Mutex<Current>,
+    current: Mutex<LoadedCertificate>,
 }
 
-struct Current {
+struct LoadedCertificate {
     transport: Transport,
     digest: Option<u64>,
     checked: Instant,
@@ -68,7 +68,7 @@ pub(super) fn reloading(
     let reloading = Arc::new(Reloading {
         files,
         build: Box::new(build),
-        current: Mutex::new(Current {
+        current: Mutex::new(LoadedCertificate {
             transport,
             digest,
             checked: clock::now(),
@@ -92,7 +92,7 @@ impl Reloading {
     }
 
     /// Replaces the transport if the files changed and are valid.
-    fn check(&self, current: &mut Current) {
+    fn check(&self, current: &mut LoadedCertificate) {
         let digest = match digest(&self.files) {
             Ok(digest) => Some(digest),
             // A file that is missing once is probably being replaced.

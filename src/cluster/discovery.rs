@@ -126,7 +126,7 @@ pub struct ApiGroup {
 pub(super) struct Discovery {
     transport: Transport,
     settings: Settings,
-    known: Mutex<Known>,
+    known: Mutex<DiscoveredKinds>,
     /// Locked during a request, so that concurrent runs request the same answer once.
     asking: tokio::sync::Mutex<()>,
     crds_watched: AtomicBool,
@@ -135,7 +135,7 @@ pub(super) struct Discovery {
 }
 
 #[derive(Default)]
-struct Known {
+struct DiscoveredKinds {
     kinds: HashMap<Gvk, Arc<ApiKind>>,
     asked: HashMap<(Box<str>, Box<str>), Instant>,
     groups: Option<(Instant, Arc<[ApiGroup]>)>,

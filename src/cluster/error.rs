@@ -70,11 +70,11 @@ impl ErrorKind {
 
 /// A failed request. It derefs to its details.
 #[derive(Clone, Debug)]
-pub struct Error(Box<Parts>);
+pub struct Error(Box<ErrorDetails>);
 
 /// The details of an [`Error`], which derefs to them.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct ErrorDetails {
     /// Its class.
     pub kind: ErrorKind,
     /// The HTTP status; `None` if there was no answer.
@@ -120,15 +120,15 @@ pub struct Target {
 }
 
 impl Deref for Error {
-    type Target = Parts;
+    type Target = ErrorDetails;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &ErrorDetails {
         &self.0
     }
 }
 
-impl From<Parts> for Error {
-    fn from(parts: Parts) -> Self {
+impl From<ErrorDetails> for Error {
+    fn from(parts: ErrorDetails) -> Self {
         Self(Box::new(parts))
     }
 }
@@ -175,7 +175,7 @@ impl std::error::Error for Error {}
 impl Error {
     /// Creates a failure that has no answer of a server.
     pub fn local(kind: ErrorKind, message: impl Into<String>, target: Target) -> Self {
-        Self::from(Parts {
+        Self::from(ErrorDetails {
             kind,
             code: None,
             reason: String::new(),
@@ -290,7 +290,7 @@ pub(super) fn classify(
     } else {
         status.message
     };
-    Error::from(Parts {
+    Error::from(ErrorDetails {
         kind,
         code: Some(code.as_u16()),
         reason: status.reason,
@@ -434,7 +434,7 @@ more",
     }
 
     #[test]
-    fn the_server_says_when() {
+    fn the_delay_of_the_server_is_used() {
         let error = classified(429, r#"{"details":{"retryAfterSeconds":3}}"#);
         assert_eq!(error.after, Some(Duration::from_secs(3)));
     }

@@ -14,17 +14,17 @@ use tower::BoxError;
 
 /// An extension of a request that decides whether it may still be sent.
 #[derive(Clone)]
-pub(super) struct MaySend(pub(super) Arc<dyn Fn() -> bool + Send + Sync>);
+pub(super) struct SendCondition(pub(super) Arc<dyn Fn() -> bool + Send + Sync>);
 
 /// A body behind a check.
 pub(super) struct GuardedBody<B> {
     body: B,
-    may_send: Option<MaySend>,
+    may_send: Option<SendCondition>,
 }
 
 /// Puts the body of a request behind the check in its extensions.
 pub(super) fn guard<B>(mut request: Request<B>) -> Request<GuardedBody<B>> {
-    let may_send = request.extensions_mut().remove::<MaySend>();
+    let may_send = request.extensions_mut().remove::<SendCondition>();
     request.map(|body| GuardedBody { body, may_send })
 }
 

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_value_is_no_answer() {
+    fn an_older_value_is_not_used() {
         let values = ObjectCache::new(1 << 20);
         let value = mk("a", 9, 0);
         values.put(&value);

@@ -27,7 +27,7 @@ const MAX_ROUNDS: usize = 4;
 
 /// The result of a read.
 #[derive(Clone, Debug)]
-pub struct Read {
+pub struct ReadResult {
     /// The object; `None` if it is absent.
     pub object: Option<Arc<Object>>,
     /// Keeps the watch open that reports the next change.
@@ -59,10 +59,10 @@ enum WatchUse {
 impl Cluster {
     /// Returns the object, from a cache if one has it. An object of a kind that the cluster does not serve
     /// is absent, and the subscription waits for the kind.
-    pub async fn read(&self, object: &ObjectRef) -> Result<Read, Error> {
+    pub async fn read(&self, object: &ObjectRef) -> Result<ReadResult, Error> {
         let Some(kind) = self.kind(&object.gvk).await? else {
             let subscription = self.await_kind(&object.gvk, object.namespace.as_deref());
-            return Ok(Read {
+            return Ok(ReadResult {
                 object: None,
                 subscription,
             });
@@ -71,7 +71,7 @@ impl Cluster {
         let namespace = object.namespace.as_deref();
         self.check_read(&kind, "get", namespace, &object.name)?;
         if let Some((found, Purpose::Primary | Purpose::Children)) = self.lookup(&object) {
-            return Ok(Read {
+            return Ok(ReadResult {
                 object: found,
                 subscription: Subscription::permanent(),
             });
@@ -82,7 +82,7 @@ impl Cluster {
             WatchUse::Live => self.get(&object).await?,
             WatchUse::KindAbsent => None,
         };
-        Ok(Read {
+        Ok(ReadResult {
             object,
             subscription,
         })

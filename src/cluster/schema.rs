@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_declared_is_kept_and_all_where_anything_may_be() {
+    fn declared_fields_are_kept_and_open_schemas_keep_all() {
         let properties = json!({"properties": {"ready": {}, "nodes": {}}});
         assert_eq!(declared(&properties).unwrap(), ["nodes", "ready"]);
         assert_eq!(declared(&json!({"type": "object"})).unwrap(), [""; 0]);

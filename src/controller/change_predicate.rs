@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_runtime_writes_triggers_nothing() {
+    fn writes_of_the_runtime_trigger_no_run() {
         let mut new = mk_cr(
             &json!({"resourceVersion": "2", "finalizers": ["rhai.operator/cleanup"],
                           "labels": {HELD_BY_LABEL: "n.o"}}),

@@ -101,10 +101,10 @@ impl ServedKind {
 
 /// All kinds that the operator serves.
 #[derive(Default)]
-pub(super) struct ServedKinds(RwLock<Tables>);
+pub(super) struct ServedKinds(RwLock<KindTables>);
 
 #[derive(Default)]
-struct Tables {
+struct KindTables {
     by_gvk: HashMap<Gvk, Arc<ServedKind>>,
     by_id: HashMap<KindId, Arc<ServedKind>>,
 }

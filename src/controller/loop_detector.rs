@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn counting_starts_anew_after_a_verdict() {
+    async fn counting_restarts_after_a_verdict() {
         let mut detector = Detector::default();
         let writes = vec![mk_child("a"); 11];
         let now = clock::now();

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_that_is_no_duration_is_told_and_ignored() {
+    fn an_invalid_annotation_is_reported_and_ignored() {
         let cr = json!({"metadata": {"name": "a", "annotations": {RECONCILE_PERIOD: "soon"}}});
         let cr = testing::custom_resource(&cr);
         let (period, bad) = effective_period(&cr, &mk_watch("  reconcilePeriod: 1m\n"), DEFAULT);

@@ -33,14 +33,17 @@ impl Shared {
                 Err(error) if error.retryable => {
                     let error = PublicText::outside_runs(error);
                     log::debug!(
-                        "cannot look for finalizers to release: retrying",
+                        "cannot list objects with finalizers to release: retrying",
                         error = error
                     );
                     clock::sleep(Backoff::RECONCILE.delay(failures)).await;
                 }
                 Err(error) => {
                     let error = PublicText::outside_runs(error);
-                    log::warn!("cannot look for finalizers to release", error = error);
+                    log::warn!(
+                        "cannot list objects with finalizers to release",
+                        error = error
+                    );
                     return;
                 }
             }

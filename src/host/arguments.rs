@@ -63,14 +63,16 @@ impl Reference {
         })
     }
 
-    /// Its address. The namespace defaults to the custom resource's for a kind that lives in one.
+    /// Returns the reference of the object. For a namespaced kind, the namespace defaults to that of the
+    /// custom resource.
     pub(super) async fn resolve(
         &self,
         cluster: &Cluster,
         cr: &ObjectRef,
     ) -> Result<ObjectRef, HostError> {
         let kind = cluster.kind(&self.gvk).await?;
-        // Where an unknown kind would live only its reference tells.
+        // The scope of a kind that the cluster does not serve is unknown. A namespace suggests that the kind
+        // is namespaced.
         let guess = self.namespace.is_some() || cr.namespace.is_some();
         let namespaced = kind.map_or(guess, |kind| kind.namespaced);
         let default = cr.namespace.as_deref();
@@ -105,7 +107,7 @@ impl Options {
         Self(map)
     }
 
-    /// An option; `()` counts as not given.
+    /// Removes an option and returns it. The value `()` counts as absent.
     pub(super) fn take(&mut self, name: &str) -> Option<Dynamic> {
         self.0.remove(name).filter(|value| !value.is_unit())
     }
@@ -128,7 +130,7 @@ impl Options {
             .map_err(|found| invalid(format!("{name}: expected a string, found {found}")))
     }
 
-    /// Refuses what was not taken; `known` for the message.
+    /// Fails if an option was not taken. The message lists the `known` options.
     pub(super) fn finish(self, known: &[&str]) -> HostResult<()> {
         let Some(unknown) = self.0.keys().next() else {
             return Ok(());
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_fields_are_named() {
         let error =
             Reference::from_dynamic(&eval(r#"#{apiVersion: "v1", kind: "Pod"}"#)).unwrap_err();
         assert!(error.to_string().contains("name is missing"), "{error}");
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_options_are_told() {
+    fn unknown_options_are_reported() {
         let mut options = Options::new(eval("#{force: true, ownr: false}").cast());
         assert_eq!(options.take_bool("force").unwrap(), Some(true));
         let error = options.finish(&["force", "owner"]).unwrap_err();

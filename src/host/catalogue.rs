@@ -1,5 +1,5 @@
-//! The catalogue of all host functions, read from their registration: what the manual, editors and the
-//! command line tell of them.
+//! The catalogue of all host functions, read from their registration. The manual, the definitions for
+//! editors and `rhai-operator explain` are generated from it.
 
 use std::collections::BTreeMap;
 

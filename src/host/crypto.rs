@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::{HostResult, invalid};
 
 /// Longer ones have no use, and a slip of the finger should not fill the memory.
-const LONGEST_PASSWORD: i64 = 4096;
+const MAX_PASSWORD_LENGTH: i64 = 4096;
 
 /// The package.
 pub(super) fn module() -> Module {
@@ -88,11 +88,11 @@ mod functions {
     #[rhai_fn(volatile, return_raw)]
     pub fn random_password(length: i64) -> HostResult<String> {
         match usize::try_from(length) {
-            Ok(count) if (1..=LONGEST_PASSWORD).contains(&length) => {
+            Ok(count) if (1..=MAX_PASSWORD_LENGTH).contains(&length) => {
                 Ok(Alphanumeric.sample_string(&mut rand::rng(), count))
             }
             _ => Err(invalid(format!(
-                "length: expected 1 to {LONGEST_PASSWORD}, found {length}"
+                "length: expected 1 to {MAX_PASSWORD_LENGTH}, found {length}"
             ))),
         }
     }

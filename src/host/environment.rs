@@ -57,7 +57,7 @@ fn read(cx: &NativeCallContext, name: &str) -> HostResult<Option<Dynamic>> {
     } else {
         return value(std::env::var_os(name), name);
     };
-    let message = format!("the role may not read the environment variable {name}: {closed}");
+    let message = format!("cannot read the environment variable {name}: {closed}");
     Err(HostError::new("forbidden", message).into())
 }
 
@@ -72,7 +72,7 @@ fn value(value: Option<OsString>, name: &str) -> HostResult<Option<Dynamic>> {
     }
 }
 
-/// Returns whether a list of names, where a trailing `*` stands for any ending, has a name.
+/// Returns true if a list contains a name. A trailing `*` in the list matches any ending.
 fn opens(list: &[String], name: &str) -> bool {
     list.iter().any(|item| match item.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trailing_star_stands_for_any_ending() {
+    fn a_trailing_star_matches_any_ending() {
         let list = ["HOME".to_owned(), "RELATED_IMAGE_*".to_owned()];
         assert!(opens(&list, "HOME") && opens(&list, "RELATED_IMAGE_WEB"));
         assert!(!opens(&list, "HOMES") && !opens(&list, "RELATED") && !opens(&[], "HOME"));

@@ -38,7 +38,7 @@ impl From<apply::Error> for HostError {
                 Self::new("invalid", message)
             }
             apply::Error::Unreadable { .. } => Self::new(ErrorKind::Malformed.as_str(), message),
-            // Whoever owns the object can take it out of the way.
+            // The owner of the object can delete it, so that a retry succeeds.
             apply::Error::NotOwned { .. } => Self {
                 retryable: true,
                 ..Self::new("not_owned", message)

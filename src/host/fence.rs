@@ -1,4 +1,4 @@
-//! A role's permissions as a fence around the cluster, and around the environment.
+//! Restricts the requests of a role to the permissions that the role declares.
 
 use std::sync::Arc;
 
@@ -7,8 +7,9 @@ use crate::cluster::layer::Fence;
 use crate::model::access::{Access, AccessScope};
 use crate::role::Role;
 
-/// The cluster as far as the role's permissions reach, within what the cluster was fenced to before: an
-/// included role may do what it and all the roles around it may. `own`: the custom resource's namespace.
+/// Returns a view of the cluster that refuses requests that the role's permissions do not allow. Existing
+/// restrictions stay: an included role can only send requests that it and all roles that include it
+/// declare. `own` is the custom resource's namespace.
 pub fn fenced(cluster: &Cluster, role: &Arc<Role>, own: Option<&Arc<str>>) -> Cluster {
     if role.permissions.api.is_none() {
         return cluster.clone();
@@ -19,7 +20,7 @@ pub fn fenced(cluster: &Cluster, role: &Arc<Role>, own: Option<&Arc<str>>) -> Cl
     })))
 }
 
-/// The reason that a role must not send a request, and the rule that would allow it.
+/// Returns the message for a request that a role must not send, with the rule that would allow it.
 fn refusal(role: &Role, access: &Access<'_>, own: Option<&str>) -> Option<String> {
     if role.permissions.allows(access, own) {
         return None;
@@ -41,7 +42,7 @@ fn refusal(role: &Role, access: &Access<'_>, own: Option<&str>) -> Option<String
         AccessScope::Namespace(_) | AccessScope::Cluster => String::new(),
     };
     Some(format!(
-        "role {0} may not {access}: permissions.api of {0}/meta/main.yaml:{line}:{column} does not allow it; \
+        "role {0} cannot {access}: permissions.api of {0}/meta/main.yaml:{line}:{column} does not allow it; \
          hint: add {{apiGroups: [\"{group}\"], resources: [{resource}], verbs: [{verb}]{namespaces}}}",
         role.name
     ))

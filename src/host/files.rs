@@ -31,8 +31,8 @@ mod functions {
 
     /// Returns the sorted names of the role's files that match a pattern.
     ///
-    /// - `pattern`: paths within the role's `files/`; `*` stands for any part of a name, `?` for
-    ///   one character, `**` for any folders.
+    /// - `pattern`: a pattern of paths within the role's `files/`; `*` matches any part of a name, `?`
+    ///   one character, `**` any folders.
     ///
     /// ```rhai,no_run
     /// for name in files("dashboards/*.json") {

@@ -46,8 +46,8 @@ mod functions {
     /// The function does not sleep. If the object is not ready, the run ends as *waiting*, and the
     /// condition names the object. When the object changes, the role runs again from the beginning.
     ///
-    /// - `object`: any object, or a map `#{apiVersion, kind, name, namespace}` of one that may not
-    ///   exist yet, nor its kind.
+    /// - `object`: any object, or a map `#{apiVersion, kind, name, namespace}`. The object and its kind
+    ///   do not have to exist yet.
     ///
     /// Returns the live object.
     ///
@@ -75,7 +75,7 @@ mod functions {
     ///
     /// - `object`: as for `wait_ready`.
     /// - `query`: a JSONPath query; its first result counts.
-    /// - `value`: what it should be.
+    /// - `value`: the value to wait for.
     ///
     /// Returns the live object.
     ///
@@ -128,7 +128,7 @@ mod functions {
     /// applied, the role runs again from the beginning.
     ///
     /// - `holds`: the condition.
-    /// - `on`: what is waited for, in words.
+    /// - `on`: a description of the condition, for the status.
     ///
     /// ```rhai,no_run
     /// let pods = k8s_list("v1", "Pod", #{labels: #{app: meta.name}});
@@ -149,7 +149,7 @@ mod functions {
     /// Ends the run as failed, without a retry until an object changes that the run depends on. Use it
     /// for errors that only a user can fix, and `throw` for temporary errors.
     ///
-    /// - `message`: what is wrong, for the condition and an Event.
+    /// - `message`: a description of the error, for the condition and an Event.
     ///
     /// ```rhai,no_run
     /// if spec.replicas > 1 && spec.storage == () {
@@ -238,7 +238,7 @@ impl From<Box<rhai::EvalAltResult>> for NotYet {
     }
 }
 
-/// Returns whether an object is gone: another of its name does not count.
+/// Returns `Ok` if an object is deleted. Another object with the same name does not count.
 pub(crate) fn check_deleted(reference: &Reference, found: Option<&Object>) -> Result<(), NotYet> {
     let is_it = |found: &Object| {
         reference
@@ -252,11 +252,11 @@ pub(crate) fn check_deleted(reference: &Reference, found: Option<&Object>) -> Re
     }
 }
 
-/// The result of a look at an object.
+/// The result of a condition on an object.
 pub(crate) enum ConditionCheck {
-    /// It is as it should be.
+    /// The condition is true. The object is absent if the condition allows that.
     Holds(Option<Arc<Object>>),
-    /// It is not.
+    /// The condition is false.
     NotYet {
         /// The object.
         object: ObjectRef,
@@ -282,7 +282,7 @@ fn await_condition(
     }
 }
 
-/// Reads an object, and tells whether a condition holds.
+/// Reads an object and evaluates a condition on it.
 pub(crate) fn check_condition(
     cx: &NativeCallContext,
     function: &'static str,

@@ -1,7 +1,7 @@
-//! Host functions: the words that a role's script speaks, one file per package.
+//! Host functions: the functions that scripts can call, one file per package.
 //!
-//! The only bridge between scripts and the rest. The doc comments of the exported functions are the
-//! script author's manual: `docs/host-functions.md` is generated from them.
+//! Scripts reach the cluster, files and the clock only through these functions. The doc comments of the
+//! exported functions are the manual: `docs/host-functions.md` is generated from them.
 
 #![expect(
     unreachable_pub,

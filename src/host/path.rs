@@ -188,8 +188,8 @@ pub(crate) fn select(value: &Dynamic, query: &str, most: usize) -> HostResult<Ar
     let value = arguments::json(value)?;
     let found = parsed.select(&value).map_err(|json_path::Exhausted| {
         invalid(format!(
-            "`{}` looks far more often than there are values: name the members on the way instead of \
-             `..`, and put what a filter asks of the whole into a variable",
+            "query `{}` takes too many steps for the size of the value; hint: name each member instead of \
+             using `..`, and compute a value that a filter compares with before the query",
             short(query)
         ))
     })?;
@@ -200,14 +200,18 @@ pub(crate) fn select(value: &Dynamic, query: &str, most: usize) -> HostResult<Ar
         .collect())
 }
 
-/// Says what is wrong with a query, and reminds of the `$` that kubectl's dialect does without.
+/// Returns the message for an invalid query. kubectl's dialect omits the `$`, so the hint names it.
 fn not_a_query(query: &str, error: &str) -> String {
     let hint = if query.starts_with('$') {
         ""
     } else {
-        "; begin the query with `$`"
+        "; hint: begin the query with `$`"
     };
-    format!("`{}` is {}{hint}", short(query), short(error))
+    format!(
+        "invalid JSONPath `{}`: {}{hint}",
+        short(query),
+        short(error)
+    )
 }
 
 /// Shortens a query for a message.
@@ -283,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn kubectls_dialect_is_told_of_the_dollar() {
+    fn a_query_in_the_dialect_of_kubectl_gets_a_hint() {
         let message = select(&Dynamic::UNIT, ".status", 1)
             .unwrap_err()
             .to_string();

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_refused() {
+    fn invalid_quantities_are_refused() {
         for text in [
             "", "m", "1 Gi", "1gi", "1KB", "--1", "1.2.3", "e3", "1e", "1e999", "NaN", "inf",
         ] {

@@ -32,7 +32,7 @@ pub fn not_ready(object: &Value) -> Option<String> {
     })
 }
 
-/// A status that speaks of an older spec says nothing about this one.
+/// Returns the reason that a status is outdated: its controller has not observed the latest generation.
 fn generation(object: &Value) -> Option<String> {
     let observed = object["status"]["observedGeneration"].as_i64()?;
     let generation = object["metadata"]["generation"]
@@ -42,7 +42,7 @@ fn generation(object: &Value) -> Option<String> {
         .then(|| format!("generation {generation} is not observed yet, only {observed}"))
 }
 
-/// The first of some statements that holds.
+/// Returns the text of the first problem that exists.
 fn first<const N: usize>(problems: [(bool, String); N]) -> Option<String> {
     problems
         .into_iter()
@@ -104,7 +104,7 @@ fn deployment(object: &Value) -> Option<String> {
         ),
         (
             all > wanted,
-            format!("{} old replicas are going", all - wanted),
+            format!("{} old replicas are terminating", all - wanted),
         ),
         (
             available < updated,
@@ -150,7 +150,7 @@ fn stateful_set(object: &Value) -> Option<String> {
         ),
         (
             all > wanted,
-            format!("{} replicas too many are going", all - wanted),
+            format!("{} surplus replicas are terminating", all - wanted),
         ),
         (
             partition > 0 && updated < due,
@@ -226,7 +226,7 @@ fn replica_set(object: &Value) -> Option<String> {
         ),
         (
             all > wanted,
-            format!("{} replicas too many are going", all - wanted),
+            format!("{} surplus replicas are terminating", all - wanted),
         ),
     ])
 }

@@ -1,4 +1,4 @@
-//! Secrets that a role makes once, and what is redacted: `ensure_secret`, `secret`, `reveal`.
+//! Generated Secrets, and the redaction of values: `ensure_secret`, `secret`, `reveal`.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ mod functions {
             secret
         } else {
             let secret = create_generated(&cx, &session, name, &make)?;
-            // Somebody else may have been quicker.
+            // Another client can have created the Secret meanwhile.
             check_owned(&cx, &session, &secret)?;
             secret
         };
@@ -159,7 +159,7 @@ fn create_generated(
     k8s::create(cx, &value::to_dynamic(&secret))
 }
 
-/// The values of a Secret that are texts; binary ones are left out.
+/// Returns the values of a Secret that are text. Omits binary values.
 fn texts(secret: &Object) -> Map {
     let secret = secret.value();
     let data = secret["data"].as_object().into_iter().flatten();

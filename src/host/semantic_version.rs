@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_version_is_refused() {
+    fn invalid_versions_are_refused() {
         for text in ["", "v", "latest", "1.2.3.4", "1..2", "01.2.3", "1.x"] {
             assert!(version(text).is_err(), "{text}");
         }

@@ -39,7 +39,7 @@ pub struct Setup {
     pub redactor: Redactor,
     /// The wall clock.
     pub clock: Clock,
-    /// Environment variables that the operator's flag opens; a trailing `*` stands for any ending.
+    /// Environment variables that `--allow-env` lists. A trailing `*` matches any ending.
     pub allow_env: Vec<String>,
     /// Returns the native code of an entry: the executor of pipelines, which is above this layer.
     pub native: fn(&Entry) -> Option<NativeEntry>,
@@ -66,7 +66,7 @@ pub struct Session {
 /// An included role, and the `vars` that it sees.
 pub(crate) struct Included {
     pub(crate) role: Arc<Role>,
-    /// The cluster as far as the permissions of this role and of all around it reach.
+    /// The cluster, restricted to the permissions of this role and of all roles that include it.
     pub(crate) cluster: Cluster,
     pub(crate) vars: Dynamic,
 }
@@ -84,7 +84,7 @@ pub struct RunEffects {
     pub failed_applies: usize,
     /// True if the run applied an object that garbage collection cannot reach from the custom resource.
     pub unreachable: bool,
-    /// The earliest time that `requeue` asked for.
+    /// The shortest delay that the role passed to `requeue`.
     pub requested_requeue: Option<Duration>,
     /// Objects of the writes that changed something, one entry per write.
     pub writes: Vec<ObjectRef>,
@@ -99,7 +99,7 @@ pub struct RunEffects {
     /// Number of calls of each host function.
     pub calls: BTreeMap<&'static str, usize>,
     /// The calls; empty unless [`Setup::trace`] is set.
-    pub trace: Vec<Call>,
+    pub trace: Vec<TracedCall>,
     /// The steps of the pipeline, in the order in which they ended.
     pub steps: Vec<StepReport>,
     /// The step history for the next run; `None` if no pipeline ran to its end.
@@ -123,7 +123,8 @@ pub struct Unredacted {
     pub writes: Vec<WrittenStates>,
 }
 
-/// A condition that a role set, not redacted yet, because the run can learn more secrets until its end.
+/// A condition that a role set, before redaction. It is redacted at the end of the run, when all Secrets
+/// that the run read are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleCondition {
     /// Its type.
@@ -136,7 +137,7 @@ pub struct RoleCondition {
     pub message: String,
 }
 
-/// An Event that a role asked for.
+/// An Event that a role emitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// True for a Warning, false for a Normal Event.
@@ -157,7 +158,7 @@ pub struct WrittenStates {
 
 /// A host call, for people.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct TracedCall {
     /// Time since the run began.
     pub at: Duration,
     /// The duration of the call.
@@ -286,7 +287,7 @@ impl Session {
             return;
         }
         let redactor = &self.setup.redactor;
-        let call = Call {
+        let call = TracedCall {
             at: since.duration_since(self.started),
             took: since.elapsed(),
             function,
@@ -310,13 +311,13 @@ impl Session {
         answer
     }
 
-    /// Learns what an object that was read or written keeps secret.
+    /// Adds the secret values of an object that was read or written to the redactor.
     pub(super) fn learn(&self, object: &Object) -> Result<(), HostError> {
         self.setup.redactor.learn(object);
         self.check_secrets()
     }
 
-    /// Fails if the run knows more secrets than it can recognize in texts.
+    /// Fails if the run read more Secret values than the redactor supports.
     pub(super) fn check_secrets(&self) -> Result<(), HostError> {
         let hint = "hint: read fewer Secrets, by name or by label";
         self.setup
@@ -340,7 +341,7 @@ impl Session {
         effects.reads.add_object(object, version, subscription);
     }
 
-    /// Notes an object in the way of another one: the run depends on it.
+    /// Adds an existing object that prevented a write to the read set: its deletion triggers a run.
     pub(super) fn note_existing(&self, existing: &ExistingObject) {
         let object = existing.live.object_ref();
         self.note_read(object, Some(&existing.live), existing.subscription.clone());
@@ -372,7 +373,7 @@ impl Session {
         self.unredacted.lock().writes.push(states);
     }
 
-    /// Notes fields that the server named as dropped.
+    /// Records the fields that the server's warnings report as dropped.
     pub(super) fn note_warnings(&self, object: &ObjectRef, warnings: &[String]) {
         let fields = warnings
             .iter()
@@ -381,7 +382,7 @@ impl Session {
         self.unredacted.lock().pruned_fields.extend(dropped);
     }
 
-    /// Notes what an apply did.
+    /// Records the result of an apply.
     pub(super) fn note(&self, applied: &ApplyResult) {
         let object = applied.object.object_ref();
         let mut effects = self.effects.lock();

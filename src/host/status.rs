@@ -9,7 +9,7 @@ use super::{HostResult, arguments, invalid};
 use crate::model::condition::Status;
 
 /// Longer words are cut by the server's own rules for conditions.
-const LONGEST_REASON: usize = 1024;
+const MAX_REASON_LENGTH: usize = 1024;
 
 /// The package.
 pub(super) fn module() -> Module {
@@ -64,7 +64,7 @@ mod functions {
     /// - `message`: a sentence for people.
     ///
     /// ```rhai,no_run
-    /// event("Normal", "ScaledDown", "nobody is there at night");
+    /// event("Normal", "ScaledDown", "scaled to 1 replica for the night");
     /// ```
     #[rhai_fn(name = "event", volatile, return_raw)]
     pub fn event(cx: NativeCallContext, kind: &str, reason: &str, message: &str) -> HostResult<()> {
@@ -137,7 +137,7 @@ pub(crate) fn add_event(
     Ok(())
 }
 
-/// Lays values over a merge patch: a null stays, because it removes what the cluster has.
+/// Merges values into a merge patch. A null stays, because it removes the field in the cluster.
 fn merge(base: &mut serde_json::Map<String, Value>, over: serde_json::Map<String, Value>) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {
@@ -183,7 +183,7 @@ fn checked_type(kind: &str) -> HostResult<String> {
         Ok(kind.to_owned())
     } else {
         Err(invalid(format!(
-            "set_condition: {kind:?} is no type; expected a word like DatabaseReady"
+            "set_condition: expected a type such as DatabaseReady, found {kind:?}"
         )))
     }
 }
@@ -193,12 +193,11 @@ fn checked_reason(function: &str, reason: &str) -> HostResult<String> {
     let begins = reason.starts_with(|c: char| c.is_ascii_alphabetic());
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ',' | ':');
     let ends = !reason.ends_with([',', ':']);
-    if begins && ends && reason.len() <= LONGEST_REASON && reason.chars().all(fits) {
+    if begins && ends && reason.len() <= MAX_REASON_LENGTH && reason.chars().all(fits) {
         Ok(reason.to_owned())
     } else {
-        let expected = "expected one word like QuotaExceeded";
         Err(invalid(format!(
-            "{function}: {reason:?} is no reason; {expected}"
+            "{function}: expected a reason such as QuotaExceeded, found {reason:?}"
         )))
     }
 }
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_null_in_a_list_is_no_removal() {
+    fn a_null_in_a_list_removes_nothing() {
         let mut status = serde_json::Map::new();
         let nodes = json!({"list": [{"a": null, "b": [{"c": null}, null]}], "map": {"d": null}});
         let Value::Object(map) = json!({"nodes": nodes}) else {

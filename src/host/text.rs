@@ -103,7 +103,7 @@ fn refused(message: &impl ToString) -> Box<EvalAltResult> {
 /// Replaces all matches, with a checkpoint for each. A result that may be too long is refused before it is
 /// made. The error is a message.
 pub(super) fn replace_all(regex: &Regex, text: &str, replacement: &str) -> Result<String, String> {
-    // Each `$` stands for one group at most, which is at most as long as the match.
+    // Each `$` inserts at most one group, and a group is at most as long as the match.
     let groups = replacement.matches('$').count();
     let mut made = String::new();
     let mut copied = 0;

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_an_error_and_no_panic() {
+    fn times_that_cannot_be_formatted_are_errors() {
         assert!(write_moment(i64::MAX, "%Y").is_err());
         assert!(write_moment(0, "%").is_err());
         assert!(write_moment(0, "%!").is_err());

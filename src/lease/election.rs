@@ -1,7 +1,7 @@
 //! The algorithm of client-go's leader election, without IO.
 //!
-//! Times in the lease are never compared with this machine's clock: a lease is old when it has not
-//! changed for its duration since it was seen to change, by the local monotonic clock.
+//! The algorithm never compares times in the lease with this machine's clock. A lease expires when it has not
+//! changed for its duration, measured by the local monotonic clock since the last observed change.
 
 use std::time::Duration;
 
@@ -29,9 +29,9 @@ struct ObservedLease {
 /// The next write to the lease.
 #[derive(Debug, PartialEq)]
 pub(super) enum ElectionStep {
-    /// It does not exist: make it.
+    /// The lease does not exist: create it.
     Create(Box<Lease>),
-    /// It is ours, or free: write it, guarded by the version that was read.
+    /// This replica holds the lease, or it is free: update it, with the resourceVersion that was read.
     Replace(Box<Lease>),
     /// Another replica holds it.
     StandBy,
@@ -45,7 +45,7 @@ impl Election {
         }
     }
 
-    /// Takes note of the lease as the server has it.
+    /// Records the observed lease.
     pub(super) fn observe(&mut self, lease: &Lease, now: Instant) {
         let spec = lease.spec.clone().unwrap_or_default();
         if self.observed.as_ref().is_none_or(|seen| seen.spec != spec) {
@@ -85,8 +85,8 @@ impl Election {
         Some(holder).filter(|holder| !holder.is_empty())
     }
 
-    /// Returns the time until which another replica holds the lease unless it renews it; `None` if it is
-    /// ours or free.
+    /// Returns the time until which another replica holds the lease unless it renews it; `None` if
+    /// this replica holds it or it is free.
     pub(super) fn held_until(&self) -> Option<Instant> {
         self.holder()
             .filter(|holder| *holder != self.config.identity)?;
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_renewal_that_is_seen_starts_the_wait_anew() {
+    async fn an_observed_renewal_restarts_the_wait() {
         let a = mk_election("a");
         let held = mk_lease(a.step(None, clock::now(), wall(0)));
         let mut b = mk_election("b");

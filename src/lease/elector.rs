@@ -252,10 +252,10 @@ mod tests {
 
     /// One lease with optimistic locking; answers as long as `up`.
     #[derive(Clone, Default)]
-    struct Server(Arc<Mutex<State>>);
+    struct Server(Arc<Mutex<ServerState>>);
 
     #[derive(Default)]
-    struct State {
+    struct ServerState {
         lease: Option<Lease>,
         version: u64,
         down: bool,

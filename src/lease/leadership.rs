@@ -15,13 +15,13 @@ pub(crate) struct Leadership(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     leads: watch::Sender<bool>,
-    term: Mutex<Term>,
+    term: Mutex<LeaderTerm>,
     clock: Clock,
 }
 
 /// The term in which this process may write.
 #[derive(Clone, Copy, Debug)]
-enum Term {
+enum LeaderTerm {
     /// Another replica leads, or none.
     None,
     /// Ends with the first of both: the monotonic clock stops while a virtual machine is suspended, the wall clock
@@ -33,7 +33,7 @@ impl Leadership {
     pub(super) fn standby(clock: Clock) -> Self {
         Self(Arc::new(Inner {
             leads: watch::Sender::new(false),
-            term: Mutex::new(Term::None),
+            term: Mutex::new(LeaderTerm::None),
             clock,
         }))
     }
@@ -53,8 +53,8 @@ impl Leadership {
     /// Returns the deadline of a write; `None` if this process must not write.
     pub(crate) fn write_deadline(&self) -> Option<Instant> {
         match *self.0.term.lock() {
-            Term::None => None,
-            Term::Until { deadline, wall } => {
+            LeaderTerm::None => None,
+            LeaderTerm::Until { deadline, wall } => {
                 let valid = clock::now() < deadline && self.0.clock.timestamp() < wall;
                 valid.then_some(deadline)
             }
@@ -62,14 +62,14 @@ impl Leadership {
     }
 
     pub(super) fn extend(&self, deadline: Instant, wall: Timestamp) {
-        *self.0.term.lock() = Term::Until { deadline, wall };
+        *self.0.term.lock() = LeaderTerm::Until { deadline, wall };
         self.0
             .leads
             .send_if_modified(|leads| !std::mem::replace(leads, true));
     }
 
     pub(super) fn end(&self) {
-        *self.0.term.lock() = Term::None;
+        *self.0.term.lock() = LeaderTerm::None;
         self.0
             .leads
             .send_if_modified(|leads| std::mem::replace(leads, false));

@@ -83,7 +83,7 @@ impl Condition {
     }
 
     /// Returns the entry to write, given the existing one.
-    fn entry(&self, old: Option<&Value>, stamp: &Stamp<'_>) -> Value {
+    fn entry(&self, old: Option<&Value>, stamp: &ConditionStamp<'_>) -> Value {
         let old = old.and_then(Value::as_object);
         let kept_time = old
             .filter(|old| old.get("status").and_then(Value::as_str) == Some(self.status.as_str()))
@@ -115,7 +115,7 @@ impl Condition {
 
 /// The values that a merge writes into changed entries.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamp<'a> {
+pub(crate) struct ConditionStamp<'a> {
     /// The current time in the format of `metav1.Time`.
     pub now: &'a str,
     /// The generation of the CR that the run read; `None` if the kind has no generation.
@@ -133,7 +133,7 @@ pub(crate) fn is(list: &[Value], kind: &str, status: Status) -> bool {
 }
 
 /// Returns the list with a condition: it replaces the entry of its type, or is appended.
-pub(crate) fn merge(list: &mut Vec<Value>, condition: &Condition, stamp: &Stamp<'_>) {
+pub(crate) fn merge(list: &mut Vec<Value>, condition: &Condition, stamp: &ConditionStamp<'_>) {
     let place = list
         .iter()
         .position(|entry| entry["type"] == condition.kind.as_str());
@@ -155,7 +155,7 @@ mod tests {
     use serde_json::json;
 
     const THEN: &str = "2026-01-01T00:00:00Z";
-    const NOW: Stamp<'static> = Stamp {
+    const NOW: ConditionStamp<'static> = ConditionStamp {
         now: "2026-01-02T00:00:00Z",
         generation: Some(2),
     };
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_crd_dropped_is_no_change() {
+    fn fields_that_the_crd_drops_are_not_a_change() {
         let mut dropped = entry("True", "Same", 2);
         dropped
             .as_object_mut()
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_are_no_maps_do_no_harm() {
+    fn entries_that_are_not_maps_are_ignored() {
         let mut list = vec![json!("odd"), json!(null)];
         merge(&mut list, &ready(Status::Unknown, "Is"), &NOW);
         assert_eq!(list.len(), 3);

@@ -117,7 +117,7 @@ impl Diagnostics {
                 let mut lines = BTreeMap::new();
                 for (key, value) in entries {
                     if let Some(line) = lines.insert(&key.name, key.position.line) {
-                        let message = format!("key {:?} is given twice", key.name);
+                        let message = format!("duplicate key {:?}", key.name);
                         self.error(
                             key.position,
                             message,
@@ -252,7 +252,7 @@ impl<'a> Item<'a> {
     fn unquote_hint(&self) -> &'static str {
         match &self.node.content {
             Content::String(text) if !matches!(read_scalar(text), Content::String(_)) => {
-                "leave the quotes away"
+                "remove the quotes"
             }
             _ => "",
         }

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_go_reads_is_read() {
+    fn durations_of_go_are_parsed() {
         for (text, nanos) in [
             ("0", 0),
             ("0s", 0),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_go_refuses_is_refused() {
+    fn durations_that_go_refuses_are_refused() {
         for text in [
             "", "s", ".", ".s", "5x", "1h-3m", "1 s", "1.2.3s", "1d", "1h30", "+-1s", "ten",
         ] {
@@ -192,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(nanos in 0..i64::MAX.unsigned_abs()) {
+        fn formatted_durations_parse_to_the_same_value(nanos in 0..i64::MAX.unsigned_abs()) {
             let duration = Duration::from_nanos(nanos);
             prop_assert_eq!(parse(&format(duration)), Ok(duration));
         }

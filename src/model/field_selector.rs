@@ -7,10 +7,10 @@ use super::selector::InvalidSelector;
 
 /// A field selector: `metadata.name=a,spec.nodeName!=b`. The empty one selects everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FieldSelector(Vec<Term>);
+pub struct FieldSelector(Vec<FieldTerm>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Term {
+struct FieldTerm {
     path: Box<str>,
     equal: bool,
     value: Box<str>,
@@ -40,13 +40,13 @@ impl FieldSelector {
     }
 }
 
-fn term(path: &str, equal: bool, value: &str) -> Result<Term, InvalidSelector> {
+fn term(path: &str, equal: bool, value: &str) -> Result<FieldTerm, InvalidSelector> {
     let (path, value) = (path.trim(), value.trim());
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
     if path.is_empty() || !path.chars().all(plain) {
         return Err(InvalidSelector(format!("{path:?} is not a field path")));
     }
-    Ok(Term {
+    Ok(FieldTerm {
         path: path.into(),
         equal,
         value: value.into(),

@@ -17,7 +17,7 @@ use super::json;
 
 /// The reason that a text is not a field set.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Malformed {
+pub(crate) enum MalformedFieldSet {
     /// It is not JSON.
     #[error("not JSON")]
     Json(#[from] json::ParseError),
@@ -34,7 +34,7 @@ pub(crate) struct FieldSet {
 
 /// The fields that a manager may own in addition to the desired ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
+enum AdditionalFields {
     /// No other fields and no other items.
     Exact,
     /// Other fields, but no other list items.
@@ -55,8 +55,8 @@ enum Element {
 }
 
 impl Element {
-    fn parse(text: &str) -> Result<Self, Malformed> {
-        let unknown = || Malformed::Element(text.to_owned());
+    fn parse(text: &str) -> Result<Self, MalformedFieldSet> {
+        let unknown = || MalformedFieldSet::Element(text.to_owned());
         let (form, rest) = text.split_once(':').ok_or_else(unknown)?;
         match form {
             "f" => Ok(Self::Field(rest.into())),
@@ -99,16 +99,16 @@ impl Element {
 
 impl FieldSet {
     /// Parses the text of `fieldsV1`.
-    pub(crate) fn parse(text: &str) -> Result<Self, Malformed> {
+    pub(crate) fn parse(text: &str) -> Result<Self, MalformedFieldSet> {
         Self::from_value(&json::parse_field_set(text)?)
     }
 
-    fn from_value(value: &Value) -> Result<Self, Malformed> {
+    fn from_value(value: &Value) -> Result<Self, MalformedFieldSet> {
         let members = value.as_object().into_iter().flatten();
         let children = members
             .filter(|(step, _)| *step != ".")
             .map(|(step, below)| Ok((Element::parse(step)?, Self::from_value(below)?)))
-            .collect::<Result<_, Malformed>>()?;
+            .collect::<Result<_, MalformedFieldSet>>()?;
         Ok(Self { children })
     }
 
@@ -123,16 +123,16 @@ impl FieldSet {
     /// Does not compare type, name and namespace, which are never owned. `desired` must not contain fields
     /// that the server ignores in an apply (`status`, if it is a subresource).
     pub(crate) fn matches(&self, desired: &Value, live: &Value) -> bool {
-        self.top_matches(desired, live, Extent::Exact)
+        self.top_matches(desired, live, AdditionalFields::Exact)
     }
 
     /// Returns whether all fields of `desired` are owned and have the same values in `live`. Further
     /// fields may be owned, such as the server's defaults of a created object.
     pub(crate) fn covers(&self, desired: &Value, live: &Value) -> bool {
-        self.top_matches(desired, live, Extent::AtLeast)
+        self.top_matches(desired, live, AdditionalFields::AtLeast)
     }
 
-    fn top_matches(&self, desired: &Value, live: &Value, extent: Extent) -> bool {
+    fn top_matches(&self, desired: &Value, live: &Value, extent: AdditionalFields) -> bool {
         let Value::Object(top) = desired else {
             return false;
         };
@@ -157,7 +157,7 @@ impl FieldSet {
             }
             compared += usize::from(below.is_some());
         }
-        extent == Extent::AtLeast || compared == self.children.len()
+        extent == AdditionalFields::AtLeast || compared == self.children.len()
     }
 
     /// Returns the hash of the owned values of `live`.
@@ -227,7 +227,13 @@ impl FieldSet {
     }
 
     /// [`FieldSet::matches`] below the top, at the field `name` or an item of it.
-    fn node_matches(&self, desired: &Value, live: &Value, name: &str, extent: Extent) -> bool {
+    fn node_matches(
+        &self,
+        desired: &Value,
+        live: &Value,
+        name: &str,
+        extent: AdditionalFields,
+    ) -> bool {
         if self.is_empty() {
             return leaf_matches(desired, live, name);
         }
@@ -241,7 +247,7 @@ impl FieldSet {
                 };
                 let listed = |name: &str| fields.get(name).is_some_and(|wanted| !wanted.is_null());
                 fields.iter().filter(|(_, v)| !v.is_null()).all(owned)
-                    && (extent == Extent::AtLeast
+                    && (extent == AdditionalFields::AtLeast
                         || self
                             .children
                             .iter()
@@ -270,7 +276,7 @@ fn below_matches(
     desired: &Value,
     live: &Value,
     name: &str,
-    extent: Extent,
+    extent: AdditionalFields,
 ) -> bool {
     match below {
         Some(below) => below.node_matches(desired, live, name, extent),

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 /// A group, version and kind. One pointer wide, cheap to clone: each cached object carries one.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Gvk(Arc<Parts>);
+pub struct Gvk(Arc<GvkParts>);
 
 /// The parts of a [`Gvk`].
 #[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Parts {
+pub struct GvkParts {
     /// API group, `""` for the core group.
     pub group: Box<str>,
     /// Version within the group, e.g. `v1alpha1`.
@@ -20,9 +20,9 @@ pub struct Parts {
 }
 
 impl Deref for Gvk {
-    type Target = Parts;
+    type Target = GvkParts;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &GvkParts {
         &self.0
     }
 }
@@ -30,7 +30,7 @@ impl Deref for Gvk {
 impl Gvk {
     /// Creates it from group, version and kind.
     pub fn new(group: &str, version: &str, kind: &str) -> Self {
-        Self(Arc::new(Parts {
+        Self(Arc::new(GvkParts {
             group: group.into(),
             version: version.into(),
             kind: kind.into(),

@@ -50,7 +50,7 @@ fn parse_within(text: &str, most: usize) -> Result<Value, ParseError> {
         Err(error) => error,
     };
     // The depth is checked only after a failure, because almost no text is that deep.
-    match Scan::new(text.as_bytes()).levels {
+    match NestingScan::new(text.as_bytes()).levels {
         0..LEVELS_PER_READER => Err(error.into()),
         levels if levels > most => Err(ParseError::TooDeep),
         _ => Ok(read(text, 0)?),
@@ -68,7 +68,7 @@ pub(crate) fn parse_slice(bytes: &[u8]) -> Result<Value, ParseError> {
 
 /// Returns whether a text is nested deeper than one deserializer handles.
 pub(crate) fn is_deep(text: &[u8]) -> bool {
-    Scan::new(text).levels >= LEVELS_PER_READER
+    NestingScan::new(text).levels >= LEVELS_PER_READER
 }
 
 /// Checks that a text parses inside `outer` levels of another value. The grammar of `text` must be valid
@@ -83,7 +83,7 @@ pub(crate) fn check_field_set(text: &RawValue) -> Result<(), ParseError> {
 }
 
 fn check_within(text: &RawValue, most: usize) -> Result<(), ParseError> {
-    let scan = Scan::new(text.get().as_bytes());
+    let scan = NestingScan::new(text.get().as_bytes());
     if scan.levels > most {
         return Err(ParseError::TooDeep);
     }
@@ -94,7 +94,7 @@ fn check_within(text: &RawValue, most: usize) -> Result<(), ParseError> {
 }
 
 /// The result of one pass over a text.
-struct Scan {
+struct NestingScan {
     levels: usize,
     /// True if it contains text that the grammar allows and a parser can refuse: half of a surrogate pair,
     /// or a number outside the range of floats.
@@ -104,7 +104,7 @@ struct Scan {
 /// A number of digits before the decimal point that no finite float has.
 const MANY_DIGITS: usize = 300;
 
-impl Scan {
+impl NestingScan {
     fn new(text: &[u8]) -> Self {
         let mut scan = Self {
             levels: 0,
@@ -153,16 +153,16 @@ impl Scan {
 
 fn read(text: &str, level: usize) -> Result<Value, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Deep(level).deserialize(&mut reader)?;
+    let value = LevelSeed(level).deserialize(&mut reader)?;
     reader.end()?;
     Ok(value)
 }
 
 /// Deserializes a value at this level. Values far below get a new deserializer.
 #[derive(Clone, Copy)]
-struct Deep(usize);
+struct LevelSeed(usize);
 
-impl<'de> DeserializeSeed<'de> for Deep {
+impl<'de> DeserializeSeed<'de> for LevelSeed {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -175,7 +175,7 @@ impl<'de> DeserializeSeed<'de> for Deep {
     }
 }
 
-impl<'de> Visitor<'de> for Deep {
+impl<'de> Visitor<'de> for LevelSeed {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -256,13 +256,13 @@ mod tests {
     }
 
     #[test]
-    fn brackets_in_strings_are_no_levels() {
+    fn brackets_in_strings_are_not_levels() {
         let text = format!(r#"{{"a\"{}":"\\"}}"#, "[{".repeat(1000));
-        assert_eq!(Scan::new(text.as_bytes()).levels, 1);
+        assert_eq!(NestingScan::new(text.as_bytes()).levels, 1);
     }
 
     #[test]
-    fn what_is_no_json_says_so() {
+    fn invalid_json_is_an_error() {
         for text in ["", "{", "[1,]", &format!("{}x", "[".repeat(200))] {
             assert!(
                 matches!(parse(text), Err(ParseError::Malformed(_))),
@@ -303,7 +303,7 @@ mod tests {
 
         /// Both parsers return the same value.
         #[test]
-        fn what_is_deep_is_read_as_what_is_not(text in texts()) {
+        fn deep_values_parse_like_flat_ones(text in texts()) {
             let (deep, shallow) = (read(&text, 0), serde_json::from_str::<Value>(&text));
             prop_assert_eq!(deep.ok(), shallow.ok());
         }

@@ -4,16 +4,16 @@ use jsonpath_rust::parser::model::JpQuery;
 use jsonpath_rust::parser::parse_json_path;
 
 /// The maximum length of a query, in bytes.
-const LONGEST: usize = 16 << 10;
+const MAX_LENGTH: usize = 16 << 10;
 /// The maximum depth of brackets: the parser takes three times as long for each function within
 /// another, twice as long for each filter. `$[?count(@.a[?(@.b)]) > 1]` has four.
-const DEEPEST: usize = 10;
+const MAX_DEPTH: usize = 10;
 
-/// The reason that a text is not a query. It displays as the continuation of `TEXT is`.
+/// The reason that a text is not a query. It displays as the continuation of `invalid JSONPath TEXT:`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
     /// It has a syntax error.
-    #[error("not JSONPath from {rest:?} on")]
+    #[error("unexpected {rest:?}")]
     Syntax {
         /// The index of the character of the error, from 0.
         index: usize,
@@ -21,10 +21,10 @@ pub(crate) enum Error {
         rest: String,
     },
     /// It is too long.
-    #[error("no query that is read: it has more than {LONGEST} bytes")]
+    #[error("longer than {} KiB", MAX_LENGTH >> 10)]
     Long,
     /// It is nested too deeply.
-    #[error("no query that is read: it nests brackets more than {DEEPEST} deep")]
+    #[error("brackets nested more than {MAX_DEPTH} deep")]
     Deep,
 }
 
@@ -43,10 +43,10 @@ impl Error {
 /// # Errors
 /// The text is not JSONPath, has more than 16 KiB, or nests brackets more than ten deep.
 pub(crate) fn parse(text: &str) -> Result<JpQuery, Error> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_LENGTH {
         return Err(Error::Long);
     }
-    if depth(text) > DEEPEST {
+    if depth(text) > MAX_DEPTH {
         return Err(Error::Deep);
     }
     parse_json_path(text).map_err(|error| {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_parser_would_take_long_for_is_refused() {
+    fn queries_that_parse_slowly_are_refused() {
         let within = |inner: &str, times, open: &str, close: &str| {
             format!("$[?{}{inner}{}]", open.repeat(times), close.repeat(times))
         };
@@ -113,7 +113,7 @@ mod tests {
         ] {
             assert_eq!(parse(&query), Err(Error::Deep), "{query}");
         }
-        let long = format!("$[{}]", vec!["0"; LONGEST].join(","));
+        let long = format!("$[{}]", vec!["0"; MAX_LENGTH].join(","));
         assert_eq!(parse(&long), Err(Error::Long));
     }
 }

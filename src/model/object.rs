@@ -26,7 +26,7 @@ use super::{Gvk, ObjectRef, json};
 /// The reason that bytes are not an object.
 #[derive(Debug, thiserror::Error)]
 #[error("not a Kubernetes object")]
-pub struct Malformed(#[from] serde_json::Error);
+pub struct MalformedObject(#[from] serde_json::Error);
 
 /// One object, immutable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,20 +50,20 @@ pub struct Object {
     /// The fields that field managers of the runtime own.
     pub managed: Box<[Managed]>,
     /// The members that are missing because they cannot be read.
-    pub unreadable: Option<Box<Unreadable>>,
+    pub unreadable: Option<Box<UnreadableMembers>>,
     json: Box<str>,
 }
 
 /// The members of an object that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Unreadable {
+pub struct UnreadableMembers {
     /// The paths, such as `spec`; at least one.
     members: Vec<Box<str>>,
     /// The error of the first one.
     why: Box<str>,
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for UnreadableMembers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.members.join(", "), self.why)
     }
@@ -115,7 +115,7 @@ impl Object {
     }
 
     /// Converts a tree, such as a custom resource from a file.
-    pub fn from_value(gvk: &Gvk, value: &Value) -> Result<Self, Malformed> {
+    pub fn from_value(gvk: &Gvk, value: &Value) -> Result<Self, MalformedObject> {
         Self::from_json(gvk, &value.to_string())
     }
 
@@ -184,13 +184,13 @@ impl Object {
     )]
     pub fn details(&self) -> Details {
         #[derive(Deserialize)]
-        struct Top {
+        struct DetailsOnly {
             metadata: Details,
         }
         if self.json.is_empty() {
             return Details::default();
         }
-        let top: Top = serde_json::from_str(&self.json)
+        let top: DetailsOnly = serde_json::from_str(&self.json)
             .expect("the metadata was checked when the object was made");
         top.metadata
     }
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_deeper_than_serde_json_reads_is_no_null() {
+    fn values_deeper_than_the_limit_of_serde_json_are_not_null() {
         for levels in [126, 127, 128, 399] {
             let object = Object::from_json(&gvk(), &nested(levels)).unwrap();
             assert_eq!(object.unreadable, None);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_and_the_rest_is_there() {
+    fn unreadable_fields_are_named_and_the_others_are_read() {
         let object = Object::from_json(&gvk(), &nested(400)).unwrap();
         let why = "spec: nested more than 400 levels deep";
         assert_eq!(object.unreadable.as_ref().unwrap().to_string(), why);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn values_that_are_not_objects_are_refused() {
         for text in [
             "",
             "[]",

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_label_is_a_digest_of_it() {
+    fn an_identity_that_is_not_a_valid_label_becomes_a_digest() {
         for name in ["x".repeat(64).as_str(), "a/b", "ä", "dot.", ""] {
             let holder = OperatorId::new("n", name);
             assert_eq!(holder.as_str().len(), 16, "{name}");
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn projects_outside_a_cluster_are_told_apart() {
+    fn projects_outside_a_cluster_have_different_ids() {
         let of = |path| OperatorId::outside_cluster("default", "rhai-operator", Path::new(path));
         assert_eq!(of("/a/watches.yaml"), of("/a/watches.yaml"));
         assert_ne!(of("/a/watches.yaml"), of("/b/watches.yaml"));

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_create_goes_by_the_manager_and_what_was_created() {
+    fn an_initial_create_is_recognized_by_manager_and_object() {
         let created = creation_manager("rhai-operator/a", b"x");
         assert_ne!(created, creation_manager("rhai-operator/a", b"y"));
         assert!(is_manager(&created, "rhai-operator/a"));

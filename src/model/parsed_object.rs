@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tree_is_that_of_the_object_held() {
+    fn the_tree_is_that_of_the_stored_object() {
         let mut parsed = ParsedObject::new(object("x"));
         assert_eq!(parsed.value()["data"]["a"], "x");
         parsed.replace(object("x"));

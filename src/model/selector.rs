@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_what_the_server_takes() {
+    fn the_text_is_a_valid_query_parameter() {
         assert_eq!(
             selector().to_string(),
             "app=web,tier in (a,b),env notin (test),owner,!legacy"
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_would_refuse_is_refused() {
+    fn selectors_that_the_server_refuses_are_refused() {
         for text in [
             "a=b c",
             "a in ()x",
@@ -507,7 +507,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_not_selected_meets_an_opposite(
+        fn an_unselected_object_matches_the_negated_selector(
             list in proptest::collection::vec(requirements(), 0..4),
             labels in proptest::collection::btree_map("[a-c]", "[a-z0-9]{0,2}", 0..3),
         ) {

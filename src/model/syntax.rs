@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_from_what_is_none() {
+    fn valid_names_are_recognized() {
         let long = "a".repeat(64);
         check(
             is_dns_label,

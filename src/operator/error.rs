@@ -19,12 +19,12 @@ pub(crate) enum Error {
     #[error("cannot serve")]
     Server(#[source] server::Error),
     /// The process cannot receive signals.
-    #[error("cannot hear signals")]
+    #[error("cannot install signal handlers")]
     Signals(#[source] std::io::Error),
     /// The lease was lost: another replica can lead now.
     #[error("no longer the leader")]
     Lost(#[source] lease::LeaseLost),
     /// A task ended unexpectedly.
-    #[error("a part of the process ended abnormally")]
+    #[error("a task of the operator ended unexpectedly")]
     Panicked(#[source] JoinError),
 }

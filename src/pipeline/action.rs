@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::tree::{Expression, SourceLocation, Test, Text, Tree};
+use super::tree::{Expression, SourceLocation, Test, TextTemplate, Tree};
 use crate::script::SnippetId;
 
 /// `apply`.
@@ -24,11 +24,11 @@ pub enum Manifests {
     /// A file of `files/` with a constant name, and its documents, which contain no slots.
     Documents(Arc<str>, Vec<Value>),
     /// A file of `files/` whose name contains slots.
-    File(Text, SourceLocation),
+    File(TextTemplate, SourceLocation),
     /// A template, or all templates whose name matches a pattern. They see `vars`, `item` and `results` too.
     Template {
         /// The name, or a pattern such as `*.yaml`.
-        name: Text,
+        name: TextTemplate,
         /// Additional variables.
         vars: Vec<(Arc<str>, Tree)>,
         /// The location of the name.
@@ -76,7 +76,7 @@ pub enum Script {
 #[derive(Debug)]
 pub struct Role {
     /// The name of the role.
-    pub name: Text,
+    pub name: TextTemplate,
     /// Variables that override those of the role.
     pub vars: Vec<(Arc<str>, Tree)>,
     /// The location of the name.
@@ -87,24 +87,24 @@ pub struct Role {
 #[derive(Debug)]
 pub struct Condition {
     /// The type of the condition.
-    pub kind: Text,
+    pub kind: TextTemplate,
     /// A bool, or one of `True`, `False`, `Unknown`.
     pub status: Tree,
     /// A word in `CamelCase`.
-    pub reason: Text,
+    pub reason: TextTemplate,
     /// The message for users.
-    pub message: Text,
+    pub message: TextTemplate,
 }
 
 /// `event`.
 #[derive(Debug)]
 pub struct Event {
     /// `Normal` or `Warning`.
-    pub kind: Text,
+    pub kind: TextTemplate,
     /// A word in `CamelCase`.
-    pub reason: Text,
+    pub reason: TextTemplate,
     /// The message for users.
-    pub message: Text,
+    pub message: TextTemplate,
 }
 
 /// `assert`.
@@ -113,5 +113,5 @@ pub struct Assert {
     /// The tests.
     pub that: Vec<Test>,
     /// The message of the failure; by default the test that failed.
-    pub message: Option<Text>,
+    pub message: Option<TextTemplate>,
 }

@@ -24,7 +24,7 @@ pub(crate) struct Source<'a> {
 }
 
 /// The result of loading a pipeline.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedPipeline {
     /// None if a step has no valid action. Must not be executed if `problems` contains errors.
     pub(crate) pipeline: Option<Pipeline>,
     pub(crate) problems: Vec<Diagnostic>,
@@ -33,7 +33,7 @@ pub(crate) struct Loaded {
 }
 
 /// Loads the pipeline that begins with a file of the role.
-pub(crate) fn load(source: Source<'_>, entry: &str) -> Loaded {
+pub(crate) fn load(source: Source<'_>, entry: &str) -> LoadedPipeline {
     let input = ParseInput {
         files: source.files,
         templates: source.templates,
@@ -56,7 +56,7 @@ pub(crate) fn load(source: Source<'_>, entry: &str) -> Loaded {
     let (steps, unresolved) = resolve(steps, &program, &source.files.path);
     problems.extend(unresolved);
     let program = Arc::new(program);
-    Loaded {
+    LoadedPipeline {
         pipeline: steps.map(|steps| Pipeline { program, steps }),
         problems,
         files,

@@ -38,4 +38,4 @@ pub use role_calls::{RoleCall, role_calls};
 pub use schema::schema;
 pub use selection::StepSelection;
 pub use step::{Action, Block, Include, Loop, Pipeline, Ready, Step};
-pub use tree::{Expression, Query, SourceLocation, Test, Text, TextPart, Tree};
+pub use tree::{Expression, Query, SourceLocation, Test, TextPart, TextTemplate, Tree};

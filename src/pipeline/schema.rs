@@ -229,13 +229,13 @@ struct File {
 #[schemars(untagged)]
 enum Role {
     Name(String),
-    Call(Call),
+    Call(RoleReference),
 }
 
 /// A role with variables.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-struct Call {
+struct RoleReference {
     /// Its name.
     name: String,
     /// Variables that override those of the role.
@@ -281,13 +281,13 @@ struct Event {
 #[schemars(untagged)]
 enum Assert {
     Tests(Tests),
-    Said(Said),
+    WithMessage(AssertionWithMessage),
 }
 
 /// Tests with a message.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-struct Said {
+struct AssertionWithMessage {
     /// The tests.
     that: Tests,
     /// The message of the failure.
@@ -333,10 +333,10 @@ mod tests {
         same_keys(&definitions["Source"], keys::APPLY);
         same_keys(&definitions["Reference"], keys::DELETE);
         same_keys(&definitions["File"], keys::SCRIPT);
-        same_keys(&definitions["Call"], keys::ROLE);
+        same_keys(&definitions["RoleReference"], keys::ROLE);
         same_keys(&definitions["Condition"], keys::CONDITION);
         same_keys(&definitions["Event"], keys::EVENT);
-        same_keys(&definitions["Said"], keys::ASSERT);
+        same_keys(&definitions["AssertionWithMessage"], keys::ASSERT);
         same_keys(&definitions["Message"], keys::FAIL);
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::action::{Apply, Assert, Condition, Delete, Event, Role, Script};
-use super::tree::{Expression, Query, SourceLocation, Test, Text, Tree};
+use super::tree::{Expression, Query, SourceLocation, Test, TextTemplate, Tree};
 use crate::script::Program;
 
 /// A compiled pipeline. Names of steps are indices, manifests are trees with slots, and expressions are
@@ -113,7 +113,7 @@ pub enum Action {
     /// Fails as [`Action::Fail`] unless all tests are true. Result: `()`.
     Assert(Assert),
     /// Fails without retries, as the host function `fail`. A block can rescue it.
-    Fail(Text),
+    Fail(TextTemplate),
     /// Executes steps together. Result: `()`; with a loop the list of maps of their results.
     Block(Block),
 }

@@ -65,7 +65,7 @@ pub enum Test {
 
 /// A text that may contain slots.
 #[derive(Clone, Debug)]
-pub enum Text {
+pub enum TextTemplate {
     /// A text without slots. `$$` is already replaced by `$`.
     Constant(Arc<str>),
     /// Its parts in order.
@@ -95,7 +95,7 @@ pub enum Tree {
     /// A list.
     List(Vec<Self>),
     /// A map in the order of the file. Keys may contain slots.
-    Map(Vec<(Text, Self)>),
+    Map(Vec<(TextTemplate, Self)>),
 }
 
 impl Test {
@@ -110,7 +110,7 @@ impl Test {
     }
 }
 
-impl Text {
+impl TextTemplate {
     /// Returns the text if it contains no slots.
     pub fn constant(&self) -> Option<&str> {
         match self {
@@ -131,7 +131,7 @@ impl Tree {
     }
 
     /// Returns a map: a constant if all entries are constant.
-    pub(super) fn map(entries: Vec<(Text, Self)>) -> Self {
+    pub(super) fn map(entries: Vec<(TextTemplate, Self)>) -> Self {
         let values = entries.iter().map(|(key, tree)| {
             let (key, value) = (key.constant()?, tree.constant()?);
             Some((key.to_owned(), value.clone()))

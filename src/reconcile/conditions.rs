@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn ansible_is_what_the_ansible_operator_leaves() {
+    fn the_conditions_of_the_ansible_operator_are_written() {
         assert_eq!(
             table(Conditions::Ansible, &Outcome::Done, false),
             [
@@ -343,7 +343,7 @@ mod tests {
                 tally: &tally,
             };
             let mut list = Vec::new();
-            let stamp = condition::Stamp {
+            let stamp = condition::ConditionStamp {
                 now: "",
                 generation: None,
             };

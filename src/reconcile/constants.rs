@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_metadata_lacks_is_empty_and_never_absent() {
+    fn absent_metadata_is_empty() {
         let meta = meta(&json!({"name": "x", "uid": "u", "labels": {"a": "b"}}));
         assert_eq!(meta["labels"], json!({"a": "b"}));
         assert_eq!(meta["annotations"], json!({}));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_that_is_no_map_is_an_empty_one() {
+    fn a_spec_that_is_not_a_map_is_empty() {
         assert!(map_of(&json!({"spec": [1]}), "spec").is_empty());
         assert!(map_of(&json!({}), "spec").is_empty());
     }

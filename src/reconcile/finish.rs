@@ -16,7 +16,7 @@ use super::run::Run;
 use super::status::{self, DesiredStatus, RuntimeStatus, StatusWrite};
 use super::{Mode, status_ownership, steps};
 use crate::host::session::Unredacted;
-use crate::model::condition::{Condition, Stamp};
+use crate::model::condition::{Condition, ConditionStamp};
 use crate::model::owner::field_manager;
 use crate::model::{Outcome, PublicText, Reason, Redactor};
 use crate::telemetry::log;
@@ -104,7 +104,7 @@ impl Run<'_> {
             conditions: &gathered_conditions,
             style: self.input.watch.conditions,
             own,
-            stamp: Stamp {
+            stamp: ConditionStamp {
                 now: &now,
                 generation: Some(self.input.cr.generation).filter(|generation| *generation > 0),
             },

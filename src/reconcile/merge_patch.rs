@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_answer_lacks_was_dropped() {
+    fn fields_missing_in_the_response_were_dropped() {
         let patch = json!({
             "kept": 1, "consumers": {"a": 1}, "list": [{"x": 1, "y": 2}], "gone": null,
             "deep": {"kept": 1, "lost": 2}, "empty": {},
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_of_dropped_fields_is_no_patch() {
+    fn a_patch_of_dropped_fields_is_empty() {
         let dropped =
             BTreeSet::from(["status.consumers".to_owned(), "status.deep.lost".to_owned()]);
         let within = |patch: Value| is_within(&patch, &dropped, "status");

@@ -39,7 +39,7 @@ use self::run::Run;
 pub use self::status_ownership::digest as status_digest;
 pub use self::warn_once::WarnOnce;
 use crate::cluster;
-pub use crate::host::session::Call;
+pub use crate::host::session::TracedCall;
 use crate::model::redact::PublicText;
 use crate::model::{Object, Outcome};
 pub use crate::pipeline::{StepReport, StepSelection, StepState};

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_role_waits_for_is_told() {
+    fn the_message_names_the_awaited_object() {
         let object = ObjectRef::new(Gvk::new("", "v1", "Pod"), Some("n"), "x");
         let ending = Ending::Waiting {
             on: "Pod n/x".into(),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn fail_is_terminal_and_says_where() {
+    fn fail_is_terminal_and_names_its_position() {
         let ending = Ending::Failed("no hunter22".into());
         let end = end(ErrorKind::Ended(Arc::new(ending)), false);
         let message = "web/tasks/main.rhai:3:1: no hunter22".into();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vanished_custom_resource_is_no_error() {
+    fn a_deleted_custom_resource_is_not_an_error() {
         let end = end(ErrorKind::Ended(Arc::new(Ending::Gone)), false);
         assert_eq!(end.outcome, Outcome::Cancelled);
         assert!(end.gone);

@@ -15,7 +15,7 @@ use super::{merge_patch, status_ownership};
 use crate::cluster::conflict_retry::ConflictRetry;
 use crate::cluster::request::WriteOptions;
 use crate::cluster::{self, Cluster, ErrorKind};
-use crate::model::condition::{self, Condition, Stamp};
+use crate::model::condition::{self, Condition, ConditionStamp};
 use crate::model::owner::field_manager;
 use crate::model::{Object, Outcome, ParsedObject};
 use crate::watches::Conditions;
@@ -32,7 +32,7 @@ pub(super) struct DesiredStatus<'a> {
     /// The runtime's own part of the status.
     pub(super) own: RuntimeStatus<'a>,
     /// The generation that the run saw, and the end of the run.
-    pub(super) stamp: Stamp<'a>,
+    pub(super) stamp: ConditionStamp<'a>,
     /// Fields that the server dropped before. A write that contains only these is not sent.
     pub(super) dropped: &'a BTreeSet<String>,
 }

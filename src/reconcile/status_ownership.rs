@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_goes_and_the_rest_stays() {
+    fn named_fields_are_removed_and_others_stay() {
         let left = stripped(
             json!({"a": 1, "b": {"mine": 1, "theirs": 2}, "c": {"mine": 1}, "conditions": [1]}),
             &json!({"f:a": {}, "f:b": {"f:mine": {}}, "f:c": {".": {}, "f:mine": {}},

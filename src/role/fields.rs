@@ -158,7 +158,7 @@ impl FieldCheck<'_> {
         for (index, name) in names.iter().enumerate() {
             let open = at["x-kubernetes-preserve-unknown-fields"] == true
                 || at["x-kubernetes-embedded-resource"] == true;
-            // Every object has metadata, and no CRD says so.
+            // Every object has metadata, but CRDs do not declare it.
             if open || at["type"] != "object" || (index == 0 && !is_own(name)) {
                 return None;
             }

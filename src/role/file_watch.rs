@@ -33,8 +33,8 @@ const QUIET: Duration = Duration::from_millis(100);
 const CHECK: Duration = Duration::from_secs(5);
 
 /// The limits of a comparison, for folders that contain themselves through a link.
-const MOST_FILES: usize = 20_000;
-const MOST_LEVELS: usize = 16;
+const MAX_FILES: usize = 20_000;
+const MAX_LEVELS: usize = 16;
 
 /// A watch on the files of a project. It ends when it is dropped.
 #[derive(Debug)]
@@ -83,19 +83,19 @@ impl FileWatch {
         }
         // Before the caller reads the files, so that no change falls in between. Watched anew each
         // time: the folders may be others now.
-        self.watch_anew();
+        self.restart_watch();
         self.known = self.files.fingerprint();
     }
 
     /// Returns whether a file changed without an event.
     fn check(&mut self) -> bool {
         if self.events.is_none() {
-            self.watch_anew();
+            self.restart_watch();
         }
         self.files.fingerprint() != self.known
     }
 
-    fn watch_anew(&mut self) {
+    fn restart_watch(&mut self) {
         match self.files.events(&self.notified) {
             Ok(events) => {
                 if self.events.replace(events).is_none() {
@@ -144,7 +144,7 @@ impl Files {
             roles_dir,
         } = self;
         let notified = Arc::clone(notified);
-        let beside = Beside::new(watches_file, roles_dir);
+        let beside = ContainingFolders::new(watches_file, roles_dir);
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             // An error means that events may be lost.
             if event
@@ -166,10 +166,10 @@ impl Files {
     fn fingerprint(&self) -> u64 {
         let mut hasher = TreeHasher {
             hasher: XxHash3_64::new(),
-            left: MOST_FILES,
+            left: MAX_FILES,
         };
         hasher.file(&self.watches_file, 0);
-        hasher.file(&self.roles_dir, MOST_LEVELS);
+        hasher.file(&self.roles_dir, MAX_LEVELS);
         hasher.hasher.finish()
     }
 }
@@ -211,13 +211,13 @@ impl TreeHasher {
 }
 
 /// The folders that contain the project. They can contain other files.
-struct Beside {
+struct ContainingFolders {
     folders: Vec<PathBuf>,
     /// The files and folders of the project in them.
     names: Vec<OsString>,
 }
 
-impl Beside {
+impl ContainingFolders {
     fn new(watches_file: &Path, roles_dir: &Path) -> Self {
         let parts = [watches_file, roles_dir];
         let roles = absolute(roles_dir);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn files_that_stay_are_no_change() {
+    async fn unchanged_files_are_not_a_change() {
         let folder = tempfile::tempdir().unwrap();
         let roles = folder.path().join("roles");
         fs::create_dir_all(&roles).unwrap();
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn lost_events_are_a_change() {
         let overflow = Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
-        let beside = Beside::new(Path::new("watches.yaml"), Path::new("roles"));
+        let beside = ContainingFolders::new(Path::new("watches.yaml"), Path::new("roles"));
         assert!(is_change(&overflow) && !beside.is_all_of(&overflow));
     }
 
@@ -336,7 +336,7 @@ mod tests {
             let event = paths
                 .iter()
                 .fold(event, |event, path| event.add_path(path.into()));
-            Beside::new(Path::new(watches), Path::new(roles)).is_all_of(&event)
+            ContainingFolders::new(Path::new(watches), Path::new(roles)).is_all_of(&event)
         };
         let here = |paths: &[&str]| is_beside("./watches.yaml", "./roles", paths);
         assert!(here(&["./operator.log"]));

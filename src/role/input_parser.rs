@@ -191,7 +191,8 @@ fn size(fields: &Fields<'_>, kind: Kind) -> Size {
     size
 }
 
-/// Parses `immutable`. In a list the API server cannot tell which item was which.
+/// Parses `immutable`. It has no effect in the items of a list, because the API server does not correlate
+/// old and new items.
 fn immutable(fields: &Fields<'_>, kind: Kind, in_array: bool) -> bool {
     let Some(item) = only_of(fields, "immutable", kind, &SCALARS) else {
         return false;

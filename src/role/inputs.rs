@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_asked_has_no_violations() {
+    fn valid_inputs_have_no_violations() {
         let spec = json!({"title": "t", "size": 10, "tier": "paid", "ratio": 0.5, "other": [],
                           "tls": {"secret": "s"}, "ports": [{"port": 80.0}]});
         assert_eq!(wrong(&spec), [""; 0]);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::compiled_role::Role;
 use super::entries::Entries;
 use super::meta::{self, Meta};
-use super::template_names::{self, Unknown};
+use super::template_names::{self, UnknownName};
 use super::template_rewrite;
 use super::template_size::{self, MAX_TOKENS};
 use super::template_structure::{self, Finding};
@@ -23,10 +23,10 @@ use crate::role_files::RoleFiles;
 use crate::script::Sources;
 
 /// Loads the role in a folder under a name. Fails with all its errors, warnings and notes.
-pub fn load(path: &Path, name: &str, toolchain: &Toolchain) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load(path: &Path, name: &str, toolchain: &Toolchain) -> Result<LoadedRole, Vec<Diagnostic>> {
     let mut problems = Vec::new();
     let role = RoleFiles::read(path, &mut problems).and_then(|folder| {
-        let loading = Loading {
+        let loading = RoleLoader {
             folder: &folder,
             toolchain,
             problems: &mut problems,
@@ -35,7 +35,7 @@ pub fn load(path: &Path, name: &str, toolchain: &Toolchain) -> Result<Loaded, Ve
     });
     problems.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
     match role {
-        Some(role) if !problems.iter().any(Diagnostic::is_error) => Ok(Loaded {
+        Some(role) if !problems.iter().any(Diagnostic::is_error) => Ok(LoadedRole {
             role,
             notes: problems,
         }),
@@ -43,13 +43,13 @@ pub fn load(path: &Path, name: &str, toolchain: &Toolchain) -> Result<Loaded, Ve
     }
 }
 
-struct Loading<'a> {
+struct RoleLoader<'a> {
     folder: &'a RoleFiles,
     toolchain: &'a Toolchain,
     problems: &'a mut Vec<Diagnostic>,
 }
 
-impl Loading<'_> {
+impl RoleLoader<'_> {
     fn role(mut self, name: &str) -> Option<Role> {
         let Meta {
             description,
@@ -136,7 +136,7 @@ impl Loading<'_> {
             };
             if let Some(offset) = template_size::too_long(text, environment.syntax()) {
                 let message = format!("expression of more than {MAX_TOKENS} tokens");
-                let long = Unknown {
+                let long = UnknownName {
                     offset,
                     message,
                     near: None,
@@ -167,8 +167,8 @@ impl Loading<'_> {
         environment
     }
 
-    fn unknown_name(&self, file: &str, text: &str, unknown: Unknown) -> Diagnostic {
-        let Unknown {
+    fn unknown_name(&self, file: &str, text: &str, unknown: UnknownName) -> Diagnostic {
+        let UnknownName {
             offset,
             message,
             near,
@@ -244,7 +244,7 @@ fn first_template(node: &Node) -> Option<&Node> {
 
 /// A loaded role with its warnings and notes.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedRole {
     /// The role.
     pub role: Role,
     /// Warnings and notes.

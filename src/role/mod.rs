@@ -29,7 +29,7 @@ pub use fields::unknown_fields;
 pub use file_watch::FileWatch;
 pub use input::{FORMATS, Input, Kind, Pattern, Size};
 pub use inputs::{Violation, violations};
-pub use load::{Loaded, load};
+pub use load::{LoadedRole, load};
 pub(crate) use meta::api_rule;
 pub use meta::parse_inputs;
 pub use permissions::{ApiRule, Permissions};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::compiled_role::{Entry, Role};
-use super::load::{Loaded, load};
+use super::load::{LoadedRole, load};
 use super::roles::Roles;
 use super::toolchain::Toolchain;
 use crate::model::Diagnostic;
@@ -40,7 +40,7 @@ impl Project {
             entries: watches,
             problems,
         } = watches::load(watches_file, environment);
-        let mut loading = Loading {
+        let mut loading = ProjectLoader {
             watches_file,
             roles_dir,
             has_watches: !watches.is_empty() || problems.iter().any(Diagnostic::is_error),
@@ -54,7 +54,7 @@ impl Project {
             loading.references(watch);
         }
         loading.check_calls();
-        let Loading {
+        let ProjectLoader {
             roles,
             mut problems,
             ..
@@ -128,7 +128,7 @@ fn hint_for_role(name: &str, known: &[&str], folder: &Path) -> String {
     }
 }
 
-struct Loading<'a> {
+struct ProjectLoader<'a> {
     watches_file: &'a Path,
     roles_dir: &'a Path,
     has_watches: bool,
@@ -140,7 +140,7 @@ struct Loading<'a> {
     problems: Vec<Diagnostic>,
 }
 
-impl Loading<'_> {
+impl ProjectLoader<'_> {
     /// Loads every folder of the roles folder, because any role can include it.
     fn roles_folder(&mut self) {
         let names = match role_names(self.roles_dir) {
@@ -161,7 +161,7 @@ impl Loading<'_> {
 
     fn role(&mut self, reference: &str, folder: &Path, name: &str) {
         let role = match load(folder, name, self.toolchain) {
-            Ok(Loaded { role, notes }) => {
+            Ok(LoadedRole { role, notes }) => {
                 self.problems.extend(notes);
                 let entries = std::iter::once(&role.entry).chain(&role.finalize);
                 let calls = entries.flat_map(Entry::role_calls);

@@ -1,8 +1,8 @@
-//! The filters, tests and functions that a template names: those that do not exist are errors at load, not
-//! in a run that happens to come by.
+//! Finds filters, tests and functions that a template uses and that do not exist. They are errors when the
+//! role is loaded, and not only when a run executes them.
 //!
-//! Read are the tokens, not the tree: a name's role shows in its neighbours. Methods are left alone, as
-//! is the name of a function that the template uses otherwise too: what it holds is known in a run.
+//! The search reads tokens, not the syntax tree: the neighbors of a name determine its use. It ignores
+//! methods, and functions whose name is also a variable of the template: only a run knows its value.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use minijinja::{Environment, ErrorKind};
 
 use crate::model::diagnostics::nearest;
 
-/// Words before a parenthesis that are no functions.
+/// Keywords that can precede a parenthesis.
 const WORDS: [&str; 12] = [
     "and",
     "or",
@@ -26,7 +26,7 @@ const WORDS: [&str; 12] = [
     "set",
     "recursive",
 ];
-/// Functions that come with the place where they are called.
+/// Functions that exist only within certain blocks.
 const LOCAL: [&str; 4] = ["caller", "loop", "super", "self"];
 
 /// Filters that may have been meant: an environment does not say which it has.
@@ -115,9 +115,9 @@ pub(crate) const TESTS: [&str; 18] = [
     "undefined",
 ];
 
-/// A name that stands for nothing.
+/// A filter, test or function that does not exist.
 #[derive(Debug)]
-pub(super) struct Unknown {
+pub(super) struct UnknownName {
     /// The offset of its first byte.
     pub(super) offset: usize,
     /// `unknown filter "x"`
@@ -127,10 +127,10 @@ pub(super) struct Unknown {
 }
 
 /// The names of a well-formed template that its environment does not know, in their order.
-pub(super) fn unknown(environment: &Environment<'_>, text: &str) -> Vec<Unknown> {
+pub(super) fn unknown(environment: &Environment<'_>, text: &str) -> Vec<UnknownName> {
     let tokens = tokenize(text, false, environment.syntax().clone());
     let tokens: Vec<_> = tokens.map_while(Result::ok).collect();
-    let scan = Scan {
+    let scan = TokenScan {
         environment,
         text,
         tokens: &tokens,
@@ -138,14 +138,14 @@ pub(super) fn unknown(environment: &Environment<'_>, text: &str) -> Vec<Unknown>
     (0..tokens.len()).filter_map(|at| scan.at(at)).collect()
 }
 
-struct Scan<'a> {
+struct TokenScan<'a> {
     environment: &'a Environment<'a>,
     text: &'a str,
     tokens: &'a [(Token<'a>, Span)],
 }
 
-impl Scan<'_> {
-    fn at(&self, at: usize) -> Option<Unknown> {
+impl TokenScan<'_> {
+    fn at(&self, at: usize) -> Option<UnknownName> {
         let (Token::Ident(name), span) = &self.tokens[at] else {
             return None;
         };
@@ -164,7 +164,7 @@ impl Scan<'_> {
         if self.is_known(what, dotted) {
             return None;
         }
-        Some(Unknown {
+        Some(UnknownName {
             offset,
             message: format!("unknown {what} {dotted:?}"),
             near: match what {
@@ -219,7 +219,7 @@ impl Scan<'_> {
         global || LOCAL.contains(&name) || self.own_names().contains(name)
     }
 
-    /// Macros of the template, and what it uses other than as a function.
+    /// Returns the macros of the template, and the names that it also uses as variables.
     fn own_names(&self) -> BTreeSet<&str> {
         let names = self.tokens.iter().enumerate();
         let names = names.filter_map(|(at, (token, _))| match token {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named_where_it_stands() {
+    fn unknown_names_are_reported_with_their_position() {
         assert_eq!(found("{{ a | nosuch }}"), ["7 unknown filter \"nosuch\""]);
         assert_eq!(
             found("{{ a | upper | ansible.builtin.b64(x) }}"),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_not() {
+    fn known_names_are_not_reported() {
         for text in [
             "{{ a | default('x') | upper }}{{ range(3) }}{{ dict(a=1) }}",
             "{% if (a) and not (b) or c in (1, 2) %}{% elif (a is defined) %}{% endif %}",

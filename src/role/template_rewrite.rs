@@ -1,7 +1,8 @@
-//! Rewrites templates so that they call functions of ours where the template engine has no hook.
+//! Rewrites templates so that they call functions of [`crate::host::template`] where the template engine has
+//! no hook.
 //!
-//! The engine bounds the steps of a rendering. It bounds neither the size of a value nor the time between two
-//! steps, and it does not tell text that the template rendered from data.
+//! The engine limits the steps of a rendering. It limits neither the size of a value nor the time between
+//! two steps, and it does not distinguish text that the template rendered from data.
 //!
 //! | in the template | becomes | since |
 //! |---|---|---|
@@ -11,7 +12,7 @@
 //! | `{% set a %}`, `{% filter f %}` | `{% set a \| __value %}`, `{% filter __value \| f %}` | they capture text |
 //! | `{% for … %}`, `{% macro … %}` | `{% for … %}{% do __checkpoint() %}` | they repeat |
 //!
-//! Lines stay what they are, so that errors name the right one.
+//! The rewrite keeps the lines, so that errors name the right one.
 
 use minijinja::machinery::ast::{BinOpKind, Call, CallArg, Expr, Macro, Set, Stmt, UnaryOpKind};
 use minijinja::machinery::{Span, Token, parse, tokenize};
@@ -33,7 +34,7 @@ pub(crate) const CHECKPOINT: &str = "__checkpoint";
 
 const RESERVED: [&str; 6] = [CONCAT, ADD, MULTIPLY, VALUE, STORED, CHECKPOINT];
 
-/// Rewrites a template. Fails where it does not parse, or uses one of the reserved names.
+/// Rewrites a template. Fails if it does not parse or uses one of the reserved names.
 pub(crate) fn rewrite(text: &str, syntax: &SyntaxConfig) -> Result<String, Error> {
     let root = parse(text, "", syntax.clone())?;
     let tokens = tokenize(text, false, syntax.clone()).collect::<Result<Vec<_>, _>>()?;
@@ -54,7 +55,7 @@ pub(crate) fn rewrite(text: &str, syntax: &SyntaxConfig) -> Result<String, Error
     Ok(rewriter.result())
 }
 
-/// Text to insert at an offset, in the place of so many bytes.
+/// Text that replaces `cut` bytes at an offset.
 struct Edit {
     offset: usize,
     cut: usize,
@@ -93,7 +94,7 @@ impl Rewriter<'_> {
         match statement {
             Stmt::Template(it) => self.statements(&it.children),
             Stmt::EmitExpr(it) => match &it.expr {
-                // Its text is written as it was rendered, and counted there.
+                // The output of a call is checked and counted when it is written.
                 Expr::Call(call) => self.call(call),
                 other => self.expression(other),
             },

@@ -57,7 +57,7 @@ pub(super) fn in_template(text: &str, syntax: &SyntaxConfig) -> Vec<Finding> {
         let start = whole
             .iter()
             .rposition(|(token, _)| matches!(token, Token::VariableStart));
-        let value = Written {
+        let value = Substitution {
             text,
             tokens: &whole[start.unwrap_or_default()..],
         };
@@ -66,7 +66,7 @@ pub(super) fn in_template(text: &str, syntax: &SyntaxConfig) -> Vec<Finding> {
     findings
 }
 
-/// Names that hold what the template itself renders: `{% set x %}…{% endset %}`.
+/// Returns the variables whose value the template itself renders: `{% set x %}…{% endset %}`.
 fn rendered_names<'a>(tokens: &[(Token<'a>, Span)]) -> BTreeSet<&'a str> {
     let names = tokens.windows(4).filter_map(|window| match window {
         [
@@ -109,12 +109,12 @@ fn block_scalars(text: &str) -> Vec<bool> {
 }
 
 /// A `{{ }}` of a template.
-struct Written<'a> {
+struct Substitution<'a> {
     text: &'a str,
     tokens: &'a [(Token<'a>, Span)],
 }
 
-impl Written<'_> {
+impl Substitution<'_> {
     fn finding(&self, rendered: &BTreeSet<&str>, blocks: &[bool]) -> Option<Finding> {
         let (first, last) = (self.tokens.first()?, self.tokens.last()?);
         let offset = first.1.start_offset as usize;
@@ -163,7 +163,7 @@ impl Written<'_> {
         rendered.contains(name) || matches!(next, Some(Token::ParenOpen))
     }
 
-    /// Returns whether a list or map in brackets goes on from the line before.
+    /// Returns true if the offset is within a list or map in brackets that began on an earlier line.
     fn is_in_brackets(&self, offset: usize) -> bool {
         let before = self.text.get(..offset).unwrap_or_default().trim_end();
         before.ends_with(['[', '{', ','])

@@ -35,7 +35,7 @@ fn write(folder: &Path, files: &[(&str, &str)]) {
     }
 }
 
-fn load_role(folder: &TempDir) -> Result<Loaded, Vec<Diagnostic>> {
+fn load_role(folder: &TempDir) -> Result<LoadedRole, Vec<Diagnostic>> {
     load(folder.path(), "web", &toolchain())
 }
 
@@ -70,7 +70,7 @@ fn a_role_has_all_that_its_folder_has() {
             "description: Serves.\npermissions: {api: [{apiGroups: [apps], resources: [deployments], verbs: [get]}], env: [A_*]}\ninputs: {size: {type: integer, default: 1, minimum: 1}}\n",
         ),
     ]);
-    let Loaded { role, notes } = load_role(&folder).unwrap();
+    let LoadedRole { role, notes } = load_role(&folder).unwrap();
     assert_eq!(notes, []);
     assert_eq!(&*role.name, "web");
     assert_eq!(role.description, "Serves.");
@@ -102,7 +102,7 @@ fn a_role_has_all_that_its_folder_has() {
 }
 
 #[test]
-fn all_errors_of_a_role_are_told_at_once() {
+fn all_errors_of_a_role_are_reported_together() {
     let folder = mk_folder(&[
         ("tasks/main.yml", "- k8s: {}"),
         ("defaults/main.yml", "a: 1"),
@@ -140,13 +140,13 @@ fn a_folder_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn what_means_something_to_ansible_only_is_a_warning() {
+fn ansible_only_files_are_warnings() {
     let folder = mk_folder(&[
         MAIN,
         ("handlers/main.yml", ""),
         ("defaults/main.yml", "a: 1\nb: ['{{ c }}']\n"),
     ]);
-    let Loaded { notes, .. } = load_role(&folder).unwrap();
+    let LoadedRole { notes, .. } = load_role(&folder).unwrap();
     assert_eq!(
         messages(&folder, &notes),
         [
@@ -159,7 +159,7 @@ fn what_means_something_to_ansible_only_is_a_warning() {
 #[test]
 fn a_misspelled_folder_is_a_warning() {
     let folder = mk_folder(&[MAIN, ("default/main.yaml", "a: 1"), ("notes/a.md", "")]);
-    let Loaded { role, notes } = load_role(&folder).unwrap();
+    let LoadedRole { role, notes } = load_role(&folder).unwrap();
     assert!(role.defaults.is_empty());
     assert_eq!(
         messages(&folder, &notes),
@@ -201,7 +201,7 @@ fn a_link_that_leaves_the_role_is_refused_and_one_inside_is_followed() {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_said_to_be_absent() {
+fn unreadable_files_are_not_reported_as_absent() {
     let outside = mk_folder(&[MAIN, ("main.rhai", "1")]);
     let refused = "error: cannot follow a link to a file outside the role";
     let folder = mk_folder(&[("files/a", "1")]);
@@ -305,7 +305,7 @@ fn a_project_has_the_roles_of_its_folder_and_those_named_by_path() {
 }
 
 #[test]
-fn errors_of_watches_and_roles_are_told_together() {
+fn errors_of_watches_and_roles_are_reported_together() {
     let folder = mk_folder(&[
         (
             "watches.yaml",
@@ -377,7 +377,7 @@ async fn an_edited_a_new_and_a_removed_file_are_noticed() {
 }
 
 #[tokio::test]
-async fn the_log_beside_the_project_is_no_change() {
+async fn the_log_beside_the_project_is_not_a_change() {
     // As users name it: by a path from where they are.
     let folder = TempDir::new_in(".").unwrap();
     let root = Path::new(".").join(folder.path().file_name().unwrap());
@@ -428,12 +428,12 @@ async fn the_swap_of_a_mounted_config_map_is_noticed() {
 }
 
 #[tokio::test]
-async fn reading_is_no_change() {
+async fn reading_is_not_a_change() {
     let folder = mk_folder(&[("watches.yaml", "[]"), ("roles/web/tasks/main.rhai", "1")]);
     let root = folder.path();
     let mut watch = FileWatch::start(&root.join("watches.yaml"), &root.join("roles"));
     load_project(&folder).unwrap();
-    // What is written after the reading is the first change that is seen.
+    // Loading the project caused no change. The write below is the first one.
     assert!(futures::FutureExt::now_or_never(watch.changed()).is_none());
     changes(&mut watch, || write(root, &[("watches.yaml", "[ ]")])).await;
 }

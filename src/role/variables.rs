@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_map_gives_way_to_one_and_back() {
+    fn maps_and_other_values_replace_each_other() {
         check(
             json!({"a": 1}),
             json!({"a": {"b": 2}}),

@@ -1,8 +1,8 @@
 //! Compares a value with an expected part of it, as chainsaw and kuttl do.
 //!
-//! Pure. A map may have more keys than expected; a list must have as many items, each as expected; a
-//! key that begins with `$` is a JSONPath query (RFC 9535), and what it selects is compared as a list.
-//! An expected null is met by null and by absence.
+//! A map can have more keys than expected. A list must have the expected number of items, and each must
+//! match. A key that begins with `$` is a JSONPath query (RFC 9535); the values that it selects are compared
+//! as a list. An expected null matches null and an absent field.
 
 use std::fmt::{self, Write as _};
 

@@ -336,7 +336,7 @@ impl ScenarioContext {
         self.applied.lock().clone()
     }
 
-    /// Keeps what a script prints.
+    /// Stores a line that a script printed, for the report.
     pub(super) fn print(&self, text: String) {
         self.said.lock().push(text);
     }

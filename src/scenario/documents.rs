@@ -224,7 +224,7 @@ fn check_queries(node: &Node, diagnostics: &Diagnostics) {
                 if is_query(&key.name)
                     && let Err(error) = json_path::parse(&key.name)
                 {
-                    let message = format!("not a JSONPath query: {error}");
+                    let message = format!("invalid JSONPath: {error}");
                     diagnostics.error(key.position, message, "");
                 }
                 check_queries(value, diagnostics);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kinds_of_expectations_are_told_apart() {
+    fn the_kinds_of_expectations_are_recognized() {
         let text = "\
 apiVersion: v1
 kind: ConfigMap
@@ -309,7 +309,7 @@ of: {apiVersion: v1, kind: ConfigMap}
     }
 
     #[test]
-    fn what_makes_no_sense_is_told_with_its_place() {
+    fn invalid_documents_are_reported_with_their_position() {
         let text = "\
 absnt: {apiVersion: v1, kind: Secret}
 ---
@@ -343,7 +343,7 @@ status: {'$.conditions[': []}
                 "verify.yaml:11:9: error: write `note` for the text of an Event",
             ]
         );
-        assert!(diagnostics[5].starts_with("verify.yaml:15:10: error: not a JSONPath query"));
+        assert!(diagnostics[5].starts_with("verify.yaml:15:10: error: invalid JSONPath"));
     }
 
     #[test]

@@ -144,10 +144,10 @@ impl Environment {
         true
     }
 
-    /// Waits until the operator has nothing to do for now.
+    /// Waits until the operator is idle.
     pub(super) async fn settle(&self) -> Result<(), Failure> {
         let (runs, requests) = (Arc::clone(&self.runs), Arc::clone(&self.requests));
-        // A task of the runtime, whoever asks: only so do the others come in between two looks.
+        // The check runs as a task, so that the runtime schedules the operator's tasks between two checks.
         let settled = if self.is_embedded() {
             tokio::spawn(settle_embedded(runs, requests))
         } else {
@@ -197,8 +197,8 @@ fn runtime_clock() -> Clock {
     Clock::from_fn(move || base.checked_add(start.elapsed()).unwrap_or(base))
 }
 
-/// Keeps paused time from jumping to the next timer whenever the runtime is idle, as it is while a
-/// script runs on its own thread: the runtime does not jump while blocking work is under way.
+/// Prevents paused time from advancing to the next timer when the runtime is idle, for example while a
+/// script runs on its own thread. Tokio does not advance the time while a blocking task runs.
 fn freeze_time() -> mpsc::Sender<()> {
     let (standing, gone) = mpsc::channel::<()>();
     tokio::task::spawn_blocking(move || {
@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn time_stands_still_until_it_is_told_to_pass() {
+    async fn time_advances_only_on_request() {
         let environment = Environment::start(&Target::Embedded).await.unwrap();
         let (start, clock) = (clock::now(), environment.clock());
         let woken = tokio::spawn(clock::sleep(Duration::from_secs(90)));

@@ -87,7 +87,7 @@ impl Loader<'_> {
         there.sort();
         let nothing = there.is_empty() && self.diagnostics.is_empty();
         if nothing {
-            let diagnostic = Diagnostic::error(&options.tests_dir, 0, 0, "there are no scenarios");
+            let diagnostic = Diagnostic::error(&options.tests_dir, 0, 0, "cannot find a scenario");
             let hint = "a scenario is a folder with converge.yaml and verify.yaml";
             self.diagnostics.push(diagnostic.hint(hint));
         }
@@ -305,11 +305,11 @@ mod tests {
                  converge.rhai, and verify.yaml or verify.rhai"
             ]
         );
-        assert!(diagnostics(&[], &[])[0].contains("there are no scenarios"));
+        assert!(diagnostics(&[], &[])[0].contains("cannot find a scenario"));
     }
 
     #[test]
-    fn what_is_mistyped_is_told_with_what_is_near() {
+    fn misspelled_names_are_reported_with_a_suggestion() {
         let told = diagnostics(&[("memcached/verify.rhai", "")], &["memcahced"]);
         assert_eq!(
             told,

@@ -1,6 +1,6 @@
 //! Runs one scenario, from `create` to `destroy`.
 //!
-//! After a stage that failed the others are skipped, but for the clearing up of a cluster.
+//! After a stage fails, the runner skips the other stages. On a cluster, it still deletes the objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,7 +70,7 @@ pub(super) async fn run(scenario: &Scenario, suite: &SuiteContext) -> ScenarioRe
         };
         stages.push(StageReport::new(stage, since.elapsed(), result));
     }
-    // What it says was said where it mattered, if it ended early.
+    // If the operator ended early, the stage that noticed it has reported the error.
     let _ = context.stop_operator().await;
     ScenarioReport::new(scenario, stages, since.elapsed(), context.take_printed())
 }
@@ -129,7 +129,7 @@ impl Runner<'_> {
         Some(result.and(gone))
     }
 
-    /// The documents of a stage, then its script.
+    /// Executes the documents of a stage, then its script.
     async fn steps(&self, stage: Stage, steps: &Steps) -> Result<(), Failure> {
         match stage.documents() {
             DocumentUse::Apply => self.apply(stage, &steps.manifests).await?,
@@ -209,13 +209,13 @@ impl Runner<'_> {
             .start_operator(&self.suite.operator, namespace)
             .await;
         match serving {
-            // Why it has ended it says when it is stopped.
+            // `stop_operator` returns the reason.
             Err(failure) => Err(self.context.stop_operator().await.err().unwrap_or(failure)),
             serving => serving,
         }
     }
 
-    /// Reconciles every custom resource once more: nothing may be written.
+    /// Reconciles each custom resource once more. Fails if the operator writes.
     async fn check_idempotence(&self) -> Result<(), Failure> {
         let context = &self.context;
         self.wait_quiet().await?;
@@ -238,7 +238,7 @@ impl Runner<'_> {
         Err(Failure::new(message).with_details(writes.join("\n")))
     }
 
-    /// Lets time pass until nothing is run and written any more.
+    /// Lets time pass until the operator runs and writes nothing.
     async fn wait_quiet(&self) -> Result<(), Failure> {
         let environment = &self.context.environment;
         let deadline = clock::now() + self.context.deadline;
@@ -273,7 +273,7 @@ impl Runner<'_> {
         let patched = context
             .cluster
             .patch(&object, PatchKind::Merge, body, &options);
-        let failed = |error| Failure::from_cluster_error("cannot ask for a run", &error);
+        let failed = |error| Failure::from_cluster_error("cannot request a run", &error);
         patched.await.map_err(failed)?;
         let ran = async || {
             if requested() > before {
@@ -284,8 +284,8 @@ impl Runner<'_> {
         context.eventually(context.deadline, ran).await
     }
 
-    /// Deletes what the scenario has applied. Custom resources must go while the operator serves; on the
-    /// embedded API all else goes with the server.
+    /// Deletes the objects that the scenario applied. Custom resources must be deleted while the operator
+    /// runs, because it releases their finalizers. On the embedded API, all other objects end with the server.
     async fn destroy(&self) -> Result<(), Failure> {
         let context = &self.context;
         let mut result = Ok(());
@@ -306,7 +306,7 @@ impl Runner<'_> {
             for object in others.iter().rev() {
                 result = result.and(context.delete(object).await);
             }
-            // The next scenario applies them anew.
+            // The next scenario can apply the same CRDs again.
             for crd in others.iter().filter(|other| &*other.gvk.kind == CRD) {
                 result = result.and(context.wait_gone(crd, context.deadline).await);
             }
@@ -314,8 +314,8 @@ impl Runner<'_> {
         result.and(context.stop_operator().await)
     }
 
-    /// A custom resource's last run has seen its present generation and has done all, and the custom
-    /// resource says so.
+    /// Fails unless the last run of a custom resource observed the current generation, succeeded, and wrote
+    /// that to the status.
     async fn check_reconciled(&self, cr: &ObjectRef) -> Result<(), Failure> {
         let Some(now) = self.context.get(cr).await? else {
             return Err(Failure::new(format!("{cr} is gone")));

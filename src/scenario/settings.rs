@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_counts_and_the_rest_has_defaults() {
+    fn absent_settings_have_defaults() {
         let diagnostics = Diagnostics::new("scenario.yaml");
         let settings = read("deadline: 5s\ncrds: [a.yaml]\nvars: {x: 1}\n", &diagnostics);
         assert_eq!(settings.deadline, Duration::from_secs(5));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_does_not_exist_is_told_with_the_nearest() {
+    fn an_unknown_key_is_reported_with_a_suggestion() {
         assert_eq!(
             messages("dedline: 5s\n"),
             [

@@ -27,7 +27,7 @@ const VOLATILE_METADATA: [&str; 6] = [
     "uid",
 ];
 
-/// The snapshots of one scenario. Clones share what was written.
+/// The snapshots of one scenario. Clones share the list of written files.
 #[derive(Clone, Debug)]
 pub(super) struct Snapshots {
     folder: PathBuf,
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_another_in_each_run_is_left_out() {
+    fn fields_that_vary_between_runs_are_omitted() {
         let object = |run: &str, time: &str| {
             json!({
                 "metadata": {

@@ -10,7 +10,7 @@ use super::host_error::HostError;
 use super::limits::Limit;
 use super::native_step::NativeEntry;
 use super::program::Program;
-use super::run::{Run, Stop, Variables};
+use super::run::{Run, StopReason, Variables};
 use super::snippet::SnippetId;
 use super::thread_context;
 use crate::clock;
@@ -24,14 +24,17 @@ pub fn block_on<T>(
 ) -> Result<T, Box<EvalAltResult>> {
     let run = Run::from_call(cx)?;
     if !run.count_host_call() {
-        return Err(run.stop(Stop::Limit(Limit::HostCalls), Some(CallSite::from_call(cx))));
+        return Err(run.stop(
+            StopReason::Limit(Limit::HostCalls),
+            Some(CallSite::from_call(cx)),
+        ));
     }
     self::checkpoint()?;
     let answer = run.runtime.block_on(async {
         tokio::select! {
             biased;
-            () = run.cancel.cancelled() => Err(Stop::Cancelled),
-            () = clock::sleep_until(run.deadline) => Err(Stop::Deadline),
+            () = run.cancel.cancelled() => Err(StopReason::Cancelled),
+            () = clock::sleep_until(run.deadline) => Err(StopReason::Deadline),
             answer = call => Ok(answer),
         }
     });
@@ -47,14 +50,17 @@ pub fn count_object(cx: &NativeCallContext) -> Result<(), Box<EvalAltResult>> {
     if run.count_object() {
         return Ok(());
     }
-    Err(run.stop(Stop::Limit(Limit::Objects), Some(CallSite::from_call(cx))))
+    Err(run.stop(
+        StopReason::Limit(Limit::Objects),
+        Some(CallSite::from_call(cx)),
+    ))
 }
 
 /// Returns the error with which a host function ends the run. A script cannot catch it.
 /// [`super::Pool::run`] then returns [`super::ErrorKind::Ended`] with `ending`.
 pub fn end(cx: &NativeCallContext, ending: Arc<dyn Any + Send + Sync>) -> Box<EvalAltResult> {
     match Run::from_call(cx) {
-        Ok(run) => run.stop(Stop::Ended(ending), Some(CallSite::from_call(cx))),
+        Ok(run) => run.stop(StopReason::Ended(ending), Some(CallSite::from_call(cx))),
         Err(error) => error,
     }
 }
@@ -69,7 +75,12 @@ pub fn include(
 ) -> Result<Dynamic, Box<EvalAltResult>> {
     let run = Run::from_call(cx)?;
     thread_context::with_program(program, variables, || start(cx.engine(), program, native))
-        .unwrap_or_else(|| Err(run.stop(Stop::Limit(Limit::Depth), Some(CallSite::from_call(cx)))))
+        .unwrap_or_else(|| {
+            Err(run.stop(
+                StopReason::Limit(Limit::Depth),
+                Some(CallSite::from_call(cx)),
+            ))
+        })
         .map_err(|error| {
             let role = format!("role {}", program.name());
             let file = program.entry().to_owned();

@@ -279,7 +279,7 @@ fn too_long() -> Box<EvalAltResult> {
 }
 
 fn no_sleep() -> Box<EvalAltResult> {
-    "nothing may sleep in a run: use wait_ready(ref), wait_for(ref, path, value) or requeue(after)"
+    "`sleep` is not available: use wait_ready(ref), wait_for(ref, path, value) or requeue(after)"
         .into()
 }
 

@@ -184,10 +184,10 @@ struct CallableFunctions<'a> {
     file: &'a ParsedFile,
 }
 
-type Wrong = (Position, String, Option<String>);
+type CallError = (Position, String, Option<String>);
 
 impl CallableFunctions<'_> {
-    fn wrong_call(&self, node: &ASTNode) -> Option<Wrong> {
+    fn wrong_call(&self, node: &ASTNode) -> Option<CallError> {
         match node {
             ASTNode::Expr(Expr::FnCall(call, position))
             | ASTNode::Stmt(Stmt::FnCall(call, position)) => self.wrong_function(call, *position),
@@ -200,7 +200,7 @@ impl CallableFunctions<'_> {
         }
     }
 
-    fn wrong_function(&self, call: &FnCallExpr, position: Position) -> Option<Wrong> {
+    fn wrong_function(&self, call: &FnCallExpr, position: Position) -> Option<CallError> {
         if call.is_operator_call() {
             return None;
         }
@@ -214,7 +214,7 @@ impl CallableFunctions<'_> {
     }
 
     /// `x.f(a)` is `f(x, a)`, or a function `f(a)` of the script with `x` as `this`.
-    fn wrong_method(&self, call: &FnCallExpr, position: Position) -> Option<Wrong> {
+    fn wrong_method(&self, call: &FnCallExpr, position: Position) -> Option<CallError> {
         if self.words.contains(call.name.as_str()) {
             return None;
         }
@@ -222,7 +222,7 @@ impl CallableFunctions<'_> {
         self.wrong(&self.names, &call.name, &[arity + 1, arity], position)
     }
 
-    fn wrong_pointer(&self, name: &str, position: Position) -> Option<Wrong> {
+    fn wrong_pointer(&self, name: &str, position: Position) -> Option<CallError> {
         if name.starts_with("anon$") || self.names.arities(name).is_some() {
             return None;
         }
@@ -233,7 +233,12 @@ impl CallableFunctions<'_> {
         ))
     }
 
-    fn wrong_qualified(&self, alias: &str, call: &FnCallExpr, position: Position) -> Option<Wrong> {
+    fn wrong_qualified(
+        &self,
+        alias: &str,
+        call: &FnCallExpr,
+        position: Position,
+    ) -> Option<CallError> {
         let (_, target) = self.file.imports.iter().find(|(known, _)| known == alias)?;
         let module = self.exported.get(target.as_str())?;
         let (position, message, hint) =
@@ -247,7 +252,7 @@ impl CallableFunctions<'_> {
         name: &str,
         arities: &[usize],
         position: Position,
-    ) -> Option<Wrong> {
+    ) -> Option<CallError> {
         let Some(taken) = names.arities(name) else {
             let is_variable = locals(&self.file.ast).contains(name);
             let hint = if is_variable {

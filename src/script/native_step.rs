@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rhai::{Dynamic, EvalAltResult, NativeCallContext, Position};
 
 use super::error::{Error, report};
-use super::run::{Run, Stop};
+use super::run::{Run, StopReason};
 use super::thread_context;
 
 /// A native function that runs in place of a program's entry.
@@ -32,7 +32,9 @@ pub fn try_step<T>(
     let thrown = match (stopped, answer) {
         (None, Ok(value)) => return Ok(Ok(value)),
         (None, Err(thrown)) if thrown.is_catchable() => thrown,
-        (Some(Stop::Ended(_)), answer) => answer.err().unwrap_or_else(thread_context::stop_error),
+        (Some(StopReason::Ended(_)), answer) => {
+            answer.err().unwrap_or_else(thread_context::stop_error)
+        }
         (_, answer) => return Err(answer.err().unwrap_or_else(thread_context::stop_error)),
     };
     let engine = thread_context::engine().ok_or("a part needs a run")?;

@@ -191,7 +191,7 @@ impl PoolShared {
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         drop(waiting);
-        let message = format!("no thread could be made for the run: {error}");
+        let message = format!("cannot start a thread for the run: {error}");
         Err(Error::without_trace(ErrorKind::Cancelled, message))
     }
 

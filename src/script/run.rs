@@ -27,14 +27,14 @@ pub struct Run {
     pub(super) deadline: clock::Instant,
     host_calls: AtomicU64,
     objects: AtomicU64,
-    stopped: Mutex<Option<Stopped>>,
+    stopped: Mutex<Option<StopRecord>>,
     failures: Mutex<Vec<HostFailure>>,
     pub(super) last_call: Mutex<Option<CallSite>>,
 }
 
 /// A reason to end a run. A script cannot catch it.
 #[derive(Clone)]
-pub(super) enum Stop {
+pub(super) enum StopReason {
     Limit(Limit),
     Deadline,
     Cancelled,
@@ -43,8 +43,8 @@ pub(super) enum Stop {
 
 /// The first reason to end the run, and the call site that caused it, if known.
 #[derive(Clone)]
-pub(super) struct Stopped {
-    pub(super) why: Stop,
+pub(super) struct StopRecord {
+    pub(super) why: StopReason,
     pub(super) place: Option<CallSite>,
 }
 
@@ -94,8 +94,8 @@ impl Run {
     }
 
     /// Records the reason of the end. Keeps the first one.
-    pub(super) fn mark_stopped(&self, why: Stop, place: Option<CallSite>) {
-        self.stopped.lock().get_or_insert(Stopped { why, place });
+    pub(super) fn mark_stopped(&self, why: StopReason, place: Option<CallSite>) {
+        self.stopped.lock().get_or_insert(StopRecord { why, place });
     }
 
     /// Continues the run after a step ended.
@@ -104,16 +104,16 @@ impl Run {
     }
 
     /// Returns the reason that the run must end, if it must.
-    pub(super) fn stopped(&self) -> Option<Stopped> {
+    pub(super) fn stopped(&self) -> Option<StopRecord> {
         self.stopped.lock().clone()
     }
 
     /// Returns the reason to end the run from outside: cancellation or the deadline.
-    pub(super) fn interrupted(&self) -> Option<Stop> {
+    pub(super) fn interrupted(&self) -> Option<StopReason> {
         if self.cancel.is_cancelled() {
-            Some(Stop::Cancelled)
+            Some(StopReason::Cancelled)
         } else if clock::now() >= self.deadline {
-            Some(Stop::Deadline)
+            Some(StopReason::Deadline)
         } else {
             None
         }

@@ -30,7 +30,7 @@ mod host {
     /// Waits until the run ends.
     #[rhai_fn(volatile, return_raw)]
     pub(crate) fn hang(cx: NativeCallContext) -> RhaiResult<()> {
-        if let Some(state) = Run::from_call(&cx)?.state::<State>() {
+        if let Some(state) = Run::from_call(&cx)?.state::<TestState>() {
             state.hanging.notify_one();
         }
         super::super::block_on(&cx, std::future::pending())
@@ -62,7 +62,9 @@ mod host {
     /// Keeps a text for the rest of the run.
     #[rhai_fn(volatile, return_raw)]
     pub(crate) fn collect(cx: NativeCallContext, text: &str) -> RhaiResult<()> {
-        let state = Run::from_call(&cx)?.state::<State>().ok_or("no state")?;
+        let state = Run::from_call(&cx)?
+            .state::<TestState>()
+            .ok_or("no state")?;
         state.collected.lock().push(text.to_owned());
         Ok(())
     }
@@ -85,7 +87,9 @@ mod host {
 
     #[rhai_fn(volatile, return_raw)]
     pub(crate) fn include_role(cx: NativeCallContext, size: i64) -> RhaiResult<Dynamic> {
-        let state = Run::from_call(&cx)?.state::<State>().ok_or("no state")?;
+        let state = Run::from_call(&cx)?
+            .state::<TestState>()
+            .ok_or("no state")?;
         let program = state.included.as_ref().ok_or("nothing to include")?;
         let variables = Variables::from([(
             "spec",
@@ -96,7 +100,7 @@ mod host {
 }
 
 #[derive(Default)]
-struct State {
+struct TestState {
     /// Told by `hang`.
     hanging: tokio::sync::Notify,
     /// The arguments of `collect`.
@@ -159,7 +163,7 @@ fn job(program: &Arc<Program>) -> Job {
         program: program.clone(),
         native: None,
         variables: variables(),
-        state: Arc::new(State::default()),
+        state: Arc::new(TestState::default()),
         limits: Limits::default(),
         cancel: CancellationToken::new(),
         deadline: clock::now() + Duration::from_mins(10),

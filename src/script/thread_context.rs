@@ -22,7 +22,7 @@ use super::host_error::HostError;
 use super::limits::{Limit, MAX_INCLUDES};
 use super::nesting;
 use super::program::Program;
-use super::run::{Run, Stop, Variables};
+use super::run::{Run, StopReason, Variables};
 
 /// The number of operations between two checks of the deadline and of cancellation: about 10 µs.
 const STRIDE: u64 = 256;
@@ -279,8 +279,8 @@ pub(super) fn with_program<T>(
     variables: Variables,
     body: impl FnOnce() -> T,
 ) -> Option<T> {
-    struct Leave;
-    impl Drop for Leave {
+    struct PopFrame;
+    impl Drop for PopFrame {
         fn drop(&mut self) {
             let frame = with(|current| current.frames.pop());
             drop(frame);
@@ -299,7 +299,7 @@ pub(super) fn with_program<T>(
         fits
     })?;
     fits.then(|| {
-        let _leave = Leave;
+        let _leave = PopFrame;
         body()
     })
 }
@@ -344,7 +344,7 @@ fn check_bounds(operations: u64) -> Option<Dynamic> {
     let run = run()?;
     let limit = run.limits.operations;
     let why = if operations > limit {
-        Some(Stop::Limit(Limit::Operations))
+        Some(StopReason::Limit(Limit::Operations))
     } else {
         interruption(&run)
     };
@@ -382,9 +382,9 @@ fn may_continue() -> bool {
 }
 
 /// Returns the reason that the run of this thread must end now, if there is one.
-fn interruption(run: &Run) -> Option<Stop> {
+fn interruption(run: &Run) -> Option<StopReason> {
     if is_memory_exceeded() {
-        return Some(Stop::Limit(Limit::Memory));
+        return Some(StopReason::Limit(Limit::Memory));
     }
     run.interrupted()
 }
@@ -403,7 +403,7 @@ fn on_variable(
     let level = context.global_runtime_state().level;
     with(|current| {
         if level > current.run.limits.depth {
-            return Err(current.run.stop(Stop::Limit(Limit::Depth), None));
+            return Err(current.run.stop(StopReason::Limit(Limit::Depth), None));
         }
         let Some(frame) = current.frames.last_mut() else {
             return Ok(None);
@@ -419,7 +419,7 @@ fn on_variable(
         }
         let exceeded = (frame.nesting).is_exceeded(local, context.scope(), OPERATIONS.get());
         if exceeded {
-            return Err(current.run.stop(Stop::Limit(Limit::Nesting), None));
+            return Err(current.run.stop(StopReason::Limit(Limit::Nesting), None));
         }
         Ok(None)
     })
@@ -455,7 +455,7 @@ impl Run {
 
     /// Ends the run: the engine stops at its next operation. The caller returns the error, so that the engine
     /// adds the call chain to it.
-    pub(super) fn stop(&self, why: Stop, place: Option<CallSite>) -> Box<EvalAltResult> {
+    pub(super) fn stop(&self, why: StopReason, place: Option<CallSite>) -> Box<EvalAltResult> {
         self.mark_stopped(why, place);
         halt();
         stop_error()

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_the_whole() {
+    fn a_computed_key_uses_the_whole_variable() {
         check("results", &[None]);
         check("results.len()", &[None]);
         check("results[spec.name]", &[None]);

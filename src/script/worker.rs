@@ -10,7 +10,7 @@ use super::error::{Error, ErrorKind, panicked, report};
 use super::limits::Limit;
 use super::native_step::NativeEntry;
 use super::program::Program;
-use super::run::{Run, Stop, Variables};
+use super::run::{Run, StopReason, Variables};
 use super::{bridge, nesting, panics, thread_context};
 
 /// Runs a program, and reports its result or error.
@@ -22,7 +22,7 @@ pub(super) fn run(
     variables: Variables,
 ) -> Result<Dynamic, Error> {
     match run.interrupted() {
-        Some(Stop::Cancelled) => {
+        Some(StopReason::Cancelled) => {
             return Err(Error::without_trace(
                 ErrorKind::Cancelled,
                 "cancelled before it began",
@@ -52,12 +52,12 @@ pub(super) fn run(
             let value = value.flatten();
             // Only this thread has a stack that is large enough to drop a value of any depth.
             if nesting::is_too_deep(&value) {
-                run.mark_stopped(Stop::Limit(Limit::Nesting), None);
+                run.mark_stopped(StopReason::Limit(Limit::Nesting), None);
                 return Err(failed(None));
             }
             // No operation followed the last call to check its memory.
             if thread_context::is_memory_exceeded() {
-                run.mark_stopped(Stop::Limit(Limit::Memory), None);
+                run.mark_stopped(StopReason::Limit(Limit::Memory), None);
                 return Err(failed(None));
             }
             Ok(value)

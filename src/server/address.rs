@@ -16,12 +16,12 @@ pub struct Address {
 /// Not an address.
 #[derive(Debug, thiserror::Error)]
 #[error("expected HOST:PORT, :PORT or 0, not {0:?}")]
-pub struct Malformed(String);
+pub struct AddressError(String);
 
 impl Address {
     /// Reads what was typed; `None` is off.
-    pub fn parse(text: &str) -> Result<Option<Self>, Malformed> {
-        let malformed = || Malformed(text.to_owned());
+    pub fn parse(text: &str) -> Result<Option<Self>, AddressError> {
+        let malformed = || AddressError(text.to_owned());
         if text == "0" {
             return Ok(None);
         }
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn invalid_addresses_are_refused() {
         for text in ["", "8080", ":", ":x", "::1:80", "[::1:80", ":65536"] {
             assert!(Address::parse(text).is_err(), "{text}");
         }

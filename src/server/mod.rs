@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::telemetry::log;
-pub use address::{Address, Malformed as MalformedAddress};
+pub use address::{Address, AddressError as MalformedAddress};
 pub use health::router as health;
 pub use metrics::router as metrics;
 

@@ -107,26 +107,26 @@ async fn headers_are_bounded() {
 }
 
 /// A server on a socket; it ends with the guard.
-struct Running {
+struct RunningServer {
     address: std::net::SocketAddr,
     ended: tokio::task::JoinHandle<()>,
     shutdown: DropGuard,
 }
 
-async fn running() -> Running {
+async fn running() -> RunningServer {
     let address = Address::parse("127.0.0.1:0").unwrap().unwrap();
     let server = Server::bind("test", &address, router()).await.unwrap();
     let address = server.local_address();
     let shutdown = CancellationToken::new();
     let ended = tokio::spawn(server.run(shutdown.clone()));
-    Running {
+    RunningServer {
         address,
         ended,
         shutdown: shutdown.drop_guard(),
     }
 }
 
-impl Running {
+impl RunningServer {
     async fn connect(&self, sent: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         // It may have been closed for another already.

@@ -28,7 +28,7 @@ pub(crate) enum Format {
 pub(crate) enum Error {
     /// The level is neither a level nor a list of directives.
     #[error(
-        "{text:?} is none of off, error, warn, info, debug, trace, nor a list of directives like info,rhai_operator=debug"
+        "expected off, error, warn, info, debug, trace, or directives such as info,rhai_operator=debug, found {text:?}"
     )]
     Level {
         /// The invalid value.
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_that_is_none_is_refused_with_its_text() {
+    fn an_invalid_level_is_refused_with_its_text() {
         for text in [
             "info,=x=y",
             "loud",

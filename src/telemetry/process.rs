@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stat_line_gives_nothing() {
+    fn invalid_stat_lines_are_ignored() {
         for text in ["", "7 (a) S", "7 (a) S 1 2 x"] {
             assert_eq!(parse(text), None, "{text}");
         }

@@ -22,10 +22,10 @@ pub enum PartState {
 
 /// The latches of a process. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Readiness(Arc<Mutex<Parts>>);
+pub struct Readiness(Arc<Mutex<PartStates>>);
 
 #[derive(Debug, Default)]
-struct Parts {
+struct PartStates {
     /// By name, and a number that tells parts of one name apart.
     states: BTreeMap<(Arc<str>, u64), PartState>,
     added: u64,

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_beat_past_its_bound_is_overdue_until_it_speaks() {
+    async fn a_late_heartbeat_is_overdue_until_the_next_beat() {
         let watchdog = Watchdog::default();
         let beat = watchdog.heartbeat("worker");
         beat.arm(Duration::from_secs(10));

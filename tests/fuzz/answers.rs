@@ -30,16 +30,16 @@ use test_harness::edit::{self, Edit};
 
 /// A change of one answer. In a watch it applies to the first event, or to the end.
 #[derive(Debug, Clone)]
-enum Lie {
+enum WrongResponse {
     /// None: the answer is passed on.
     Truth,
     /// Its text is edited.
     Edited(Vec<Edit>),
-    /// It is another answer altogether.
+    /// It is a completely different response.
     Other(u16, &'static str),
     /// All its resource versions are this.
     Version(&'static str),
-    /// It speaks of other objects: names, uids or kinds are exchanged.
+    /// It contains other objects: their names, uids or kinds are exchanged.
     Exchanged(&'static str, &'static str),
     /// The connection ends with an error in the middle of it.
     Cut,
@@ -48,7 +48,7 @@ enum Lie {
 /// Longer than each backoff and timeout of a watch. Time is simulated.
 const LONG: Duration = Duration::from_hours(1);
 
-fn lie() -> impl Strategy<Value = Lie> {
+fn lie() -> impl Strategy<Value = WrongResponse> {
     let bodies = &[
         "",
         "{",
@@ -84,16 +84,16 @@ fn lie() -> impl Strategy<Value = Lie> {
         ("\"continue\":\"", "\"continue\":\"again"),
     ];
     prop_oneof![
-        2 => Just(Lie::Truth),
-        4 => edit::edits().prop_map(Lie::Edited),
-        2 => (select(&codes[..]), select(&bodies[..])).prop_map(|(code, body)| Lie::Other(code, body)),
-        2 => select(&versions[..]).prop_map(Lie::Version),
-        3 => select(&pairs[..]).prop_map(|(from, to)| Lie::Exchanged(from, to)),
-        1 => Just(Lie::Cut),
+        2 => Just(WrongResponse::Truth),
+        4 => edit::edits().prop_map(WrongResponse::Edited),
+        2 => (select(&codes[..]), select(&bodies[..])).prop_map(|(code, body)| WrongResponse::Other(code, body)),
+        2 => select(&versions[..]).prop_map(WrongResponse::Version),
+        3 => select(&pairs[..]).prop_map(|(from, to)| WrongResponse::Exchanged(from, to)),
+        1 => Just(WrongResponse::Cut),
     ]
 }
 
-impl Lie {
+impl WrongResponse {
     fn tell(&self, text: &[u8]) -> Vec<u8> {
         static VERSION: LazyLock<Regex> =
             LazyLock::new(|| Regex::new("\"resourceVersion\":\"[^\"]*\"").unwrap());
@@ -113,10 +113,10 @@ impl Lie {
     }
 }
 
-type Lies = Arc<Mutex<VecDeque<Lie>>>;
+type WrongResponses = Arc<Mutex<VecDeque<WrongResponse>>>;
 
 /// The way to a server that lies as long as there are lies left.
-fn liar(client: Client, lies: Lies) -> Transport {
+fn liar(client: Client, lies: WrongResponses) -> Transport {
     transport::boxed(tower::service_fn(
         move |request: http::Request<kube::client::Body>| {
             let (client, lies) = (client.clone(), lies.clone());
@@ -126,7 +126,7 @@ fn liar(client: Client, lies: Lies) -> Transport {
                     .query()
                     .is_some_and(|query| query.contains("watch="));
                 let answered = client.send(request).await?;
-                let lie = lies.lock().pop_front().unwrap_or(Lie::Truth);
+                let lie = lies.lock().pop_front().unwrap_or(WrongResponse::Truth);
                 change_answer(lie, is_watch, answered).await
             }
         },
@@ -134,24 +134,24 @@ fn liar(client: Client, lies: Lies) -> Transport {
 }
 
 async fn change_answer(
-    lie: Lie,
+    lie: WrongResponse,
     is_watch: bool,
     answered: Response<kube::client::Body>,
 ) -> Result<Response<ResponseBody>, tower::BoxError> {
     let (mut parts, body) = answered.into_parts();
-    if let Lie::Other(code, text) = lie {
+    if let WrongResponse::Other(code, text) = lie {
         parts.status = StatusCode::from_u16(code)?;
         return Ok(Response::from_parts(
             parts,
             transport::body(Full::from(text)),
         ));
     }
-    if matches!(lie, Lie::Truth) {
+    if matches!(lie, WrongResponse::Truth) {
         return Ok(Response::from_parts(parts, transport::body(body)));
     }
     parts.headers.remove("content-length");
     if !is_watch {
-        if matches!(lie, Lie::Cut) {
+        if matches!(lie, WrongResponse::Cut) {
             return Err("the connection is cut".into());
         }
         let text = lie.tell(&body.collect().await?.to_bytes());
@@ -162,7 +162,7 @@ async fn change_answer(
     }
     let mut lie = Some(lie);
     let frames = body.into_data_stream().map(move |frame| match lie.take() {
-        Some(Lie::Cut) => Err("the connection is cut".into()),
+        Some(WrongResponse::Cut) => Err("the connection is cut".into()),
         Some(lie) => Ok(Frame::data(Bytes::from(lie.tell(&frame?)))),
         None => Ok::<_, tower::BoxError>(Frame::data(frame?)),
     });
@@ -183,19 +183,19 @@ fn spec() -> WatchSpec {
 }
 
 /// Changes objects while the server lies, and then sees that the watch finds the truth.
-async fn finds_the_truth(changes: Vec<Lie>) -> Result<(), String> {
+async fn finds_the_truth(changes: Vec<WrongResponse>) -> Result<(), String> {
     let server = ApiServer::new(Options::default());
     let client = server.client();
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
     make(&maps, "a").await;
     make(&maps, "b").await;
     let mut changes = VecDeque::from(changes);
-    // What it was made to believe lasts until it lists anew.
-    changes.push_back(Lie::Other(
+    // The effect of a wrong response ends with the next list.
+    changes.push_back(WrongResponse::Other(
         410,
         "{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}",
     ));
-    let lies: Lies = Arc::new(Mutex::new(changes));
+    let lies: WrongResponses = Arc::new(Mutex::new(changes));
     let cluster = Cluster::new(liar(client, lies.clone()), Settings::default());
     let watch = cluster.watch(spec());
     for round in 0.. {

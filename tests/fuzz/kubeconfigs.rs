@@ -1,4 +1,4 @@
-//! Kubeconfigs, edited: a client comes of them, or an error with its causes.
+//! Edited kubeconfigs: the result is a client, or an error with its causes.
 
 use std::sync::LazyLock;
 

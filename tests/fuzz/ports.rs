@@ -1,5 +1,5 @@
-//! Bytes sent to the process's own servers and to the embedded API's port: whatever they are, the next
-//! client gets its answer.
+//! Random bytes sent to the operator's own servers and to the embedded API: the next client still gets its
+//! response.
 
 use std::sync::LazyLock;
 
@@ -89,7 +89,7 @@ proptest! {
     #![proptest_config(edit::config(300))]
 
     #[test]
-    fn whatever_a_port_is_sent_the_next_client_is_answered(
+    fn random_bytes_do_not_block_the_next_client(
         server in 0..2_usize,
         request in any::<Index>(),
         edits in edit::edits(),

@@ -92,7 +92,7 @@ impl Api {
         self.0.request_text(request).await
     }
 
-    /// An object; none where there is none.
+    /// Returns an object, or `None` if it does not exist.
     pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Option<ObjectSummary>> {
         match self.send(Method::GET, path, "application/json", None).await {
             Ok(text) => Ok(Some(serde_json::from_str(&text)?)),
@@ -131,7 +131,7 @@ impl Api {
         }
     }
 
-    /// Replaces an object; a conflict is an error, another refusal is none.
+    /// Replaces an object. A conflict is an error; another refusal is a result.
     pub(crate) async fn replace(&self, path: &str, object: &Value) -> anyhow::Result<Created> {
         let sent = self.send(Method::PUT, path, "application/json", Some(object));
         match sent.await {
@@ -202,7 +202,7 @@ impl ObjectSummary {
         self.status.as_ref().map_or("", |status| status.get())
     }
 
-    /// A value of a ConfigMap or a Secret, as it is written.
+    /// Returns a value of a ConfigMap, or an encoded value of a Secret.
     pub(crate) fn data(&self, key: &str) -> Option<String> {
         let data: Value = serde_json::from_str(self.data.as_ref()?.get()).ok()?;
         Some(data[key].as_str()?.to_owned())

@@ -1,5 +1,5 @@
-//! A custom resource that nobody attacks: how long each of its changes takes to be followed, while others
-//! are attacked and while they are not.
+//! Measures how fast the operator follows changes of a harmless custom resource, with and without attacks
+//! through other custom resources.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,9 +14,9 @@ use super::api::Api;
 use super::cases::Kind;
 use super::cluster::in_namespace;
 
-/// Between two looks: much less than what a change takes.
-const LOOK: Duration = Duration::from_millis(5);
-/// A change that is not followed in this time never is.
+/// The interval between two reads. It is much shorter than the time of one change.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// The time after which a change counts as lost.
 const NEVER: Duration = Duration::from_mins(1);
 /// The ratio between the two.
 const RATIO: u32 = 2;
@@ -24,18 +24,18 @@ const RATIO: u32 = 2;
 /// optimization shares two cores with compilers: there, attacked changes took up to 1.1 s more than twice the
 /// time of others.
 const SLACK: Duration = Duration::from_secs(2);
-/// A percentile of fewer tells nothing.
+/// The minimum number of measured times for a percentile.
 const ENOUGH: usize = 20;
 
 /// The measured times.
 #[derive(Clone, Default)]
 pub(crate) struct Bystander {
     attacked: Arc<AtomicBool>,
-    times: Arc<Mutex<Times>>,
+    times: Arc<Mutex<ResponseTimes>>,
 }
 
 #[derive(Default)]
-struct Times {
+struct ResponseTimes {
     quiet: Vec<Duration>,
     attacked: Vec<Duration>,
 }
@@ -77,7 +77,7 @@ impl Bystander {
                     waited < NEVER,
                     "the bystander is not reconciled for {waited:?}"
                 );
-                clock::sleep(LOOK).await;
+                clock::sleep(POLL_INTERVAL).await;
             }
             // A change on the border between the two belongs to neither.
             if was == self.attacked.load(Ordering::SeqCst) {
@@ -94,7 +94,7 @@ impl Bystander {
     }
 
     /// The error says that the attack slowed others down.
-    pub(crate) fn judge(&self) -> Result<String, String> {
+    pub(crate) fn evaluate(&self) -> Result<String, String> {
         let mut times = self.times.lock();
         let counts = (times.quiet.len(), times.attacked.len());
         let (quiet, attacked) = (p99(&mut times.quiet), p99(&mut times.attacked));

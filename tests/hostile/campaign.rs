@@ -68,7 +68,7 @@ impl<O: Operator> Campaign<O> {
                 ended.with_context(|| report.to_text())?;
             }
         }
-        match bystander.judge() {
+        match bystander.evaluate() {
             Ok(told) => println!("{told}"),
             Err(slow) => report.violation("all", slow),
         }
@@ -137,7 +137,7 @@ impl<O: Operator> Campaign<O> {
         let uids = members
             .iter()
             .map(|member| (member.uid.clone(), &member.case));
-        let found = oracle.judge(&self.kinds, &before, &during, &uids.collect());
+        let found = oracle.find_violations(&self.kinds, &before, &during, &uids.collect());
         report.add(found);
         for member in &members {
             self.still_has_objects(member, oracle, &during, report)
@@ -252,8 +252,8 @@ impl<O: Operator> Campaign<O> {
         Ok(())
     }
 
-    /// A role that makes objects has made some where it says that all is well: what cannot be read must not
-    /// count as data without content.
+    /// Fails if a role that creates objects reports success without any object: the role must not treat
+    /// unreadable data as empty.
     async fn still_has_objects(
         &self,
         member: &Member,
@@ -369,7 +369,7 @@ impl<O: Operator> Campaign<O> {
         .await
     }
 
-    /// Waits until all is there again as it was before the batch, and nothing else.
+    /// Waits until the cluster has the same objects as before the batch.
     async fn is_as_before(&self, before: &Snapshot, members: &[Member]) -> anyhow::Result<()> {
         wait::until("the same objects as before", async || {
             let after = self.snapshot().await?;
@@ -377,7 +377,7 @@ impl<O: Operator> Campaign<O> {
             for name in left.iter().copied() {
                 self.give_up(&after[name].seen, name, members).await?;
             }
-            // What is gone does not come back.
+            // A deleted object does not come back.
             if !gone.is_empty() {
                 return Ok(Err(anyhow::anyhow!("gone {gone:?}")));
             }

@@ -42,7 +42,7 @@ pub(crate) struct Kind {
     pub(crate) role: String,
     /// A custom resource that does no harm.
     pub(crate) sample: Value,
-    /// JSON pointers to what is replaced.
+    /// JSON pointers to the fields that hostile values replace.
     pub(crate) fields: Vec<String>,
     /// The CRD, where it does not come from a file.
     pub(crate) definition: Value,
@@ -313,7 +313,7 @@ impl Case {
     }
 }
 
-/// Replaces a value; what is missing on the way to it becomes a map.
+/// Replaces a value. Missing fields on its path become maps.
 fn put(object: &mut Value, pointer: &str, value: Value) {
     let tokens = pointer.split('/').skip(1);
     let mut place = object;

@@ -66,7 +66,7 @@ const CLUSTER_WIDE: [(&str, &str); 5] = [
 /// All objects by `resource namespace/name`.
 pub(crate) type Snapshot = BTreeMap<String, Object>;
 
-/// Makes the kinds, the namespaces and what is in them.
+/// Creates the kinds, the namespaces and their objects.
 pub(crate) async fn prepare(
     api: &Api,
     namespaces: &Namespaces,
@@ -104,7 +104,7 @@ pub(crate) async fn settle(api: &Api, namespaces: &Namespaces) -> anyhow::Result
     .await
 }
 
-/// Makes the objects that nobody owns, where they are missing.
+/// Creates the objects without an owner that do not exist.
 pub(crate) async fn make_decoys(api: &Api, namespaces: &Namespaces) -> anyhow::Result<()> {
     for namespace in [&namespaces.tenant].into_iter().chain(&namespaces.others) {
         for name in DECOYS {

@@ -11,7 +11,7 @@ use super::cluster::{KEY, Snapshot, TOKEN};
 use super::report::short;
 use super::values::INJECTED;
 
-/// Shorter values and lines turn up by chance.
+/// The minimum length of a value or line to search for. Shorter ones can occur by chance.
 const LONG_ENOUGH: usize = 12;
 
 /// Roles that make structure of data because they ask for it.
@@ -46,7 +46,7 @@ impl Oracle {
     }
 
     /// Compares; gives violations with the case that each is of.
-    pub(crate) fn judge(
+    pub(crate) fn find_violations(
         &mut self,
         kinds: &[Kind],
         before: &Snapshot,
@@ -78,14 +78,14 @@ impl Oracle {
                 ));
                 continue;
             };
-            if let Some(what) = self.judge_one(kinds, case, name, object, owners) {
+            if let Some(what) = self.find_change_violation(kinds, case, name, object, owners) {
                 found.push((case.to_text(kinds), what));
             }
         }
         found
     }
 
-    fn judge_one(
+    fn find_change_violation(
         &mut self,
         kinds: &[Kind],
         case: &Case,
@@ -121,8 +121,8 @@ fn is_injected(object: &Object) -> bool {
     object.text.contains(&format!("\"{INJECTED}\":")) || object.seen.metadata.name == INJECTED
 }
 
-/// The case whose custom resource owns an object, or owns what owns it. What a namespace comes with is of
-/// the namespace's owner.
+/// Returns the case whose custom resource owns an object, directly or through other owners. Objects that a
+/// new namespace contains belong to the owner of the namespace.
 fn owner<'a>(
     object: &Object,
     all: &Snapshot,

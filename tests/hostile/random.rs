@@ -94,7 +94,7 @@ impl Random {
             return self.rng.next_u64().cast_signed().into();
         }
         let float = f64::from_bits(self.rng.next_u64());
-        // What is no number becomes null.
+        // NaN and infinity become null.
         Value::from(float)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The sum of what was found.
+/// The results of all campaigns.
 #[derive(Default)]
 pub(crate) struct Report {
     /// Violations by the case that they are of.
@@ -30,9 +30,9 @@ impl Report {
 
     /// The first violations, and how many there are.
     pub(crate) fn to_text(&self) -> String {
-        const MOST: usize = 60;
+        const MAX_SHOWN: usize = 60;
         let mut lines = vec![format!("{} cases violate", self.violations.len())];
-        for (case, whats) in self.violations.iter().take(MOST) {
+        for (case, whats) in self.violations.iter().take(MAX_SHOWN) {
             let whats: Vec<String> = whats
                 .iter()
                 .map(|what| what.chars().take(1_500).collect())

@@ -1,14 +1,14 @@
-//! The list of hostile values: what a tenant may write into any field of a custom resource.
+//! The list of hostile values that a tenant can write into any field of a custom resource.
 //!
-//! Values that try to make structure of text use the key or the name [`INJECTED`], so that one look at an
-//! object tells whether they succeeded.
+//! Values that try to make structure of text use the key or the name [`INJECTED`], so that a test
+//! can find in an object if one of them succeeded.
 
 use serde_json::{Map, Value, json};
 
 /// The key that injected structure has, and the name of injected objects.
 pub(crate) const INJECTED: &str = "injected";
 
-/// The name of objects that exist before any custom resource and that nobody owns.
+/// The name of objects that exist before any custom resource and that have no owner.
 pub(crate) const EXISTING: &str = "existing";
 
 /// A value with the name by which a failure is reproduced.
@@ -403,7 +403,7 @@ const QUERIES: [&str; 12] = [
     "........",
 ];
 
-/// Patches that grow what they change.
+/// Returns patches that multiply the size of the object.
 fn patches() -> Vec<Value> {
     let doubling = |steps: usize| {
         let mut patch = vec![json!({"op": "add", "path": "/data/x", "value": "x".repeat(64)})];

@@ -10,7 +10,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// Within this time everything happens that is to happen, also on a slow machine with much else to do.
 const BOUND: Duration = Duration::from_mins(2);
 
-/// Waits until a look succeeds; on the bound the error is what it said last.
+/// Waits until a check succeeds. After the time limit, returns its last error.
 pub(crate) async fn until<T>(
     what: &str,
     mut look: impl AsyncFnMut() -> anyhow::Result<T>,

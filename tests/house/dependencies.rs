@@ -10,7 +10,7 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 struct Policy {
     licenses: Licenses,
-    bans: Bans,
+    bans: BannedCrates,
     sources: Sources,
 }
 
@@ -28,13 +28,13 @@ struct Exception {
 }
 
 #[derive(Deserialize)]
-struct Bans {
-    deny: Vec<Reasoned>,
-    skip: Vec<Reasoned>,
+struct BannedCrates {
+    deny: Vec<ExceptionReason>,
+    skip: Vec<ExceptionReason>,
 }
 
 #[derive(Deserialize)]
-struct Reasoned {
+struct ExceptionReason {
     /// A name, or `name@version requirement`.
     #[serde(rename = "crate")]
     spec: String,
@@ -61,7 +61,7 @@ struct Package {
     source: Option<String>,
 }
 
-impl Reasoned {
+impl ExceptionReason {
     fn covers(&self, package: &Package) -> bool {
         let (name, versions) = self.spec.split_once('@').unwrap_or((&self.spec, "*"));
         let versions = VersionReq::parse(versions).expect("a version requirement");
@@ -202,7 +202,7 @@ fn package(name: &str, version: &str, license: &str) -> Package {
 }
 
 #[test]
-fn dependencies_are_as_the_policy_says() {
+fn dependencies_follow_the_policy() {
     let found = policy().violations(&packages());
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
@@ -210,8 +210,8 @@ fn dependencies_are_as_the_policy_says() {
 #[test]
 fn each_violation_of_the_policy_is_found() {
     let policy = Policy {
-        bans: Bans {
-            skip: vec![Reasoned {
+        bans: BannedCrates {
+            skip: vec![ExceptionReason {
                 spec: "gone@1".to_owned(),
                 reason: "once".to_owned(),
             }],
@@ -238,7 +238,7 @@ fn each_violation_of_the_policy_is_found() {
 }
 
 #[test]
-fn licence_expressions_are_read_as_spdx_says() {
+fn license_expressions_follow_spdx() {
     let allowed = ["MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception"];
     let allowed = BTreeSet::from(allowed.map(str::to_owned));
     for good in [

@@ -1,9 +1,9 @@
-//! Every file says what it is for, and none grows beyond what one can hold in mind.
+//! Checks that each file begins with a doc comment and has at most 500 lines of code.
 
 use crate::source::{self, Source};
 
 /// Lines of code in a file, tests apart.
-const MOST_LINES: usize = 500;
+const MAX_LINES: usize = 500;
 
 fn without_head(sources: &[Source]) -> Vec<&str> {
     sources
@@ -18,7 +18,7 @@ fn too_long(sources: &[Source]) -> Vec<String> {
         .iter()
         .filter(|source| !source.is_test())
         .map(|source| (source, source.code().count()))
-        .filter(|(_, lines)| *lines > MOST_LINES)
+        .filter(|(_, lines)| *lines > MAX_LINES)
         .map(|(source, lines)| format!("{}: {lines} lines of code", source.path))
         .collect()
 }

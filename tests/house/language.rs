@@ -10,11 +10,16 @@ const OPENINGS: [&str; 22] = [
 ];
 
 /// Names that say nothing: participles, idioms, and words with several meanings.
-const NAMES: [&str; 21] = [
+const NAMES: [&str; 27] = [
     "around",
+    "asking",
+    "beside",
     "gone",
     "held",
+    "judge",
+    "judged",
     "let_go",
+    "look",
     "made",
     "make_so",
     "memo",
@@ -23,6 +28,7 @@ const NAMES: [&str; 21] = [
     "patience",
     "place",
     "play",
+    "said",
     "seen",
     "stagehands",
     "stand",
@@ -34,10 +40,22 @@ const NAMES: [&str; 21] = [
     "walk",
 ];
 
+/// Names that say too little for a type. A longer name says which: `ApiCall`, `WatchState`.
+const TYPES: [&str; 7] = ["answer", "call", "found", "parts", "scan", "state", "wrong"];
+
+/// Words that no name begins with. Names of tests state the behavior: not `what_is_no_json_says_so`, but
+/// `invalid_json_is_an_error`. Limits are called `MAX_…`.
+const FIRST_WORDS: [&str; 8] = [
+    "deepest", "longest", "most", "what", "whatever", "who", "whoever", "whose",
+];
+
 /// Words that no name contains, in any position.
-const WORDS: [&str; 9] = [
+const WORDS: [&str; 12] = [
+    "anew",
     "ground",
+    "immortal",
     "nobody",
+    "patience",
     "rival",
     "rivals",
     "scene",
@@ -78,7 +96,8 @@ fn begins_with(text: &str, words: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
 }
 
-/// Returns the banned names of a source: of its file, its functions, its types and its modules.
+/// Returns the banned names of a source: of its file, its functions, its types, its modules and its
+/// constants.
 fn names(source: &Source) -> Vec<String> {
     let (_, file) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
     let stem = file.strip_suffix(".rs").unwrap_or(file);
@@ -88,14 +107,15 @@ fn names(source: &Source) -> Vec<String> {
     }
     for (number, line) in source.text.lines().enumerate() {
         let name = defined_name(line);
-        if let Some(name) = name.filter(|name| is_banned(&snake_case(name))) {
+        if let Some(name) = name.filter(|name| is_banned(&snake_case(name)) || is_vague_type(name))
+        {
             found.push(format!("{}:{}: {name}", source.path, number + 1));
         }
     }
     found
 }
 
-/// Returns the name of the function, type or module that a line defines.
+/// Returns the name of the function, type, module or constant that a line defines.
 fn defined_name(line: &str) -> Option<&str> {
     let line = line.trim_start();
     if line.starts_with("//") {
@@ -103,7 +123,9 @@ fn defined_name(line: &str) -> Option<&str> {
     }
     let words: Vec<&str> = line.split([' ', '(', '<', '{', ';', ':', '=']).collect();
     let is_keyword = |word: &&str| ["fn", "struct", "enum", "trait", "type", "mod"].contains(word);
-    let at = words.iter().position(is_keyword)?;
+    let is_constant = |word: &&str| ["const", "static"].contains(word);
+    let at = words.iter().position(is_keyword);
+    let at = at.or_else(|| words.iter().position(is_constant))?;
     let is_modifier =
         |word: &&str| ["pub", "async", "const", "unsafe", "crate)", "super)", ""].contains(word);
     let name = words.get(at + 1).filter(|name| !name.is_empty())?;
@@ -111,6 +133,9 @@ fn defined_name(line: &str) -> Option<&str> {
 }
 
 fn snake_case(name: &str) -> String {
+    if !name.contains(char::is_lowercase) {
+        return name.to_lowercase();
+    }
     let mut snake = String::new();
     for character in name.chars() {
         if character.is_uppercase() && !snake.is_empty() {
@@ -121,13 +146,23 @@ fn snake_case(name: &str) -> String {
     snake
 }
 
+/// Returns true for a type (a name in camel case) with a name of [`TYPES`].
+fn is_vague_type(name: &str) -> bool {
+    name.starts_with(char::is_uppercase)
+        && name.contains(char::is_lowercase)
+        && TYPES.contains(&&*snake_case(name))
+}
+
 fn is_banned(name: &str) -> bool {
-    NAMES.contains(&name) || name.split('_').any(|word| WORDS.contains(&word))
+    let first = name.split('_').next().unwrap_or_default();
+    NAMES.contains(&name)
+        || FIRST_WORDS.contains(&first)
+        || name.split('_').any(|word| WORDS.contains(&word))
 }
 
 fn checked_sources() -> Vec<Source> {
     let mut sources = source::of_repository();
-    // The lists above contain what they forbid.
+    // The lists above contain the forbidden names.
     sources.retain(|source| !source.path.starts_with("tests/house/"));
     sources
 }
@@ -172,7 +207,9 @@ fn a_banned_name_is_found() {
     let source = Source::new(
         "src/told.rs",
         "pub(crate) struct Unseen;\nfn of(x: u8) {}\nasync fn offer() {}\nenum NewWorld {\n\
-         let type_of = 1;\n// fn held()\nmod background;\n",
+         let type_of = 1;\n// fn held()\nmod background;\nconst MOST_USED: u8 = 1;\n\
+         const fn almost() {}\nfn what_is_done_is_done() {}\n\
+         struct State;\nfn state() {}\n",
     );
     assert_eq!(
         names(&source),
@@ -180,7 +217,10 @@ fn a_banned_name_is_found() {
             "src/told.rs",
             "src/told.rs:1: Unseen",
             "src/told.rs:2: of",
-            "src/told.rs:4: NewWorld"
+            "src/told.rs:4: NewWorld",
+            "src/told.rs:8: MOST_USED",
+            "src/told.rs:10: what_is_done_is_done",
+            "src/told.rs:11: State"
         ]
     );
 }

@@ -12,7 +12,7 @@ fn first_paragraph(page: &str) -> String {
     lines.join(" ")
 }
 
-/// Returns whether a page says to its reader what they can do after it.
+/// Returns true if the first paragraph of a page states what readers can do after it.
 fn has_purpose(page: &str) -> bool {
     let paragraph = first_paragraph(page);
     ["you can ", "shows you how ", "before you "]

@@ -1,4 +1,4 @@
-//! Admission webhooks that deny, change or never answer what the operator writes.
+//! Admission webhooks that deny, change or never answer the operator's writes.
 
 use std::convert::Infallible;
 use std::future::pending;

@@ -31,25 +31,25 @@ pub(crate) fn tests() -> Vec<Trial> {
         nothing_changed_nothing_sent,
         nothing_is_sent_after_a_restart,
         drift_is_repaired_and_what_others_own_is_left,
-        a_field_that_is_no_longer_wanted_goes,
-        a_field_goes_after_a_change_and_after_a_restart,
-        what_was_created_is_changed_by_one_apply,
+        an_undesired_field_is_removed,
+        a_dropped_field_is_removed_after_a_change_and_a_restart,
+        one_apply_changes_a_created_object,
         conflicts_name_manager_and_field,
         an_object_of_another_controller_is_refused_or_adopted,
         an_object_without_an_owner_is_refused_or_adopted,
         an_owner_becomes_the_controller,
-        what_takes_the_name_meanwhile_is_not_changed,
-        what_cannot_be_changed_is_made_anew,
-        a_dying_child_lets_go_and_is_made_anew,
+        a_new_object_with_the_name_is_not_changed,
+        immutable_fields_require_recreation,
+        a_terminating_child_is_released_and_recreated,
         a_deletion_run_makes_orphans_and_keeps_children,
         a_child_in_another_namespace_is_guarded_and_cleaned_up,
-        what_is_no_longer_applied_is_pruned,
+        children_that_are_not_applied_are_pruned,
         copied_labels_make_no_child,
         a_forged_label_deletes_nothing,
         orphans_of_an_earlier_custom_resource_are_adopted,
         a_child_that_vanishes_asks_for_its_owner,
         a_field_without_schema_is_named,
-        what_is_created_once_is_left_alone,
+        an_object_created_once_is_not_changed,
         a_plan_writes_nothing,
     ]
 }
@@ -129,7 +129,7 @@ impl Process {
         self.counter.writes.load(Ordering::SeqCst)
     }
 
-    /// Writes and reads; watches come and go by themselves, so only for what is quick.
+    /// Returns the number of requests. Compare counts only over a short time: watches restart on their own.
     fn requests(&self) -> usize {
         self.counter.all.load(Ordering::SeqCst)
     }
@@ -227,7 +227,7 @@ async fn nothing_changed_nothing_sent(case: Case) -> anyhow::Result<()> {
         assert!(applied.object.owner_uid().is_some());
     }
     assert_eq!(process.requests(), before);
-    // The workload's controllers write its status; that is none of ours.
+    // The controllers of the workload write its status. Such a change requires no apply.
     let d = deployment_ref(&case);
     eventually(SOON, "the status is seen", || async {
         let live = process.cluster.cached(&d).flatten();
@@ -306,7 +306,7 @@ async fn drift_is_repaired_and_what_others_own_is_left(case: Case) -> anyhow::Re
     Ok(())
 }
 
-async fn a_field_that_is_no_longer_wanted_goes(case: Case) -> anyhow::Result<()> {
+async fn an_undesired_field_is_removed(case: Case) -> anyhow::Result<()> {
     let process = Process::start(&case, &cr(&case).await?).await?;
     process
         .apply(&config("c", &json!({"a": "1", "b": "2"})))
@@ -320,7 +320,7 @@ async fn a_field_that_is_no_longer_wanted_goes(case: Case) -> anyhow::Result<()>
 }
 
 /// Children are created, so an entry of the create owns their fields beside the applies'.
-async fn a_field_goes_after_a_change_and_after_a_restart(case: Case) -> anyhow::Result<()> {
+async fn a_dropped_field_is_removed_after_a_change_and_a_restart(case: Case) -> anyhow::Result<()> {
     let cr = cr(&case).await?;
     let process = Process::start(&case, &cr).await?;
     let with_env = deployment(1);
@@ -352,7 +352,7 @@ fn deployment_ref(case: &Case) -> ObjectRef {
     ObjectRef::new(deployments, Some(&case.namespace), "d")
 }
 
-async fn what_was_created_is_changed_by_one_apply(case: Case) -> anyhow::Result<()> {
+async fn one_apply_changes_a_created_object(case: Case) -> anyhow::Result<()> {
     let process = Process::start(&case, &cr(&case).await?).await?;
     let wanted = |a: &str| config("c", &json!({"a": a, "b": "2"}));
     process.apply(&wanted("1")).await?;
@@ -510,8 +510,8 @@ async fn an_owner_becomes_the_controller(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The caches are behind: whatever they say, the server has the last word.
-async fn what_takes_the_name_meanwhile_is_not_changed(case: Case) -> anyhow::Result<()> {
+/// The caches are stale. The server decides, not the cache.
+async fn a_new_object_with_the_name_is_not_changed(case: Case) -> anyhow::Result<()> {
     let process = Process::start(&case, &cr(&case).await?).await?;
     let maps = case.objects::<ConfigMap>();
     let make = async || -> anyhow::Result<()> {
@@ -554,7 +554,7 @@ async fn what_takes_the_name_meanwhile_is_not_changed(case: Case) -> anyhow::Res
     Ok(())
 }
 
-async fn what_cannot_be_changed_is_made_anew(case: Case) -> anyhow::Result<()> {
+async fn immutable_fields_require_recreation(case: Case) -> anyhow::Result<()> {
     let process = Process::start(&case, &cr(&case).await?).await?;
     let binding = |role: &str| {
         json!({
@@ -581,7 +581,7 @@ async fn what_cannot_be_changed_is_made_anew(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn a_dying_child_lets_go_and_is_made_anew(case: Case) -> anyhow::Result<()> {
+async fn a_terminating_child_is_released_and_recreated(case: Case) -> anyhow::Result<()> {
     let process = Process::start(&case, &cr(&case).await?).await?;
     let with = |finalizers: Value| {
         json!({
@@ -612,7 +612,7 @@ async fn a_dying_child_lets_go_and_is_made_anew(case: Case) -> anyhow::Result<()
         })
     };
     seen(true).await?;
-    // Held: nothing to do, and no new finalizer is asked for.
+    // The finalizer delays the deletion: there is nothing to do, and no finalizer can be added.
     assert_eq!(
         process
             .apply(&with(json!(["example.com/hold"])))
@@ -623,7 +623,7 @@ async fn a_dying_child_lets_go_and_is_made_anew(case: Case) -> anyhow::Result<()
     process
         .apply(&with(json!(["example.com/hold", "example.com/more"])))
         .await?;
-    // Let go: it is gone, and made anew by the next apply.
+    // Without a finalizer, the object is deleted, and the next apply creates it again.
     process.apply(&with(json!([]))).await?;
     seen(false).await?;
     let second = process.apply(&with(json!(["example.com/hold"]))).await?;
@@ -673,7 +673,7 @@ async fn a_child_in_another_namespace_is_guarded_and_cleaned_up(case: Case) -> a
     // After a restart the kinds are found again; workloads go before namespaces.
     let mut restarted = Process::start(&case, &cr_of(&process).await?).await?;
     inventory::discover_child_kinds(&restarted.cluster, None).await?;
-    // What the custom resource does not list is left, whatever its label says.
+    // Objects that the custom resource does not list stay, even with its label.
     let listed = std::mem::take(&mut restarted.owner.listed_children);
     assert!(
         cleanup::clean_up(&restarted.cluster, &restarted.owner)
@@ -704,7 +704,7 @@ async fn a_child_in_another_namespace_is_guarded_and_cleaned_up(case: Case) -> a
     Ok(())
 }
 
-async fn what_is_no_longer_applied_is_pruned(case: Case) -> anyhow::Result<()> {
+async fn children_that_are_not_applied_are_pruned(case: Case) -> anyhow::Result<()> {
     let process = Process::start(&case, &cr(&case).await?).await?;
     let mut kept = BTreeSet::new();
     for child in children() {
@@ -846,7 +846,7 @@ async fn a_child_that_vanishes_asks_for_its_owner(case: Case) -> anyhow::Result<
         .delete("w", &DeleteParams::default())
         .await?;
     make_cr(&case, &resource).await?;
-    // The server is asked of the owner of what was made in the last seconds.
+    // For a recently created object, the operator reads the owner from the server.
     eventually(SOON, "its owner to be gone", || async {
         vanish(&case, &process).await?;
         match process.apply(&wanted).await {
@@ -891,7 +891,7 @@ async fn a_field_without_schema_is_named(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn what_is_created_once_is_left_alone(case: Case) -> anyhow::Result<()> {
+async fn an_object_created_once_is_not_changed(case: Case) -> anyhow::Result<()> {
     let process = Process::start(&case, &cr(&case).await?).await?;
     let once = |data: Value| DesiredObject::from_value(&config("c", &data));
     let make = async |desired: &DesiredObject| {

@@ -18,11 +18,11 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_certificate_is_a_user_and_its_groups,
         a_group_of_a_certificate_has_its_rights,
         a_certificate_that_is_not_trusted_is_refused,
-        kubectl_is_who_its_certificate_says,
+        the_certificate_identifies_kubectl,
     ]
 }
 
-async fn who(client: &Client) -> kube::Result<UserInfo> {
+async fn user_info(client: &Client) -> kube::Result<UserInfo> {
     let review = Api::<SelfSubjectReview>::all(client.clone())
         .create(&PostParams::default(), &SelfSubjectReview::default())
         .await?;
@@ -32,7 +32,7 @@ async fn who(client: &Client) -> kube::Result<UserInfo> {
 
 /// The status code and the text of a refusal.
 async fn refusal(client: &Client) -> String {
-    match who(client).await {
+    match user_info(client).await {
         Err(kube::Error::Api(status)) => format!("{} {}", status.code, status.message),
         other => panic!("{other:?}"),
     }
@@ -41,7 +41,7 @@ async fn refusal(client: &Client) -> String {
 async fn a_certificate_is_a_user_and_its_groups(case: Case) -> anyhow::Result<()> {
     let subject = "/O=readers/O=auditors/CN=alice";
     let alice = case.certificate(subject, Signer::Trusted).await?;
-    let info = who(&alice.client).await?;
+    let info = user_info(&alice.client).await?;
     assert_eq!(info.username.as_deref(), Some("alice"));
     let groups = ["readers", "auditors", "system:authenticated"];
     assert_eq!(info.groups.unwrap_or_default(), groups);
@@ -66,7 +66,7 @@ async fn a_group_of_a_certificate_has_its_rights(case: Case) -> anyhow::Result<(
     }))?;
     let bindings = case.objects::<RoleBinding>();
     bindings.create(&PostParams::default(), &binding).await?;
-    // The authorizer learns of a new binding through a watch of its own.
+    // The authorizer receives a new binding through its own watch.
     let all = ListParams::default();
     eventually(SOON, "the right to read", || maps.list(&all)).await?;
     let map = serde_json::from_value(json!({"metadata": {"name": "a"}}))?;
@@ -87,7 +87,7 @@ async fn a_certificate_that_is_not_trusted_is_refused(case: Case) -> anyhow::Res
     assert!(refused.contains("system:anonymous"), "{refused}");
     // A token makes up for it.
     let known = with_token(&mallory.kubeconfig, "admin-token").await?;
-    let groups = who(&known).await?.groups.unwrap_or_default();
+    let groups = user_info(&known).await?.groups.unwrap_or_default();
     assert!(groups.contains(&"system:masters".to_owned()), "{groups:?}");
     let unknown = with_token(&mallory.kubeconfig, "nonsense").await?;
     assert_eq!(refusal(&unknown).await, "401 Unauthorized");
@@ -103,7 +103,7 @@ async fn with_token(kubeconfig: &Path, token: &str) -> anyhow::Result<Client> {
     Ok(Client::try_from(config)?)
 }
 
-async fn kubectl_is_who_its_certificate_says(case: Case) -> anyhow::Result<()> {
+async fn the_certificate_identifies_kubectl(case: Case) -> anyhow::Result<()> {
     let whoami = |kubeconfig: &Path| {
         let kubeconfig = kubeconfig.to_string_lossy().into_owned();
         let name = "jsonpath={.status.userInfo.username}".to_owned();

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use rhai_operator::cluster::connect::{Options, Source, connect};
 use rhai_operator::cluster::layer::Fence;
 use rhai_operator::cluster::request::{
-    DeleteOptions, Deleted, Effect, ListQuery, PatchKind, WriteOptions,
+    DeleteOptions, DeleteResult, Effect, ListQuery, PatchKind, WriteOptions,
 };
 use rhai_operator::cluster::watch::{
     Content, Listener, ObjectChange, Purpose, Watch, WatchSpec, WatchState,
@@ -38,11 +38,11 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_foreign_change_before_our_write_is_heard,
         own_deletions_are_not_heard,
         a_read_is_a_subscription,
-        a_read_again_is_no_request,
+        a_repeated_read_sends_no_request,
         a_list_is_a_subscription,
-        what_may_not_be_watched_is_read_live,
+        kinds_without_watch_permission_are_read_live,
         a_kind_that_appears_is_watched,
-        a_kind_that_goes_and_comes_back,
+        a_deleted_and_recreated_kind,
         a_deletion_during_a_lost_connection_is_heard,
         a_deletion_before_a_relist_is_heard,
         a_silent_watch_is_cut,
@@ -51,18 +51,18 @@ pub(crate) fn tests() -> Vec<Trial> {
         dropped_fields_are_named,
         a_dry_run_writes_nothing,
         a_fence_holds_without_a_request,
-        what_can_be_no_namespace_gets_into_no_path,
+        invalid_namespaces_are_not_sent,
         status_and_scale_are_written,
         an_absent_kind_differs_from_an_absent_object,
         the_api_server_restarts_under_watches: real "it stops the API server and starts it again",
     ]
 }
 
-/// Remembers what it hears: `+name`, `~name`, `-name`.
+/// Records the changes that a watch reports: `+name`, `~name`, `-name`.
 #[derive(Default)]
-struct Heard(Mutex<Vec<String>>);
+struct RecordedChanges(Mutex<Vec<String>>);
 
-impl Heard {
+impl RecordedChanges {
     fn by(cluster: &Cluster) -> Arc<Self> {
         let heard = Arc::new(Self::default());
         cluster.listen(Arc::clone(&heard) as Arc<dyn Listener>);
@@ -96,7 +96,7 @@ impl Heard {
     }
 }
 
-impl Listener for Heard {
+impl Listener for RecordedChanges {
     fn changed(&self, watch: &Watch, change: &ObjectChange) {
         // The kinds of other tests come and go meanwhile.
         if &*watch.spec().gvk.kind == "CustomResourceDefinition" {
@@ -178,7 +178,7 @@ async fn synced_children(cluster: &Cluster, case: &Case) -> anyhow::Result<Arc<W
 
 async fn own_writes_are_cached_and_not_heard(case: Case) -> anyhow::Result<()> {
     let cluster = door(&case).await?;
-    let heard = Heard::by(&cluster);
+    let heard = RecordedChanges::by(&cluster);
     let watch = synced_children(&cluster, &case).await?;
     let a = object(&case, config_map(), "a");
     for value in ["1", "2", "3"] {
@@ -212,7 +212,7 @@ async fn own_writes_are_cached_and_not_heard(case: Case) -> anyhow::Result<()> {
 async fn a_foreign_change_before_our_write_is_heard(case: Case) -> anyhow::Result<()> {
     let proxy = Proxy::start(&case).await?;
     let cluster = door_through(&proxy, settings(&case))?;
-    let heard = Heard::by(&cluster);
+    let heard = RecordedChanges::by(&cluster);
     synced_children(&cluster, &case).await?;
     let a = object(&case, config_map(), "a");
     cluster
@@ -237,16 +237,16 @@ async fn a_foreign_change_before_our_write_is_heard(case: Case) -> anyhow::Resul
 
 async fn own_deletions_are_not_heard(case: Case) -> anyhow::Result<()> {
     let cluster = door(&case).await?;
-    let heard = Heard::by(&cluster);
+    let heard = RecordedChanges::by(&cluster);
     let watch = synced_children(&cluster, &case).await?;
     let a = object(&case, config_map(), "a");
     cluster.apply(&a, child("a", &json!({})), &ours()).await?;
     let deleted = cluster.delete(&a, &DeleteOptions::default()).await?;
-    assert!(matches!(deleted, Deleted::Gone), "{deleted:?}");
+    assert!(matches!(deleted, DeleteResult::Gone), "{deleted:?}");
     assert!(watch.is_empty());
     let deleted = cluster.delete(&a, &DeleteOptions::default()).await?;
-    assert!(matches!(deleted, Deleted::Absent), "{deleted:?}");
-    // Made again under its name at once: the new one stays, whatever events come late.
+    assert!(matches!(deleted, DeleteResult::Absent), "{deleted:?}");
+    // A new object with the same name stays, even if late events of the old one arrive.
     cluster.apply(&a, child("a", &json!({})), &ours()).await?;
     heard.nothing_more(&[]).await?;
     assert_eq!(watch.len(), 1);
@@ -255,7 +255,7 @@ async fn own_deletions_are_not_heard(case: Case) -> anyhow::Result<()> {
 
 async fn a_read_is_a_subscription(case: Case) -> anyhow::Result<()> {
     let cluster = door(&case).await?;
-    let heard = Heard::by(&cluster);
+    let heard = RecordedChanges::by(&cluster);
     let s = object(&case, Gvk::new("", "v1", "Secret"), "s");
     assert!(cluster.cached(&s).is_none());
     let read = cluster.read(&s).await?;
@@ -286,7 +286,7 @@ async fn a_read_is_a_subscription(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn a_read_again_is_no_request(case: Case) -> anyhow::Result<()> {
+async fn a_repeated_read_sends_no_request(case: Case) -> anyhow::Result<()> {
     let user = case.user("reader").await?;
     user.bind("cluster-admin").await?;
     let options = Options {
@@ -362,7 +362,7 @@ async fn a_list_is_a_subscription(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn what_may_not_be_watched_is_read_live(case: Case) -> anyhow::Result<()> {
+async fn kinds_without_watch_permission_are_read_live(case: Case) -> anyhow::Result<()> {
     let user = case.user("getter").await?;
     user.allow(json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]))
         .await?;
@@ -434,7 +434,7 @@ async fn make(case: &Case, kind: &str, name: &str) -> anyhow::Result<Api<Dynamic
 
 async fn a_kind_that_appears_is_watched(case: Case) -> anyhow::Result<()> {
     let cluster = door(&case).await?;
-    let heard = Heard::by(&cluster);
+    let heard = RecordedChanges::by(&cluster);
     let spec = primary(&case, "Widget");
     let watch = cluster.watch(spec.clone());
     state(&watch, |state| matches!(state, WatchState::KindAbsent)).await?;
@@ -451,14 +451,14 @@ async fn a_kind_that_appears_is_watched(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn a_kind_that_goes_and_comes_back(case: Case) -> anyhow::Result<()> {
+async fn a_deleted_and_recreated_kind(case: Case) -> anyhow::Result<()> {
     let cluster = door(&case).await?;
     case.define(&Crd::new("Widget")).await?;
     make(&case, "Widget", "w").await?;
     let watch = cluster.watch(primary(&case, "Widget"));
     watch.synced().await?;
     assert_eq!(watch.len(), 1);
-    let heard = Heard::by(&cluster);
+    let heard = RecordedChanges::by(&cluster);
     let crd = format!("widgets.{}", case.group);
     case.cluster.kubectl(["delete", "crd", &crd]).await?;
     state(&watch, |state| matches!(state, WatchState::KindAbsent)).await?;
@@ -511,7 +511,7 @@ async fn a_deletion_during_a_lost_connection_is_heard(case: Case) -> anyhow::Res
     let proxy = Proxy::start(&case).await?;
     let (cluster, watch) = behind(&case, &proxy, 60).await?;
     opened(&case, &watch).await?;
-    let heard = Heard::by(&cluster);
+    let heard = RecordedChanges::by(&cluster);
     let away = proxy.inject(Rule::any("configmaps.*watch").answer(503));
     assert_eq!(proxy.cut_watches("configmaps"), 1);
     state(&watch, |state| matches!(state, WatchState::Failing { .. })).await?;
@@ -530,7 +530,7 @@ async fn a_deletion_before_a_relist_is_heard(case: Case) -> anyhow::Result<()> {
     cluster.apply(&b, child("b", &json!({})), &ours()).await?;
     // The watch has shown it then: else a change of it would be heard as its coming.
     opened(&case, &watch).await?;
-    let heard = Heard::by(&cluster);
+    let heard = RecordedChanges::by(&cluster);
     let away = proxy.inject(Rule::any("configmaps.*watch").answer(503));
     assert_eq!(proxy.cut_watches("configmaps"), 1);
     let maps = case.objects::<ConfigMap>();
@@ -555,7 +555,7 @@ async fn a_deletion_before_a_relist_is_heard(case: Case) -> anyhow::Result<()> {
 async fn a_silent_watch_is_cut(case: Case) -> anyhow::Result<()> {
     let proxy = Proxy::start(&case).await?;
     let (cluster, _watch) = behind(&case, &proxy, 1).await?;
-    let heard = Heard::by(&cluster);
+    let heard = RecordedChanges::by(&cluster);
     let silent = proxy.inject(Rule::any("configmaps.*watch").times(1).silence());
     eventually(SOON, "the silent watch", || async {
         anyhow::ensure!(silent.hits() == 1, "not yet");
@@ -583,7 +583,7 @@ async fn refusals_that_pass_are_asked_again(case: Case) -> anyhow::Result<()> {
     let cut = proxy.inject(Rule::any("configmaps/a").times(2).cut());
     assert!(cluster.get(&a).await?.is_some());
     assert_eq!(cut.hits(), 2);
-    // What the server asks to wait for is waited for.
+    // The client waits for the time in `Retry-After`.
     let rule = Rule::on(Method::GET, "configmaps/a").times(1);
     proxy.inject(rule.answer_with(429, &[("retry-after", "1")]));
     let started = rhai_operator::clock::now();
@@ -679,12 +679,12 @@ async fn a_fence_holds_without_a_request(case: Case) -> anyhow::Result<()> {
         let allowed = (access.group, access.resource, access.verb) == ("", "configmaps", "patch")
             && access.scope == AccessScope::Namespace(&own)
             && access.name == "a";
-        (!allowed).then(|| format!("may not {access}"))
+        (!allowed).then(|| format!("cannot {access}"))
     });
     let fenced = cluster.with_fence(Arc::new(fence));
     fenced.apply(&a, child("a", &json!({})), &ours()).await?;
     let refused = fenced.read(&a).await.unwrap_err();
-    let words = format!("may not get configmaps {}/a", case.namespace);
+    let words = format!("cannot get configmaps {}/a", case.namespace);
     assert!(refused.to_string().contains(&words), "{refused}");
     let everywhere = ListQuery {
         gvk: config_map(),
@@ -699,7 +699,7 @@ async fn a_fence_holds_without_a_request(case: Case) -> anyhow::Result<()> {
     ] {
         let refused = refused.map(|error| error.to_string()).unwrap_or_default();
         assert!(
-            refused.contains("may not list configmaps in all namespaces"),
+            refused.contains("cannot list configmaps in all namespaces"),
             "{refused}"
         );
     }
@@ -712,12 +712,12 @@ async fn a_fence_holds_without_a_request(case: Case) -> anyhow::Result<()> {
         .await
         .unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Forbidden);
-    assert!(refused.to_string().contains("may not delete"), "{refused}");
+    assert!(refused.to_string().contains("cannot delete"), "{refused}");
     assert!(cluster.read(&a).await?.object.is_some());
     Ok(())
 }
 
-async fn what_can_be_no_namespace_gets_into_no_path(case: Case) -> anyhow::Result<()> {
+async fn invalid_namespaces_are_not_sent(case: Case) -> anyhow::Result<()> {
     let cluster = door(&case).await?;
     let maps = Gvk::new("", "v1", "ConfigMap");
     for namespace in ["a b", "../x", "a/b", "Team", "."] {
@@ -763,7 +763,7 @@ async fn status_and_scale_are_written(case: Case) -> anyhow::Result<()> {
     make(&case, "Widget", "w").await?;
     let watch = cluster.watch(primary(&case, "Widget"));
     watch.synced().await?;
-    let heard = Heard::by(&cluster);
+    let heard = RecordedChanges::by(&cluster);
     let w = object(&case, Gvk::new(&case.group, "v1", "Widget"), "w");
     let body = json!({"status": {"phase": "Done"}}).to_string();
     let written = cluster.patch_status(&w, body.into(), &ours()).await?;
@@ -822,7 +822,7 @@ async fn the_api_server_restarts_under_watches(case: Case) -> anyhow::Result<()>
     let case = case.on_own_cluster().await?;
     let cluster = door(&case).await?;
     let watch = synced_children(&cluster, &case).await?;
-    let heard = Heard::by(&cluster);
+    let heard = RecordedChanges::by(&cluster);
     case.cluster.stop_process("kube-apiserver").await?;
     state(&watch, |state| matches!(state, WatchState::Failing { .. })).await?;
     case.cluster.start_process("kube-apiserver").await?;

@@ -1,5 +1,5 @@
-//! The operator is killed in the middle of a run, at each request of it in turn, before the server gets
-//! the request or after it has done what was asked: in the end it is as if nothing had happened.
+//! The operator is killed at each request of a run in turn, before the server receives the request or after
+//! it executed it. After a restart, the result is the same as without a crash.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -281,8 +281,8 @@ where
     .await
 }
 
-/// No run is on its way. What the last request of a run did is seen before its answer is held, and while
-/// it is held the run goes on.
+/// Fails while a run is active. The effect of a run's last request is visible before its response, and the
+/// run continues while the proxy delays that response.
 async fn is_idle(operator: &Operator) -> anyhow::Result<()> {
     let metrics = operator.metrics().await?;
     let idle = r#"active_workers{controller="widget-controller"} 0"#;

@@ -1,4 +1,5 @@
-//! `deploy/`: it applies as it is, and what it allows is enough and not too much.
+//! The manifests of `deploy/`: they apply unchanged, and the operator needs each of their permissions and
+//! no other one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -191,7 +192,7 @@ async fn miss(case: &Case, user: &User, rule: &Value, round: &str) -> anyhow::Re
     let project = Project::repository();
     let mut operator = start(case, &project, user).await?;
     if rule["resources"][0] == "events" {
-        // A Deployment that cannot become the role's: its selector cannot change. That is told in an Event.
+        // The role cannot adopt this Deployment, because its selector is immutable. An Event reports that.
         let deployment = ["create", "deployment", "memcached-sample", "--image=other"];
         let create = deployment.into_iter().chain(["-n", &namespace]);
         case.cluster.kubectl(create).await?;

@@ -23,10 +23,10 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_lost_answer_is_found_out,
         watches_that_are_cut_lose_nothing,
         a_watch_that_falls_silent_is_noticed,
-        a_watch_that_expired_is_listed_anew,
+        an_expired_watch_is_listed_again,
         an_operator_is_not_ready_before_discovery_answers,
         a_restarted_server_is_found_again: real "it stops the API server and starts it again",
-        a_kind_that_goes_and_comes_is_served_again,
+        a_recreated_kind_is_served_again,
         a_namespace_may_go_under_our_feet,
         a_right_that_is_taken_away_is_named,
         killed_at_any_write_the_next_life_finishes,
@@ -219,7 +219,7 @@ async fn a_watch_that_falls_silent_is_noticed(case: Case) -> anyhow::Result<()> 
     test.converges().await
 }
 
-async fn a_watch_that_expired_is_listed_anew(case: Case) -> anyhow::Result<()> {
+async fn an_expired_watch_is_listed_again(case: Case) -> anyhow::Result<()> {
     let test = FaultTest::start(&case, MAKE_MAP).await?;
     let expired = test.proxy.inject(Rule::any("watch=true").times(4).expire());
     test.proxy.cut_watches("");
@@ -270,7 +270,7 @@ async fn a_restarted_server_is_found_again(case: Case) -> anyhow::Result<()> {
     test.converges().await
 }
 
-async fn a_kind_that_goes_and_comes_is_served_again(case: Case) -> anyhow::Result<()> {
+async fn a_recreated_kind_is_served_again(case: Case) -> anyhow::Result<()> {
     let test = FaultTest::start(&case, MAKE_MAP).await?;
     let definitions = Api::<CustomResourceDefinition>::all(case.cluster.client.clone());
     let name = format!("widgets.{}", case.group);
@@ -335,7 +335,7 @@ async fn a_right_that_is_taken_away_is_named(case: Case) -> anyhow::Result<()> {
     widgets.make("a", "one").await?;
     widgets.is_done("a").await?;
     edit(json!({"op": "remove", "path": "/rules/3"})).await?;
-    // A watch that runs goes on; the server ends it after a minute.
+    // A running watch continues until the server ends it after a minute.
     let blamed = eventually(SOON, "the missing right", || async {
         let (status, body) = operator.readiness().await?;
         anyhow::ensure!(status == 503, "{body}");

@@ -11,11 +11,11 @@ use test_harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
-        the_finalizer_is_there_before_the_first_run_and_goes_after_the_last,
+        the_finalizer_exists_from_the_first_run_to_the_last,
         a_deletion_that_is_over_time_is_given_up,
         children_out_of_reach_are_deleted,
-        a_failing_deletion_says_so,
-        a_namespace_that_goes_takes_everything_along,
+        a_failing_deletion_is_reported,
+        deleting_a_namespace_deletes_all_objects,
     ]
 }
 
@@ -64,9 +64,7 @@ async fn until_reason(webs: &Api<DynamicObject>, reason: &str) -> anyhow::Result
     .await
 }
 
-async fn the_finalizer_is_there_before_the_first_run_and_goes_after_the_last(
-    case: Case,
-) -> anyhow::Result<()> {
+async fn the_finalizer_exists_from_the_first_run_to_the_last(case: Case) -> anyhow::Result<()> {
     let webs = case.api(&case.define(&Crd::new("Web")).await?);
     let project = Project::new(&case, WATCHES)?
         .with_role(
@@ -107,7 +105,7 @@ async fn a_deletion_that_is_over_time_is_given_up(case: Case) -> anyhow::Result<
     until_gone(&webs).await
 }
 
-async fn a_failing_deletion_says_so(case: Case) -> anyhow::Result<()> {
+async fn a_failing_deletion_is_reported(case: Case) -> anyhow::Result<()> {
     let webs = case.api(&case.define(&Crd::new("Web")).await?);
     let script = r#"
         if finalizing && k8s_get("v1", "ConfigMap", "free") == () { throw "not yet" }
@@ -140,7 +138,7 @@ async fn children_out_of_reach_are_deleted(case: Case) -> anyhow::Result<()> {
     assert_eq!(finalizers, ["rhai.operator/cleanup"]);
     let far = Api::<ConfigMap>::namespaced(case.cluster.client.clone(), &other);
     assert!(far.get("far").await?.metadata.owner_references.is_none());
-    // Nothing about the child is known to the next operator but what the cluster holds.
+    // The next operator finds the child only through the cluster.
     operator.kill().await?;
     let _operator = Operator::builder(&case, &project).start().await?;
     webs.delete("a", &DeleteParams::default()).await?;
@@ -149,7 +147,7 @@ async fn children_out_of_reach_are_deleted(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn a_namespace_that_goes_takes_everything_along(case: Case) -> anyhow::Result<()> {
+async fn deleting_a_namespace_deletes_all_objects(case: Case) -> anyhow::Result<()> {
     let webs = case.api(&case.define(&Crd::new("Web")).await?);
     let script = r#"
         k8s_apply(#{apiVersion: "v1", kind: "ConfigMap", metadata: #{name: `child-${finalizing}`}});

@@ -96,7 +96,7 @@ async fn a_user_may_do_what_it_is_allowed(case: Case) -> anyhow::Result<()> {
     assert!(refused.to_string().contains("forbidden"), "{refused}");
     user.allow(json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}]))
         .await?;
-    // The authorizer learns of a new rule through a watch of its own.
+    // The authorizer receives a new rule through its own watch.
     let all = ListParams::default();
     eventually(SOON, "the rule", || maps.list(&all))
         .await

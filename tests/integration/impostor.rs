@@ -1,5 +1,5 @@
-//! An API server, or what lies before it, that answers with another object than the one that was asked for:
-//! the operator notices, writes nothing because of it, and goes on when the answers are right again.
+//! An API server or a proxy that returns another object than the requested one: the operator detects that,
+//! writes nothing, and continues when the responses are correct again.
 
 use anyhow::ensure;
 use http::Method;

@@ -104,7 +104,7 @@ async fn a_leader_that_ends_hands_over_at_once(case: Case) -> anyhow::Result<()>
     assert!(leader.terminate().await?.success());
     let ended = clock::now();
     leads(&case, &standby).await?;
-    // Before a lease that nobody gave back would have ended.
+    // The standby leads before the lease would have expired without its release.
     assert!(clock::now() - ended < Duration::from_secs(13));
     widgets.make("a", "one").await?;
     widgets.is_done("a").await

@@ -1,5 +1,5 @@
-//! Roles that loop, hoard, recurse, throw and panic, beside one that does its work: they hurt nobody but
-//! their own custom resources, which say what happened and where.
+//! Roles that loop, allocate, recurse, throw and panic, beside a working role: they affect only their own
+//! custom resources, whose status names the error and its position.
 
 use std::process::ExitCode;
 use std::time::Duration;

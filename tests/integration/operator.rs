@@ -23,7 +23,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         drift_of_a_child_is_repaired,
         an_edit_of_our_status_is_repaired,
         a_steady_operator_asks_nothing_and_a_restart_writes_nothing,
-        what_a_run_read_triggers_its_reader_alone,
+        a_change_triggers_only_its_readers,
         a_new_value_of_reconcile_at_asks_for_a_run,
         a_paused_widget_is_left_alone,
         a_period_makes_runs,
@@ -178,7 +178,7 @@ async fn a_steady_operator_asks_nothing_and_a_restart_writes_nothing(
     Ok(())
 }
 
-async fn what_a_run_read_triggers_its_reader_alone(case: Case) -> anyhow::Result<()> {
+async fn a_change_triggers_only_its_readers(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let _operator = widgets
         .operator(

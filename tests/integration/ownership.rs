@@ -12,10 +12,10 @@ use test_harness::{Case, Crd, Operator, Project, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
-        a_tenants_name_takes_no_service,
-        a_watch_that_adopts_says_so,
-        a_secret_of_another_is_no_generated_one,
-        what_is_not_owned_is_not_deleted_by_ensure,
+        a_tenant_cannot_take_the_name_of_a_service,
+        adoption_is_reported,
+        a_secret_of_another_owner_is_not_a_generated_one,
+        ensure_does_not_delete_objects_of_others,
         children_of_an_earlier_custom_resource_are_waited_for,
         an_included_role_may_do_what_both_may,
     ]
@@ -80,7 +80,7 @@ async fn make_service(case: &Case) -> anyhow::Result<Service> {
     Ok(services.create(&PostParams::default(), &service).await?)
 }
 
-async fn a_tenants_name_takes_no_service(case: Case) -> anyhow::Result<()> {
+async fn a_tenant_cannot_take_the_name_of_a_service(case: Case) -> anyhow::Result<()> {
     let webs = case.api(&case.define(&Crd::new("Web")).await?);
     let project = Project::new(&case, WATCHES)?.with_role(&case, "web", SERVICE)?;
     let services = case.objects::<Service>();
@@ -119,7 +119,7 @@ async fn a_tenants_name_takes_no_service(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn a_watch_that_adopts_says_so(case: Case) -> anyhow::Result<()> {
+async fn adoption_is_reported(case: Case) -> anyhow::Result<()> {
     let webs = case.api(&case.define(&Crd::new("Web")).await?);
     let watches = WATCHES.replace("role: web", "role: web, adopt: true");
     let project = Project::new(&case, &watches)?.with_role(&case, "web", SERVICE)?;
@@ -144,7 +144,7 @@ async fn a_watch_that_adopts_says_so(case: Case) -> anyhow::Result<()> {
     .await
 }
 
-async fn a_secret_of_another_is_no_generated_one(case: Case) -> anyhow::Result<()> {
+async fn a_secret_of_another_owner_is_not_a_generated_one(case: Case) -> anyhow::Result<()> {
     let webs = case.api(&case.define(&Crd::new("Web")).await?);
     let script = r#"ensure_secret("admin", || #{password: "generated-value"});"#;
     let project = Project::new(&case, WATCHES)?.with_role(&case, "web", script)?;
@@ -159,7 +159,7 @@ async fn a_secret_of_another_is_no_generated_one(case: Case) -> anyhow::Result<(
     Ok(())
 }
 
-async fn what_is_not_owned_is_not_deleted_by_ensure(case: Case) -> anyhow::Result<()> {
+async fn ensure_does_not_delete_objects_of_others(case: Case) -> anyhow::Result<()> {
     let webs = case.api(&case.define(&Crd::new("Web")).await?);
     let script = r#"
         k8s_apply(#{apiVersion: "v1", kind: "ConfigMap", metadata: #{name: "own"}});
@@ -219,7 +219,7 @@ async fn children_of_an_earlier_custom_resource_are_waited_for(case: Case) -> an
     Ok(())
 }
 
-/// Tries what permissions are about, and says in the status what was allowed.
+/// A script that tries each restricted call and writes to the status which of them succeeded.
 const TRIES: &str = r#"
         let own = meta.namespace;
         let other = own + "-other";
@@ -280,7 +280,7 @@ fn roles(case: &Case) -> anyhow::Result<Project> {
         )
 }
 
-/// Each role tries all; what it may is what its status says.
+/// Each role tries all calls. Its status lists the permitted ones.
 async fn an_included_role_may_do_what_both_may(case: Case) -> anyhow::Result<()> {
     let webs = case.api(&case.define(&Crd::new("Web")).await?);
     let other = format!("{}-other", case.namespace);

@@ -77,7 +77,7 @@ async fn an_operator_resumes_what_waits_and_gives_up_in_time(case: Case) -> anyh
     maps.patch("opened", &PatchParams::default(), &open).await?;
     until(&webs, "opened", "Reconciled").await?;
     maps.get("opened-after").await?;
-    // Nothing happens to the other one but that time passes.
+    // For the other one, only time passes.
     let message = until(&webs, "forgotten", "Failed").await?;
     assert!(message.starts_with("1 of 2, gate: "), "{message}");
     assert!(message.contains("not ready after 15s"), "{message}");

@@ -1,5 +1,5 @@
-//! The operator's own ports under clients that send nothing or half a request: probes are answered, and
-//! the process ends when it is told to.
+//! The operator's own ports under clients that send nothing or half a request: the operator answers
+//! probes, and ends on SIGTERM.
 
 use std::net::SocketAddr;
 

@@ -13,9 +13,9 @@ use test_harness::{
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
-        who_left_the_selector_is_let_go,
-        whose_watch_was_removed_is_let_go,
-        what_another_operator_holds_is_left_alone,
+        unselected_objects_lose_their_finalizer,
+        objects_of_removed_watches_lose_their_finalizer,
+        finalizers_of_another_operator_stay,
     ]
 }
 
@@ -50,7 +50,7 @@ async fn holds(widgets: &Widgets, name: &str, count: usize) -> anyhow::Result<()
     .await
 }
 
-/// The lists by which an operator looks for what it holds.
+/// Returns the list requests by which an operator searches for objects with its finalizer.
 async fn searches(case: &Case, operator: &Operator, mark: Mark) -> anyhow::Result<Requests> {
     let requests = case.cluster.audit.since(mark).await?;
     let requests = requests.by(&operator.user.name);
@@ -75,7 +75,7 @@ async fn has_searched(
     .await
 }
 
-async fn who_left_the_selector_is_let_go(case: Case) -> anyhow::Result<()> {
+async fn unselected_objects_lose_their_finalizer(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let watches = format!("{FINALIZED}  selector: {{matchLabels: {{ours: 'yes'}}}}\n");
     // The reason of a run is another at a start.
@@ -103,7 +103,7 @@ async fn who_left_the_selector_is_let_go(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn whose_watch_was_removed_is_let_go(case: Case) -> anyhow::Result<()> {
+async fn objects_of_removed_watches_lose_their_finalizer(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let gadgets = case.define(&Crd::new("Gadget")).await?;
     case.create_namespace(&format!("{}-other", case.namespace))
@@ -151,7 +151,7 @@ async fn whose_watch_was_removed_is_let_go(case: Case) -> anyhow::Result<()> {
         .await
 }
 
-async fn what_another_operator_holds_is_left_alone(case: Case) -> anyhow::Result<()> {
+async fn finalizers_of_another_operator_stay(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     case.define(&Crd::new("Gadget")).await?;
     let project = Project::new(&case, FINALIZED)?.with_role(&case, "widget", MAKE_MAP)?;
@@ -166,7 +166,7 @@ async fn what_another_operator_holds_is_left_alone(case: Case) -> anyhow::Result
     has_searched(&case, &other, mark, "widgets").await?;
     assert!(other.terminate().await?.success());
     holds(&widgets, "a", 1).await?;
-    // Whoever serves it from now on holds it, and says so.
+    // The operator that serves the kind now sets its own finalizer and label.
     let before = widgets.api.get("a").await?.labels()[HELD_BY].clone();
     let project = Project::new(&case, FINALIZED)?.with_role(&case, "widget", MAKE_MAP)?;
     let _third = Operator::builder(&case, &project).start().await?;

@@ -22,9 +22,9 @@ pub(crate) fn tests() -> Vec<Trial> {
         a_plan_shows_the_changes_and_makes_none,
         a_resource_that_the_cluster_lacks_owns_nothing,
         a_file_gets_the_defaults_of_its_kind,
-        a_call_that_fails_is_shown_with_what_it_says,
+        a_failed_call_is_shown_with_its_message,
         an_unreachable_server_is_reported_at_once,
-        the_exit_code_says_how_it_ended,
+        the_exit_code_is_the_outcome,
         no_secret_leaves_a_run,
         no_secret_leaves_the_operator,
     ]
@@ -95,7 +95,7 @@ fn cr_file(project: &Project) -> String {
         .to_string()
 }
 
-fn said(output: &Output) -> String {
+fn combined_output(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!("{}{}", text(&output.stdout), text(&output.stderr))
 }
@@ -110,7 +110,7 @@ async fn a_run_shows_what_it_did_and_does_it(case: Case) -> anyhow::Result<()> {
     let (webs, project) = define_project(&case, APPLIES).await?;
     let made = make(&case, &webs).await?;
     let output = role_run(&case, &project, &["--cr", "web/a", "--set", "spec.size=3"]).await?;
-    let text = said(&output);
+    let text = combined_output(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
     for part in [
         "k8s_apply",
@@ -135,7 +135,12 @@ async fn a_plan_shows_the_changes_and_makes_none(case: Case) -> anyhow::Result<(
     let (webs, project) = define_project(&case, APPLIES).await?;
     make(&case, &webs).await?;
     let output = role_run(&case, &project, &["--cr", "web/a", "--plan", "-o", "json"]).await?;
-    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(4),
+        "{}",
+        combined_output(&output)
+    );
     let document: Value = serde_json::from_slice(&output.stdout)?;
     assert_eq!(document["outcome"]["kind"], "done");
     assert_eq!(document["changes"][0]["verb"], "create");
@@ -145,14 +150,19 @@ async fn a_plan_shows_the_changes_and_makes_none(case: Case) -> anyhow::Result<(
     assert!(webs.get("a").await?.data.get("status").is_none());
     role_run(&case, &project, &["--cr", "web/a"]).await?;
     let output = role_run(&case, &project, &["--cr", "web/a", "--plan"]).await?;
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        combined_output(&output)
+    );
     Ok(())
 }
 
 async fn a_resource_that_the_cluster_lacks_owns_nothing(case: Case) -> anyhow::Result<()> {
     let (_, project) = define_project(&case, APPLIES).await?;
     let output = role_run(&case, &project, &["--cr", &cr_file(&project)]).await?;
-    let text = said(&output);
+    let text = combined_output(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("not in the cluster"), "{text}");
     assert!(text.contains("map: a"), "{text}");
@@ -176,11 +186,11 @@ async fn a_file_gets_the_defaults_of_its_kind(case: Case) -> anyhow::Result<()> 
         define_project(&case, "print(`${spec.replicas} of ${spec.strategy.type}`);").await?;
     let project = project.with(&case, "cr.yaml", &deployment.to_string())?;
     let flags = ["--cr", &cr_file(&project), "--log-level", "info"];
-    let text = said(&role_run(&case, &project, &flags).await?);
+    let text = combined_output(&role_run(&case, &project, &flags).await?);
     assert!(text.contains("1 of RollingUpdate"), "{text}");
     let wrong = [&flags[..], &["--set", "spec.replicaz=2"]].concat();
     let output = role_run(&case, &project, &wrong).await?;
-    let text = said(&output);
+    let text = combined_output(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("unknown field \"spec.replicaz\""), "{text}");
     let made = case
@@ -191,7 +201,7 @@ async fn a_file_gets_the_defaults_of_its_kind(case: Case) -> anyhow::Result<()> 
     Ok(())
 }
 
-async fn a_call_that_fails_is_shown_with_what_it_says(case: Case) -> anyhow::Result<()> {
+async fn a_failed_call_is_shown_with_its_message(case: Case) -> anyhow::Result<()> {
     let script = r#"
         for read in [
             || k8s_get("nowhere.example.com/v1", "Thing", "a"),
@@ -244,7 +254,7 @@ async fn an_unreachable_server_is_reported_at_once(case: Case) -> anyhow::Result
     let kubeconfig = project.watches_file().with_file_name("away.yaml");
     let started = rhai_operator::clock::now();
     let output = role_run_at(&case, &project, &kubeconfig, &["--cr", "web/a"]).await?;
-    let text = said(&output);
+    let text = combined_output(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     let expected = format!("error: the API server 127.0.0.1:{port} does not answer: ");
     assert!(text.starts_with(&expected), "{text}");
@@ -252,12 +262,12 @@ async fn an_unreachable_server_is_reported_at_once(case: Case) -> anyhow::Result
     // Not after the half minute of a call with its retries.
     assert!(started.elapsed() < Duration::from_secs(20));
     let flags = ["--cr", "web/a", "--context", "b"];
-    let text = said(&role_run_at(&case, &project, &kubeconfig, &flags).await?);
+    let text = combined_output(&role_run_at(&case, &project, &kubeconfig, &flags).await?);
     assert!(text.contains("has no context \"b\"; it has a"), "{text}");
     Ok(())
 }
 
-async fn the_exit_code_says_how_it_ended(case: Case) -> anyhow::Result<()> {
+async fn the_exit_code_is_the_outcome(case: Case) -> anyhow::Result<()> {
     let script = r#"
         switch spec.size {
             1 => (),
@@ -271,12 +281,27 @@ async fn the_exit_code_says_how_it_ended(case: Case) -> anyhow::Result<()> {
     for (size, code) in [(1, 0), (2, 3), (3, 1), (4, 1)] {
         let set = format!("spec.size={size}");
         let output = role_run(&case, &project, &["--cr", "web/a", "--set", &set]).await?;
-        assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{}",
+            combined_output(&output)
+        );
     }
     let output = role_run(&case, &project, &["--cr", "web/absent"]).await?;
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{}",
+        combined_output(&output)
+    );
     let output = role_run(&case, &project, &["--no-such-flag"]).await?;
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "{}",
+        combined_output(&output)
+    );
     Ok(())
 }
 
@@ -320,7 +345,7 @@ async fn no_secret_leaves_a_run(case: Case) -> anyhow::Result<()> {
     ] {
         let flags = [&["--cr", "web/a"], flags].concat();
         let output = role_run(&case, &project, &flags).await?;
-        let text = said(&output);
+        let text = combined_output(&output);
         assert_eq!(output.status.code(), Some(1), "{text}");
         assert!(text.contains("[redacted]"), "{text}");
         clean("role run", &text);

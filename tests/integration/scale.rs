@@ -1,5 +1,5 @@
-//! A thousand custom resources: what they cost once all is as it should be, and at a restart. On a cluster
-//! of its own whose controllers are off, so that nobody but the operator and the test writes.
+//! The requests and the memory that a thousand custom resources cost when nothing changes, and at a restart.
+//! The test has its own cluster without controllers, so that only the operator and the test write.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -46,7 +46,7 @@ async fn the_scenarios_of_the_examples_pass_on_a_cluster(case: Case) -> anyhow::
     Ok(())
 }
 
-/// Returns the names of all namespaces that nobody deletes.
+/// Returns the names of all namespaces that are not being deleted.
 async fn namespaces(case: &Case) -> anyhow::Result<Vec<String>> {
     let namespaces = Api::<Namespace>::all(case.cluster.client.clone());
     let namespaces = namespaces.list(&ListParams::default()).await?;

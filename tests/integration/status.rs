@@ -17,13 +17,13 @@ const WHILE: Duration = Duration::from_secs(2);
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
         a_role_sets_a_status_and_ready_follows,
-        what_a_role_no_longer_sets_goes_and_others_stay,
+        status_fields_that_a_role_stops_setting_are_removed,
         a_waiting_run_takes_nothing_away,
         a_failure_is_in_the_status_and_an_event_and_so_is_the_recovery,
         a_status_edited_by_someone_else_is_repaired,
         a_dropped_field_is_reported_once,
         a_status_without_room_for_conditions_costs_no_write_at_a_start,
-        a_paused_resource_is_held_and_says_so,
+        a_paused_resource_is_not_reconciled_and_has_a_condition,
         the_ansible_style_is_written,
     ]
 }
@@ -149,7 +149,7 @@ async fn a_role_sets_a_status_and_ready_follows(case: Case) -> anyhow::Result<()
     .await
 }
 
-async fn what_a_role_no_longer_sets_goes_and_others_stay(case: Case) -> anyhow::Result<()> {
+async fn status_fields_that_a_role_stops_setting_are_removed(case: Case) -> anyhow::Result<()> {
     let script = r#"
         if spec.more == true { set_status(#{extra: 1}); set_condition("Extra", true, "Is", "") }
         set_status(#{kept: 1});
@@ -313,7 +313,7 @@ async fn a_status_without_room_for_conditions_costs_no_write_at_a_start(
     Ok(())
 }
 
-async fn a_paused_resource_is_held_and_says_so(case: Case) -> anyhow::Result<()> {
+async fn a_paused_resource_is_not_reconciled_and_has_a_condition(case: Case) -> anyhow::Result<()> {
     let test = StatusTest::start(case, "set_status(#{size: spec.size});").await?;
     test.create(json!({"size": 1})).await?;
     test.until("Ready", |status| is_ready(status, 1)).await?;

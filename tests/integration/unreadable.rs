@@ -1,4 +1,4 @@
-//! Custom resources that the operator cannot read: nothing of theirs is lost, and others are served.
+//! Custom resources that the operator cannot read: their children stay, and other objects are reconciled.
 
 use anyhow::Context;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -10,8 +10,8 @@ use test_harness::{Case, Crd, Operator, SOON, eventually, trials};
 
 pub(crate) fn tests() -> Vec<Trial> {
     trials![
-        what_is_nested_too_deeply_keeps_its_children: real "the embedded API server refuses such objects",
-        a_spec_that_is_no_map_keeps_its_children,
+        a_too_deeply_nested_object_keeps_its_children: real "the embedded API server refuses such objects",
+        a_spec_that_is_not_a_map_keeps_its_children,
         yaml_texts_have_the_maximum_nesting_of_objects,
     ]
 }
@@ -22,12 +22,12 @@ fn nested(levels: usize) -> String {
     format!(r#"{{"spec":{{"text":"one","deep":{open}1{close}}}}}"#)
 }
 
-struct Deep {
+struct DeepObject {
     widgets: Widgets,
     path: String,
 }
 
-impl Deep {
+impl DeepObject {
     async fn patch(&self, body: String) -> anyhow::Result<()> {
         let request = http::Request::patch(&self.path)
             .header("content-type", "application/merge-patch+json")
@@ -52,7 +52,7 @@ impl Deep {
                 .client
                 .request_text(request)
                 .await?;
-            // The test reads what the operator may not.
+            // The test reads the object with its own, larger limits.
             let status = whole.rfind(r#""status":{"#).context("no status")?;
             let status = whole[status..].trim_end().trim_end_matches('}');
             anyhow::ensure!(
@@ -72,7 +72,7 @@ async fn uid(widgets: &Widgets, name: &str) -> anyhow::Result<String> {
     map.metadata.uid.context("no uid")
 }
 
-async fn what_is_nested_too_deeply_keeps_its_children(case: Case) -> anyhow::Result<()> {
+async fn a_too_deeply_nested_object_keeps_its_children(case: Case) -> anyhow::Result<()> {
     let widgets = Widgets::define(&case).await?;
     let project = widgets.project(MAKE_MAP)?;
     let operator = Operator::builder(&case, &project).start().await?;
@@ -84,7 +84,7 @@ async fn what_is_nested_too_deeply_keeps_its_children(case: Case) -> anyhow::Res
         "/apis/{}/v1/namespaces/{}/widgets/deep",
         case.group, case.namespace
     );
-    let deep = Deep { widgets, path };
+    let deep = DeepObject { widgets, path };
     for levels in [127, 300] {
         deep.patch(nested(levels)).await?;
         deep.says("Ready", "Reconciled", "\"text\":\"one\"").await?;
@@ -98,7 +98,7 @@ async fn what_is_nested_too_deeply_keeps_its_children(case: Case) -> anyhow::Res
         metrics.contains("rhai_operator_unreadable_runs_total"),
         "{metrics}"
     );
-    // The watch goes on, and so does a list that has it.
+    // Neither a watch event nor a list with the unreadable object stops the watch.
     deep.widgets.make("other", "two").await?;
     deep.widgets.is_done("other").await?;
     drop(operator);
@@ -113,7 +113,7 @@ async fn what_is_nested_too_deeply_keeps_its_children(case: Case) -> anyhow::Res
     Ok(())
 }
 
-async fn a_spec_that_is_no_map_keeps_its_children(case: Case) -> anyhow::Result<()> {
+async fn a_spec_that_is_not_a_map_keeps_its_children(case: Case) -> anyhow::Result<()> {
     let anything = json!({"x-kubernetes-preserve-unknown-fields": true});
     let resource = case.define(&Crd::new("Widget").spec(anything)).await?;
     let widgets = Widgets::existing(&case, resource);

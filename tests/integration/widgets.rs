@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use test_harness::{Case, Crd, Operator, Project, SOON, eventually, throughout};
 
-/// Makes a ConfigMap with `spec.text`, and says so.
+/// A script that applies a ConfigMap with `spec.text` and sets the status.
 pub(crate) const MAKE_MAP: &str = r#"
     k8s_apply(#{
         apiVersion: "v1", kind: "ConfigMap", metadata: #{name: meta.name},
@@ -130,9 +130,9 @@ impl Widgets {
         .await
     }
 
-    /// Reconciled in its present generation.
+    /// Waits until an object is reconciled in its current generation.
     pub(crate) async fn is_done(&self, name: &str) -> anyhow::Result<()> {
-        // A server learns of a new kind's owners in rounds of ten seconds, and refuses them till then.
+        // An API server discovers a new kind only every ten seconds. Until then it refuses owner references to it.
         eventually(2 * SOON, &format!("{name} to be reconciled"), || async {
             let widget = self.api.get(name).await?;
             let condition = self.condition(name, "Ready").await?;

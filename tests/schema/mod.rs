@@ -8,24 +8,24 @@ use rhai_operator::model::yaml;
 use rhai_operator::{pipeline, watches};
 use serde_json::{Map, Value};
 
-/// A schema, and what it refers to.
+/// A JSON schema with its definitions.
 struct Schema(Value);
 
 impl Schema {
     /// Returns the violations of a value.
     fn wrong(&self, value: &Value) -> Vec<String> {
         let mut wrong = Vec::new();
-        self.look(&self.0, value, "", &mut wrong);
+        self.collect_violations(&self.0, value, "", &mut wrong);
         wrong
     }
 
     fn fits(&self, schema: &Value, value: &Value) -> bool {
         let mut wrong = Vec::new();
-        self.look(schema, value, "", &mut wrong);
+        self.collect_violations(schema, value, "", &mut wrong);
         wrong.is_empty()
     }
 
-    fn look(&self, schema: &Value, value: &Value, at: &str, wrong: &mut Vec<String>) {
+    fn collect_violations(&self, schema: &Value, value: &Value, at: &str, wrong: &mut Vec<String>) {
         let Some(schema) = schema.as_object() else {
             assert_eq!(schema, true, "a schema is a map, or anything goes");
             return;
@@ -37,19 +37,19 @@ impl Schema {
             match &**word {
                 "$ref" => {
                     let pointer = meant.as_str().unwrap().trim_start_matches('#');
-                    self.look(self.0.pointer(pointer).unwrap(), value, at, wrong);
+                    self.collect_violations(self.0.pointer(pointer).unwrap(), value, at, wrong);
                 }
                 "properties" => {
                     for (key, inner) in meant.as_object().unwrap() {
                         if let Some(found) = value.get(key) {
-                            self.look(inner, found, &format!("{at}.{key}"), wrong);
+                            self.collect_violations(inner, found, &format!("{at}.{key}"), wrong);
                         }
                     }
                 }
                 "additionalProperties" => self.others(schema, (meant, value), at, wrong),
                 "items" => {
                     for (index, found) in value.as_array().into_iter().flatten().enumerate() {
-                        self.look(meant, found, &format!("{at}[{index}]"), wrong);
+                        self.collect_violations(meant, found, &format!("{at}[{index}]"), wrong);
                     }
                 }
                 _ => {}
@@ -73,7 +73,7 @@ impl Schema {
             if *meant == false {
                 wrong.push(format!("{at}: unknown key {key}"));
             } else {
-                self.look(meant, found, &format!("{at}.{key}"), wrong);
+                self.collect_violations(meant, found, &format!("{at}.{key}"), wrong);
             }
         }
     }
@@ -192,7 +192,7 @@ fn every_pipeline_that_loads_fits_the_schema() {
 }
 
 #[test]
-fn what_is_wrong_does_not_fit_the_schema() {
+fn invalid_files_violate_the_schema() {
     let schema = Schema(pipeline::schema());
     for file in [
         "err_01_unknown_keys",

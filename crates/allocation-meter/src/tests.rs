@@ -164,7 +164,7 @@ unsafe impl GlobalAlloc for Exhausted {
 }
 
 #[test]
-fn what_the_wrapped_allocator_refuses_is_not_counted() {
+fn refused_allocations_are_not_counted() {
     let exhausted = Metered::new(Exhausted);
     let layout = Layout::new::<u64>();
     let before = live();

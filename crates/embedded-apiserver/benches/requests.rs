@@ -33,16 +33,16 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Requests of one round, and how many of them are under way at once.
 const ROUND: usize = 200;
 const AT_ONCE: usize = 8;
-/// Objects of the memory's measure.
+/// The number of objects for the measurement of memory.
 const MANY: usize = 100_000;
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
-/// Names are never used twice, not even by two runs on one cluster.
+/// The next number of a name. Names are unique, also among several runs on one cluster.
 static NAMES: AtomicUsize = AtomicUsize::new(0);
 static STARTED: LazyLock<u128> = LazyLock::new(|| UNIX_EPOCH.elapsed().unwrap().as_millis());
 
 fn main() {
-    // First: nothing that others have freed is to be taken again.
+    // Memory is measured first, before other benchmarks have freed memory that could be reused.
     memory();
     divan::main();
 }
@@ -194,7 +194,8 @@ fn apply_with_change(bencher: Bencher<'_, '_>, server: Server) {
     rounds(bencher, server, |number| put("known", number + 1));
 }
 
-/// From nothing to the first answer over a socket; with TLS, keys and certificates are made too.
+/// Measures the time from the start of a server to its first response over a socket. With TLS, this includes
+/// the creation of keys and certificates.
 #[divan::bench(args = [Server::Http, Server::Https], sample_count = 20)]
 fn start(server: Server) {
     RUNTIME.block_on(async {
@@ -218,7 +219,7 @@ fn memory() {
         let uri = "/api/v1/namespaces/default/configmaps".to_owned();
         send(&client, (Method::POST, uri, body)).await;
     };
-    // What a server has before its objects is not theirs.
+    // The memory of an empty server is not memory of the objects.
     RUNTIME.block_on(create(MANY));
     let before = resident();
     RUNTIME.block_on(async {

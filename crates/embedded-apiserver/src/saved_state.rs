@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_state_is_refused() {
+    fn invalid_states_are_refused() {
         let server = ApiServer::new(Options::default());
         let load = |state| {
             server

@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merged_key_is_no_duplicate() {
+    fn a_merged_key_is_not_a_duplicate() {
         let root = parse_positioned("a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  x: 3\n").unwrap();
         assert_eq!(root.to_value()["b"], json!({"x": 3, "y": 2}));
         let Content::Map(entries) = &root.content else {
@@ -606,7 +606,7 @@ mod tests {
     }
 
     #[test]
-    fn what_aliases_expand_to_is_bounded_by_the_text() {
+    fn alias_expansion_is_limited_by_the_size_of_the_text() {
         for bomb in bombs() {
             let readers: [&dyn Fn() -> Error; 4] = [
                 &|| parse(&bomb).unwrap_err(),

@@ -202,7 +202,7 @@ fn command(program: PathBuf, files: Option<usize>) -> Command {
     shell
 }
 
-/// Creates a cluster administrator. Each operator has its own, so that the audit log tells them apart.
+/// Creates a cluster administrator. Each operator has its own, so that the audit log distinguishes them.
 async fn administrator(case: &Case) -> anyhow::Result<User> {
     let user = case.user(&case.unique("operator")).await?;
     user.bind("cluster-admin").await?;

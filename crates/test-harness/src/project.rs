@@ -20,7 +20,7 @@ impl Project {
         Ok(project)
     }
 
-    /// Creates a project with its `watches.yaml`. `{group}` stands for the test's API group.
+    /// Creates a project with its `watches.yaml`. `{group}` is replaced by the test's API group.
     pub fn new(case: &Case, watches: &str) -> anyhow::Result<Self> {
         let project = Self {
             root: case.path(&case.unique("project")),

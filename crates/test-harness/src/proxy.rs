@@ -47,9 +47,9 @@ pub struct Rule {
 
 /// An active rule. It stays active when this is dropped.
 #[derive(Clone)]
-pub struct Fault(Arc<Active>);
+pub struct Fault(Arc<ActiveRule>);
 
-struct Active {
+struct ActiveRule {
     rule: Rule,
     hits: AtomicUsize,
     skip: AtomicUsize,
@@ -60,14 +60,14 @@ struct Active {
 /// A running proxy. It ends when this is dropped.
 pub struct Proxy {
     address: SocketAddr,
-    state: Arc<State>,
+    state: Arc<ProxyState>,
     _end: DropGuard,
 }
 
-struct State {
+struct ProxyState {
     upstream: Uri,
     send: Box<dyn Fn(Request<Full<Bytes>>) -> effect::Answering + Send + Sync>,
-    faults: Mutex<Vec<Arc<Active>>>,
+    faults: Mutex<Vec<Arc<ActiveRule>>>,
     watches: Watches,
 }
 
@@ -191,7 +191,7 @@ impl Fault {
     }
 }
 
-impl Active {
+impl ActiveRule {
     /// Returns whether the rule affects this request, and counts it.
     fn hit(&self, method: &Method, uri: &str) -> bool {
         let Rule {
@@ -223,7 +223,7 @@ impl Proxy {
     pub async fn start(case: &Case) -> anyhow::Result<Self> {
         let config = cluster::config(case.cluster.kubeconfig()).await?;
         let client = Client::builder(TokioExecutor::new()).build(config.rustls_https_connector()?);
-        let state = Arc::new(State {
+        let state = Arc::new(ProxyState {
             upstream: config.cluster_url,
             send: sender(client),
             faults: Mutex::default(),
@@ -251,7 +251,7 @@ impl Proxy {
 
     /// Activates a rule. It takes precedence over the active ones.
     pub fn inject(&self, rule: Rule) -> Fault {
-        let active = Arc::new(Active {
+        let active = Arc::new(ActiveRule {
             skip: AtomicUsize::new(rule.skip),
             left: AtomicUsize::new(rule.times),
             hits: AtomicUsize::new(0),
@@ -287,14 +287,14 @@ where
     Box::new(move |request| Box::pin(client.request(request)))
 }
 
-async fn accept(listener: TcpListener, state: Arc<State>, end: CancellationToken) {
+async fn accept(listener: TcpListener, state: Arc<ProxyState>, end: CancellationToken) {
     while let Ok((connection, _)) = listener.accept().await {
         let serving = serve(connection, state.clone());
         tokio::spawn(end.clone().run_until_cancelled_owned(serving));
     }
 }
 
-async fn serve(connection: TcpStream, state: Arc<State>) {
+async fn serve(connection: TcpStream, state: Arc<ProxyState>) {
     let answer = service_fn(move |request| {
         let state = state.clone();
         async move { state.answer(request).await }
@@ -305,7 +305,7 @@ async fn serve(connection: TcpStream, state: Arc<State>) {
         .await;
 }
 
-impl State {
+impl ProxyState {
     /// Answers a request. An error closes the connection.
     async fn answer(&self, request: Request<Incoming>) -> anyhow::Result<Response<Body>> {
         let uri = request
@@ -356,7 +356,7 @@ impl State {
         }))
     }
 
-    fn fault_on(&self, method: &Method, uri: &str) -> Option<Arc<Active>> {
+    fn fault_on(&self, method: &Method, uri: &str) -> Option<Arc<ActiveRule>> {
         let faults = self.faults.lock();
         faults.iter().find(|fault| fault.hit(method, uri)).cloned()
     }
@@ -390,7 +390,7 @@ fn named(uri: &str, request: &Request<Bytes>) -> String {
 }
 
 /// Records a request and never answers it.
-async fn hold(fault: Option<Arc<Active>>, what: String) -> anyhow::Result<Response<Body>> {
+async fn hold(fault: Option<Arc<ActiveRule>>, what: String) -> anyhow::Result<Response<Body>> {
     if let Some(fault) = fault {
         fault.held.lock().push(what);
     }

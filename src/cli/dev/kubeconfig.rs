@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::private_file;
 use crate::model::yaml;
 
-/// Characters of a token that is made up: about 190 bits.
+/// The length of a random token: about 190 bits.
 const TOKEN: usize = 32;
 
 /// Address and credentials of a server.
@@ -26,7 +26,7 @@ pub(super) struct Kubeconfig<'a> {
     pub(super) token: &'a str,
 }
 
-/// A kubeconfig that is written. One without a name of the user's is removed with this value.
+/// A kubeconfig file. If the user did not name it, it is deleted when this value is dropped.
 pub(super) struct KubeconfigFile {
     file: PathBuf,
     _folder: Option<TempDir>,
@@ -61,7 +61,7 @@ impl Kubeconfig<'_> {
         let folder = match named {
             Some(_) => None,
             None => Some(private_file::create_folder().context(
-                "cannot make a private folder for the kubeconfig; name a file with --kubeconfig-out",
+                "cannot create a private folder for the kubeconfig\n  hint: name a file with --kubeconfig-out",
             )?),
         };
         let own = folder
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_listens_everywhere_is_reached_on_this_machine() {
+    fn a_server_on_all_addresses_is_reached_through_loopback() {
         let reached = |address: &str| super::client_address(address.parse().unwrap()).to_string();
         assert_eq!(reached("0.0.0.0:80"), "127.0.0.1:80");
         assert_eq!(reached("[::]:80"), "[::1]:80");

@@ -19,14 +19,14 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Bytes that all annotations of an object may have together.
 const ANNOTATIONS: usize = 256 << 10;
 
-/// A deploy folder, and what its files held when they were applied.
+/// A deploy folder, and the content that its files had when they were applied.
 pub(super) struct AppliedManifests {
     folder: PathBuf,
     applied: BTreeMap<PathBuf, String>,
 }
 
 impl AppliedManifests {
-    /// Applies a folder's CRDs and, unless they are left as they are on the server, its samples.
+    /// Applies the CRDs of a folder and, if `samples` is set, its samples.
     pub(super) async fn apply(
         cluster: &Cluster,
         folder: &Path,
@@ -45,11 +45,11 @@ impl AppliedManifests {
         Ok(manifests)
     }
 
-    /// Applies what changes from now on; does not end.
+    /// Applies files when they change. Does not return.
     pub(super) async fn follow(mut self, cluster: &Cluster) {
         let mut watch = FileWatch::start(&self.folder, &self.folder);
         loop {
-            // First, what changed before there was a watch.
+            // The first pass applies files that changed before the watch began.
             self.apply_changed(cluster).await;
             watch.changed().await;
         }
@@ -75,7 +75,8 @@ impl AppliedManifests {
         }
     }
 
-    /// Applies a file unless it is as it was; `false`: its content counts as applied.
+    /// Applies a file if its content changed. If `apply` is false, only remembers the content. Returns true
+    /// if the file was applied.
     async fn file(
         &mut self,
         cluster: &Cluster,
@@ -87,7 +88,7 @@ impl AppliedManifests {
         if self.applied.get(&file) == Some(&text) {
             return Ok(false);
         }
-        // What is refused is not tried again before it is changed.
+        // If the server refuses the content, it is not applied again until the file changes.
         self.applied.insert(file.clone(), text.clone());
         if apply {
             install::apply_text(cluster, &file, &text, annotate).await?;
@@ -96,7 +97,7 @@ impl AppliedManifests {
     }
 }
 
-/// Adds what `kubectl apply` would.
+/// Adds the annotation of `kubectl apply`.
 fn annotate(object: &mut Value) {
     let mut written = object.to_string();
     written.push('\n');

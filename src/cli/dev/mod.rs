@@ -56,13 +56,13 @@ pub(super) struct Options {
     project: Project,
     #[command(flatten)]
     manifests: project::DeployFolder,
-    /// Address of the API server; port 0 selects a free port.
+    /// Address of the API server. Port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = address)]
     address: Address,
     /// File to write the kubeconfig to. Default: a file in a private folder, deleted when the command ends.
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
-    /// Token of the administrator in the kubeconfig; without it, one is made up.
+    /// Token of the administrator in the kubeconfig. Default: a random token.
     #[arg(
         long,
         value_name = "TOKEN",
@@ -70,18 +70,18 @@ pub(super) struct Options {
         value_parser = NonEmptyStringValueParser::new()
     )]
     admin_token: Option<String>,
-    /// Authorities, in PEM, whose certificates are users: the common name is the user, the organisations
-    /// are the groups.
+    /// File with CA certificates, in PEM. A client certificate that one of them signed authenticates a user:
+    /// its common name is the name of the user, and its organizations are the groups.
     #[arg(long, value_name = "FILE")]
     client_ca_file: Option<PathBuf>,
-    /// File that the objects are loaded from, where it exists, and saved to at the end; the samples in it
-    /// are left as they are.
+    /// File to load the objects from, if it exists, and to save them to at the end. If it exists, the samples
+    /// are not applied until they change.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// File that a line is added to for each answered request, in the format of the audit log.
+    /// File to append an audit event to for each answered request.
     #[arg(long, value_name = "FILE")]
     audit_log_path: Option<PathBuf>,
-    /// Serve the API and run no operator; nothing is applied either.
+    /// Serve the API only: run no operator, and apply no CRDs and no samples.
     #[arg(long)]
     api_only: bool,
     #[command(flatten)]
@@ -177,14 +177,15 @@ impl Options {
         Ok(Some(AuditLog::new(opened)))
     }
 
-    /// In whom users' certificates are trusted.
+    /// Reads the CAs whose client certificates authenticate users.
     fn trust(&self) -> anyhow::Result<Option<Trust>> {
         let Some(file) = &self.client_ca_file else {
             return Ok(None);
         };
         let read = regular_file::read(file, regular_file::LIMIT);
         let read = read.and_then(|pem| Trust::in_authorities(&pem));
-        let trust = read.with_context(|| format!("cannot use the authorities {}", file.display()));
+        let trust =
+            read.with_context(|| format!("cannot use the CA certificates in {}", file.display()));
         trust.map(Some)
     }
 

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_open_to_all_is_its_owners_alone() {
+    fn writing_removes_the_access_of_other_users() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("kubeconfig");
         fs::write(&file, "old").unwrap();
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_can_be_written_is_told_before_and_then() {
+    fn unwritable_paths_fail_the_check_and_the_write() {
         let folder = tempfile::tempdir().unwrap();
         let (target, link) = (folder.path().join("target"), folder.path().join("link"));
         fs::write(&target, "kept").unwrap();

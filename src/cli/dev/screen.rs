@@ -1,4 +1,5 @@
-//! Drawing on a terminal: whole pictures, one over the other, each as large as the terminal is now.
+//! Draws frames on a terminal. Each frame replaces the previous one and has the current size of the
+//! terminal.
 
 use std::io::{self, Write};
 
@@ -23,7 +24,7 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// The terminal's.
+    /// Returns the current size of the terminal.
     pub(super) fn of_terminal() -> Self {
         terminal_size().map_or(USUAL, |(Width(columns), Height(rows))| Self {
             columns: columns.into(),
@@ -32,7 +33,8 @@ impl Size {
     }
 }
 
-/// Draws a picture over the one before; `first`: what the terminal shows is scrolled up, and not lost.
+/// Draws a frame over the previous one. The `first` frame scrolls the content of the terminal up, so that
+/// the user does not lose it.
 pub(super) fn draw(
     out: &mut impl Write,
     lines: &[String],
@@ -55,7 +57,7 @@ pub(super) fn draw(
     out.flush()
 }
 
-/// As much of a line as there is room for.
+/// Returns as many characters of a line as fit.
 fn cut(line: &str, columns: usize) -> String {
     if line.chars().count() <= columns {
         return line.to_owned();
@@ -80,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_fits_and_leaves_nothing_of_the_one_before() {
+    fn a_frame_fits_and_replaces_the_previous_one() {
         let size = Size {
             columns: 5,
             rows: 3,

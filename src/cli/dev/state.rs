@@ -58,8 +58,11 @@ impl StateFile {
         if text.is_empty() {
             return Ok(false);
         }
-        let wrong =
-            || format!("{shown} is no state that `dev --state` has saved; remove it to begin anew");
+        let wrong = || {
+            format!(
+                "{shown}: expected a file that `dev --state` saved\n  hint: remove it, or name another file"
+            )
+        };
         let state = str::from_utf8(&text).with_context(wrong)?;
         server.load(state).with_context(wrong)?;
         Ok(true)

@@ -126,7 +126,7 @@ impl RunObserver for View {
             report.outcome == Outcome::Done && report.effects.writes.is_empty() && as_before;
         if !self.drawn && !quiet {
             let at = self.clock.timestamp();
-            // A closed stdout leaves nowhere to say so.
+            // If stdout is closed, there is no place to report the error.
             let _ = io::stdout().write_all(line(at, &object, reason, report).as_bytes());
         }
     }
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_done_is_shown_where_there_is_no_room_for_all() {
+    fn unfinished_objects_are_shown_first_on_a_small_terminal() {
         let view = View::new(true);
         let mut done = report(Outcome::Done);
         for name in ["a", "b", "c", "d"] {

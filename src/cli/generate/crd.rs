@@ -34,7 +34,7 @@ pub(in crate::cli) struct Options {
     /// Print the CRDs instead of writing them.
     #[arg(long, conflicts_with = "check")]
     print: bool,
-    /// Write also changes that break existing custom resources.
+    /// Also write changes that break existing custom resources.
     #[arg(long)]
     allow_breaking: bool,
 }

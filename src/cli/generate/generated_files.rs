@@ -13,7 +13,7 @@ use crate::regular_file;
 
 /// The state of a file on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum FileState {
     Unchanged,
     Missing,
     /// The text differs from the generated one.
@@ -30,7 +30,7 @@ struct PlannedFile {
     path: PathBuf,
     /// The generated text; empty for an obsolete file.
     text: String,
-    state: State,
+    state: FileState,
 }
 
 /// The generated files of a folder.
@@ -58,18 +58,20 @@ impl GeneratedFiles {
                 planned.push(PlannedFile {
                     path,
                     text: String::new(),
-                    state: State::Obsolete,
+                    state: FileState::Obsolete,
                 });
             }
         }
         for ProjectFile { path, text } in files {
             let path = folder.join(path);
             let state = match existing_text(&path)? {
-                None => State::Missing,
-                Some(existing) if existing == text => State::Unchanged,
+                None => FileState::Missing,
+                Some(existing) if existing == text => FileState::Unchanged,
                 // What has no mark in its generated form is owned without one.
-                Some(existing) if is_generated(&text) && !is_generated(&existing) => State::Foreign,
-                Some(_) => State::Different,
+                Some(existing) if is_generated(&text) && !is_generated(&existing) => {
+                    FileState::Foreign
+                }
+                Some(_) => FileState::Different,
             };
             planned.push(PlannedFile { path, text, state });
         }
@@ -82,7 +84,7 @@ impl GeneratedFiles {
     /// Returns true if a file on disk is not as generated.
     fn are_stale(&self) -> bool {
         let is_current =
-            |file: &PlannedFile| matches!(file.state, State::Unchanged | State::Foreign);
+            |file: &PlannedFile| matches!(file.state, FileState::Unchanged | FileState::Foreign);
         !self.files.iter().all(is_current)
     }
 
@@ -107,10 +109,10 @@ impl GeneratedFiles {
         for file in &self.files {
             let path = file.path.display();
             let state = match file.state {
-                State::Missing => format!("missing; run {command}"),
-                State::Different => format!("out of date; run {command}"),
-                State::Obsolete => format!("not needed; run {command}"),
-                State::Unchanged | State::Foreign => file.state.name().to_owned(),
+                FileState::Missing => format!("missing; run {command}"),
+                FileState::Different => format!("out of date; run {command}"),
+                FileState::Obsolete => format!("not needed; run {command}"),
+                FileState::Unchanged | FileState::Foreign => file.state.name().to_owned(),
             };
             writeln!(stdout, "{path}: {state}")?;
         }
@@ -121,7 +123,7 @@ impl GeneratedFiles {
     pub(in crate::cli) fn print_texts(&self) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
         let is_yaml = |file: &&PlannedFile| {
-            let is_needed = file.state != State::Obsolete;
+            let is_needed = file.state != FileState::Obsolete;
             is_needed && file.path.extension().is_some_and(|it| it == "yaml")
         };
         for (index, file) in self.files.iter().filter(is_yaml).enumerate() {
@@ -138,15 +140,15 @@ impl GeneratedFiles {
         for file in &self.files {
             let PlannedFile { path, text, state } = file;
             let write = || match state {
-                State::Unchanged | State::Foreign => Ok(()),
-                State::Obsolete => fs::remove_file(path),
-                State::Missing | State::Different => {
+                FileState::Unchanged | FileState::Foreign => Ok(()),
+                FileState::Obsolete => fs::remove_file(path),
+                FileState::Missing | FileState::Different => {
                     fs::create_dir_all(regular_file::folder_of(path))?;
                     fs::write(path, text)
                 }
             };
             write().with_context(|| format!("cannot write {}", path.display()))?;
-            if !quiet || *state != State::Unchanged {
+            if !quiet || *state != FileState::Unchanged {
                 writeln!(stdout, "{}: {}", path.display(), state.name())?;
             }
         }
@@ -154,7 +156,7 @@ impl GeneratedFiles {
     }
 }
 
-impl State {
+impl FileState {
     /// Returns the words for a file that was written.
     fn name(self) -> &'static str {
         match self {

@@ -30,7 +30,7 @@ pub(super) struct Options {
 enum Command {
     /// Write the custom resource definitions that the inputs of the roles describe.
     Crd(crd::Options),
-    /// Print the roles of RBAC that the operator and its roles need.
+    /// Print the ClusterRoles, Roles and bindings that the operator and its roles need.
     Rbac(rbac::Options),
     /// Write the manifests of the operator: the deploy folder without CRDs and samples.
     Manifests(manifests::Options),

@@ -1,4 +1,4 @@
-//! `rhai-operator generate rbac`: the roles of RBAC that the operator and its roles need.
+//! `rhai-operator generate rbac`: the RBAC manifests that the operator and its roles need.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -21,8 +21,8 @@ pub(in crate::cli) struct Options {
     /// it exists.
     #[arg(long, value_name = "DIR", env = "RHAI_OPERATOR_DEPLOY_DIR")]
     deploy_dir: Option<PathBuf>,
-    /// Namespaces that the operator watches, separated by commas: prints a Role for each of them in place of
-    /// a ClusterRole. Default: `watchNamespaces` of the settings.
+    /// Namespaces that the operator watches, separated by commas. Prints a Role for each of them instead of a
+    /// ClusterRole. Default: `watchNamespaces` of the settings.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     watch_namespace: Vec<String>,
 }

@@ -24,9 +24,9 @@ pub(super) struct Colors {
 
 impl Colors {
     /// Returns the text in a color, or unchanged if colors are disabled.
-    pub(super) fn paint(&self, colour: &str, text: &str) -> String {
-        if self.enabled && !colour.is_empty() {
-            format!("{colour}{text}{RESET}")
+    pub(super) fn paint(&self, color: &str, text: &str) -> String {
+        if self.enabled && !color.is_empty() {
+            format!("{color}{text}{RESET}")
         } else {
             text.to_owned()
         }

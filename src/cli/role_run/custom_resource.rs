@@ -147,7 +147,7 @@ pub(super) async fn find(
         taken.with_context(|| origin.clone())?;
     }
     let cr = Object::from_value(&kind.gvk, &value);
-    let mut cr = cr.with_context(|| format!("{origin}: this is no custom resource"))?;
+    let mut cr = cr.with_context(|| format!("{origin}: expected a custom resource"))?;
     if let Some(live) = &live {
         cr.managed.clone_from(&live.managed);
     }
@@ -158,7 +158,7 @@ pub(super) async fn find(
     })
 }
 
-type Parts = (Arc<ApiKind>, Value, Option<Arc<Object>>);
+type CrParts = (Arc<ApiKind>, Value, Option<Arc<Object>>);
 
 async fn from_file(
     cluster: &Cluster,
@@ -166,7 +166,7 @@ async fn from_file(
     gvk: Gvk,
     name: &str,
     mut value: Value,
-) -> anyhow::Result<Parts> {
+) -> anyhow::Result<CrParts> {
     let kind = resource_kind::find_by_gvk(cluster, selection, &gvk).await?;
     let given = value["metadata"]["namespace"].as_str();
     let namespace = namespace(&kind, selection, given)?.map(str::to_owned);
@@ -187,17 +187,17 @@ async fn from_cluster(
     selection: &Lookup<'_>,
     word: &str,
     name: &str,
-) -> anyhow::Result<Parts> {
+) -> anyhow::Result<CrParts> {
     let kind = resource_kind::find_by_name(cluster, selection, word).await?;
     let namespace = namespace(&kind, selection, None)?;
     let object = ObjectRef::new(kind.gvk.clone(), namespace, name);
     match cluster.get(&object).await? {
         Some(live) => Ok((kind, live.value(), Some(live))),
         None if selection.creates_missing => bail!(
-            "{object} is not in {}\n  hint: name its file with --cr, or one that has it with --input",
+            "cannot find {object} in {}\n  hint: name its file with --cr, or a file that contains it with --input",
             selection.target
         ),
-        None => bail!("{object} is not in {}", selection.target),
+        None => bail!("cannot find {object} in {}", selection.target),
     }
 }
 
@@ -241,13 +241,13 @@ fn namespace<'a>(
         return Ok(Some(named.unwrap_or(selection.default_namespace)));
     }
     match selection.namespace {
-        Some(_) => bail!("{} is in no namespace: leave --namespace out", kind.gvk),
+        Some(_) => bail!("{} is cluster-scoped\n  hint: remove --namespace", kind.gvk),
         None => Ok(None),
     }
 }
 
 /// Sets the defaults of a custom resource and validates it, by a dry-run create under a generated name.
-/// Without the permission to create, the custom resource stays as it is.
+/// Without the permission to create, the custom resource gets no defaults and is not validated.
 async fn apply_server_defaults(
     cluster: &Cluster,
     kind: &ApiKind,
@@ -317,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_neither_a_file_nor_a_name_is_refused_before_anything_else() {
+    fn arguments_that_are_neither_file_nor_name_are_refused_first() {
         for cr in ["/tmp", "Web", "/web", "Web/", "Web/a/b"] {
             assert!(cr.parse::<CrSource>().is_err(), "{cr}");
         }
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_takes_from_the_cluster_what_the_server_gives() {
+    fn a_file_gets_server_fields_from_the_cluster() {
         let mut value = json!({
             "metadata": {"name": "x", "labels": {"mine": "1"}}, "spec": {"size": 2},
             "status": {"made": "up"},

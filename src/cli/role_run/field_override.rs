@@ -32,7 +32,7 @@ impl FromStr for FieldOverride {
             .ok_or("expected PATH=VALUE, e.g. spec.size=3")?;
         let path: Vec<String> = path.split('.').map(str::to_owned).collect();
         if path.iter().any(String::is_empty) {
-            return Err("the path has an empty part".into());
+            return Err("the path contains an empty segment".into());
         }
         if IDENTITY.contains(&&*path.join(".")) {
             return Err("cannot set a field that identifies the custom resource; use --cr".into());

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_meant_has_a_group_or_a_name_in_common() {
+    fn suggestions_share_a_group_or_a_name() {
         let [site, pod] = [
             Gvk::new("web.example.com", "v1", "Site"),
             Gvk::new("", "v1", "Pod"),

@@ -50,10 +50,7 @@ impl StepFlags {
             .flat_map(|pipeline| pipeline.all_steps())
             .collect();
         if steps.is_empty() {
-            bail!(
-                "role {} is a script: it has no steps to choose from",
-                role.name
-            );
+            bail!("role {} is a script: it has no steps to select", role.name);
         }
         let names = steps.iter().map(|step| &*step.name).collect();
         let tags = steps.iter().flat_map(|step| &step.tags);
@@ -80,7 +77,7 @@ impl StepFlags {
         let tags = Some(self.tags.join(",")).filter(|tags| !tags.is_empty());
         let flags = start.chain(tags.map(|tags| format!("--tags {tags}")));
         let flags = flags.collect::<Vec<_>>().join(" with ");
-        bail!("role {role}: {flags} selects no step, so nothing was done")
+        bail!("role {role}: {flags} selects no step: the run did nothing")
     }
 }
 

@@ -7,7 +7,7 @@ use super::steps;
 use crate::apply::diff::ChangeKind;
 use crate::model::redact::escaped;
 use crate::model::{Outcome, yaml};
-use crate::reconcile::{Call, ObjectChange, Report};
+use crate::reconcile::{ObjectChange, Report, TracedCall};
 
 /// Writes a report.
 pub(super) fn report(
@@ -16,8 +16,10 @@ pub(super) fn report(
     role: &str,
     plan: bool,
 ) -> io::Result<()> {
-    let colours = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let paint = Colors { enabled: colours };
+    let use_colors = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let paint = Colors {
+        enabled: use_colors,
+    };
     let verb = if plan { "plan of role" } else { "role" };
     writeln!(out, "{verb} {role} for {}", report.cr.object_ref())?;
     if !report.effects.steps.is_empty() {
@@ -46,8 +48,8 @@ pub(super) fn report(
     writeln!(out, "\n{}", outcome_line(report, &paint))
 }
 
-fn calls(out: &mut impl Write, calls: &[Call], paint: &Colors) -> io::Result<()> {
-    let width = |text: fn(&Call) -> &str| {
+fn calls(out: &mut impl Write, calls: &[TracedCall], paint: &Colors) -> io::Result<()> {
+    let width = |text: fn(&TracedCall) -> &str| {
         calls
             .iter()
             .map(|call| text(call).chars().count())
@@ -56,7 +58,7 @@ fn calls(out: &mut impl Write, calls: &[Call], paint: &Colors) -> io::Result<()>
     };
     let (functions, objects) = (width(|call| call.function), width(|call| &call.object));
     for call in calls {
-        let Call {
+        let TracedCall {
             at,
             took,
             function,
@@ -84,23 +86,23 @@ fn diff(out: &mut impl Write, change: &ObjectChange, plan: bool, paint: &Colors)
     };
     writeln!(out, "\n{} {verb}", change.object)?;
     for line in change.diff.lines() {
-        let colour = match line.as_bytes().first() {
+        let color = match line.as_bytes().first() {
             Some(b'+') => GREEN,
             Some(b'-') => RED,
             _ => "",
         };
-        writeln!(out, "{}", paint.paint(colour, line))?;
+        writeln!(out, "{}", paint.paint(color, line))?;
     }
     Ok(())
 }
 
 fn outcome_line(report: &Report, paint: &Colors) -> String {
-    let (colour, text) = match &report.outcome {
+    let (color, text) = match &report.outcome {
         _ if report.paused => (YELLOW, "paused".to_owned()),
         Outcome::Done => (GREEN, "done".to_owned()),
         Outcome::Waiting { on } => (YELLOW, format!("waiting for {on}")),
         Outcome::Failed { message, .. } => (RED, format!("failed: {message}")),
-        Outcome::Stalled { message } => (RED, format!("failed for good: {message}")),
+        Outcome::Stalled { message } => (RED, format!("stalled: {message}")),
         Outcome::Conflict { message } => (RED, format!("fighting: {message}")),
         Outcome::Cancelled => (RED, "cancelled".to_owned()),
     };
@@ -115,7 +117,7 @@ fn outcome_line(report: &Report, paint: &Colors) -> String {
     });
     format!(
         "{}{again} {}",
-        paint.paint(colour, &text),
+        paint.paint(color, &text),
         paint.paint(DIM, &counts)
     )
 }

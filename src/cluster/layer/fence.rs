@@ -16,10 +16,10 @@ use crate::cluster::discovery::Discovery;
 use crate::cluster::transport::{self, LayerFuture, ResponseBody, Transport};
 use crate::model::access::{Access, AccessScope};
 
-type Refuses = dyn Fn(&Access<'_>) -> Option<String> + Send + Sync;
+type RefusalFn = dyn Fn(&Access<'_>) -> Option<String> + Send + Sync;
 
 /// The permissions of a role.
-pub struct Fence(Box<Refuses>);
+pub struct Fence(Box<RefusalFn>);
 
 impl Fence {
     /// Creates the fence of a role. `refuses` returns the reason if a request is not allowed.

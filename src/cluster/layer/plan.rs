@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_says_that_it_is_a_dry_run() {
+    fn a_planned_write_is_marked_as_dry_run() {
         let dried = |uri: &str| with_dry_run(&uri.parse().unwrap()).unwrap().to_string();
         assert_eq!(dried("/api/v1/x"), "/api/v1/x?dryRun=All");
         assert_eq!(dried("/api/v1/x?a=b"), "/api/v1/x?a=b&dryRun=All");

@@ -7,7 +7,7 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{DeleteOptions, Deleted, check_uid, parse, path, target};
+use super::{DeleteOptions, DeleteResult, check_uid, parse, path, target};
 use crate::cluster::Cluster;
 use crate::cluster::api_call::{self, ApiCall};
 use crate::cluster::error::{Error, ErrorKind, Target};
@@ -20,7 +20,7 @@ impl Cluster {
         &self,
         object: &ObjectRef,
         options: &DeleteOptions,
-    ) -> Result<Deleted, Error> {
+    ) -> Result<DeleteResult, Error> {
         let kind = self.require_kind(&object.gvk).await?;
         let object = kind.scoped(object);
         let call = ApiCall {
@@ -39,15 +39,15 @@ impl Cluster {
             // The retry of a delete whose answer was lost finds the object absent.
             Err(error) if error.kind == ErrorKind::NotFound => {
                 return Ok(if error.repeated {
-                    Deleted::Gone
+                    DeleteResult::Gone
                 } else {
-                    Deleted::Absent
+                    DeleteResult::Absent
                 });
             }
             Err(error) => return Err(self.invalidate_if_absent(error, &object.gvk)),
         };
         let (deleted, answer) = deleted(&object.gvk, &answer, before.as_deref(), &call.target)?;
-        if let Deleted::Marked(object) = &deleted {
+        if let DeleteResult::Marked(object) = &deleted {
             check_uid(object, options.uid.as_deref(), &call.target)?;
         }
         if let Some(guard) = guard {
@@ -82,7 +82,7 @@ fn deleted(
     answer: &api_call::ApiResponse,
     before: Option<&Object>,
     target: &Target,
-) -> Result<(Deleted, WriteResult), Error> {
+) -> Result<(DeleteResult, WriteResult), Error> {
     #[derive(Deserialize)]
     struct Status {
         #[serde(default)]
@@ -103,15 +103,15 @@ fn deleted(
         } else {
             status.details.uid
         };
-        return Ok((Deleted::Gone, WriteResult::Deleted(uid)));
+        return Ok((DeleteResult::Gone, WriteResult::Deleted(uid)));
     }
     let object = parse(gvk, &answer.body, target)?;
     if !object.deleting {
-        return Ok((Deleted::Gone, WriteResult::Deleted(object.uid.clone())));
+        return Ok((DeleteResult::Gone, WriteResult::Deleted(object.uid.clone())));
     }
     let taken = WriteResult::Object {
         object: Arc::clone(&object),
         own: true,
     };
-    Ok((Deleted::Marked(object), taken))
+    Ok((DeleteResult::Marked(object), taken))
 }

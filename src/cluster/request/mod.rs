@@ -30,7 +30,7 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC
 
 /// The answer to a write.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct WriteResponse {
     /// The current object.
     pub object: Arc<Object>,
     /// The effect of the write.
@@ -54,7 +54,7 @@ pub enum Effect {
 
 /// The result of a delete.
 #[derive(Clone, Debug)]
-pub enum Deleted {
+pub enum DeleteResult {
     /// The object was deleted.
     Gone,
     /// The object is marked for deletion, and is deleted when its finalizers are released.

@@ -7,7 +7,7 @@ use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Effect, PatchKind, WriteOptions, Written, check_uid, parse, path, target};
+use super::{Effect, PatchKind, WriteOptions, WriteResponse, check_uid, parse, path, target};
 use crate::cluster::Cluster;
 use crate::cluster::api_call::{ApiCall, RetryPolicy};
 use crate::cluster::error::{Error, ErrorKind};
@@ -22,7 +22,7 @@ impl Cluster {
         namespace: Option<&str>,
         body: Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, Error> {
+    ) -> Result<WriteResponse, Error> {
         let kind = self.require_kind(gvk).await?;
         let name = name_in(&body).unwrap_or_default();
         let object = ObjectRef::new(gvk.clone(), namespace.filter(|_| kind.namespaced), &name);
@@ -52,7 +52,7 @@ impl Cluster {
             Err(error) if error.kind == ErrorKind::AlreadyExists && error.repeated => {
                 match self.get(&object).await? {
                     Some(live) if live.managed_by(&options.manager, None).next().is_some() => {
-                        Ok(Written {
+                        Ok(WriteResponse {
                             object: live,
                             effect: Effect::Created,
                             planned: self.dry_run,
@@ -72,7 +72,7 @@ impl Cluster {
         object: &ObjectRef,
         body: Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, Error> {
+    ) -> Result<WriteResponse, Error> {
         let content_type = "application/apply-patch+yaml";
         self.modify(object, "apply", Method::PATCH, content_type, body, options)
             .await
@@ -85,7 +85,7 @@ impl Cluster {
         kind: PatchKind,
         body: Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, Error> {
+    ) -> Result<WriteResponse, Error> {
         self.modify(
             object,
             "patch",
@@ -103,7 +103,7 @@ impl Cluster {
         object: &ObjectRef,
         body: Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, Error> {
+    ) -> Result<WriteResponse, Error> {
         let options = WriteOptions {
             subresource: Some("status"),
             ..options.clone()
@@ -117,7 +117,7 @@ impl Cluster {
         object: &ObjectRef,
         replicas: i64,
         options: &WriteOptions,
-    ) -> Result<Written, Error> {
+    ) -> Result<WriteResponse, Error> {
         let body = json!({"spec": {"replicas": replicas}}).to_string().into();
         let options = WriteOptions {
             subresource: Some("scale"),
@@ -134,7 +134,7 @@ impl Cluster {
         content_type: &'static str,
         body: Bytes,
         options: &WriteOptions,
-    ) -> Result<Written, Error> {
+    ) -> Result<WriteResponse, Error> {
         let kind = self.require_kind(&object.gvk).await?;
         let object = kind.scoped(object);
         let mut uri = path(&kind, &object, options.subresource)?;
@@ -164,7 +164,7 @@ impl Cluster {
         object: Option<&ObjectRef>,
         call: &ApiCall,
         options: &WriteOptions,
-    ) -> Result<Written, Error> {
+    ) -> Result<WriteResponse, Error> {
         let guard = object
             .filter(|_| !self.dry_run)
             .map(|o| self.shared.watches.write(o));
@@ -204,7 +204,7 @@ impl Cluster {
             });
             self.shared.values.refresh(&written);
         }
-        Ok(Written {
+        Ok(WriteResponse {
             object: written,
             effect,
             planned: self.dry_run,
@@ -224,14 +224,17 @@ fn push_options(uri: &mut String, options: &WriteOptions) {
 
 fn name_in(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
-    struct Top {
+    struct NamedObject {
         metadata: Metadata,
     }
     #[derive(Deserialize)]
     struct Metadata {
         name: Option<String>,
     }
-    serde_json::from_slice::<Top>(body).ok()?.metadata.name
+    serde_json::from_slice::<NamedObject>(body)
+        .ok()?
+        .metadata
+        .name
 }
 
 /// Returns whether a write cannot have changed the known object, because it already contained the whole

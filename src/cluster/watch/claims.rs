@@ -14,7 +14,7 @@ pub(super) struct Claims(HashMap<Gvk, ClaimsOfKind>);
 type ClaimsOfKind = HashMap<Option<Arc<str>>, usize>;
 
 /// The claims that remain after one was removed.
-pub(super) enum Remaining {
+pub(super) enum RemainingClaims {
     /// Claims on the same scope.
     Scope,
     /// Claims on other scopes of the kind.
@@ -31,21 +31,21 @@ impl Claims {
     }
 
     /// Removes a claim on a scope.
-    pub(super) fn remove(&mut self, scope: &Scope) -> Remaining {
+    pub(super) fn remove(&mut self, scope: &Scope) -> RemainingClaims {
         let Some(claims) = self.0.get_mut(&scope.gvk) else {
-            return Remaining::Nothing;
+            return RemainingClaims::Nothing;
         };
         if let Some(count) = claims.get_mut(&scope.namespace) {
             *count -= 1;
             if *count > 0 {
-                return Remaining::Scope;
+                return RemainingClaims::Scope;
             }
             claims.remove(&scope.namespace);
         }
         if claims.is_empty() {
             self.0.remove(&scope.gvk);
-            return Remaining::Nothing;
+            return RemainingClaims::Nothing;
         }
-        Remaining::Kind
+        RemainingClaims::Kind
     }
 }

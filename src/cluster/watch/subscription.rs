@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use super::claims::Remaining;
+use super::claims::RemainingClaims;
 use super::registry::WatchRegistry;
 use super::running_watch::Watch;
 use super::scope::Scope;
@@ -121,9 +121,9 @@ impl WatchRegistry {
         let closed = {
             let mut claims = self.claims.lock();
             let is_unused = match claims.remove(scope) {
-                Remaining::Scope => return,
-                Remaining::Kind => false,
-                Remaining::Nothing => true,
+                RemainingClaims::Scope => return,
+                RemainingClaims::Kind => false,
+                RemainingClaims::Nothing => true,
             };
             // Closed under the lock, so that a subscription that begins now opens a new watch.
             self.remove(&scope.gvk, |watch| {

@@ -43,7 +43,7 @@ const ABSENT: Backoff = Backoff {
     jitter: 0.2,
 };
 use crate::model::redact::PublicText;
-use crate::model::redact::Variant;
+use crate::model::redact::VariantName;
 use crate::telemetry::log;
 /// After this number of consecutive refusals, the watch lists again. A cluster that was restored from a
 /// backup has not reached the version of the watch, and answers with a timeout.
@@ -96,7 +96,7 @@ impl WatchTask {
             "watch",
             kind = *gvk,
             namespace = PublicText::outside_runs(namespace),
-            purpose = Variant(*purpose),
+            purpose = VariantName(*purpose),
         );
         let stop = self.watch.stop.clone();
         let run = async move {

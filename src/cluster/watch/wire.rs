@@ -156,7 +156,7 @@ fn parse(
     gvk: &Gvk,
     content: Content,
     text: &str,
-) -> Result<Arc<Object>, crate::model::object::Malformed> {
+) -> Result<Arc<Object>, crate::model::object::MalformedObject> {
     let object = match content {
         Content::Full => Object::from_json(gvk, text),
         Content::Metadata => Object::metadata_from_json(gvk, text),
@@ -222,7 +222,7 @@ pub(super) enum WatchEvent {
 
 /// The part of an event that identifies a version of an object.
 #[derive(Deserialize)]
-struct Identified<'a> {
+struct IdentifiedObject<'a> {
     #[serde(borrow)]
     metadata: Identity<'a>,
 }
@@ -304,7 +304,7 @@ impl<'a> EventStream<'a> {
                 }
                 Ok(None) => return Ok(None),
                 Err(_) => {
-                    let words = "timeout: the watch sent nothing, not even its end";
+                    let words = "timeout: the server sent no event and did not end the watch";
                     return Err(Error::local(ErrorKind::Timeout, words, self.target.clone()));
                 }
             }
@@ -377,7 +377,7 @@ impl<'a> EventStream<'a> {
     /// Returns the cached object if it has the version of the event. Most events are echoes of writes of
     /// this process, whose answers came first.
     fn cached_version(&self, text: &str) -> Option<Arc<Object>> {
-        let Identified { metadata } = serde_json::from_str(text).ok()?;
+        let IdentifiedObject { metadata } = serde_json::from_str(text).ok()?;
         let namespace = metadata.namespace.as_deref();
         let held = self.watch.get(namespace, &metadata.name)?;
         let same =
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_object_holds_up_no_others() {
+    async fn a_malformed_object_does_not_block_others() {
         let bad = r#"{"type":"ADDED","object":{"metadata":{"name":7}}}"#;
         let deep = format!(
             r#"{{"type":"ADDED","object":{{"metadata":{{"name":"deep"}},"spec":{}{}}}}}"#,
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_cache_holds_is_not_read_again() {
+    async fn cached_objects_are_not_parsed_again() {
         let watch = watch();
         let object = |uid: &str, version: &str| {
             format!(r#"{{"metadata":{{"name":"a","uid":"{uid}","resourceVersion":"{version}"}}}}"#)
@@ -574,7 +574,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn half_an_event_is_none() {
+    async fn an_incomplete_event_is_ignored() {
         let (seen, end) = read(&TEXT[..TEXT.len() - 9], 50, true).await;
         assert_eq!((seen.len(), end), (2, Ok(())));
     }

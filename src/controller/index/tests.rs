@@ -173,7 +173,7 @@ fn a_scope_has_those_that_read_in_its_namespace() {
 }
 
 #[test]
-fn what_a_run_waits_for_resumes_it() {
+fn the_awaited_object_resumes_a_run() {
     let mut index = mk_index(&["a"]);
     let pod = mk_pod("p", &json!({})).object_ref();
     let mut report = mk_report("a", ReadSet::default());

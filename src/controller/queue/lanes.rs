@@ -16,7 +16,7 @@ const MAX_SKIPS: u32 = 9;
 /// The priority of a ready key. Ordered: the first is the best one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Lane {
-    /// Before all others.
+    /// Precedes all others.
     Urgent,
     /// In the order of arrival.
     Live,

@@ -184,7 +184,7 @@ async fn bounds_hold_per_kind_and_in_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slot_that_becomes_free_wakes_the_one_who_waits() {
+async fn a_free_slot_wakes_the_waiting_task() {
     let (queue, kinds) = mk_queue(&[1]);
     queue.add(&mk_key(kinds[0], "a"), Reason::Child, 0);
     queue.add(&mk_key(kinds[0], "b"), Reason::Child, 0);
@@ -219,7 +219,7 @@ async fn failures_back_off_and_a_run_that_completes_resets_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wish_of_the_server_lengthens_a_backoff() {
+async fn a_delay_of_the_server_lengthens_a_backoff() {
     let (queue, kinds) = mk_queue(&[4]);
     queue.add(&mk_key(kinds[0], "a"), Reason::Created, 0);
     take(&queue).unwrap().finish(Next::Retry {
@@ -271,7 +271,7 @@ async fn a_trigger_cuts_a_backoff_short_and_early_runs_are_spaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_trigger_neither_cuts_a_pause_nor_a_wish_of_the_server_short() {
+async fn a_trigger_shortens_neither_a_pause_nor_a_delay_of_the_server() {
     let pause = Duration::from_mins(5);
     for next in [
         Next::Pause { delay: pause },
@@ -325,7 +325,7 @@ async fn an_event_overrides_a_delay_and_the_delay_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_held_key_is_tried_after_its_time_or_on_a_request() {
+async fn a_paused_key_runs_after_its_delay_or_on_a_request() {
     let (queue, kinds) = mk_queue(&[4]);
     let key = mk_key(kinds[0], "a");
     let hold = Next::Pause {
@@ -467,7 +467,7 @@ async fn a_key_that_triggers_itself_runs_at_the_rate_after_a_burst() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_people_ask_for_is_not_bounded() {
+async fn requests_of_users_are_not_rate_limited() {
     let (rate, time) = (mk_rate(1), Duration::from_secs(1));
     let generation = |queue: &Queue, key: &Key| {
         queue.supersede(key, Reason::Changed, 0, Interruption::Generation);

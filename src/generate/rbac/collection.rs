@@ -204,7 +204,7 @@ impl<'p> Collection<'p> {
         self.found.add(permission, Reason::Role(one.site.clone()));
     }
 
-    /// Adds what the role's `permissions` allow to a call whose kind a run computes.
+    /// Adds the permissions of a call whose kind is computed at run time: those that the role declares.
     fn computed(&mut self, one: &ApiUse, fences: &[&Permissions]) {
         let declared = fences.iter().rev().find_map(|fence| fence.api.as_ref());
         let Some(rules) = declared else {
@@ -243,7 +243,7 @@ impl<'p> Collection<'p> {
         }
     }
 
-    /// Adds the permissions that a role hands out: Kubernetes lets only their holder do so.
+    /// Adds the permissions that a role grants: Kubernetes allows only a user with these permissions to grant them.
     fn held_rule(&mut self, one: &ApiUse, rule: &PolicyRule) {
         for group in &rule.groups {
             for resource in &rule.resources {
@@ -282,7 +282,7 @@ impl<'p> Collection<'p> {
     }
 }
 
-/// The kinds of children that a role makes.
+/// The kinds of children that a role applies.
 #[derive(Clone, Copy, Default)]
 struct Children {
     any: bool,

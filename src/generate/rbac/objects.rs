@@ -134,7 +134,7 @@ fn has_namespace(value: &Value) -> bool {
     is_text(value.get("namespace")) || is_text(value.pointer("/metadata/namespace"))
 }
 
-/// Returns the permissions that an object hands out; `None` stands for an object with computed parts.
+/// Returns the permissions that an object grants. `None` is an object with computed parts.
 pub(super) fn grants(gvk: &Gvk, object: Option<&Value>) -> Vec<Grant> {
     if &*gvk.group != RBAC_GROUP {
         return Vec::new();

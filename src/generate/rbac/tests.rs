@@ -74,7 +74,7 @@ fn gaps(requirements: &Requirements) -> Vec<String> {
     lines.collect()
 }
 
-/// Checks what a script needs.
+/// Asserts the permissions that a script needs.
 #[track_caller]
 fn check(script: &str, expected: &[&str]) {
     let found = requirements(&[("site/tasks/main.rhai", script)]);

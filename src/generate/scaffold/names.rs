@@ -2,7 +2,7 @@
 
 use crate::model::syntax::{is_dns_label, is_dns_subdomain, is_kind, is_version};
 
-/// A name that is not valid: what was expected, and the next step.
+/// An invalid name, with the expected format and a hint.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}, found {found:?}{}", hint_line(hint))]
 pub(crate) struct NameError {

@@ -1,4 +1,4 @@
-//! The manual is what is registered, and its examples work.
+//! Checks that the manual documents each registered function, and that its examples work.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -146,9 +146,9 @@ impl<'v> Node<'v> {
 
     fn children(&self) -> &Children<'v> {
         /// Brackets, quotes and digits around a key or an index.
-        const AROUND: usize = 24;
+        const PATH_SYNTAX: usize = 24;
         self.children.get_or_init(|| {
-            let at = |value, key: &str| Node::at(value, self.path + key.len() + AROUND);
+            let at = |value, key: &str| Node::at(value, self.path + key.len() + PATH_SYNTAX);
             match self.borrowed() {
                 Some(Value::Array(items)) => Children {
                     keys: Vec::new(),
@@ -164,7 +164,7 @@ impl<'v> Node<'v> {
     }
 
     /// Charges the budget for one access, including the copy of the path that the library makes.
-    fn look(&self) {
+    fn count_access(&self) {
         spend(1 + self.path / UNIT);
     }
 
@@ -180,7 +180,7 @@ impl<'v> Node<'v> {
 
 impl Queryable for Node<'_> {
     fn get(&self, key: &str) -> Option<&Self> {
-        self.look();
+        self.count_access();
         if !self.value.is_object() {
             return None;
         }
@@ -190,12 +190,12 @@ impl Queryable for Node<'_> {
     }
 
     fn as_array(&self) -> Option<&Vec<Self>> {
-        self.look();
+        self.count_access();
         self.value.is_array().then(|| &self.spread().nodes)
     }
 
     fn as_object(&self) -> Option<Vec<(&str, &Self)>> {
-        self.look();
+        self.count_access();
         self.value.is_object().then(|| {
             let Children { keys, nodes } = self.spread();
             keys.iter().copied().zip(nodes).collect()
@@ -203,7 +203,7 @@ impl Queryable for Node<'_> {
     }
 
     fn as_str(&self) -> Option<&str> {
-        self.look();
+        self.count_access();
         let text = self.value.as_str()?;
         spend(text.len() / UNIT);
         Some(text)
@@ -235,10 +235,11 @@ impl Queryable for Node<'_> {
     }
 }
 
-/// Returns whether a text is, or has, what the pattern describes; `None` of what is no text or no pattern.
+/// Returns true if the pattern matches the text: all of it if `whole` is set, else a part. Returns `None`
+/// if one of the values is not a string or the pattern is invalid.
 fn matches(text: &Node<'_>, pattern: &Node<'_>, whole: bool) -> Option<bool> {
     thread_local! {
-        /// Also those that are none: finding that out costs as much.
+        /// Compiled patterns. `None` for an invalid one, because finding that out costs as much.
         static PATTERNS: CompileCache<Option<Rc<Pattern>>> = CompileCache::new();
     }
     spend(MATCH);
@@ -246,7 +247,7 @@ fn matches(text: &Node<'_>, pattern: &Node<'_>, whole: bool) -> Option<bool> {
     let Ok(made) = PATTERNS.with(|known| {
         known.get(&pattern, |text| {
             spend(PATTERN);
-            // RFC 9535, section 2.4.6: a text that is no pattern matches nothing.
+            // RFC 9535, section 2.4.6: an invalid pattern matches nothing.
             Ok::<_, Infallible>(Pattern::new(text).ok())
         })
     });

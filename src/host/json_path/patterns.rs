@@ -7,8 +7,8 @@ use jsonpath_rust::parser::model::{
 
 use crate::model::json_path;
 
-/// A query in which `match` and `search` are custom functions: the library would compile their
-/// patterns for each value anew, and whatever that costs.
+/// Parses a query and replaces `match` and `search` by custom functions. The library's own functions
+/// compile their pattern again for each value, without a limit.
 pub(super) fn parse(text: &str) -> Result<JpQuery, json_path::Error> {
     let mut query = json_path::parse(text)?;
     query.segments.iter_mut().for_each(segment);

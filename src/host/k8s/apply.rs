@@ -278,7 +278,8 @@ fn ended(
     }
 }
 
-/// Ends the run until garbage collection has removed what an earlier custom resource owned.
+/// Ends the run as waiting until garbage collection has removed an object of an earlier custom resource
+/// with the same name.
 pub(crate) fn former(
     cx: &NativeCallContext,
     session: &Session,

@@ -1,17 +1,17 @@
-//! RFC 6902, to tell whether a patch would change anything.
+//! Applies JSON patches (RFC 6902), to find out if a patch changes an object.
 
 use serde_json::Value;
 
-/// The most steps of a patch, as of the API server.
+/// The maximum number of operations in a patch, as in the API server.
 const MAX_STEPS: usize = 10_000;
-/// The most bytes that the `copy` steps of a patch add, as of the API server: each step can double what
-/// is there.
+/// The maximum number of bytes that the `copy` operations of a patch add, as in the API server. Each
+/// operation can double the size of the object.
 const MAX_COPIED: usize = 3 << 20;
-/// The deepest place that a step writes to. Values are dropped by recursion.
+/// The maximum depth of a path. Values are dropped recursively, so that deeper values could overflow the stack.
 const MAX_DEPTH: usize = 1000;
 
-/// The value after a patch; `None` where a step fails, is not understood, or passes a bound: the server
-/// says what is wrong with it.
+/// Returns the value after a patch, or `None` if an operation fails, is unknown or exceeds a limit. The
+/// server then reports the error.
 pub(super) fn patched(value: &Value, patch: &Value) -> Option<Value> {
     let steps = patch.as_array().filter(|steps| steps.len() <= MAX_STEPS)?;
     let mut value = value.clone();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn each_step_does_what_the_standard_says() {
+    fn each_operation_follows_the_standard() {
         let object = json!({"a": {"b/c": [1, 2]}, "d": 3});
         let check = |steps: Value, expected: Option<Value>| {
             assert_eq!(patched(&object, &steps), expected, "{steps}");

@@ -1,7 +1,7 @@
-//! The cluster: applying, reading, writing, and what it serves.
+//! Host functions that apply, read and write objects, and that discover the kinds of the cluster.
 //!
-//! Reads come from caches wherever the answer is known, absence included, and are subscriptions:
-//! when the answer changes, the custom resource is reconciled again.
+//! A read is answered from a cache if one covers the object, also if the object does not exist. Each read
+//! is a subscription: when its result changes, the custom resource is reconciled again.
 
 mod apply;
 mod discovery;

@@ -14,7 +14,7 @@ use super::json_patch;
 use super::read::read;
 use crate::apply::{Claim, diff};
 use crate::clock;
-use crate::cluster::request::{DeleteOptions, Deleted, PatchKind, Propagation};
+use crate::cluster::request::{DeleteOptions, DeleteResult, PatchKind, Propagation};
 use crate::model::{Object, ObjectRef};
 use crate::script::{self, HostError};
 
@@ -29,7 +29,7 @@ mod functions {
     ///
     /// - `object`: any object, a map `#{apiVersion, kind, name, namespace}`, or an array of them, in whose
     ///   order they are deleted.
-    /// - `options`: optional: `propagation`, what becomes of what the object owns: `"background"`
+    /// - `options`: optional: `propagation`, the treatment of the object's dependents: `"background"`
     ///   (deleted afterwards, the default), `"foreground"` (deleted first), `"orphan"` (kept).
     ///
     /// ```rhai,no_run
@@ -171,7 +171,7 @@ pub(super) fn delete_one(
     let answer = script::block_on(cx, async {
         let cluster = &session.cluster();
         if cluster.kind(&reference.gvk).await?.is_none() {
-            // What has no kind is absent.
+            // The cluster does not serve the kind, so it has no such object.
             return Ok((reference.name.clone(), "absent"));
         }
         let (object, found) = read(&session, reference).await?;
@@ -192,9 +192,9 @@ pub(super) fn delete_one(
             ..DeleteOptions::default()
         };
         let result = match cluster.delete(&object, &options).await? {
-            Deleted::Absent => return Ok((object.to_string(), "absent")),
-            Deleted::Gone => "deleted",
-            Deleted::Marked(_) => "marked for deletion",
+            DeleteResult::Absent => return Ok((object.to_string(), "absent")),
+            DeleteResult::Gone => "deleted",
+            DeleteResult::Marked(_) => "marked for deletion",
         };
         session.note_write(object.clone(), Some(found), None);
         Ok((object.to_string(), result))
@@ -289,17 +289,18 @@ fn not_found(object: &ObjectRef) -> HostError {
     }
 }
 
-/// Returns whether a patch would leave an object as it is, as far as can be told without the server.
+/// Returns true if a patch certainly changes nothing. Returns false if only the server can know.
 fn changes_nothing(object: &Value, patch: &Value, kind: PatchKind) -> bool {
     match kind {
         PatchKind::Merge => merges_to_same(object, patch),
-        // Lists are merged by keys that only the server knows; directives are orders to it.
+        // Only the server knows the merge keys of lists, and only the server executes directives.
         PatchKind::Strategic => !is_strategic(patch) && merges_to_same(object, patch),
         PatchKind::Json => json_patch::patched(object, patch).is_some_and(|after| after == *object),
     }
 }
 
-/// RFC 7386: whether the target would stay as it is. A resource version is a guard, not a change.
+/// Returns true if a merge patch (RFC 7386) changes nothing. A resource version in the patch is a
+/// precondition, not a change.
 fn merges_to_same(target: &Value, patch: &Value) -> bool {
     let Value::Object(fields) = patch else {
         return target == patch;

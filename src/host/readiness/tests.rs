@@ -23,7 +23,7 @@ fn rolled_out(replicas: i64) -> Value {
 }
 
 #[test]
-fn what_is_being_deleted_is_not_ready() {
+fn a_terminating_object_is_not_ready() {
     let object = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
     check("v1", "ConfigMap", object, Some("it is being deleted"));
 }
@@ -61,7 +61,7 @@ fn deployments() {
     );
     check(
         |d| d["status"]["replicas"] = json!(3),
-        Some("1 old replicas are going"),
+        Some("1 old replicas are terminating"),
     );
     check(
         |d| d["status"]["availableReplicas"] = json!(0),

@@ -1,9 +1,9 @@
 //! Bounds on the values of a rendering, on its output, and on the time between two checkpoints.
 //!
 //! Each value that a template combines (with an operator, a filter, a call or a literal) has at most
-//! [`MAX_VALUE`] bytes. So a step takes bounded time, and makes a small multiple of its input; the few that
-//! make more are refused before they begin. Between two steps the checkpoint of the run looks at its deadline
-//! and its memory. The template engine bounds the number of steps.
+//! [`MAX_VALUE`] bytes. A step therefore takes bounded time, and its result is a small multiple of its
+//! input. The few filters with larger results are refused before they run. Between two steps, the checkpoint
+//! of the run checks its deadline and its memory. The template engine limits the number of steps.
 
 use minijinja::functions::Function;
 use minijinja::value::{FunctionArgs, FunctionResult, Kwargs, Rest, ValueKind, ValueOrKwargs};
@@ -16,8 +16,8 @@ use crate::role::template_rewrite::{ADD, CHECKPOINT, CONCAT, MULTIPLY, STORED, V
 /// The maximum size of a list that is sorted or grouped. A sort cannot be interrupted.
 const MAX_SORTED: usize = 4 << 20;
 
-/// Returns a value if it fits: a list in the place of a lazy one, and markup in the place of text that the
-/// template rendered.
+/// Returns a value if it is small enough. Converts a lazy value to a list, and text that the template
+/// rendered to markup.
 fn bounded(value: Value) -> Result<Value, Error> {
     checkpoint()?;
     let value = match value.kind() {
@@ -154,7 +154,8 @@ fn add_filter_value(environment: &mut Environment<'_>, name: &'static str, filte
     environment.add_filter(name, call);
 }
 
-/// Refuses what a filter is given if the result would be much larger, or take much longer than to read it.
+/// Refuses arguments of a filter whose result would be much larger than the arguments, or would take much
+/// longer to compute than reading them.
 fn refuse_multiplied(name: &str, arguments: &[Value]) -> Result<(), Error> {
     let first = arguments.first().and_then(Value::as_str);
     let text = first.unwrap_or_default();

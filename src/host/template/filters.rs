@@ -87,7 +87,8 @@ fn data(value: &Value) -> Filtered<Json> {
 /// Ansible's arguments of looks (`indent`, `width`, `default_flow_style`) change nothing in the data.
 fn to_yaml(value: Value, _looks: Kwargs) -> Filtered<Value> {
     match data(&value)? {
-        // A block scalar in the place of a plain one would have lines that are not indented.
+        // A text with several lines would become a block scalar, whose lines would not be indented where the
+        // template inserts it.
         Json::String(text) if text.contains('\n') => {
             markup(&printable(format!("{}\n", Json::String(text))))
         }

@@ -55,8 +55,8 @@ mod functions {
 
     /// Renders Jinja templates of the role and parses the result as YAML documents.
     ///
-    /// Data cannot change the structure: a string is one scalar, or a part of one, whatever it
-    /// contains. Structure comes from the template, and from filters such as `to_yaml` and `safe`.
+    /// Data cannot change the structure: each string is one scalar or a part of one, with any
+    /// content. Structure comes from the template, and from filters such as `to_yaml` and `safe`.
     /// The bounds are those of `template` and `from_yaml`.
     ///
     /// - `name`: a path within the role's `templates/`, or a pattern (`*`, `?`, `**` as in

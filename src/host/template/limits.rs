@@ -16,7 +16,7 @@ pub(super) const FUEL: u64 = 1_000_000;
 /// we know of.
 pub(super) const MAX_VALUE: usize = 16 << 20;
 
-/// The size of an item of a list or a map, without what it contains.
+/// The size of an item of a list or a map, without its content.
 pub(super) const ITEM: usize = 24;
 
 thread_local! {

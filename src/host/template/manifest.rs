@@ -196,7 +196,7 @@ impl Filling<'_> {
         }
     }
 
-    /// Returns what a scalar with placeholders is.
+    /// Returns the value of a scalar with placeholders.
     fn scalar(&mut self, text: &str) -> Result<Json, Error> {
         let placeholders = self.placeholders;
         let is_plain = |at: &usize| self.styles.plain.contains(at);

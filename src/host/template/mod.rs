@@ -26,7 +26,8 @@ pub use self::render::{render, render_objects};
 pub fn configure(environment: &mut Environment<'_>) {
     environment.set_syntax(syntax());
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Text that a template renders into a variable or by a macro is then a value that says so.
+    // With automatic escaping, the engine marks text that a `{% set %}` block or a macro rendered as safe,
+    // so that this module can distinguish it from data.
     environment.set_auto_escape_callback(|_| AutoEscape::Custom("yaml".into()));
     environment.set_unknown_method_callback(methods::call);
     environment.set_formatter(format_bounded);

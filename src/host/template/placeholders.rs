@@ -1,11 +1,11 @@
-//! Data in YAML templates: a placeholder stands for it until the document is parsed.
+//! Represents data in YAML templates by placeholders until the document is parsed.
 //!
-//! A rendering writes a string from data as it is only where YAML cannot take it for structure. Any
-//! other string is written as a word that nobody can guess, and [`super::manifest`] puts the data into
-//! the parsed scalar. Structure comes from the template's own text, and from *markup*: text that a
-//! filter made structure of (`to_yaml`, `safe`), and text that the template rendered into a variable or
-//! by a macro. Markup holds placeholders for the data in it. As a value it has its real text, which
-//! filters and operators see; the table here knows its placeholders by the address of that text.
+//! A rendering writes a string from data unchanged only if YAML reads it as a scalar in every context. For
+//! any other string it writes a placeholder: a random word. [`super::manifest`] replaces the placeholders
+//! in the parsed scalars by the data. Structure comes only from the text of the template and from *markup*:
+//! the output of `to_yaml` and `safe`, and text that the template rendered into a variable or by a macro.
+//! Markup contains placeholders for the data in it. Filters and operators see the real text of markup; a
+//! table, keyed by the address of that text, holds the version with placeholders.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 
 use super::limits;
 
-/// Longer words are no numbers, and YAML does not take longer ones for keys.
+/// The maximum length of a string that is written unchanged. YAML limits the length of keys.
 const MAX_WORD: usize = 256;
 
 thread_local! {
@@ -25,20 +25,20 @@ thread_local! {
     static CURRENT: RefCell<Option<Placeholders>> = const { RefCell::new(None) };
 }
 
-/// The data that a placeholder stands for.
+/// The data of a placeholder.
 pub(super) enum Entry {
     /// A string.
     Text(Arc<str>),
-    /// No text: null where it stands alone.
+    /// An empty string. It is null if it is the whole scalar.
     Empty,
     /// A string of several lines that the template indents by so many spaces from the second line on.
     Indented(Arc<str>, usize),
-    /// A list or map, or what a filter wrote: itself where it stands alone, else its text.
+    /// A list or map, or the output of a filter: the value if it is the whole scalar, else its text.
     Tree(Json, Arc<str>),
 }
 
 impl Entry {
-    /// Returns what stands in a scalar with other text.
+    /// Returns the text to insert into a scalar that has other text too.
     pub(super) fn text(&self) -> &str {
         match self {
             Self::Text(text) | Self::Indented(text, _) | Self::Tree(_, text) => text,
@@ -161,7 +161,7 @@ pub(super) fn trimmed(markup_text: &str) -> Result<Value, Error> {
     markup(&text)
 }
 
-/// Returns whether YAML can take a string for nothing but a scalar, whatever stands around it.
+/// Returns true if YAML reads a string as (part of) a scalar in every context.
 fn is_harmless(text: &str) -> bool {
     let number = text.strip_prefix('-').unwrap_or(text);
     let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
@@ -185,10 +185,10 @@ impl Placeholders {
         }
     }
 
-    /// Returns what stands for a value in the rendered text.
+    /// Returns the text that represents a value in the rendered text.
     fn written(&mut self, value: &Value) -> String {
         if let Some(text) = value.as_str() {
-            // Rendered by the template, and not in a variable yet.
+            // The template itself rendered this text, and has not stored it in a variable yet.
             if value.is_safe() {
                 return text.to_owned();
             }
@@ -210,7 +210,7 @@ impl Placeholders {
         }
     }
 
-    /// Returns what stands for a string: one word.
+    /// Returns the word that represents a string: the string itself if it is harmless, else a placeholder.
     pub(super) fn word(&mut self, text: &str) -> String {
         if text.is_empty() {
             return self.add(Entry::Empty);
@@ -263,7 +263,8 @@ impl Placeholders {
         self.entries.get(at)
     }
 
-    /// Returns the first placeholder of a text: what stands before it, its entry, what comes after it.
+    /// Finds the first placeholder of a text. Returns the text before it, the index of its entry, and the
+    /// text after it.
     pub(super) fn split<'a>(&self, text: &'a str) -> Option<(&'a str, usize, &'a str)> {
         let (before, from) = text.split_once(&self.prefix)?;
         let (digits, after) = from.split_once('e')?;
@@ -280,7 +281,7 @@ impl Placeholders {
         })
     }
 
-    /// Returns a text with something in the place of each placeholder.
+    /// Replaces each placeholder of a text by the result of `with`.
     pub(super) fn replace(&self, text: &str, with: impl Fn(&Entry) -> String) -> String {
         let mut result = String::with_capacity(text.len());
         let mut rest = text;

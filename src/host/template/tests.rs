@@ -251,7 +251,7 @@ fn a_rendering_is_bounded() {
 }
 
 #[test]
-fn what_is_suggested_is_there() {
+fn suggested_names_exist() {
     let mut environment = Environment::new();
     configure(&mut environment);
     let mut state = environment.empty_state();
@@ -367,7 +367,7 @@ fn values_are_not_nested_without_bound() {
 }
 
 #[test]
-fn a_namespace_is_no_part_of_a_value() {
+fn a_namespace_cannot_be_part_of_a_value() {
     let ns = "{% set ns = namespace(a=1) %}";
     assert_eq!(ok(&format!("{ns}{{% set ns.a = 2 %}}{{{{ ns.a }}}}")), "2");
     for stored in [

@@ -26,7 +26,7 @@ fn deployment() -> Vector {
 }
 
 #[test]
-fn what_a_server_stored_as_applied_matches() {
+fn an_object_that_the_server_stored_matches() {
     for text in [
         include_str!("vectors/clusterrole.json"),
         include_str!("vectors/configmap.json"),
@@ -105,7 +105,7 @@ fn an_item_more_or_less_in_a_list_map_is_a_difference() {
 }
 
 #[test]
-fn drift_of_an_owned_value_is_a_difference_and_of_a_foreign_one_is_none() {
+fn drift_of_owned_values_is_a_difference() {
     let Vector { desired, set, live } = deployment();
     let before = set.digest(&live, &desired);
     let mut foreign = live.clone();
@@ -146,7 +146,7 @@ fn others_may_fill_a_map_that_was_applied_empty() {
 }
 
 #[test]
-fn what_is_no_field_set_is_refused() {
+fn invalid_field_sets_are_refused() {
     for text in [
         "{",
         r#"{"x:a":{}}"#,

@@ -9,7 +9,7 @@ use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::{Malformed, Managed, Object, Unreadable};
+use super::{MalformedObject, Managed, Object, UnreadableMembers};
 use crate::model::owner::{FIELD_MANAGER_PREFIX, OwnerReference};
 use crate::model::{Gvk, json};
 
@@ -49,7 +49,7 @@ struct Entry<'a> {
 
 /// A whole object, deserialized in one pass: the indexed metadata, and the texts of the members.
 #[derive(Default)]
-struct Whole<'a> {
+struct WholeObject<'a> {
     metadata: WholeMetadata<'a>,
     /// All members except the type and the metadata.
     others: Members<'a>,
@@ -66,9 +66,9 @@ type Members<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
 
 /// A string that borrows from the text if it contains no escape. Serde supports this only for fields.
 #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for Whole<'de> {
+impl<'de> Deserialize<'de> for WholeObject<'de> {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         reader.deserialize_map(Reader(PhantomData))
     }
@@ -97,14 +97,14 @@ impl<'de, T: ReadMembers<'de>> Visitor<'de> for Reader<T> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
         let mut read = T::default();
-        while let Some(Text(key)) = map.next_key()? {
+        while let Some(BorrowedText(key)) = map.next_key()? {
             read.read(key, &mut map)?;
         }
         Ok(read)
     }
 }
 
-impl<'de> ReadMembers<'de> for Whole<'de> {
+impl<'de> ReadMembers<'de> for WholeObject<'de> {
     fn read<A: MapAccess<'de>>(&mut self, key: Cow<'de, str>, map: &mut A) -> Result<(), A::Error> {
         match &*key {
             "metadata" => self.metadata = map.next_value()?,
@@ -137,8 +137,8 @@ impl<'de> ReadMembers<'de> for WholeMetadata<'de> {
             "deletionTimestamp" => optional(raw).map(|time| indexed.deletion_timestamp = time),
             "labels" => serde_json::from_str(raw.get()).map(|labels| indexed.labels = labels),
             "creationTimestamp" => optional(raw).map(drop),
-            "annotations" => check::<BTreeMap<Text<'_>, Text<'_>>>(raw),
-            "finalizers" => check::<Vec<Text<'_>>>(raw),
+            "annotations" => check::<BTreeMap<BorrowedText<'_>, BorrowedText<'_>>>(raw),
+            "finalizers" => check::<Vec<BorrowedText<'_>>>(raw),
             "ownerReferences" => check::<Vec<OwnerReference>>(raw),
             _ => Ok(()),
         };
@@ -148,7 +148,8 @@ impl<'de> ReadMembers<'de> for WholeMetadata<'de> {
 }
 
 fn optional(raw: &RawValue) -> Result<Option<Cow<'_, str>>, serde_json::Error> {
-    serde_json::from_str::<Option<Text<'_>>>(raw.get()).map(|text| text.map(|Text(text)| text))
+    serde_json::from_str::<Option<BorrowedText<'_>>>(raw.get())
+        .map(|text| text.map(|BorrowedText(text)| text))
 }
 
 /// Checks the type of a member that [`Object::details`] parses later.
@@ -157,7 +158,7 @@ fn check<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Result<(), serde_json::Er
 }
 
 fn text(raw: &RawValue) -> Result<Cow<'_, str>, serde_json::Error> {
-    serde_json::from_str(raw.get()).map(|Text(text)| text)
+    serde_json::from_str(raw.get()).map(|BorrowedText(text)| text)
 }
 
 impl Metadata<'_> {
@@ -184,8 +185,8 @@ impl Metadata<'_> {
 
 impl Object {
     /// Parses an answer or a watch event. `gvk` is the requested kind: items of a list have none.
-    pub fn from_json(gvk: &Gvk, text: &str) -> Result<Self, Malformed> {
-        let Whole {
+    pub fn from_json(gvk: &Gvk, text: &str) -> Result<Self, MalformedObject> {
+        let WholeObject {
             mut metadata,
             mut others,
         } = serde_json::from_str(text)?;
@@ -213,7 +214,7 @@ impl Object {
 
     /// Parses the indexed metadata only, and leaves the body empty. `text` may be a
     /// `PartialObjectMetadata`.
-    pub fn metadata_from_json(gvk: &Gvk, text: &str) -> Result<Self, Malformed> {
+    pub fn metadata_from_json(gvk: &Gvk, text: &str) -> Result<Self, MalformedObject> {
         #[derive(Deserialize)]
         struct Top<'a> {
             #[serde(borrow)]
@@ -240,7 +241,7 @@ fn drop_unreadable(
     members: &mut Members<'_>,
     path: &str,
     outer: usize,
-    unreadable: &mut Option<Box<Unreadable>>,
+    unreadable: &mut Option<Box<UnreadableMembers>>,
 ) {
     members.retain(|(key, raw)| match json::check(raw, outer) {
         Ok(()) => true,
@@ -251,9 +252,9 @@ fn drop_unreadable(
     });
 }
 
-fn note(unreadable: &mut Option<Box<Unreadable>>, member: String, error: &json::ParseError) {
+fn note(unreadable: &mut Option<Box<UnreadableMembers>>, member: String, error: &json::ParseError) {
     let noted = unreadable.get_or_insert_with(|| {
-        Box::new(Unreadable {
+        Box::new(UnreadableMembers {
             members: Vec::new(),
             why: error.to_string().into(),
         })

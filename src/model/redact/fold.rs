@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// A folded text, with the original position of each byte.
-pub(super) struct Folded<'a> {
+pub(super) struct FoldedText<'a> {
     text: Cow<'a, str>,
     /// The position by byte of `text`; `None` if the text is the original.
     starts: Option<Vec<usize>>,
@@ -16,7 +16,7 @@ pub(super) struct Folded<'a> {
     length: usize,
 }
 
-impl<'a> Folded<'a> {
+impl<'a> FoldedText<'a> {
     /// Folds a text.
     pub(super) fn new(text: &'a str) -> Self {
         if is_folded(text) {
@@ -34,7 +34,7 @@ impl<'a> Folded<'a> {
     }
 
     /// Decodes one level of escapes. Returns `None` if there are no escapes.
-    pub(super) fn decoded(&self) -> Option<Folded<'static>> {
+    pub(super) fn decoded(&self) -> Option<FoldedText<'static>> {
         if !self.text.contains('\\') {
             return None;
         }
@@ -75,7 +75,7 @@ impl<'a> Folded<'a> {
 
 /// Returns the folded form of a spelling.
 pub(super) fn fold(text: &str) -> Cow<'_, str> {
-    Folded::new(text).text
+    FoldedText::new(text).text
 }
 
 fn is_folded(text: &str) -> bool {
@@ -113,8 +113,8 @@ impl Folder {
         self.starts.resize(self.text.len(), at);
     }
 
-    fn finish(self, length: usize) -> Folded<'static> {
-        Folded {
+    fn finish(self, length: usize) -> FoldedText<'static> {
+        FoldedText {
             text: self.text.into(),
             starts: Some(self.starts),
             length,
@@ -173,17 +173,17 @@ mod tests {
     #[test]
     fn white_space_and_quotes_fold_and_lead_back() {
         let text = "é:\n    a ''b''";
-        let folded = Folded::new(text);
+        let folded = FoldedText::new(text);
         assert_eq!(folded.text(), "é: a 'b'");
         let at = folded.text().find("'b'").unwrap();
         assert_eq!(&text[folded.range(&(at..at + 3))], "''b''");
-        let plain = Folded::new("a b");
+        let plain = FoldedText::new("a b");
         assert_eq!(plain.range(&(2..3)), 2..3);
     }
 
     #[test]
     fn escapes_of_json_yaml_and_rust_are_undone_level_by_level() {
-        let decoded = |text: &str| Folded::new(text).decoded().map(|d| d.text().to_owned());
+        let decoded = |text: &str| FoldedText::new(text).decoded().map(|d| d.text().to_owned());
         assert_eq!(decoded(r#"a\n\"b\"\u003c\/"#).unwrap(), r#"a "b"</"#);
         assert_eq!(
             decoded(r"\ud83d\ude00 \x41 \U00000042 \u{43}").unwrap(),
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(decoded(r"\\n").unwrap(), r"\n");
         assert_eq!(decoded(r"\q \u12 \ud83d \u{110000} \"), None);
         assert_eq!(decoded("plain"), None);
-        let twice = Folded::new(r#"{\"a\":\"b\\nc\"}"#);
+        let twice = FoldedText::new(r#"{\"a\":\"b\\nc\"}"#);
         let once = twice.decoded().unwrap();
         assert_eq!(once.text(), r#"{"a":"b\nc"}"#);
         assert_eq!(once.decoded().unwrap().text(), r#"{"a":"b c"}"#);
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_decoded_part_covers_its_escapes() {
         let text = r#"x \"a\u0062\" y"#;
-        let decoded = Folded::new(text).decoded().unwrap();
+        let decoded = FoldedText::new(text).decoded().unwrap();
         let at = decoded.text().find("\"ab\"").unwrap();
         assert_eq!(&text[decoded.range(&(at..at + 4))], r#"\"a\u0062\""#);
     }

@@ -52,9 +52,9 @@ impl<T: LogField> LogField for Option<T> {
 
 /// A word from the code: the name of a variant without fields.
 #[derive(Clone, Copy)]
-pub(crate) struct Variant<T>(pub T);
+pub(crate) struct VariantName<T>(pub T);
 
-impl<T: Debug + Copy> LogField for Variant<T> {
+impl<T: Debug + Copy> LogField for VariantName<T> {
     fn field(&self) -> impl Value + '_ {
         field::debug(&self.0)
     }

@@ -63,12 +63,12 @@ pub(super) struct Matcher {
 
 struct Spelling {
     head: Arc<str>,
-    tails: Vec<Tail>,
+    tails: Vec<Continuation>,
     /// There are more continuations than the maximum.
     is_crowded: bool,
 }
 
-struct Tail {
+struct Continuation {
     rest: Box<str>,
     form: Form,
     line: u64,
@@ -288,8 +288,9 @@ impl Matcher {
 impl Spelling {
     /// Adds a continuation. Returns the number of bytes that it takes.
     fn add(&mut self, rest: &str, form: Form, origin: Origin) -> usize {
-        let same =
-            |tail: &&mut Tail| *tail.rest == *rest && tail.line == origin.line && tail.form == form;
+        let same = |tail: &&mut Continuation| {
+            *tail.rest == *rest && tail.line == origin.line && tail.form == form
+        };
         if let Some(tail) = self.tails.iter_mut().find(same) {
             if !tail.values.contains(&origin.value) {
                 if tail.values.len() < MAX_VALUES {
@@ -304,7 +305,7 @@ impl Spelling {
             self.is_crowded = true;
             return 0;
         }
-        self.tails.push(Tail {
+        self.tails.push(Continuation {
             rest: rest.into(),
             form,
             line: origin.line,
@@ -325,7 +326,7 @@ impl Spelling {
     }
 }
 
-impl Tail {
+impl Continuation {
     fn is_secret(&self, is_secret: &dyn Fn(Origin) -> bool) -> bool {
         let line = self.line;
         let mut values = self.values.iter();
@@ -402,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_hides_none() {
+    fn public_values_do_not_hide_secrets() {
         let matcher = matcher(&["abcdefghijkl-hunter", "hunter2hunter2"]);
         let text = "abcdefghijkl-hunter2hunter2";
         assert_eq!(found(&matcher, text, |o| o.line == 2), ["hunter2hunter2"]);

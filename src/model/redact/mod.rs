@@ -30,8 +30,8 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use serde_json::{Value, json};
 
-use self::fold::{Folded, fold};
-pub(crate) use self::log_field::{LogField, Variant};
+use self::fold::{FoldedText, fold};
+pub(crate) use self::log_field::{LogField, VariantName};
 use self::matcher::{Form, Matcher, Origin};
 pub use self::public_text::PublicText;
 pub(crate) use self::public_text::escaped;
@@ -43,7 +43,7 @@ use super::Object;
 pub(crate) const MASK: &str = "[redacted]";
 /// The text that replaces all texts of a run with more secrets than the redactor can recognize.
 pub(crate) const WITHHELD: &str =
-    "[redacted: the run knows more values of Secrets than can be recognized]";
+    "[redacted: the run read more Secret values than redaction supports]";
 /// The maximum number of bytes of spellings of a run. A long spelling counts with its first 128
 /// characters. Automata for this maximum take about 25 MB, and half a second to build.
 const MAX_HEADS: usize = 2 << 20;
@@ -61,15 +61,15 @@ const MAX_LEVELS: usize = 3;
 
 /// The run has more secrets than the redactor can recognize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot redact texts: the run knows more than {} MiB of values of Secrets", MAX_HEADS >> 20)]
+#[error("cannot redact texts: the run read more than {} MiB of Secret values", MAX_HEADS >> 20)]
 pub struct TooManySecrets;
 
 /// The secrets of one run. Clones share them.
 #[derive(Clone, Default)]
-pub struct Redactor(Arc<RwLock<Known>>);
+pub struct Redactor(Arc<RwLock<KnownValues>>);
 
 #[derive(Default)]
-struct Known {
+struct KnownValues {
     matcher: Matcher,
     /// The recorded values, by fingerprint.
     learned: HashSet<u64>,
@@ -89,9 +89,9 @@ struct Known {
 impl Redactor {
     /// Creates a redactor for a run on a custom resource. The strings of the custom resource are public.
     pub fn new(cr: &Arc<Object>) -> Self {
-        let known = Known {
+        let known = KnownValues {
             cr: Some(Arc::clone(cr)),
-            ..Known::default()
+            ..KnownValues::default()
         };
         let redactor = Self(Arc::new(RwLock::new(known)));
         redactor.learn(cr);
@@ -249,7 +249,7 @@ impl Redactor {
     }
 
     /// Returns the secrets in the form that a search needs.
-    fn built(&self) -> RwLockReadGuard<'_, Known> {
+    fn built(&self) -> RwLockReadGuard<'_, KnownValues> {
         let known = self.0.read();
         if known.matcher.is_built() {
             return known;
@@ -263,7 +263,7 @@ impl Redactor {
     }
 }
 
-impl Known {
+impl KnownValues {
     fn is_full(&self) -> bool {
         self.matcher.head_bytes() > MAX_HEADS
             || self.matcher.bytes() > MAX_BYTES
@@ -329,7 +329,7 @@ impl Known {
         let whole = text;
         let text = &whole[..whole.floor_char_boundary(MAX_TEXT)];
         let mut found = Vec::new();
-        let mut folded = Some(Folded::new(text));
+        let mut folded = Some(FoldedText::new(text));
         for _ in 0..=MAX_LEVELS {
             let Some(level) = folded else { break };
             let mut at_level = Vec::new();

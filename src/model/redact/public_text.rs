@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moves_a_cursor_or_reorders_text_is_escaped() {
+    fn control_and_bidirectional_characters_are_escaped() {
         let text = "a\u{1b}[2J\u{9b}b\r\u{202e}c\u{7f}\u{0}\u{2066}\td\né";
         assert_eq!(
             escaped(text),

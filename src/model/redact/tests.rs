@@ -136,7 +136,7 @@ fn trees_are_masked_by_values_and_never_by_keys() {
 }
 
 #[test]
-fn what_stands_in_the_custom_resource_is_no_secret() {
+fn values_of_the_custom_resource_are_not_secret() {
     let redactor = of_cr(
         &json!({"host": "db.example.net", "port": 1_543_210, "text": "one line\nanother line"}),
     );
@@ -166,7 +166,7 @@ fn the_data_of_a_secret_that_is_the_custom_resource_is_secret() {
 }
 
 #[test]
-fn words_of_kubernetes_names_and_role_files_are_no_secrets() {
+fn words_of_kubernetes_names_and_role_files_are_not_secret() {
     let redactor =
         knowing(&json!({"type": STANDARD.encode("postgres"), "user": STANDARD.encode("Default")}));
     assert_eq!(
@@ -191,7 +191,7 @@ fn words_of_kubernetes_names_and_role_files_are_no_secrets() {
 }
 
 #[test]
-fn structure_in_a_file_that_a_secret_holds_is_no_secret() {
+fn structure_in_a_file_of_a_secret_is_not_secret() {
     let redactor =
         with("apiVersion: v1\nkind: Config\nclusters:\n- name: default\n  token: hunter2hunter2\n");
     assert_eq!(
@@ -209,7 +209,7 @@ fn a_revealed_value_passes_even_when_it_is_learned_again() {
 }
 
 #[test]
-fn a_marked_value_is_secret_whatever_speaks_against_it() {
+fn a_marked_value_is_always_secret() {
     let redactor = of_cr(&json!({"token": "hunter22", "mode": "default"}));
     for value in ["hunter22", "default"] {
         redactor.reveal(value);

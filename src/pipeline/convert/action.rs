@@ -11,7 +11,7 @@ use super::writer::ScriptWriter;
 use crate::pipeline::action::{Apply, Delete, Manifests, Options, Script};
 use crate::pipeline::scope::{ERROR, ITEM, OBJECT, RESULT, RESULTS};
 use crate::pipeline::step::{Action, Ready, Step};
-use crate::pipeline::tree::{Text, Tree};
+use crate::pipeline::tree::{TextTemplate, Tree};
 
 impl ScriptWriter<'_> {
     /// Adds the statements of a step. `keep` returns the statement that keeps its result.
@@ -46,7 +46,7 @@ impl ScriptWriter<'_> {
             Action::Assert(assert) => {
                 for test in &assert.that {
                     let default = format!("`{}` is not true", test.text());
-                    let default = Text::Constant(default.into());
+                    let default = TextTemplate::Constant(default.into());
                     let message = assert.message.as_ref().unwrap_or(&default);
                     let visible = self.visible(context, None);
                     let opening = format!("if !({}) {{", code::test(test, None, &visible));
@@ -170,7 +170,12 @@ impl ScriptWriter<'_> {
     }
 
     /// Returns the call that renders a template. It sees the variables of the role, and those that it gets.
-    fn template(&mut self, name: &Text, vars: &[(Arc<str>, Tree)], context: Context) -> String {
+    fn template(
+        &mut self,
+        name: &TextTemplate,
+        vars: &[(Arc<str>, Tree)],
+        context: Context,
+    ) -> String {
         let visible = [
             (ITEM, context.in_loop),
             (ERROR, context.in_rescue),
@@ -194,7 +199,7 @@ impl ScriptWriter<'_> {
     }
 
     /// Returns whether a template may use a variable. A template with an unknown name may use any.
-    fn reads(&self, name: &Text, variable: &str) -> bool {
+    fn reads(&self, name: &TextTemplate, variable: &str) -> bool {
         let template = name.constant();
         let template = template.and_then(|name| self.templates.get_template(name).ok());
         template.is_none_or(|template| template.undeclared_variables(false).contains(variable))
@@ -240,7 +245,7 @@ impl ScriptWriter<'_> {
         rest
     }
 
-    fn fail(&mut self, message: &Text, context: Context) {
+    fn fail(&mut self, message: &TextTemplate, context: Context) {
         let message = code::text(message);
         if context.is_caught() {
             // A script cannot catch `fail`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::pipeline::tree::{Expression, Query, Test, Text, TextPart, Tree};
+use crate::pipeline::tree::{Expression, Query, Test, TextPart, TextTemplate, Tree};
 
 /// Returns a string literal.
 pub(super) fn string(text: &str) -> String {
@@ -89,10 +89,10 @@ pub(super) fn operand(expression: &Expression) -> String {
 }
 
 /// Returns the code of a text with slots.
-pub(super) fn text(text: &Text) -> String {
+pub(super) fn text(text: &TextTemplate) -> String {
     match text {
-        Text::Constant(text) => string(text),
-        Text::Parts(parts) => self::parts(parts),
+        TextTemplate::Constant(text) => string(text),
+        TextTemplate::Parts(parts) => self::parts(parts),
     }
 }
 
@@ -129,7 +129,7 @@ pub(super) fn tree(tree: &Tree) -> String {
 
 /// Returns the code of a map with slots. `code` returns that of an entry, given its name if it is constant.
 pub(super) fn entries(
-    entries: &[(Text, Tree)],
+    entries: &[(TextTemplate, Tree)],
     code: &mut dyn FnMut(Option<&str>, &Tree) -> String,
 ) -> String {
     let constant = entries.iter().filter_map(|(name, tree)| {

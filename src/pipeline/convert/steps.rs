@@ -64,7 +64,7 @@ impl ScriptWriter<'_> {
             self.repeated(step, context);
         } else {
             self.guarded(step, context, |script, context| {
-                script.work(step, context, &|value| keep(step, value));
+                script.work(step, context, &|value| assign_result(step, value));
             });
         }
     }
@@ -162,7 +162,7 @@ impl ScriptWriter<'_> {
 }
 
 /// Returns the statement that keeps a value as the result of a step.
-fn keep(step: &Step, value: &str) -> String {
+fn assign_result(step: &Step, value: &str) -> String {
     match &step.register {
         Some(name) => format!("results{} = {value};", code::property(name)),
         None => format!("{value};"),

@@ -8,7 +8,9 @@ use rhai::{Array, Dynamic, EvalAltResult, Identifier, Map, NativeCallContext};
 use crate::host::{HostResult, VARIABLES, invalid, path};
 use crate::pipeline::scope;
 use crate::pipeline::step::{Loop, Step};
-use crate::pipeline::tree::{Expression, Query, SourceLocation, Test, Text, TextPart, Tree};
+use crate::pipeline::tree::{
+    Expression, Query, SourceLocation, Test, TextPart, TextTemplate, Tree,
+};
 use crate::script::{self, value};
 
 /// The variables that a query can begin with, in addition to [`VARIABLES`].
@@ -58,10 +60,10 @@ pub(super) fn variables(cx: &NativeCallContext, entries: &[(Arc<str>, Tree)]) ->
 }
 
 /// Evaluates a text with slots.
-pub(super) fn text(cx: &NativeCallContext, text: &Text) -> HostResult<String> {
+pub(super) fn text(cx: &NativeCallContext, text: &TextTemplate) -> HostResult<String> {
     match text {
-        Text::Constant(constant) => Ok(constant.to_string()),
-        Text::Parts(parts) => joined(cx, parts),
+        TextTemplate::Constant(constant) => Ok(constant.to_string()),
+        TextTemplate::Parts(parts) => joined(cx, parts),
     }
 }
 

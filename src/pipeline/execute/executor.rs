@@ -26,7 +26,7 @@ pub(super) struct Executor<'a> {
 
 /// The step of a list that the selection starts at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Start {
+enum StartStep {
     /// The step at this index.
     At(usize),
     /// A step within the step at this index.
@@ -86,12 +86,12 @@ impl<'a> Executor<'a> {
         for index in execution_order(steps) {
             let _guard = FlagGuard::new(&self.has_started);
             let is_later = start.is_some_and(|start| match start {
-                Start::At(first) => index >= first,
-                Start::Within(first) => index > first,
+                StartStep::At(first) => index >= first,
+                StartStep::Within(first) => index > first,
             });
             let has_started = self.has_started.get() || is_later;
             self.has_started.set(has_started);
-            let is_selected = has_started || start == Some(Start::Within(index));
+            let is_selected = has_started || start == Some(StartStep::Within(index));
             let outcome = self.execute_one(cx, (steps, index), &outcomes, is_selected)?;
             outcomes[index] = Some(outcome);
         }
@@ -134,16 +134,16 @@ impl<'a> Executor<'a> {
     }
 
     /// Returns the step of a list that the selection starts at, unless it starts elsewhere.
-    fn start(&self, steps: &[Step]) -> Option<Start> {
+    fn start(&self, steps: &[Step]) -> Option<StartStep> {
         let name = self.selection.start_at.as_deref()?;
         if self.has_started.get() {
             return None;
         }
         let index = steps.iter().position(|step| contains(step, name))?;
         Some(if &*steps[index].name == name {
-            Start::At(index)
+            StartStep::At(index)
         } else {
-            Start::Within(index)
+            StartStep::Within(index)
         })
     }
 

@@ -9,7 +9,7 @@ use crate::model::yaml::Content;
 use crate::pipeline::action::{Assert, Condition, Event, Role, Script};
 use crate::pipeline::keys;
 use crate::pipeline::step::Action;
-use crate::pipeline::tree::{Text, Tree};
+use crate::pipeline::tree::{TextTemplate, Tree};
 use crate::script::SnippetForm;
 
 const EVENT_TYPES: [(&str, &str); 2] = [("Normal", "Normal"), ("Warning", "Warning")];
@@ -90,7 +90,7 @@ impl ValueParser<'_, '_, '_> {
             kind: kind?,
             status: status?,
             reason: reason?,
-            message: message.unwrap_or_else(|| Text::Constant("".into())),
+            message: message.unwrap_or_else(|| TextTemplate::Constant("".into())),
         })
     }
 
@@ -106,7 +106,7 @@ impl ValueParser<'_, '_, '_> {
         let mut text = |item: Option<Item<'_>>| self.text(&item?);
         let (kind, reason, message) = (text(kind), text(reason), text(message));
         Some(Event {
-            kind: kind.unwrap_or_else(|| Text::Constant("Normal".into())),
+            kind: kind.unwrap_or_else(|| TextTemplate::Constant("Normal".into())),
             reason: reason?,
             message: message?,
         })
@@ -128,7 +128,7 @@ impl ValueParser<'_, '_, '_> {
         })
     }
 
-    fn fail(&mut self, item: &Item<'_>) -> Option<Text> {
+    fn fail(&mut self, item: &Item<'_>) -> Option<TextTemplate> {
         let message = match item.node().content {
             Content::Map(_) => item.fields(keys::FAIL)?.required("message", None)?,
             _ => item.clone(),

@@ -25,7 +25,7 @@ impl ValueParser<'_, '_, '_> {
         let parsed = match json_path::parse(text) {
             Ok(parsed) => parsed,
             Err(error) => {
-                let message = format!("{text:?} is {error}");
+                let message = format!("invalid JSONPath {text:?}: {error}");
                 let is_assignment = matches!(&error, json_path::Error::Syntax { rest, .. }
                     if rest.starts_with('=') && !rest.starts_with("=="));
                 let hint = if is_assignment { "compare with ==" } else { "" };

@@ -2,7 +2,7 @@
 
 /// A part of a text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum TextPiece {
     /// Text; `$$` is already replaced by `$`.
     Literal(String),
     /// The code between `${` and `}`, and the index of its first character.
@@ -10,7 +10,7 @@ pub(super) enum Piece {
 }
 
 /// Splits a text. The error is the index of the `$` of a slot that is not closed.
-pub(super) fn split(text: &str) -> Result<Vec<Piece>, usize> {
+pub(super) fn split(text: &str) -> Result<Vec<TextPiece>, usize> {
     let characters: Vec<char> = text.chars().collect();
     let mut pieces = Vec::new();
     let mut literal = String::new();
@@ -24,10 +24,10 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece>, usize> {
             ('$', Some('{')) => {
                 let end = end_of_slot(&characters, at + 2).ok_or(at)?;
                 if !literal.is_empty() {
-                    pieces.push(Piece::Literal(std::mem::take(&mut literal)));
+                    pieces.push(TextPiece::Literal(std::mem::take(&mut literal)));
                 }
                 let code = characters[at + 2..end].iter().collect();
-                pieces.push(Piece::Slot(code, at + 2));
+                pieces.push(TextPiece::Slot(code, at + 2));
                 at = end + 1;
             }
             _ => {
@@ -37,7 +37,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece>, usize> {
         }
     }
     if !literal.is_empty() || pieces.is_empty() {
-        pieces.push(Piece::Literal(literal));
+        pieces.push(TextPiece::Literal(literal));
     }
     Ok(pieces)
 }
@@ -92,12 +92,12 @@ fn end_of_template(characters: &[char], mut at: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn literal(text: &str) -> Piece {
-        Piece::Literal(text.to_owned())
+    fn literal(text: &str) -> TextPiece {
+        TextPiece::Literal(text.to_owned())
     }
 
-    fn slot(code: &str, at: usize) -> Piece {
-        Piece::Slot(code.to_owned(), at)
+    fn slot(code: &str, at: usize) -> TextPiece {
+        TextPiece::Slot(code.to_owned(), at)
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::pipeline::step::{Loop, Ready};
 use crate::pipeline::tree::Test;
 
 /// The conditions that a step waits for.
-struct Gates {
+struct StepGates {
     ready: Option<Ready>,
     until: Vec<Test>,
     timeout: Option<Duration>,
@@ -159,7 +159,7 @@ impl ValueParser<'_, '_, '_> {
     }
 
     /// Parses `ready`, `until` and `timeout`.
-    fn gates(&mut self, fields: &Fields<'_>, action: Option<&str>, scope: Scope) -> Gates {
+    fn gates(&mut self, fields: &Fields<'_>, action: Option<&str>, scope: Scope) -> StepGates {
         let with = |gate| Scope {
             gate: Some(gate),
             ..scope
@@ -177,7 +177,7 @@ impl ValueParser<'_, '_, '_> {
                 "add ready or until, or remove timeout",
             );
         }
-        Gates {
+        StepGates {
             ready,
             until,
             timeout: timeout.and_then(|item| item.duration()),

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::parser::{File, Parser};
-use super::slots::{self, Piece};
+use super::slots::{self, TextPiece};
 use super::string_positions;
 use crate::model::diagnostics::Item;
 use crate::model::yaml::{Content, Node, Position};
 use crate::pipeline::parsed::ResultUse;
 use crate::pipeline::scope::Scope;
-use crate::pipeline::tree::{Expression, SourceLocation, Test, Text, TextPart, Tree};
+use crate::pipeline::tree::{Expression, SourceLocation, Test, TextPart, TextTemplate, Tree};
 use crate::script::{PositionMap, SnippetForm, SnippetId};
 
 /// The parser of values that see the same variables. It collects the results that they use.
@@ -89,7 +89,7 @@ impl<'p, 'a, 'f> ValueParser<'p, 'a, 'f> {
     pub(super) fn expression(&mut self, item: &Item<'_>) -> Option<Expression> {
         let text = item.text()?;
         if text.starts_with("${")
-            && let Some([Piece::Slot(code, start)]) = slots::split(text).ok().as_deref()
+            && let Some([TextPiece::Slot(code, start)]) = slots::split(text).ok().as_deref()
         {
             let at = string_positions::places(self.file.text, item.position(), text);
             return Some(self.add_code((code, *start), &at, SnippetForm::Expression));
@@ -122,16 +122,16 @@ impl<'p, 'a, 'f> ValueParser<'p, 'a, 'f> {
     }
 
     /// Parses a text with slots.
-    pub(super) fn text(&mut self, item: &Item<'_>) -> Option<Text> {
+    pub(super) fn text(&mut self, item: &Item<'_>) -> Option<TextTemplate> {
         let text = item.text()?;
         Some(self.text_at(item.position(), text))
     }
 
-    fn text_at(&mut self, at: Position, text: &str) -> Text {
+    fn text_at(&mut self, at: Position, text: &str) -> TextTemplate {
         match self.text_parts(at, text).as_slice() {
-            [] => Text::Constant("".into()),
-            [TextPart::Literal(literal)] => Text::Constant(Arc::clone(literal)),
-            parts => Text::Parts(parts.into()),
+            [] => TextTemplate::Constant("".into()),
+            [TextPart::Literal(literal)] => TextTemplate::Constant(Arc::clone(literal)),
+            parts => TextTemplate::Parts(parts.into()),
         }
     }
 
@@ -154,8 +154,8 @@ impl<'p, 'a, 'f> ValueParser<'p, 'a, 'f> {
         let pieces = pieces.into_iter();
         pieces
             .map(|piece| match piece {
-                Piece::Literal(text) => TextPart::Literal(text.into()),
-                Piece::Slot(code, start) => {
+                TextPiece::Literal(text) => TextPart::Literal(text.into()),
+                TextPiece::Slot(code, start) => {
                     TextPart::Slot(self.add_code((&code, start), &whole, SnippetForm::Expression))
                 }
             })

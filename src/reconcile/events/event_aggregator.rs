@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_remembered_is_bounded() {
+    async fn the_memory_of_events_is_limited() {
         let mut aggregator = Aggregator::default();
         let now = clock::now();
         for n in 0..CAPACITY + 10 {

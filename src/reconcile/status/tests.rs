@@ -54,7 +54,7 @@ impl End {
             conditions: &self.conditions,
             style: Conditions::Standard,
             own,
-            stamp: Stamp {
+            stamp: ConditionStamp {
                 now: NOW,
                 generation: Some(2),
             },
@@ -167,7 +167,7 @@ fn an_early_end_only_adds() {
 }
 
 #[test]
-fn a_cancelled_run_says_nothing_of_its_own() {
+fn a_cancelled_run_writes_no_condition() {
     let end = End {
         outcome: Outcome::Cancelled,
         ..End::default()

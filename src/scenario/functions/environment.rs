@@ -105,7 +105,8 @@ fn control_workloads(
     {
         return Ok(());
     }
-    let message = "the workloads of a cluster cannot be held: run this on the embedded API";
+    let message =
+        "cannot control the workloads of a cluster: this function requires the embedded API";
     Err(script_error(Failure::new(message)))
 }
 

@@ -10,7 +10,7 @@ use crate::script::engine::Engine;
 use crate::script::limits::{Limit, MAX_VARIABLES};
 use crate::script::nesting::{self, MAX_NESTING};
 use crate::script::program::Program;
-use crate::script::run::{Run, Stop, Stopped};
+use crate::script::run::{Run, StopReason, StopRecord};
 use crate::script::snippet::numbers;
 use crate::script::value;
 
@@ -28,7 +28,7 @@ pub(in crate::script) fn report(
         .map(|error| trace(programs, error))
         .unwrap_or_default();
     let (kind, message, mut hint) = match (run.stopped(), error) {
-        (Some(Stopped { why, place }), _) => {
+        (Some(StopRecord { why, place }), _) => {
             // If the script caught the error that had the call chain, only the call site is known.
             let place = place.map(|place| frame(programs, None, &place));
             if let Some(place) = place.filter(|place| !arose_at(&trace, place)) {
@@ -50,7 +50,7 @@ pub(in crate::script) fn report(
         && trace.first().is_some_and(|frame| is_throw(programs, frame))
     {
         let first = first.location();
-        hint.get_or_insert_with(|| format!("thrown again; it first arose at {first}"));
+        hint.get_or_insert_with(|| format!("thrown again; first thrown at {first}"));
     }
     finish(programs, kind, message, hint, trace)
 }
@@ -63,7 +63,7 @@ pub(in crate::script) fn panicked(run: &Run, programs: &[Arc<Program>], panic: &
         .into_iter()
         .collect();
     let message = format!("a host function panicked: {panic}");
-    let hint = "this is the last known call of a host function".to_owned();
+    let hint = "the position is that of the last call of a host function".to_owned();
     finish(programs, ErrorKind::Panic, message, Some(hint), trace)
 }
 
@@ -178,9 +178,9 @@ fn arose_at(trace: &[Frame], place: &Frame) -> bool {
     })
 }
 
-fn stopped(run: &Run, why: Stop) -> Description {
+fn stopped(run: &Run, why: StopReason) -> Description {
     match why {
-        Stop::Limit(limit) => {
+        StopReason::Limit(limit) => {
             let limits = &run.limits;
             let (text, hint) = match limit {
                 Limit::Operations => (
@@ -213,13 +213,13 @@ fn stopped(run: &Run, why: Stop) -> Description {
             };
             (ErrorKind::Limit(limit), text, hint.map(str::to_owned))
         }
-        Stop::Deadline => (
+        StopReason::Deadline => (
             ErrorKind::Deadline,
             "not done within its timeout".to_owned(),
             None,
         ),
-        Stop::Cancelled => (ErrorKind::Cancelled, "cancelled".to_owned(), None),
-        Stop::Ended(ending) => (
+        StopReason::Cancelled => (ErrorKind::Cancelled, "cancelled".to_owned(), None),
+        StopReason::Ended(ending) => (
             ErrorKind::Ended(ending),
             "ended by the script".to_owned(),
             None,
@@ -272,7 +272,7 @@ fn too_large(engine: &Engine, what: &str) -> String {
 fn thrown_value(run: &Run, thrown: &Dynamic) -> Description {
     // Only the thread of the run has a stack that is large enough to drop a value of any depth.
     if nesting::is_too_deep(thrown) {
-        return stopped(run, Stop::Limit(Limit::Nesting));
+        return stopped(run, StopReason::Limit(Limit::Nesting));
     }
     let own_message = thrown.as_map_ref().ok().and_then(|map| {
         let message = map.get("message")?;

@@ -4,10 +4,10 @@ use rhai::{EvalAltResult, Position};
 
 use crate::script::names::FunctionNames;
 
-type Wording = (String, Option<String>);
+type MessageAndHint = (String, Option<String>);
 
 /// Rewrites the message of a run-time error.
-pub(super) fn runtime(names: &FunctionNames, error: &EvalAltResult) -> Wording {
+pub(super) fn runtime(names: &FunctionNames, error: &EvalAltResult) -> MessageAndHint {
     use EvalAltResult as E;
     match error {
         E::ErrorFunctionNotFound(signature, _) => unknown_function(names, signature),
@@ -54,7 +54,7 @@ pub(in crate::script) fn lower_first(text: &str) -> String {
 }
 
 /// Describes an unknown function by its signature, e.g. `name (i64, map)`. Operators are functions too.
-fn unknown_function(names: &FunctionNames, signature: &str) -> Wording {
+fn unknown_function(names: &FunctionNames, signature: &str) -> MessageAndHint {
     let (name, types) = signature.split_once(" (").unwrap_or((signature, ")"));
     let types = kinds(types.trim_end_matches(')'));
     if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
@@ -71,7 +71,7 @@ fn unknown_function(names: &FunctionNames, signature: &str) -> Wording {
 }
 
 /// Rewrites `Unknown property 'a' - a getter is not registered for type 'b'`.
-fn property(text: &str) -> Wording {
+fn property(text: &str) -> MessageAndHint {
     let quoted: Vec<_> = text.split('\'').skip(1).step_by(2).collect();
     let [property, kind, ..] = quoted[..] else {
         return (lower_first(text), None);

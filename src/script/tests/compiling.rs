@@ -17,7 +17,7 @@ fn problem(script: &str) -> String {
 }
 
 #[test]
-fn everything_wrong_is_told_at_once() {
+fn all_errors_are_reported_together() {
     let told = problems(&[
         (
             "tasks/main.rhai",
@@ -147,12 +147,12 @@ fn imports_cannot_leave_the_role() {
 }
 
 #[test]
-fn a_missing_entry_is_told() {
+fn a_missing_entry_is_reported() {
     insta::assert_snapshot!(problems(&[("tasks/other.rhai", "")]), @r#"roles/web/tasks/main.rhai: error: file not found"#);
 }
 
 #[test]
-fn what_is_right_is_not_complained_about() {
+fn valid_scripts_have_no_errors() {
     let script = r#"
         import "helpers" as helpers;
         const LIMIT = 5;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use super::{Error, Limits, Pool, State, compile, engine, failure, job};
+use super::{Error, Limits, Pool, TestState, compile, engine, failure, job};
 use crate::clock;
 use crate::script::{ErrorKind, Limit, Run, checkpoint, value};
 
@@ -133,7 +133,7 @@ async fn a_blocked_host_call_is_cancelled_even_where_the_script_catches() {
     ] {
         let engine = engine();
         let program = compile(&engine, &[("tasks/main.rhai", script)]);
-        let state = Arc::new(State::default());
+        let state = Arc::new(TestState::default());
         let mut job = job(&program);
         job.state = state.clone();
         let cancel = job.cancel.clone();
@@ -192,7 +192,7 @@ async fn a_run_whose_future_is_dropped_frees_its_thread() {
     );
     let quick = compile(&engine, &[("tasks/main.rhai", "1")]);
     let pool = Pool::new(engine, 1, Handle::current());
-    let state = Arc::new(State::default());
+    let state = Arc::new(TestState::default());
     let mut blocked = job(&program);
     blocked.state = state.clone();
     tokio::select! {
@@ -234,9 +234,9 @@ async fn run_including_itself(script: &str) -> Error {
     let engine = engine();
     let program = compile(&engine, &[("tasks/main.rhai", script)]);
     let mut job = job(&program);
-    job.state = Arc::new(State {
+    job.state = Arc::new(TestState {
         included: Some(program.clone()),
-        ..State::default()
+        ..TestState::default()
     });
     Pool::new(engine, 1, Handle::current())
         .run(job)

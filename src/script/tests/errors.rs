@@ -61,7 +61,7 @@ async fn a_host_error_that_is_thrown_again_is_still_the_hosts() {
 }
 
 #[tokio::test]
-async fn what_a_script_throws_keeps_its_value() {
+async fn thrown_values_are_kept() {
     let error = failure("throw #{ kind: \"quota\", message: \"too many\", of: 3 }").await;
     let ErrorKind::Thrown(value) = &error.kind else {
         panic!("{error}")

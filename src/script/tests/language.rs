@@ -114,7 +114,7 @@ async fn functions_of_reserved_names_work_as_methods() {
 }
 
 #[tokio::test]
-async fn sleep_says_what_to_use() {
+async fn the_error_of_sleep_names_alternatives() {
     for script in ["sleep(1)", "sleep(0.5)"] {
         let error = failure(script).await;
         assert!(error.message.contains("wait_ready(ref)"), "{error}");
@@ -184,7 +184,7 @@ async fn a_modules_top_level_sees_the_run_and_is_evaluated_once_per_run() {
 }
 
 #[tokio::test]
-async fn a_modules_top_level_is_evaluated_anew_for_each_run() {
+async fn a_modules_top_level_is_evaluated_for_each_run() {
     let engine = super::engine();
     let files = [
         ("tasks/main.rhai", "import \"a\" as a; a::NAME"),

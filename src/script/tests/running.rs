@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use super::{Pool, State, compile, engine, job, json, run};
+use super::{Pool, TestState, compile, engine, job, json, run};
 
 #[tokio::test]
 async fn the_value_of_a_run_is_its_last_expression_or_what_it_returns_or_exits_with() {
@@ -25,7 +25,7 @@ async fn threads_are_made_as_they_are_needed() {
         assert_eq!(pool.run(job(&quick)).await.unwrap().as_int(), Ok(1));
     }
     assert_eq!(pool.threads(), 1);
-    let state = Arc::new(State::default());
+    let state = Arc::new(TestState::default());
     let mut blocked = job(&hang);
     blocked.state = state.clone();
     tokio::select! {
@@ -75,9 +75,9 @@ async fn an_included_program_has_its_own_variables_and_the_run_goes_on_with_its_
         ],
     );
     let mut job = job(&outer);
-    job.state = Arc::new(State {
+    job.state = Arc::new(TestState {
         included: Some(included),
-        ..State::default()
+        ..TestState::default()
     });
     let error = Pool::new(engine, 1, Handle::current())
         .run(job)
@@ -103,9 +103,9 @@ async fn an_included_program_answers_with_its_value() {
         &[("tasks/main.rhai", "include_role(7) + spec.size")],
     );
     let mut job = job(&outer);
-    job.state = Arc::new(State {
+    job.state = Arc::new(TestState {
         included: Some(included),
-        ..State::default()
+        ..TestState::default()
     });
     let value = Pool::new(engine, 1, Handle::current())
         .run(job)

@@ -40,14 +40,14 @@ async fn whole_floats_are_written_as_whole_numbers() {
 }
 
 #[tokio::test]
-async fn what_json_cannot_hold_is_told_with_its_place() {
+async fn values_that_json_cannot_represent_are_named() {
     for (script, message) in [
         (
             "#{ spec: #{ ports: [1, #{ f: || 1 }] } }",
             "spec.ports[1].f: a function cannot be written as JSON",
         ),
-        ("[0.0 / 0.0]", "[0]: NaN is not a number that JSON knows"),
-        ("1.0 / 0.0", "value: inf is not a number that JSON knows"),
+        ("[0.0 / 0.0]", "[0]: JSON cannot represent the number NaN"),
+        ("1.0 / 0.0", "value: JSON cannot represent the number inf"),
         (
             "#{ a: blob(3) }",
             "a: bytes cannot be written as JSON: base64_encode them",
@@ -103,7 +103,7 @@ fn numbers_beyond_64_bits_with_sign_become_floats() {
 }
 
 #[test]
-fn json_text_that_is_wrong_is_told() {
+fn invalid_json_text_is_an_error() {
     for wrong in ["", "{", "[1,]", "{\"a\":1,\"a\":2}", "1 2", "nul"] {
         assert!(from_json(wrong.as_bytes()).is_err(), "{wrong}");
     }
@@ -131,7 +131,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn json_comes_back_as_it_was(value in any_json()) {
+    fn json_survives_a_round_trip(value in any_json()) {
         let canonical = value.to_string();
         prop_assert_eq!(text(&to_dynamic(&value)), canonical.clone());
         prop_assert_eq!(text(&from_json(canonical.as_bytes()).unwrap()), canonical);

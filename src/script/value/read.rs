@@ -39,15 +39,15 @@ pub fn from_json(text: &[u8]) -> Result<Dynamic, json::ParseError> {
 
 fn read(text: &[u8]) -> Result<Dynamic, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(text);
-    let value = Any.deserialize(&mut reader)?;
+    let value = DynamicSeed.deserialize(&mut reader)?;
     reader.end()?;
     Ok(value)
 }
 
 /// Deserializes any JSON value.
-struct Any;
+struct DynamicSeed;
 
-impl<'de> DeserializeSeed<'de> for Any {
+impl<'de> DeserializeSeed<'de> for DynamicSeed {
     type Value = Dynamic;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Dynamic, D::Error> {
@@ -55,7 +55,7 @@ impl<'de> DeserializeSeed<'de> for Any {
     }
 }
 
-impl<'de> Visitor<'de> for Any {
+impl<'de> Visitor<'de> for DynamicSeed {
     type Value = Dynamic;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

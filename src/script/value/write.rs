@@ -106,7 +106,7 @@ impl Writer<'_> {
     )]
     fn float(&mut self, value: f64) -> Result<(), String> {
         if !value.is_finite() {
-            return Err(format!("{value} is not a number that JSON knows"));
+            return Err(format!("JSON cannot represent the number {value}"));
         }
         if value.fract() == 0.0 && value.abs() <= EXACT {
             return self.scalar(&(value as i64));

@@ -149,7 +149,7 @@ fn register_controllers(registry: &mut Registry, families: &Families, histograms
     );
     registry.register(
         "terminal_reconcile_errors",
-        "Reconciles that failed for good until something changes, per controller",
+        "Reconciles that stalled: they failed, and a retry cannot help, per controller",
         families.terminal_errors.clone(),
     );
     registry.register(
@@ -215,7 +215,7 @@ fn register_ours(registry: &mut Registry, families: &Families, histograms: &Hist
     register_runs(registry, families, histograms);
     registry.register(
         "applies",
-        "Objects applied, by what it came to",
+        "Objects applied, by result",
         families.applies.clone(),
     );
     registry.register(

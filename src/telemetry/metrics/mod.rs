@@ -104,7 +104,7 @@ impl Metrics {
             .inc_by(u64::try_from(calls).unwrap_or(u64::MAX));
     }
 
-    /// Counts applied objects by what it came to: `created`, `changed`, `skipped` because nothing had
+    /// Counts applied objects by result: `created`, `changed`, `skipped` because nothing had
     /// changed, ….
     pub fn applied(&self, action: &'static str, objects: usize) {
         self.0

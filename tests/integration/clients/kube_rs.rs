@@ -99,7 +99,7 @@ async fn makes(context: &Context, lines: &mut Vec<String>) -> anyhow::Result<()>
     Ok(())
 }
 
-/// A change of the thing reaches its child and whoever watches.
+/// Changes the thing, and waits until its child and the watch have the change.
 async fn follows(
     context: &Context,
     store: &Store<DynamicObject>,
@@ -138,7 +138,7 @@ async fn ends(
     let gone = conditions::is_deleted(&uid);
     in_time(await_condition(things.clone(), "a", gone)).await?;
     lines.push(format!("cleaned up: {:?}", context.cleaned.lock()));
-    // The collector learns of a new kind in rounds of 30 s.
+    // The garbage collector discovers a new kind only every 30 s.
     eventually(4 * SOON, "the child to be collected", || async {
         let left = maps.get_opt("a").await?;
         anyhow::ensure!(left.is_none(), "{left:?}");
@@ -195,7 +195,7 @@ impl Context {
     }
 }
 
-/// A server learns of a new kind's owners in rounds, and refuses them till then.
+/// Requests a retry: an API server refuses owner references to a new kind until it has discovered it.
 fn again() -> Action {
     Action::requeue(Duration::from_millis(200))
 }

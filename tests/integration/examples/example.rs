@@ -212,7 +212,7 @@ impl Example {
         let here = |of: &ObjectReference| of.namespace == self.case.namespace;
         self.asks_nothing_in_a_second_run(name, here).await?;
         for (resource, child) in children {
-            self.makes_anew(resource, child).await?;
+            self.recreates(resource, child).await?;
         }
         self.is_ready(name).await?;
         self.delete(name).await?;
@@ -237,8 +237,8 @@ impl Example {
         Ok(())
     }
 
-    /// A run in which nothing has changed. What an earlier change leads to may take its time, so that
-    /// the first such run need not be it. Other tests' objects are not `concerned`.
+    /// Waits for a run that sends no request, because nothing changed. An earlier change can have late
+    /// effects, so that several runs can be necessary. Objects of other tests are not `concerned`.
     pub(super) async fn asks_nothing_in_a_second_run(
         &self,
         name: &str,
@@ -284,7 +284,7 @@ impl Example {
     }
 
     /// A child that somebody deletes is there again.
-    async fn makes_anew(&self, resource: &ApiResource, child: &str) -> anyhow::Result<()> {
+    async fn recreates(&self, resource: &ApiResource, child: &str) -> anyhow::Result<()> {
         let api = self.others(resource);
         let before = api.get(child).await?.uid();
         api.delete(child, &DeleteParams::default()).await?;

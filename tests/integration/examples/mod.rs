@@ -1,5 +1,5 @@
-//! The example operators on a real cluster, each by what it promises: this repository's watches.yaml
-//! and roles, with the CRDs and the rights of `deploy/`. One operator serves them all.
+//! The documented behavior of the example operators on a real cluster: this repository's watches.yaml and
+//! roles, with the CRDs and permissions of `deploy/`. One operator process runs them all.
 
 pub(crate) mod example;
 mod experimental;

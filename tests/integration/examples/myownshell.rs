@@ -16,7 +16,7 @@ pub(super) fn tests() -> Vec<Trial> {
         keeps_its_promises,
         sizes_and_edits_by_hand_lead_to_the_size_wanted,
         deletion_lets_go_of_both,
-        a_deployment_deleted_alone_is_made_anew,
+        a_deleted_deployment_is_recreated,
     ]
 }
 
@@ -89,7 +89,7 @@ async fn deletion_lets_go_of_both(case: Case) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn a_deployment_deleted_alone_is_made_anew(case: Case) -> anyhow::Result<()> {
+async fn a_deleted_deployment_is_recreated(case: Case) -> anyhow::Result<()> {
     let shells = example(&case).await?;
     shells.make("a", json!({"size": 1})).await?;
     let deployments = case.objects::<Deployment>();

@@ -105,7 +105,7 @@ async fn has_pods(sets: &Example, count: usize) -> anyhow::Result<Vec<String>> {
     .await
 }
 
-/// The names of the Pods that nobody deletes.
+/// Returns the names of the Pods that are not being deleted.
 async fn names(pods: &Api<Pod>) -> anyhow::Result<Vec<String>> {
     let pods = pods.list(&ListParams::default()).await?;
     let staying = pods

@@ -83,9 +83,9 @@ async fn is_installed_upgraded_reduced_and_removed(case: Case) -> anyhow::Result
     Ok(())
 }
 
-/// All of a version is there and ready, and the status tells so, as it told of the way there.
+/// Waits until all objects of a version are ready. The status must show that, and each phase before it.
 async fn is_installed(releases: &Example, version: &str) -> anyhow::Result<()> {
-    // By a watch, which leaves no phase out, however short.
+    // A watch reports each phase, even a short one.
     let of_it = watcher::Config::default().fields(&format!("metadata.name={NAME}"));
     let mut changes = pin!(watcher(releases.api.clone(), of_it).applied_objects());
     let mut phases = BTreeSet::new();
@@ -173,7 +173,7 @@ async fn is_reduced(case: &Case, releases: &Example) -> anyhow::Result<()> {
     .await
 }
 
-/// The kinds of each stage, by what the API calls them.
+/// The resources of each stage.
 const STAGES: [&[&str]; 4] = [
     &["namespaces", "customresourcedefinitions"],
     &[
@@ -236,7 +236,7 @@ async fn went_backward(releases: &Example, mark: Mark) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All objects of the product, wherever they are.
+/// Returns all objects of the product, in all namespaces.
 async fn installed(case: &Case) -> anyhow::Result<Vec<DynamicObject>> {
     let kinds: [ApiResource; 10] = [
         built_in::<Namespace>(),

@@ -52,7 +52,7 @@ const INCLUDED: &str = r#"
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: deep}, data: {x: "from ${meta.name}"}}
 "#;
 
-pub(crate) async fn every_action_does_what_it_says(target: TestNamespace) {
+pub(crate) async fn every_action_has_its_documented_effect(target: TestNamespace) {
     let files = [(MAIN, ACTIONS), ("web/tasks/more.yaml", INCLUDED)];
     let mut test = StepTest::new(target, &files).await;
     test.spec(json!({"size": 3})).await;
@@ -75,7 +75,7 @@ pub(crate) async fn every_action_does_what_it_says(target: TestNamespace) {
     assert_eq!(healthy.unwrap()["message"], "size 3");
 }
 
-pub(crate) async fn every_key_does_what_it_says(target: TestNamespace) {
+pub(crate) async fn every_key_has_its_documented_effect(target: TestNamespace) {
     const STEPS: &str = r#"
 - name: first thing
   register: first

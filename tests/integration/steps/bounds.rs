@@ -122,7 +122,7 @@ pub(crate) async fn retries_are_counted_over_runs(target: TestNamespace) {
     assert!(annotations.get("rhai.operator/steps").is_none(), "{web}");
 }
 
-/// Steps of a pipeline: of each, which of the earlier ones it needs, and what it is.
+/// The steps of a pipeline. Each has the indexes of the earlier steps that it needs, and its kind.
 #[derive(Clone, Debug)]
 struct Graph(Vec<(BTreeSet<usize>, u8)>);
 
@@ -140,7 +140,7 @@ impl Graph {
         })
     }
 
-    /// The names of what the steps make, in order.
+    /// Returns the names of the objects that the steps apply, in order.
     fn objects(&self) -> Vec<String> {
         let steps = self.0.iter().enumerate();
         let mut names: Vec<String> = steps
@@ -155,7 +155,7 @@ impl Graph {
         names
     }
 
-    /// The steps in an order that their needs allow, or any order at all: needs are told by name.
+    /// Writes the steps in this order, which can be any one: `needs` refers to steps by name.
     fn file(&self, order: &[usize]) -> String {
         let mut file = String::new();
         for index in order {
@@ -208,7 +208,7 @@ pub(crate) async fn an_order_that_needs_allow_makes_the_same(target: TestNamespa
     }
 }
 
-pub(crate) async fn what_a_run_may_use_up_is_bounded(target: TestNamespace) {
+pub(crate) async fn the_resources_of_a_run_are_limited(target: TestNamespace) {
     const ENDLESS: &str = "
 - name: endless
   script: 'loop {}'

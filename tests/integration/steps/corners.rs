@@ -11,7 +11,7 @@ use super::step_test::{StepTest, TestNamespace};
 
 const MAIN: &str = "web/tasks/main.yaml";
 
-pub(crate) async fn what_is_held_up_holds_up_what_needs_it(target: TestNamespace) {
+pub(crate) async fn a_waiting_step_blocks_the_steps_that_need_it(target: TestNamespace) {
     const STEPS: &str = "
 - name: group
   block:
@@ -191,7 +191,7 @@ try { include_role("inner"); } catch (error) { set_status(#{kind: error.kind}); 
     assert_eq!(test.status().await["kind"], "kind_absent");
 }
 
-pub(crate) async fn what_was_to_be_applied_and_is_not_known_prunes_nothing(target: TestNamespace) {
+pub(crate) async fn an_apply_with_unknown_objects_prunes_nothing(target: TestNamespace) {
     const STEPS: &str = r#"
 - name: old
   when: spec.old

@@ -55,7 +55,7 @@ pub(crate) async fn a_branch_that_waits_holds_up_only_those_that_need_it(target:
     assert_eq!(test.maps().await.len(), 5);
 }
 
-pub(crate) async fn what_a_skipped_step_applied_is_pruned(target: TestNamespace) {
+pub(crate) async fn objects_of_a_skipped_step_are_pruned(target: TestNamespace) {
     const STEPS: &str = "
 - name: always
   apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: always}}
@@ -135,7 +135,7 @@ permissions:
     assert_eq!(block, expected);
 }
 
-pub(crate) async fn steps_that_fail_are_told_together(target: TestNamespace) {
+pub(crate) async fn failed_steps_are_reported_together(target: TestNamespace) {
     const STEPS: &str = "
 - name: first
   apply: {apiVersion: v1, kind: Nonsense, metadata: {name: x}}
@@ -326,7 +326,7 @@ pub(crate) async fn a_part_of_the_steps_prunes_nothing(target: TestNamespace) {
     assert_eq!(test.maps().await, ["one", "three", "two"]);
 }
 
-pub(crate) async fn no_secret_is_told(target: TestNamespace) {
+pub(crate) async fn no_secret_is_shown(target: TestNamespace) {
     const STEPS: &str = r#"
 - name: secret
   apply: {apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: "${base64_decode(spec.password)}"}}
@@ -340,7 +340,7 @@ pub(crate) async fn no_secret_is_told(target: TestNamespace) {
         "conditions": {"type": "array", "items": open},
     }});
     let mut test = StepTest::with_status(target, status, &[(MAIN, STEPS)]).await;
-    // What stands in the custom resource is no secret: not as it is.
+    // The encoded value is in the custom resource, so it is not secret in this form.
     test.spec(json!({"password": "aHVudGVyMjIyMg=="})).await;
     let report = test.run().await;
     let status = test.status().await.to_string();
@@ -354,9 +354,7 @@ pub(crate) async fn no_secret_is_told(target: TestNamespace) {
     }
 }
 
-pub(crate) async fn what_is_done_in_any_case_is_not_done_while_the_block_waits(
-    target: TestNamespace,
-) {
+pub(crate) async fn always_steps_do_not_run_while_the_block_waits(target: TestNamespace) {
     const STEPS: &str = "
 - name: group
   block:

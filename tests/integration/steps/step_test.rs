@@ -23,7 +23,7 @@ use tempfile::TempDir;
 /// The time that a cluster may take for its own controllers.
 const SOON: Duration = Duration::from_mins(2);
 
-/// A cluster, and a namespace and an API group that nobody else uses.
+/// A cluster, with a namespace and an API group for one test.
 #[derive(Clone)]
 pub(crate) struct TestNamespace {
     pub(crate) client: Client,
@@ -73,7 +73,7 @@ impl StepTest {
         }
     }
 
-    /// As after a restart of the process: nothing is remembered but what is in the cluster.
+    /// Discards all state except that of the cluster, as a restart of the process does.
     pub(crate) fn restart(&mut self) {
         self.rewrite(&[]);
     }
@@ -179,7 +179,7 @@ impl StepTest {
         self.requests.load(Ordering::SeqCst)
     }
 
-    /// A `ConfigMap`'s data; null where there is none.
+    /// Returns the data of a `ConfigMap`, or null if it does not exist.
     pub(crate) async fn data(&self, name: &str) -> Value {
         let maps = self.api(&"v1".into(), "ConfigMap");
         let map = maps.get_opt(name).await.unwrap();

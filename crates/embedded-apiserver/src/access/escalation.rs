@@ -81,11 +81,11 @@ fn refusal(user: &User, resource: &str, name: &str, missing: &[String]) -> ApiEr
 }
 
 /// The parts of a rule apart from its verbs: group, resource, name, path.
-type Part = (String, String, String, String);
+type RuleTarget = (String, String, String, String);
 
 /// Returns the wanted rules that the owned rules do not cover, as the real server writes rules.
 fn missing(wanted: &[Value], owned: &[Value]) -> Vec<String> {
-    let mut parts: BTreeMap<Part, Vec<String>> = BTreeMap::new();
+    let mut parts: BTreeMap<RuleTarget, Vec<String>> = BTreeMap::new();
     for rule in wanted {
         for (part, verb) in broken_down(rule) {
             if !owned.iter().any(|owned| covers(owned, &part, &verb)) {
@@ -107,7 +107,7 @@ fn words(rule: &Value, list: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-fn broken_down(rule: &Value) -> Vec<(Part, String)> {
+fn broken_down(rule: &Value) -> Vec<(RuleTarget, String)> {
     let mut parts = Vec::new();
     let mut names = words(rule, "resourceNames");
     if names.is_empty() {
@@ -130,7 +130,7 @@ fn broken_down(rule: &Value) -> Vec<(Part, String)> {
     parts
 }
 
-fn covers(owned: &Value, part: &Part, verb: &str) -> bool {
+fn covers(owned: &Value, part: &RuleTarget, verb: &str) -> bool {
     let (group, resource, name, path) = part;
     if !path.is_empty() {
         let has = |list: &str, word: &str| {
@@ -153,7 +153,7 @@ fn covers(owned: &Value, part: &Part, verb: &str) -> bool {
     rbac::allows(owned, &attributes)
 }
 
-fn written(part: &Part, verbs: &[String]) -> String {
+fn written(part: &RuleTarget, verbs: &[String]) -> String {
     let (group, resource, name, path) = part;
     let verbs: Vec<String> = verbs.iter().map(|verb| format!("{verb:?}")).collect();
     let verbs = verbs.join(" ");

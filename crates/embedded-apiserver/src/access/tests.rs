@@ -10,9 +10,9 @@ use crate::error::ApiError;
 use crate::user::User;
 
 /// A fixed list of roles and bindings.
-struct Fixed(Vec<Arc<Value>>);
+struct FixedRules(Vec<Arc<Value>>);
 
-impl Fixed {
+impl FixedRules {
     fn from_objects(objects: &Value) -> Self {
         Self(
             objects
@@ -26,7 +26,7 @@ impl Fixed {
     }
 }
 
-impl Rules for Fixed {
+impl Rules for FixedRules {
     fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let all = self.list(resource, (!namespace.is_empty()).then_some(namespace));
         all.into_iter().find(|one| one["metadata"]["name"] == name)
@@ -43,8 +43,8 @@ impl Rules for Fixed {
     }
 }
 
-fn rules() -> Fixed {
-    Fixed::from_objects(&json!([
+fn rules() -> FixedRules {
+    FixedRules::from_objects(&json!([
         {
             "kind": "Role",
             "metadata": {"name": "r", "namespace": "acc"},

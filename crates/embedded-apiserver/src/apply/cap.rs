@@ -4,7 +4,7 @@ use super::managers::{Entry, Identity, Managers, seconds};
 
 /// The maximum number of managers with the operation `Update`, like `DefaultMaxUpdateManagers` of
 /// apimachinery.
-const MOST_UPDATERS: usize = 10;
+const MAX_UPDATERS: usize = 10;
 /// The manager that owns the fields of merged managers.
 const ANCIENT: &str = "ancient-changes";
 
@@ -13,13 +13,13 @@ pub(super) fn cap(managers: &mut Managers) {
     let updaters = managers.0.iter().filter(|entry| !entry.id.applies);
     let mut oldest: Vec<Entry> = updaters.cloned().collect();
     let mut count = oldest.len();
-    if count <= MOST_UPDATERS {
+    if count <= MAX_UPDATERS {
         return;
     }
     oldest.sort_by_cached_key(|entry| (seconds(entry), entry.id.key()));
     let mut first_of: Vec<(String, Identity)> = Vec::new();
     for entry in oldest {
-        if count <= MOST_UPDATERS {
+        if count <= MAX_UPDATERS {
             return;
         }
         let known = first_of

@@ -6,8 +6,8 @@ use serde_json::{Map as Object, Value};
 
 use super::{
     element::{Element, same},
-    set::Set,
-    shape::{Shape, is_blank, item_key},
+    set::PathSet,
+    shape::{MatchedType, is_blank, item_key},
 };
 use crate::schema::{
     Type,
@@ -17,9 +17,9 @@ use crate::schema::{
 /// The paths that a write added, changed and removed. Each path is in at most one of the sets.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
-    pub added: Set,
-    pub modified: Set,
-    pub removed: Set,
+    pub added: PathSet,
+    pub modified: PathSet,
+    pub removed: PathSet,
 }
 
 impl Comparison {
@@ -31,12 +31,12 @@ impl Comparison {
     }
 
     /// Returns Returns the fields that were added or changed.
-    pub(super) fn touched(&self) -> Set {
+    pub(super) fn touched(&self) -> PathSet {
         self.modified.union(&self.added)
     }
 
     /// Removes paths and all paths below them.
-    pub(super) fn without(self, ignored: &Set) -> Self {
+    pub(super) fn without(self, ignored: &PathSet) -> Self {
         Self {
             added: self.added.without(ignored),
             modified: self.modified.without(ignored),
@@ -53,7 +53,7 @@ struct Comparer {
 
 impl Comparer {
     fn compare(&mut self, place: Option<Type<'_>>, old: Option<&Value>, new: Option<&Value>) {
-        let shape = |value| place.and_then(|place| Shape::select(place, value));
+        let shape = |value| place.and_then(|place| MatchedType::select(place, value));
         let first = match (shape(old), shape(new)) {
             (Some(one), Some(other)) if old.is_some() && new.is_some() && !one.is_like(other) => {
                 self.as_shape(place, Some(one), old, new);
@@ -93,16 +93,18 @@ impl Comparer {
     fn as_shape(
         &mut self,
         place: Option<Type<'_>>,
-        shape: Option<Shape<'_>>,
+        shape: Option<MatchedType<'_>>,
         old: Option<&Value>,
         new: Option<&Value>,
     ) -> bool {
         match (place, shape) {
-            (Some(place), Some(Shape::Map(map))) if !(map.atomic || no_map(old) && no_map(new)) => {
+            (Some(place), Some(MatchedType::Map(map)))
+                if !(map.atomic || no_map(old) && no_map(new)) =>
+            {
                 self.maps(place, map, as_map(old), as_map(new));
                 false
             }
-            (Some(place), Some(Shape::List(list)))
+            (Some(place), Some(MatchedType::List(list)))
                 if list.relation != Relation::Atomic && !(no_list(old) && no_list(new)) =>
             {
                 self.lists(place, list, old, new);
@@ -191,7 +193,7 @@ impl Comparer {
         }
     }
 
-    fn mark(&mut self, step: Element, set: impl Fn(&mut Comparison) -> &mut Set) {
+    fn mark(&mut self, step: Element, set: impl Fn(&mut Comparison) -> &mut PathSet) {
         self.path.push(step);
         set(&mut self.found).insert(&self.path);
         self.path.pop();

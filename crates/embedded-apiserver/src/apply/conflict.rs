@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{element::Element, managers::Identity, set::Set};
+use super::{element::Element, managers::Identity, set::PathSet};
 use crate::error::ApiError;
 
 /// The paths that an apply would change, by the other managers that own them.
@@ -15,14 +15,14 @@ impl Conflicts {
     }
 
     /// Returns the conflicts, with the owners in the order of messages.
-    pub(super) fn new(mut owners: Vec<(Identity, Set)>) -> Self {
+    pub(super) fn new(mut owners: Vec<(Identity, PathSet)>) -> Self {
         owners.sort_by_cached_key(|(id, _)| id.key());
         let owners = owners.into_iter().map(|(id, set)| (id, set.paths()));
         Self(owners.collect())
     }
 
     /// Returns the conflicts without those of some paths.
-    pub(super) fn without(self, allowed: &Set) -> Self {
+    pub(super) fn without(self, allowed: &PathSet) -> Self {
         let mut left = Vec::new();
         for (id, mut paths) in self.0 {
             paths.retain(|path| !allowed.has(path));

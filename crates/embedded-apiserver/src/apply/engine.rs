@@ -11,7 +11,7 @@ use super::{
     merge::merge,
     reconcile::reconcile,
     remove::remove,
-    set::Set,
+    set::PathSet,
 };
 use crate::schema::Schema;
 
@@ -23,7 +23,7 @@ pub(super) struct Engine<'a> {
     /// The schemas of the kind's other served versions. All versions have the same values.
     pub versions: &'a [(&'a str, Schema)],
     /// The fields that this write does not own.
-    pub ignored: &'a Set,
+    pub ignored: &'a PathSet,
 }
 
 impl Engine<'_> {
@@ -58,7 +58,7 @@ impl Engine<'_> {
 
     /// Removes the fields that `old -> new` changed from the sets of other managers. Returns the comparison,
     /// or the conflicts unless `force` is set.
-    fn reown(
+    fn transfer_ownership(
         &self,
         (old, new): (&Value, &Value),
         managers: &mut Managers,
@@ -71,22 +71,22 @@ impl Engine<'_> {
                 changes.push((*version, self.compared(version, old, new)));
             }
         }
-        let touched: Vec<Set> = changes.iter().map(|(_, change)| change.touched()).collect();
+        let touched: Vec<PathSet> = changes.iter().map(|(_, change)| change.touched()).collect();
         let change_of = |entry: &Entry| {
             let version = &*entry.api_version;
             let place = changes.iter().position(|(known, _)| *known == version);
             place.map(|place| (&touched[place], &changes[place].1.removed))
         };
-        let conflicts: Vec<Set> = managers
+        let conflicts: Vec<PathSet> = managers
             .0
             .iter()
             .map(|entry| match change_of(entry) {
                 Some((touched, _)) if entry.id != *me => entry.set.intersection(touched),
-                _ => Set::default(),
+                _ => PathSet::default(),
             })
             .collect();
         let entries = managers.0.iter().zip(&conflicts);
-        let taken: Vec<(Identity, Set)> = entries
+        let taken: Vec<(Identity, PathSet)> = entries
             .filter(|(_, conflict)| !conflict.is_empty())
             .map(|(entry, conflict)| (entry.id.clone(), conflict.clone()))
             .collect();
@@ -111,10 +111,10 @@ impl Engine<'_> {
         new: &Value,
         managers: Managers,
         me: &Identity,
-    ) -> (Managers, Set) {
+    ) -> (Managers, PathSet) {
         let mut managers = self.reconciled(managers);
         let changed = self
-            .reown((live, new), &mut managers, me, true)
+            .transfer_ownership((live, new), &mut managers, me, true)
             .unwrap_or_default();
         (managers, changed.touched().without(self.ignored))
     }
@@ -139,7 +139,7 @@ impl Engine<'_> {
             set: fields(root, config).without(self.ignored),
         });
         let new = self.prune(merged, &managers, last.as_ref());
-        self.reown((live, &new), &mut managers, me, force)?;
+        self.transfer_ownership((live, &new), &mut managers, me, force)?;
         let changed = new != *live && !same(&new, live);
         Ok((changed.then_some(new), managers))
     }
@@ -196,7 +196,7 @@ impl Engine<'_> {
             .0
             .iter()
             .filter(|entry| entry.api_version == version);
-        let owned = owners.fold(Set::default(), |all, entry| all.union(&entry.set));
+        let owned = owners.fold(PathSet::default(), |all, entry| all.union(&entry.set));
         let all = fields(schema.root(), merged).with_named_fields(root);
         let left = fields(schema.root(), pruned).with_named_fields(root);
         let kept = left.union(&owned.with_named_fields(root));

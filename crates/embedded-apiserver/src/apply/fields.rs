@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{
     element::Element,
-    set::{Node, Set},
-    shape::{Shape, item_key},
+    set::{Node, PathSet},
+    shape::{MatchedType, item_key},
 };
 use crate::schema::{
     Type,
@@ -15,29 +15,29 @@ use crate::schema::{
 };
 
 /// Returns the paths of all leaves and items of a value.
-pub(super) fn fields(place: Type<'_>, value: &Value) -> Set {
+pub(super) fn fields(place: Type<'_>, value: &Value) -> PathSet {
     node(Some(place), value).below
 }
 
 fn node(place: Option<Type<'_>>, value: &Value) -> Node {
     let leaf = Node {
         member: true,
-        below: Set::default(),
+        below: PathSet::default(),
     };
     let Some(place) = place else {
         return leaf;
     };
-    match Shape::select(place, Some(value)) {
-        None | Some(Shape::Scalar(_)) => leaf,
-        Some(Shape::Map(map)) if map.atomic => leaf,
-        Some(Shape::List(list)) if list.relation == Relation::Atomic => leaf,
-        Some(Shape::Map(map)) => of_map(place, map, value),
-        Some(Shape::List(list)) => of_list(place, list, value),
+    match MatchedType::select(place, Some(value)) {
+        None | Some(MatchedType::Scalar(_)) => leaf,
+        Some(MatchedType::Map(map)) if map.atomic => leaf,
+        Some(MatchedType::List(list)) if list.relation == Relation::Atomic => leaf,
+        Some(MatchedType::Map(map)) => of_map(place, map, value),
+        Some(MatchedType::List(list)) => of_list(place, list, value),
     }
 }
 
 fn of_map(place: Type<'_>, map: &Map, value: &Value) -> Node {
-    let mut below = Set::default();
+    let mut below = PathSet::default();
     for (name, field) in value.as_object().into_iter().flatten() {
         let mut child = node(map.child(name).map(|id| place.at(id)), field);
         let is_empty = field.is_null() || field.as_object().is_some_and(serde_json::Map::is_empty);
@@ -64,14 +64,14 @@ fn of_list(place: Type<'_>, list: &List, value: &Value) -> Node {
             twice.insert(key);
         }
     }
-    let mut below = Set::default();
+    let mut below = PathSet::default();
     for (key, item) in &keyed {
         let mut child = Node::default();
         // A manager owns duplicate items as one item, without the fields in it.
         if !twice.contains(key) {
             child = node(Some(place.at(list.items)), item);
             if matches!(key, Element::Item(_)) {
-                child.below = Set::default();
+                child.below = PathSet::default();
             }
         }
         child.member = true;

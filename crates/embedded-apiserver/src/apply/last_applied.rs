@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{compare::Comparison, fields::fields, set::Set, validate::validate};
+use super::{compare::Comparison, fields::fields, set::PathSet, validate::validate};
 use crate::go;
 use crate::schema::{Schema, decode};
 
@@ -10,7 +10,7 @@ const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The only manager that takes over fields.
 pub(super) const MANAGER: &str = "kubectl";
 /// The maximum size of all annotations of an object.
-const MOST_BYTES: usize = 256 * 1024;
+const MAX_BYTES: usize = 256 * 1024;
 
 fn annotation(object: &Value) -> Option<&str> {
     let text = object["metadata"]["annotations"][ANNOTATION].as_str()?;
@@ -18,7 +18,7 @@ fn annotation(object: &Value) -> Option<&str> {
 }
 
 /// Returns the fields of the last client-side apply that have not changed since.
-pub(super) fn taken_over(schema: &Schema, live: &Value, api_version: &str) -> Option<Set> {
+pub(super) fn taken_over(schema: &Schema, live: &Value, api_version: &str) -> Option<PathSet> {
     let last = decode::json(annotation(live)?.as_bytes()).ok()?.value;
     let root = schema.root();
     if last["apiVersion"] != api_version
@@ -58,7 +58,7 @@ pub(super) fn renew(object: &mut Value, applied: &Value) {
     let sizes = annotations
         .iter()
         .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len));
-    if sizes.sum::<usize>() > MOST_BYTES {
+    if sizes.sum::<usize>() > MAX_BYTES {
         annotations.remove(ANNOTATION);
     }
 }

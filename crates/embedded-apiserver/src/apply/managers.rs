@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::set::Set;
+use super::set::PathSet;
 use crate::go;
 
 /// An entry of the managed fields: the fields of one manager.
@@ -13,7 +13,7 @@ pub(super) struct Entry {
     /// The `apiVersion` to which the field paths belong.
     pub api_version: String,
     pub time: Option<Timestamp>,
-    pub set: Set,
+    pub set: PathSet,
 }
 
 /// The identity of a manager. Entries with the same identity are merged.
@@ -186,7 +186,8 @@ fn read(entry: &Value, index: usize) -> Result<Entry, String> {
         id,
         api_version: version.to_owned(),
         time: text("time").parse().ok(),
-        set: Set::parse(&entry["fieldsV1"]).map_err(|why| format!("error decoding set: {why}"))?,
+        set: PathSet::parse(&entry["fieldsV1"])
+            .map_err(|why| format!("error decoding set: {why}"))?,
     })
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map as Object, Value};
 
 use super::{
     element::Element,
-    shape::{Shape, is_blank, item_key},
+    shape::{MatchedType, is_blank, item_key},
 };
 use crate::schema::{
     Type,
@@ -27,17 +27,17 @@ pub(super) fn merge(
         return leaf();
     };
     // Without a configuration, the shape depends on the live value.
-    let shape = Shape::select(place, config.or(live));
+    let shape = MatchedType::select(place, config.or(live));
     match shape {
-        None | Some(Shape::Scalar(_)) => leaf(),
-        Some(Shape::Map(map)) => {
+        None | Some(MatchedType::Scalar(_)) => leaf(),
+        Some(MatchedType::Map(map)) => {
             let (live, config) = (as_map(live), as_map(config));
             if map.atomic || live.is_none() && config.is_none() {
                 return leaf();
             }
             merge_maps(place, map, live, config)
         }
-        Some(Shape::List(list)) => {
+        Some(MatchedType::List(list)) => {
             if list.relation == Relation::Atomic || is_blank_list(live) && is_blank_list(config) {
                 return leaf();
             }

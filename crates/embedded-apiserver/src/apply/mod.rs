@@ -28,7 +28,7 @@ use serde_json::Value;
 use self::{
     engine::Engine,
     managers::{Entry, Identity, Managers, asks_for_reset},
-    set::Set,
+    set::PathSet,
 };
 use super::{
     error::ApiError,
@@ -90,7 +90,7 @@ pub(crate) fn apply(
     let mut managers = Managers::from_object(&object)
         .map_err(|why| failure(format!("failed to decode managed fields: {why}")))?;
     strip(&mut object);
-    let ignored = Set::of_fields(manager.reset);
+    let ignored = PathSet::of_fields(manager.reset);
     let engine = manager.engine(schema, &ignored);
     if managers.0.is_empty() {
         let before = Manager {
@@ -147,7 +147,7 @@ pub(crate) fn update(
     strip(&mut new);
     // If managers are not tracked since the creation, tracking starts with the first apply.
     if !managers.0.is_empty() || is_create {
-        let ignored = Set::of_fields(manager.reset);
+        let ignored = PathSet::of_fields(manager.reset);
         let engine = manager.engine(schema, &ignored);
         managers = manager.update(&engine, &live, &new, managers);
         cap::cap(&mut managers);
@@ -195,7 +195,7 @@ fn given(live: Option<&Value>, new: &Value, manager: &Manager<'_>) -> Managers {
 }
 
 impl Manager<'_> {
-    fn engine<'b>(&'b self, schema: &'b Schema, ignored: &'b Set) -> Engine<'b> {
+    fn engine<'b>(&'b self, schema: &'b Schema, ignored: &'b PathSet) -> Engine<'b> {
         Engine {
             api_version: self.api_version,
             schema,
@@ -220,7 +220,7 @@ impl Manager<'_> {
         // new time.
         let nobody = Identity::new("current-operation", false, "", "");
         let (mut managers, took) = engine.update(live, new, managers, &nobody);
-        let took = took.difference(&Set::of_fields(&UNOWNED));
+        let took = took.difference(&PathSet::of_fields(&UNOWNED));
         if took.is_empty() {
             return managers;
         }
@@ -245,7 +245,7 @@ impl Manager<'_> {
 
 fn strip_unowned(managers: &mut Managers, me: &Identity) {
     if let Some(entry) = managers.get_mut(me) {
-        entry.set = std::mem::take(&mut entry.set).difference(&Set::of_fields(&UNOWNED));
+        entry.set = std::mem::take(&mut entry.set).difference(&PathSet::of_fields(&UNOWNED));
     }
     managers.drop_empty();
 }

@@ -5,7 +5,7 @@
 
 use super::{
     element::Element,
-    set::{Node, Set},
+    set::{Node, PathSet},
 };
 use crate::schema::{
     Type,
@@ -13,7 +13,7 @@ use crate::schema::{
 };
 
 /// Returns the set with the paths of the current type.
-pub(super) fn reconcile(place: Type<'_>, set: Set) -> Set {
+pub(super) fn reconcile(place: Type<'_>, set: PathSet) -> PathSet {
     let mut walk = Reconciler::default();
     walk.below(place, &set);
     if walk.became_atomic.is_empty() {
@@ -25,11 +25,11 @@ pub(super) fn reconcile(place: Type<'_>, set: Set) -> Set {
 #[derive(Default)]
 struct Reconciler {
     path: Vec<Element>,
-    became_atomic: Set,
+    became_atomic: PathSet,
 }
 
 impl Reconciler {
-    fn below(&mut self, place: Type<'_>, set: &Set) {
+    fn below(&mut self, place: Type<'_>, set: &PathSet) {
         for (element, node) in set.iter() {
             let child = match element {
                 Element::Field(name) => place.child(name),

@@ -4,8 +4,8 @@ use serde_json::{Map as Object, Value};
 
 use super::{
     element::Element,
-    set::{Node, Set},
-    shape::{Shape, item_key},
+    set::{Node, PathSet},
+    shape::{MatchedType, item_key},
 };
 use crate::schema::{
     Type,
@@ -13,14 +13,14 @@ use crate::schema::{
 };
 
 /// Returns the value without the paths of a set, or null if nothing is left.
-pub(super) fn remove(place: Option<Type<'_>>, value: &Value, gone: &Set) -> Value {
-    let shape = place.and_then(|place| Some((place, Shape::select(place, Some(value))?)));
+pub(super) fn remove(place: Option<Type<'_>>, value: &Value, gone: &PathSet) -> Value {
+    let shape = place.and_then(|place| Some((place, MatchedType::select(place, Some(value))?)));
     match shape {
-        Some((place, Shape::Map(map))) if !map.atomic => from_map(place, map, value, gone),
-        Some((place, Shape::List(list))) if list.relation != Relation::Atomic => {
+        Some((place, MatchedType::Map(map))) if !map.atomic => from_map(place, map, value, gone),
+        Some((place, MatchedType::List(list))) if list.relation != Relation::Atomic => {
             from_list(place, list, value, gone)
         }
-        Some((_, Shape::Scalar(_))) => value.clone(),
+        Some((_, MatchedType::Scalar(_))) => value.clone(),
         // Removing a part of an atomic value removes the whole value.
         _ => Value::Null,
     }
@@ -35,7 +35,7 @@ fn child(node: Option<&Node>, place: Option<Type<'_>>, value: &Value) -> Option<
     }
 }
 
-fn from_map(place: Type<'_>, map: &Map, value: &Value, gone: &Set) -> Value {
+fn from_map(place: Type<'_>, map: &Map, value: &Value, gone: &PathSet) -> Value {
     let mut left = Object::new();
     for (name, field) in value.as_object().into_iter().flatten() {
         let type_of_child = map.child(name).map(|id| place.at(id));
@@ -50,7 +50,7 @@ fn from_map(place: Type<'_>, map: &Map, value: &Value, gone: &Set) -> Value {
     Value::Object(left)
 }
 
-fn from_list(place: Type<'_>, list: &List, value: &Value, gone: &Set) -> Value {
+fn from_list(place: Type<'_>, list: &List, value: &Value, gone: &PathSet) -> Value {
     let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
     let left: Vec<Value> = items
         .iter()

@@ -8,7 +8,7 @@ use super::{
     Manager,
     conflict::Conflicts,
     managers::{Entry, Identity, Managers},
-    set::Set,
+    set::PathSet,
     strip,
 };
 use crate::error::ApiError;
@@ -20,7 +20,7 @@ pub(crate) fn update(live: &Value, mut new: Value, manager: &Manager<'_>, path: 
     strip(&mut new);
     let (before, after) = (at(live, path), at(&new, path));
     if before != after && !managers.0.is_empty() {
-        let replicas = Set::of_fields(&[path]);
+        let replicas = PathSet::of_fields(&[path]);
         for entry in &mut managers.0 {
             entry.set = std::mem::take(&mut entry.set).difference(&replicas);
         }
@@ -43,14 +43,14 @@ pub(crate) fn apply(
 ) -> Result<Value, ApiError> {
     let mut managers = Managers::from_object(live).unwrap_or_default();
     strip(&mut new);
-    let replicas = Set::of_fields(&[path]);
+    let replicas = PathSet::of_fields(&[path]);
     let me = Identity::new(manager.name, true, manager.api_version, "scale");
     if at(live, path) != at(&new, path) {
         let others = managers.0.iter().filter(|entry| entry.id != me);
-        let owners: Vec<(Identity, Set)> = others
+        let owners: Vec<(Identity, PathSet)> = others
             .map(|entry| (entry.id.clone(), entry.set.intersection(&replicas)))
             .filter(|(_, owned)| !owned.is_empty())
-            .map(|(id, _)| (of_scale(id), Set::of_fields(&[&["spec", "replicas"]])))
+            .map(|(id, _)| (of_scale(id), PathSet::of_fields(&[&["spec", "replicas"]])))
             .collect();
         if !force && !owners.is_empty() {
             return Err(Conflicts::new(owners).refusal());
@@ -76,7 +76,7 @@ fn of_scale(id: Identity) -> Identity {
     }
 }
 
-fn own(managers: &mut Managers, manager: &Manager<'_>, applies: bool, set: Set) {
+fn own(managers: &mut Managers, manager: &Manager<'_>, applies: bool, set: PathSet) {
     let id = Identity::new(manager.name, applies, manager.api_version, "scale");
     managers.take(&id);
     managers.0.push(Entry {

@@ -9,7 +9,7 @@ use crate::schema::Type;
 
 /// A set of paths, sorted.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Set {
+pub(super) struct PathSet {
     nodes: Vec<(Element, Node)>,
 }
 
@@ -19,7 +19,7 @@ pub(super) struct Node {
     /// True if the path of the node is itself in the set.
     pub member: bool,
     /// The paths below the node.
-    pub below: Set,
+    pub below: PathSet,
 }
 
 impl Node {
@@ -28,7 +28,7 @@ impl Node {
     }
 }
 
-impl Set {
+impl PathSet {
     /// Returns a set of field paths.
     pub(super) fn of_fields(paths: &[&[&str]]) -> Self {
         let mut set = Self::default();

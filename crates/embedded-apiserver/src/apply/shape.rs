@@ -12,13 +12,13 @@ use crate::schema::{
 
 /// The alternative of a type that matches a value.
 #[derive(Clone, Copy)]
-pub(super) enum Shape<'a> {
+pub(super) enum MatchedType<'a> {
     Map(&'a Map),
     Scalar(Scalar),
     List(&'a List),
 }
 
-impl<'a> Shape<'a> {
+impl<'a> MatchedType<'a> {
     /// Returns the alternative for the value, or the first alternative of the type if none matches. Returns
     /// nothing for a type without alternatives, whose value is atomic.
     pub(super) fn select(place: Type<'a>, value: Option<&Value>) -> Option<Self> {

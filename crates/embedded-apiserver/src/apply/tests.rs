@@ -249,7 +249,7 @@ fn fields_that_a_write_cannot_change_get_no_owner() {
 }
 
 #[test]
-fn a_set_in_which_an_item_stands_twice_is_not_applied() {
+fn a_set_with_duplicate_items_is_refused() {
     let schema = custom(&json!({"names": {
         "type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"},
     }}));

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     element::Element,
-    shape::{Shape, item_key},
+    shape::{MatchedType, item_key},
 };
 use crate::{
     go,
@@ -49,14 +49,15 @@ impl Validator {
     }
 
     fn value(&mut self, place: Option<Type<'_>>, value: &Value) {
-        let Some((place, shape)) = place.and_then(|at| Some((at, Shape::select(at, Some(value))?)))
+        let Some((place, shape)) =
+            place.and_then(|at| Some((at, MatchedType::select(at, Some(value))?)))
         else {
             return self.error("schema error: invalid atom: inlined");
         };
         match shape {
-            Shape::Map(map) => self.map(place, map, value),
-            Shape::Scalar(scalar) => self.scalar(scalar, value),
-            Shape::List(list) => self.list(place, list, value),
+            MatchedType::Map(map) => self.map(place, map, value),
+            MatchedType::Scalar(scalar) => self.scalar(scalar, value),
+            MatchedType::List(list) => self.list(place, list, value),
         }
     }
 

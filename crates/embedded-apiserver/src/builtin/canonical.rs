@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::quantity;
-use crate::fields::{self, Field, Omit, Shape, Type};
+use crate::fields::{self, Field, FieldType, OmitCondition, Type};
 
 /// A function that changes a struct before its fields. Its arguments are the name of the type and the
 /// struct.
@@ -77,41 +77,41 @@ fn inlined(
     visit: Visit,
 ) -> (Map<String, Value>, bool) {
     match &field.shape {
-        Shape::Message(at) => message(fields::types().at(*at), given, visit),
+        FieldType::Message(at) => message(fields::types().at(*at), given, visit),
         _ => (Map::new(), true),
     }
 }
 
 fn is_omitted(field: &Field, zero: bool) -> bool {
     match field.omit {
-        Omit::Never => false,
-        Omit::Zero => zero,
-        Omit::Empty => zero && !is_struct(&field.shape),
+        OmitCondition::Never => false,
+        OmitCondition::Zero => zero,
+        OmitCondition::Empty => zero && !is_struct(&field.shape),
     }
 }
 
 /// Returns whether the type is a struct in Go, which `omitempty` never omits.
-fn is_struct(shape: &Shape) -> bool {
+fn is_struct(shape: &FieldType) -> bool {
     matches!(
         shape,
-        Shape::Message(_)
-            | Shape::Time
-            | Shape::MicroTime
-            | Shape::Duration
-            | Shape::Quantity
-            | Shape::IntOrString
+        FieldType::Message(_)
+            | FieldType::Time
+            | FieldType::MicroTime
+            | FieldType::Duration
+            | FieldType::Quantity
+            | FieldType::IntOrString
     )
 }
 
 /// Returns the JSON of a field, and whether it is the zero value in Go.
-fn canonical_value(shape: &Shape, value: Option<Value>, visit: Visit) -> (Value, bool) {
+fn canonical_value(shape: &FieldType, value: Option<Value>, visit: Visit) -> (Value, bool) {
     let value = value.unwrap_or(Value::Null);
     match shape {
-        Shape::Pointer(inner) => match value {
+        FieldType::Pointer(inner) => match value {
             Value::Null => (Value::Null, true),
             value => (canonical_value(inner, Some(value), visit).0, false),
         },
-        Shape::Message(at) => match value {
+        FieldType::Message(at) => match value {
             Value::Object(mut map) => {
                 let (map, zero) = message(fields::types().at(*at), &mut map, visit);
                 (Value::Object(map), zero)
@@ -119,7 +119,7 @@ fn canonical_value(shape: &Shape, value: Option<Value>, visit: Visit) -> (Value,
             Value::Null => canonical_value(shape, Some(json!({})), visit),
             other => (other, false),
         },
-        Shape::List(inner) => match value {
+        FieldType::List(inner) => match value {
             Value::Array(items) if items.is_empty() => (Value::Null, true),
             Value::Array(items) => {
                 let item = |one| canonical_value(inner, Some(one), visit).0;
@@ -127,12 +127,12 @@ fn canonical_value(shape: &Shape, value: Option<Value>, visit: Visit) -> (Value,
             }
             other => unknown(other),
         },
-        Shape::Map(inner) => match value {
+        FieldType::Map(inner) => match value {
             Value::Object(map) if map.is_empty() => (Value::Null, true),
             Value::Object(map) => {
                 let entry = |(key, one)| match **inner {
                     // The only maps of quantities are lists of resources. Go rounds them up to thousandths.
-                    Shape::Quantity => (key, quantity_of(one, quantity::canonical_milli)),
+                    FieldType::Quantity => (key, quantity_of(one, quantity::canonical_milli)),
                     _ => (key, canonical_value(inner, Some(one), visit).0),
                 };
                 (map.into_iter().map(entry).collect(), false)
@@ -149,20 +149,20 @@ fn unknown(value: Value) -> (Value, bool) {
     (value, zero)
 }
 
-fn canonical_scalar(shape: &Shape, value: Value) -> (Value, bool) {
+fn canonical_scalar(shape: &FieldType, value: Value) -> (Value, bool) {
     let zero = match shape {
-        Shape::String | Shape::Duration | Shape::Bytes => json!(""),
-        Shape::Bool => json!(false),
-        Shape::Int | Shape::Float | Shape::IntOrString => json!(0),
-        Shape::Quantity => json!("0"),
+        FieldType::String | FieldType::Duration | FieldType::Bytes => json!(""),
+        FieldType::Bool => json!(false),
+        FieldType::Int | FieldType::Float | FieldType::IntOrString => json!(0),
+        FieldType::Quantity => json!("0"),
         _ => Value::Null,
     };
     let value = match (shape, value) {
         (_, Value::Null) => zero.clone(),
-        (Shape::Quantity, value) => quantity_of(value, quantity::canonical),
-        (Shape::Bytes, Value::String(text)) => bytes(text),
-        (Shape::Time, Value::String(text)) => time(text, "%Y-%m-%dT%H:%M:%SZ"),
-        (Shape::MicroTime, Value::String(text)) => time(text, "%Y-%m-%dT%H:%M:%S%.6fZ"),
+        (FieldType::Quantity, value) => quantity_of(value, quantity::canonical),
+        (FieldType::Bytes, Value::String(text)) => bytes(text),
+        (FieldType::Time, Value::String(text)) => time(text, "%Y-%m-%dT%H:%M:%SZ"),
+        (FieldType::MicroTime, Value::String(text)) => time(text, "%Y-%m-%dT%H:%M:%S%.6fZ"),
         (_, other) => other,
     };
     let is_zero = value == zero;

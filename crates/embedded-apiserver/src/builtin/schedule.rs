@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schedule_is_refused() {
+    fn invalid_schedules_are_refused() {
         let refused = |text: &str| Schedule::parse(text).unwrap_err();
         assert_eq!(refused("x"), "expected exactly 5 fields, found 1: [x]");
         assert_eq!(

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_not_understood() {
+    fn invalid_paths_are_refused() {
         for path in [".spec[", ".spec[?(x)", ".a]", ".spec[a]"] {
             assert_eq!(JsonPath::parse(path), None, "{path}");
         }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::go;
 
 /// The type of a field. The texts are the Go types that error messages contain.
-enum Shape {
+enum MetadataType {
     Text(&'static str),
     Whole,
     Flag,
@@ -23,37 +23,43 @@ enum Shape {
 
 struct Struct {
     name: &'static str,
-    fields: &'static [(&'static str, Shape)],
+    fields: &'static [(&'static str, MetadataType)],
     /// The fields that are written even if they are empty.
     always: &'static [&'static str],
 }
 
-const STRING: Shape = Shape::Text("string");
+const STRING: MetadataType = MetadataType::Text("string");
 
 static OBJECT_META: Struct = Struct {
     name: "ObjectMeta",
     fields: &[
-        ("annotations", Shape::Texts),
-        ("creationTimestamp", Shape::Time),
-        ("deletionGracePeriodSeconds", Shape::Whole),
-        ("deletionTimestamp", Shape::Time),
-        ("finalizers", Shape::List("[]string", &STRING)),
+        ("annotations", MetadataType::Texts),
+        ("creationTimestamp", MetadataType::Time),
+        ("deletionGracePeriodSeconds", MetadataType::Whole),
+        ("deletionTimestamp", MetadataType::Time),
+        ("finalizers", MetadataType::List("[]string", &STRING)),
         ("generateName", STRING),
-        ("generation", Shape::Whole),
-        ("labels", Shape::Texts),
+        ("generation", MetadataType::Whole),
+        ("labels", MetadataType::Texts),
         (
             "managedFields",
-            Shape::List("[]v1.ManagedFieldsEntry", &Shape::Struct(&MANAGED_FIELDS)),
+            MetadataType::List(
+                "[]v1.ManagedFieldsEntry",
+                &MetadataType::Struct(&MANAGED_FIELDS),
+            ),
         ),
         ("name", STRING),
         ("namespace", STRING),
         (
             "ownerReferences",
-            Shape::List("[]v1.OwnerReference", &Shape::Struct(&OWNER_REFERENCE)),
+            MetadataType::List(
+                "[]v1.OwnerReference",
+                &MetadataType::Struct(&OWNER_REFERENCE),
+            ),
         ),
         ("resourceVersion", STRING),
         ("selfLink", STRING),
-        ("uid", Shape::Text("types.UID")),
+        ("uid", MetadataType::Text("types.UID")),
     ],
     always: &[],
 };
@@ -62,11 +68,11 @@ static OWNER_REFERENCE: Struct = Struct {
     name: "OwnerReference",
     fields: &[
         ("apiVersion", STRING),
-        ("blockOwnerDeletion", Shape::Flag),
-        ("controller", Shape::Flag),
+        ("blockOwnerDeletion", MetadataType::Flag),
+        ("controller", MetadataType::Flag),
         ("kind", STRING),
         ("name", STRING),
-        ("uid", Shape::Text("types.UID")),
+        ("uid", MetadataType::Text("types.UID")),
     ],
     always: &["apiVersion", "kind", "name", "uid"],
 };
@@ -76,11 +82,14 @@ static MANAGED_FIELDS: Struct = Struct {
     fields: &[
         ("apiVersion", STRING),
         ("fieldsType", STRING),
-        ("fieldsV1", Shape::Any),
+        ("fieldsV1", MetadataType::Any),
         ("manager", STRING),
-        ("operation", Shape::Text("v1.ManagedFieldsOperationType")),
+        (
+            "operation",
+            MetadataType::Text("v1.ManagedFieldsOperationType"),
+        ),
         ("subresource", STRING),
-        ("time", Shape::Time),
+        ("time", MetadataType::Time),
     ],
     always: &[],
 };
@@ -140,28 +149,28 @@ impl Decoder<'_> {
     fn field(
         &mut self,
         value: &mut Value,
-        shape: &'static Shape,
+        shape: &'static MetadataType,
         of: &'static Struct,
         path: impl Fn() -> String,
     ) -> bool {
         match (shape, &mut *value) {
             (_, Value::Null) => false,
-            (Shape::Text(_), Value::String(text)) => {
+            (MetadataType::Text(_), Value::String(text)) => {
                 !text.is_empty() || self.keys.last().is_some_and(|key| of.always.contains(key))
             }
-            (Shape::Flag, Value::Bool(_)) | (Shape::Any, _) => true,
-            (Shape::Whole, Value::Number(number)) if number.is_i64() => {
+            (MetadataType::Flag, Value::Bool(_)) | (MetadataType::Any, _) => true,
+            (MetadataType::Whole, Value::Number(number)) if number.is_i64() => {
                 // A grace period is a pointer in Go, so zero is a value.
                 number.as_i64() != Some(0) || self.keys.last() != Some(&"generation")
             }
-            (Shape::Time, Value::String(text)) => self.time(text),
-            (Shape::Time, other) => {
+            (MetadataType::Time, Value::String(text)) => self.time(text),
+            (MetadataType::Time, other) => {
                 let actual = go::json_kind(other);
                 let why = format!("json: cannot unmarshal {actual} into Go value of type string");
                 self.refuse(why);
                 true
             }
-            (Shape::Texts, Value::Object(texts)) => {
+            (MetadataType::Texts, Value::Object(texts)) => {
                 for text in texts.values_mut() {
                     match text {
                         Value::String(_) => {}
@@ -171,7 +180,7 @@ impl Decoder<'_> {
                 }
                 !texts.is_empty()
             }
-            (Shape::List(_, of_items), Value::Array(items)) => {
+            (MetadataType::List(_, of_items), Value::Array(items)) => {
                 for (index, item) in items.iter_mut().enumerate() {
                     self.item(item, of_items, of, || format!("{}[{index}]", path()));
                 }
@@ -187,19 +196,21 @@ impl Decoder<'_> {
     fn item(
         &mut self,
         item: &mut Value,
-        shape: &'static Shape,
+        shape: &'static MetadataType,
         of: &'static Struct,
         path: impl Fn() -> String,
     ) {
         match (shape, &mut *item) {
-            (Shape::Struct(inner), Value::Object(fields)) => self.fields(fields, inner, &path()),
-            (Shape::Struct(inner), Value::Null) => {
+            (MetadataType::Struct(inner), Value::Object(fields)) => {
+                self.fields(fields, inner, &path())
+            }
+            (MetadataType::Struct(inner), Value::Null) => {
                 let mut fields = Map::new();
                 self.fields(&mut fields, inner, &path());
                 *item = Value::Object(fields);
             }
-            (Shape::Text(_), Value::Null) => *item = Value::String(String::new()),
-            (Shape::Text(_), Value::String(_)) => {}
+            (MetadataType::Text(_), Value::Null) => *item = Value::String(String::new()),
+            (MetadataType::Text(_), Value::String(_)) => {}
             (shape, other) => self.wrong(other, of, shape.go_type()),
         }
     }
@@ -235,7 +246,7 @@ impl Decoder<'_> {
     }
 }
 
-impl Shape {
+impl MetadataType {
     fn go_type(&self) -> &'static str {
         match self {
             Self::Text(name) | Self::List(name, _) => name,

@@ -45,7 +45,7 @@ pub use pattern::{Pattern, SearchBudget};
 pub(crate) use prepare::{default, prepare, storage_version};
 pub(crate) use priority::compare as compare_versions;
 pub(crate) use text::canonical_numbers;
-pub(crate) use verdict::Verdict;
+pub(crate) use verdict::ValidationResult;
 pub(crate) use version::Version;
 
 /// The finalizer that delays the deletion of a definition until its custom resources are deleted.

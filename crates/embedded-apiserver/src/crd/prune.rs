@@ -52,14 +52,15 @@ impl Pruner {
                 if resource && OF_EVERY_RESOURCE.contains(&key.as_str()) {
                     return true;
                 }
-                let inner = match schema.map_or(Known::No, |schema| Known::find(schema, key)) {
-                    Known::No => {
-                        self.drop(key);
-                        return false;
-                    }
-                    Known::Bare => None,
-                    Known::By(schema) => Some(schema),
-                };
+                let inner =
+                    match schema.map_or(KeySchema::No, |schema| KeySchema::find(schema, key)) {
+                        KeySchema::No => {
+                            self.drop(key);
+                            return false;
+                        }
+                        KeySchema::Bare => None,
+                        KeySchema::By(schema) => Some(schema),
+                    };
                 self.below(key, |pruner| pruner.visit(value, inner));
                 true
             }),
@@ -81,10 +82,10 @@ impl Pruner {
                     if resource && OF_EVERY_RESOURCE.contains(&key.as_str()) {
                         continue;
                     }
-                    let inner = match Known::find(schema, key) {
-                        Known::No => continue,
-                        Known::Bare => None,
-                        Known::By(schema) => Some(schema),
+                    let inner = match KeySchema::find(schema, key) {
+                        KeySchema::No => continue,
+                        KeySchema::Bare => None,
+                        KeySchema::By(schema) => Some(schema),
                     };
                     self.below(key, |pruner| pruner.visit(value, inner));
                 }
@@ -132,14 +133,14 @@ impl Pruner {
 }
 
 /// The schema of a key.
-enum Known<'a> {
+enum KeySchema<'a> {
     No,
     /// The key is allowed, but there is no schema for its value.
     Bare,
     By(&'a Structural),
 }
 
-impl<'a> Known<'a> {
+impl<'a> KeySchema<'a> {
     fn find(schema: &'a Structural, key: &str) -> Self {
         match (schema.properties.get(key), &schema.additional) {
             (Some(property), _) => Self::By(property),

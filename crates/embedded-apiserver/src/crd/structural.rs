@@ -61,8 +61,8 @@ pub(super) enum ListType {
 pub(super) struct Checks {
     /// The format with its original name. Absent if the server does not know it for the type.
     pub(super) format: Option<(String, Format)>,
-    pub(super) maximum: Option<Bound>,
-    pub(super) minimum: Option<Bound>,
+    pub(super) maximum: Option<NumberBound>,
+    pub(super) minimum: Option<NumberBound>,
     pub(super) multiple_of: Option<f64>,
     pub(super) max_length: Option<i64>,
     pub(super) min_length: Option<i64>,
@@ -82,7 +82,7 @@ pub(super) struct Checks {
 
 /// `maximum` or `minimum`
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bound {
+pub(super) struct NumberBound {
     pub(super) value: f64,
     pub(super) exclusive: bool,
 }
@@ -220,8 +220,8 @@ fn child(schema: &Value, key: &str) -> Option<Box<Structural>> {
     Some(Box::new(Structural::read(inner)))
 }
 
-fn bound(schema: &Value, key: &str, exclusive: &str) -> Option<Bound> {
-    Some(Bound {
+fn bound(schema: &Value, key: &str, exclusive: &str) -> Option<NumberBound> {
+    Some(NumberBound {
         value: schema.get(key)?.as_f64()?,
         exclusive: flag(schema, exclusive),
     })

@@ -313,7 +313,7 @@ fn rules_see_names_whatever_the_schema_says_of_metadata() {
 }
 
 #[test]
-fn what_did_not_change_is_tolerated_as_on_the_server() {
+fn unchanged_invalid_values_are_tolerated() {
     replay_all(RATCHET);
 }
 

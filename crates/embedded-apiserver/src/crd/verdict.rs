@@ -11,14 +11,14 @@ const STANDARD: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
 /// The errors, which make the server refuse a write, and the warnings, which are part of the response.
 #[derive(Debug, Default, PartialEq)]
-pub struct Verdict {
+pub struct ValidationResult {
     /// The reasons that the object is invalid. Empty for a valid object.
     pub errors: Vec<FieldError>,
     /// Failures that do not refuse the write, such as a failing rule on an unchanged value.
     pub warnings: Vec<String>,
 }
 
-impl Verdict {
+impl ValidationResult {
     /// Adds warnings for finalizers whose names may conflict with those of other controllers.
     pub(super) fn warn_of_finalizers(&mut self, object: &Value, old: Option<&Value>) {
         let of = |object: &Value| -> Vec<String> {

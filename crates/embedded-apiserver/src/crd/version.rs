@@ -8,7 +8,7 @@ use super::pattern::SearchBudget;
 use super::rules::Rules;
 use super::scale::Scale;
 use super::structural::{Structural, list, text};
-use super::verdict::Verdict;
+use super::verdict::ValidationResult;
 use super::{defaulting, embedded, lists, metadata, prune, value};
 use crate::error::{ApiError, FieldError, FieldErrorKind};
 use crate::go;
@@ -88,9 +88,9 @@ impl Version {
 
     /// Validates an object without its own apiVersion, kind and metadata. With an old object, tolerates
     /// errors of unchanged values.
-    pub fn validate(&self, object: &Value, old: Option<&Value>) -> Verdict {
+    pub fn validate(&self, object: &Value, old: Option<&Value>) -> ValidationResult {
         let _searches = SearchBudget::begin();
-        let mut verdict = Verdict {
+        let mut verdict = ValidationResult {
             errors: value::errors(object, old, &self.schema, ""),
             warnings: Vec::new(),
         };
@@ -104,9 +104,9 @@ impl Version {
     }
 
     /// Validates a write of the status subresource.
-    pub fn validate_status(&self, object: &Value, old: &Value) -> Verdict {
+    pub fn validate_status(&self, object: &Value, old: &Value) -> ValidationResult {
         let _searches = SearchBudget::begin();
-        let mut verdict = Verdict::default();
+        let mut verdict = ValidationResult::default();
         if let (Some(status), Some(schema)) =
             (object.get("status"), self.schema.properties.get("status"))
         {
@@ -122,7 +122,7 @@ impl Version {
         verdict
     }
 
-    fn validate_rest(&self, object: &Value, old: Option<&Value>, verdict: &mut Verdict) {
+    fn validate_rest(&self, object: &Value, old: Option<&Value>, verdict: &mut ValidationResult) {
         let errors = &mut verdict.errors;
         errors.extend(embedded::errors(object, &self.schema));
         // Duplicates do not fail an update of an object that already had duplicates.

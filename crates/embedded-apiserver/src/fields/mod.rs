@@ -34,14 +34,14 @@ pub(crate) struct Field {
     /// The name in JSON. Empty for a struct whose fields are inlined.
     pub(crate) name: &'static str,
     /// The type of the value.
-    pub(crate) shape: Shape,
+    pub(crate) shape: FieldType,
     /// The condition under which Go omits the field.
-    pub(crate) omit: Omit,
+    pub(crate) omit: OmitCondition,
 }
 
 /// The type of a field's value.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Shape {
+pub(crate) enum FieldType {
     /// A string, or a type that is based on string.
     String,
     /// A boolean.
@@ -80,7 +80,7 @@ pub(crate) enum Shape {
 
 /// The condition under which Go's JSON encoder omits a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Omit {
+pub(crate) enum OmitCondition {
     /// Never.
     Never,
     /// If it is empty (`omitempty`): nil, zero or no items. Go never omits a struct.
@@ -150,43 +150,43 @@ fn field(
         name: if name == "-" { "" } else { name },
         shape: shape_of(shape, places),
         omit: match omit {
-            "always" => Omit::Never,
-            "omitempty" => Omit::Empty,
-            _ => Omit::Zero,
+            "always" => OmitCondition::Never,
+            "omitempty" => OmitCondition::Empty,
+            _ => OmitCondition::Zero,
         },
     }
 }
 
-fn shape_of(text: &str, places: &HashMap<&str, usize>) -> Shape {
+fn shape_of(text: &str, places: &HashMap<&str, usize>) -> FieldType {
     let inner = |rest: &str| Box::new(shape_of(rest, places));
     if let Some(rest) = text.strip_prefix('*') {
-        return Shape::Pointer(inner(rest));
+        return FieldType::Pointer(inner(rest));
     }
     if let Some(rest) = text.strip_prefix("[]") {
-        return Shape::List(inner(rest));
+        return FieldType::List(inner(rest));
     }
     if let Some(rest) = text.strip_prefix("{}") {
-        return Shape::Map(inner(rest));
+        return FieldType::Map(inner(rest));
     }
     if let Some(name) = text.strip_prefix("or:") {
         return places
             .get(name)
-            .map_or(Shape::Raw, |place| Shape::OneOf(*place));
+            .map_or(FieldType::Raw, |place| FieldType::OneOf(*place));
     }
     match text {
-        "string" => Shape::String,
-        "bool" => Shape::Bool,
-        "int" => Shape::Int,
-        "float" => Shape::Float,
-        "bytes" => Shape::Bytes,
-        "time" => Shape::Time,
-        "microtime" => Shape::MicroTime,
-        "duration" => Shape::Duration,
-        "quantity" => Shape::Quantity,
-        "intorstring" => Shape::IntOrString,
-        "items" => Shape::Items,
+        "string" => FieldType::String,
+        "bool" => FieldType::Bool,
+        "int" => FieldType::Int,
+        "float" => FieldType::Float,
+        "bytes" => FieldType::Bytes,
+        "time" => FieldType::Time,
+        "microtime" => FieldType::MicroTime,
+        "duration" => FieldType::Duration,
+        "quantity" => FieldType::Quantity,
+        "intorstring" => FieldType::IntOrString,
+        "items" => FieldType::Items,
         name => places
             .get(name)
-            .map_or(Shape::Raw, |at| Shape::Message(*at)),
+            .map_or(FieldType::Raw, |at| FieldType::Message(*at)),
     }
 }

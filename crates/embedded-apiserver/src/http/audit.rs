@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::path::Target;
 use super::respond::{self, Body};
-use super::{Incoming, authorize};
+use super::{ReceivedRequest, authorize};
 use crate::access::{Attributes, review};
 use crate::schema::decode;
 use crate::user::User;
@@ -24,7 +24,7 @@ pub struct Log(Mutex<Box<dyn Write + Send>>);
 
 /// A request and its response.
 pub(super) struct AuditedResponse<'a> {
-    pub(super) incoming: &'a Incoming,
+    pub(super) incoming: &'a ReceivedRequest,
     /// The path and the query.
     pub(super) uri: &'a Uri,
     /// The authenticated user, not the impersonated one. Absent if the authentication failed.
@@ -86,7 +86,7 @@ impl AuditedResponse<'_> {
 }
 
 /// Returns the `objectRef` of a request, without empty fields.
-fn object(attributes: &Attributes, incoming: &Incoming, version: &str) -> Value {
+fn object(attributes: &Attributes, incoming: &ReceivedRequest, version: &str) -> Value {
     let made = (incoming.method == Method::POST && attributes.name.is_empty())
         .then(|| decode::json(&incoming.body).ok())
         .flatten();

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use parking_lot::RwLock;
 
 use crate::error::ApiError;
-use crate::registry::Issued;
+use crate::registry::IssuedToken;
 use crate::user::User;
 
 /// The user of requests without credentials.
@@ -26,7 +26,7 @@ pub enum Anonymous {
 
 /// The identity that a connection gives to its requests.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Sender {
+pub(super) enum ConnectionIdentity {
     /// The connection has no identity.
     #[default]
     Unknown,
@@ -56,7 +56,7 @@ enum Token {
     Given(User),
     /// A token of a ServiceAccount, which is valid until it expires or an object that it is bound to is
     /// deleted.
-    Issued(Issued),
+    Issued(IssuedToken),
 }
 
 impl Users {
@@ -75,7 +75,7 @@ impl Users {
     }
 
     /// Adds an issued token, and removes the expired ones.
-    pub(super) fn issue(&self, token: &str, issued: Issued, now: Timestamp) {
+    pub(super) fn issue(&self, token: &str, issued: IssuedToken, now: Timestamp) {
         let mut tokens = self.tokens.write();
         tokens.retain(|_, known| !matches!(known, Token::Issued(old) if old.is_expired(now)));
         tokens.insert(token.to_owned(), Token::Issued(issued));
@@ -85,7 +85,7 @@ impl Users {
     pub(super) fn owner(
         &self,
         token: &str,
-        is_valid: impl FnOnce(&Issued) -> bool,
+        is_valid: impl FnOnce(&IssuedToken) -> bool,
     ) -> Option<User> {
         // The entry is cloned, because `is_valid` takes the lock of the objects.
         let known = self.tokens.read().get(token).cloned();
@@ -98,22 +98,24 @@ impl Users {
     /// Returns the user of a request. A valid token replaces a certificate that is expired or not trusted.
     pub(super) fn authenticated(
         &self,
-        sender: &Sender,
+        sender: &ConnectionIdentity,
         now: Timestamp,
         headers: &HeaderMap,
-        is_valid: impl FnOnce(&Issued) -> bool,
+        is_valid: impl FnOnce(&IssuedToken) -> bool,
     ) -> Result<User, ApiError> {
         match sender {
-            Sender::User(user) => return Ok(User::clone(user)),
-            Sender::Certificate { user, not_after } if now <= *not_after => {
+            ConnectionIdentity::User(user) => return Ok(User::clone(user)),
+            ConnectionIdentity::Certificate { user, not_after } if now <= *not_after => {
                 return Ok(User::clone(user));
             }
-            Sender::Unknown | Sender::Certificate { .. } | Sender::Distrusted => {}
+            ConnectionIdentity::Unknown
+            | ConnectionIdentity::Certificate { .. }
+            | ConnectionIdentity::Distrusted => {}
         }
         let header = headers
             .get(AUTHORIZATION)
             .and_then(|value| value.to_str().ok());
-        if header.is_none() && matches!(sender, Sender::Unknown) {
+        if header.is_none() && matches!(sender, ConnectionIdentity::Unknown) {
             return Ok(self.user_without_credentials());
         }
         let token = header

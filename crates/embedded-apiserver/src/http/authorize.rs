@@ -5,7 +5,7 @@
 use http::{HeaderMap, Method};
 
 use super::path::{Path, Target};
-use super::{Exchange, Incoming};
+use super::{Exchange, ReceivedRequest};
 use crate::access::{self, Attributes, Rules};
 use crate::error::ApiError;
 use crate::registry::ResourceRequest;
@@ -20,7 +20,7 @@ pub(super) fn check(cx: &Exchange<'_>, target: &Target) -> Result<(), ApiError> 
 }
 
 /// Returns the action of a request.
-pub(super) fn attributes(incoming: &Incoming, target: &Target) -> Attributes {
+pub(super) fn attributes(incoming: &ReceivedRequest, target: &Target) -> Attributes {
     match target {
         Target::Resource(path) => of_resource(incoming, path),
         Target::Discovery(_) | Target::Other(_) => Attributes {
@@ -50,7 +50,7 @@ pub(super) fn creation(cx: &Exchange<'_>, call: &ResourceRequest) -> Result<(), 
     })
 }
 
-fn of_resource(incoming: &Incoming, path: &Path) -> Attributes {
+fn of_resource(incoming: &ReceivedRequest, path: &Path) -> Attributes {
     let mut name = path.name.clone();
     let watched = path.watch || incoming.query.flag("watch") == Some(true);
     let verb = match incoming.method {

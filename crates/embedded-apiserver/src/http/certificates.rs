@@ -88,7 +88,7 @@ fn config(
         .map_err(io::Error::other)?;
     let private = PrivateKeyDer::try_from(key.serialize_der()).map_err(io::Error::other)?;
     let clients = match trust {
-        Some(trust) => trust.asking(),
+        Some(trust) => trust.permissive_verifier(),
         None => WebPkiClientVerifier::no_client_auth(),
     };
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Incoming;
+use super::ReceivedRequest;
 use super::negotiate;
 use super::query::check_dry_run;
 use crate::error::{ApiError, FieldError};
@@ -12,13 +12,13 @@ use crate::registry::{DeleteOptions, Media, Preconditions, Propagation};
 use crate::schema::decode;
 
 /// Returns the options of a deletion, and true for a dry run.
-pub(super) fn options(incoming: &Incoming) -> Result<(DeleteOptions, bool), ApiError> {
+pub(super) fn options(incoming: &ReceivedRequest) -> Result<(DeleteOptions, bool), ApiError> {
     of_body(incoming, &body(incoming)?)
 }
 
 /// Returns the options of a deletion that are part of another body.
 pub(super) fn of_body(
-    incoming: &Incoming,
+    incoming: &ReceivedRequest,
     body: &Value,
 ) -> Result<(DeleteOptions, bool), ApiError> {
     let query = &incoming.query;
@@ -115,7 +115,7 @@ fn check_types(body: &Value) -> Result<(), ApiError> {
 }
 
 /// Returns the body as an object, or null if there is none.
-fn body(incoming: &Incoming) -> Result<Value, ApiError> {
+fn body(incoming: &ReceivedRequest) -> Result<Value, ApiError> {
     if incoming.body.is_empty() {
         return Ok(Value::Null);
     }

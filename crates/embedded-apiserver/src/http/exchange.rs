@@ -12,7 +12,7 @@ use crate::registry::Registry;
 use crate::user::User;
 
 /// A request with its body and user.
-pub(super) struct Incoming {
+pub(super) struct ReceivedRequest {
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) query: Query,
@@ -25,7 +25,7 @@ pub(super) struct Incoming {
 pub(super) struct Exchange<'a> {
     pub(super) registry: &'a Arc<Registry>,
     pub(super) users: &'a Users,
-    pub(super) incoming: &'a Incoming,
+    pub(super) incoming: &'a ReceivedRequest,
     /// Warnings, which the response contains even if the request fails.
     pub(super) warnings: RefCell<Vec<String>>,
 }

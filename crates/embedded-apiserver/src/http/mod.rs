@@ -26,7 +26,7 @@ mod verbs;
 pub use authenticate::Anonymous;
 pub(crate) use authenticate::Users;
 pub(crate) use certificates::Authority;
-use exchange::{Exchange, Incoming};
+use exchange::{Exchange, ReceivedRequest};
 pub use respond::Body;
 pub use serve::Listening;
 pub(crate) use serve::{serve, serve_tls};

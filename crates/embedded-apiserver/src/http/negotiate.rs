@@ -19,7 +19,7 @@ const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 pub(super) struct Form {
     pub(super) media: Media,
     pub(super) pretty: bool,
-    pub(super) shape: Shape,
+    pub(super) shape: ObjectForm,
 }
 
 impl Default for Form {
@@ -27,14 +27,14 @@ impl Default for Form {
         Self {
             media: Media::Json,
             pretty: false,
-            shape: Shape::Object,
+            shape: ObjectForm::Object,
         }
     }
 }
 
 /// The representation of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ObjectForm {
     /// The whole object.
     Object,
     /// A row of a table, which includes this much of the object.
@@ -130,9 +130,9 @@ impl Form {
             };
             let served = match shape {
                 // Custom resources have no protobuf. Their metadata does.
-                Shape::Object => strategy.has_protobuf() || media != Media::Protobuf,
-                Shape::Table(_) => media != Media::Protobuf && resource.is_stored(),
-                Shape::Metadata => true,
+                ObjectForm::Object => strategy.has_protobuf() || media != Media::Protobuf,
+                ObjectForm::Table(_) => media != Media::Protobuf && resource.is_stored(),
+                ObjectForm::Metadata => true,
             };
             if !served {
                 continue;
@@ -189,14 +189,14 @@ impl Form {
 }
 
 /// Returns the representation that an entry requests, if the server supports it.
-fn shape(range: &Range<'_>, query: &Query) -> Result<Option<Shape>, ApiError> {
+fn shape(range: &Range<'_>, query: &Query) -> Result<Option<ObjectForm>, ApiError> {
     let meta = range.parameter("g") == Some("meta.k8s.io");
     let version = matches!(range.parameter("v"), Some("v1" | "v1beta1"));
     Ok(match range.parameter("as") {
-        None => Some(Shape::Object),
-        Some("Table") if meta && version => Some(Shape::Table(include(query)?)),
+        None => Some(ObjectForm::Object),
+        Some("Table") if meta && version => Some(ObjectForm::Table(include(query)?)),
         Some("PartialObjectMetadata" | "PartialObjectMetadataList") if meta && version => {
-            Some(Shape::Metadata)
+            Some(ObjectForm::Metadata)
         }
         Some(_) => None,
     })

@@ -6,7 +6,7 @@ use http::{Method, Response};
 use super::Exchange;
 use super::negotiate;
 use super::respond::{self, Body};
-use crate::openapi::{self, Custom};
+use crate::openapi::{self, CustomVersion};
 use crate::resource::Catalogue;
 
 /// Returns the response to a path below `openapi/`, if there is such a path.
@@ -56,12 +56,12 @@ fn document(cx: &Exchange<'_>, path: &str) -> Option<Response<Body>> {
 }
 
 /// Returns the served custom resources, with one entry per version.
-fn custom(catalogue: &Catalogue) -> Vec<Custom<'_>> {
+fn custom(catalogue: &Catalogue) -> Vec<CustomVersion<'_>> {
     let mut found = Vec::new();
     for resource in catalogue.custom() {
         for version in resource.versions.iter().filter(|one| one.served) {
             let schema = version.custom.as_ref();
-            found.push(Custom {
+            found.push(CustomVersion {
                 group: &resource.group,
                 version: &version.name,
                 kind: &resource.kind,

@@ -11,7 +11,7 @@ use crate::error::ApiError;
 use crate::registry::{ObjectResponse, ResourceRequest};
 
 /// A response and the texts of its warnings.
-pub(super) type Handled = (Response<Body>, Vec<String>);
+pub(super) type ResponseWithWarnings = (Response<Body>, Vec<String>);
 
 /// Checks that the resource, or the subresource of the request, supports a verb.
 pub(super) fn require(call: &ResourceRequest, verb: &str) -> Result<(), ApiError> {
@@ -28,12 +28,12 @@ pub(super) fn require(call: &ResourceRequest, verb: &str) -> Result<(), ApiError
 }
 
 /// Returns the response with an object.
-pub(super) fn answered(
+pub(super) fn respond(
     cx: &Exchange<'_>,
     call: &ResourceRequest,
     form: Form,
     answer: ObjectResponse,
-) -> Handled {
+) -> ResponseWithWarnings {
     let show = Representation::new(form, call, cx.registry.now());
     let response = respond::object(answer.code, form, &show.object(&answer.object));
     (response, answer.warnings)

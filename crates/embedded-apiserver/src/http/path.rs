@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn discovery_and_the_rest_are_told_apart() {
+    fn discovery_paths_are_recognized() {
         let found = |path| Target::parse(path);
         assert_eq!(found("/api/"), Target::Discovery(Discovery::Core));
         assert_eq!(found("/apis"), Target::Discovery(Discovery::Groups));

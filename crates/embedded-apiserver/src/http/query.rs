@@ -14,7 +14,7 @@ use crate::select::Selection;
 const WATCH_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// The maximum length of the name of a field manager, in bytes.
-const LONGEST_MANAGER: usize = 128;
+const MAX_MANAGER_LENGTH: usize = 128;
 
 /// A parsed query.
 #[derive(Debug, Default)]
@@ -235,12 +235,12 @@ pub(super) fn check_dry_run(values: &[&str], errors: &mut Vec<FieldError>) {
 }
 
 fn check_manager(name: &str, errors: &mut Vec<FieldError>) {
-    if name.len() > LONGEST_MANAGER {
+    if name.len() > MAX_MANAGER_LENGTH {
         errors.push(FieldError::new(
             FieldErrorKind::TooLong,
             "fieldManager",
             name,
-            format!("may not be more than {LONGEST_MANAGER} bytes"),
+            format!("may not be more than {MAX_MANAGER_LENGTH} bytes"),
         ));
     }
     if let Some((index, c)) = name.char_indices().find(|(_, c)| c.is_control()) {
@@ -258,7 +258,7 @@ fn manager(given: &str, agent: &str) -> String {
         return given.to_owned();
     }
     let head = agent.split('/').next().unwrap_or_default();
-    let head: String = head.chars().take(LONGEST_MANAGER).collect();
+    let head: String = head.chars().take(MAX_MANAGER_LENGTH).collect();
     if head.is_empty() {
         "unknown".to_owned()
     } else {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::negotiate::{Form, Include, Shape};
+use super::negotiate::{Form, Include, ObjectForm};
 use super::strategy::strategy_of;
 use crate::crd::Heading;
 use crate::registry::{ListResponse, ResourceRequest};
@@ -18,7 +18,7 @@ pub(super) struct Representation {
     pub(super) call: ResourceRequest,
     pub(super) now: Timestamp,
     /// True if a watch has already sent the column definitions. It sends them once.
-    pub(super) told_columns: bool,
+    pub(super) columns_sent: bool,
 }
 
 impl Representation {
@@ -27,7 +27,7 @@ impl Representation {
             form,
             call: call.clone(),
             now,
-            told_columns: false,
+            columns_sent: false,
         }
     }
 
@@ -38,9 +38,9 @@ impl Representation {
             return Cow::Borrowed(object);
         }
         match self.form.shape {
-            Shape::Object => Cow::Borrowed(object),
-            Shape::Metadata => Cow::Owned(partial(object)),
-            Shape::Table(include) => {
+            ObjectForm::Object => Cow::Borrowed(object),
+            ObjectForm::Metadata => Cow::Owned(partial(object)),
+            ObjectForm::Table(include) => {
                 let items = [Arc::new(object.clone())];
                 let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
                 Cow::Owned(self.table(&items, &metadata, include, true))
@@ -52,7 +52,7 @@ impl Representation {
     pub(super) fn list(&self, list: &ListResponse) -> Value {
         let mut metadata = json!({"resourceVersion": list.revision.to_string()});
         let strategy = strategy_of(&self.call.resource);
-        let shows_empty = self.form.shape == Shape::Object && strategy.shows_empty_continue();
+        let shows_empty = self.form.shape == ObjectForm::Object && strategy.shows_empty_continue();
         if !list.continue_token.is_empty() || shows_empty {
             metadata["continue"] = list.continue_token.as_str().into();
         }
@@ -60,8 +60,8 @@ impl Representation {
             metadata["remainingItemCount"] = remaining.into();
         }
         match self.form.shape {
-            Shape::Table(include) => self.table(&list.items, &metadata, include, true),
-            Shape::Metadata => {
+            ObjectForm::Table(include) => self.table(&list.items, &metadata, include, true),
+            ObjectForm::Metadata => {
                 let items: Vec<Value> = list.items.iter().map(|one| partial(one)).collect();
                 json!({
                     "kind": "PartialObjectMetadataList",
@@ -70,7 +70,7 @@ impl Representation {
                     "items": items,
                 })
             }
-            Shape::Object => json!({
+            ObjectForm::Object => json!({
                 "kind": &*self.call.resource.list_kind,
                 "apiVersion": self.call.api_version(),
                 "metadata": metadata,
@@ -93,10 +93,10 @@ impl Representation {
 
     /// Returns the object of a watch event.
     pub(super) fn event(&mut self, object: &Arc<Value>) -> Value {
-        let Shape::Table(include) = self.form.shape else {
+        let ObjectForm::Table(include) = self.form.shape else {
             return self.object(object).into_owned();
         };
-        let first = !std::mem::replace(&mut self.told_columns, true);
+        let first = !std::mem::replace(&mut self.columns_sent, true);
         let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
         self.table(&[Arc::clone(object)], &metadata, include, first)
     }
@@ -108,7 +108,7 @@ impl Representation {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
         let (kind, api_version) = match self.form.shape {
-            Shape::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned()),
+            ObjectForm::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned()),
             _ => (&*self.call.resource.kind, self.call.api_version()),
         };
         json!({"kind": kind, "apiVersion": api_version, "metadata": metadata})

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{Method, Response};
 
 use super::negotiate::{self, Form};
-use super::outcome::{Handled, answered, require};
+use super::outcome::{ResponseWithWarnings, require, respond};
 use super::path::{Path, Target};
 use super::representation::Representation;
 use super::respond::{self, Body};
@@ -17,7 +17,7 @@ use crate::registry::{self, ResourceRequest, Watch, WriteOptions, scale};
 use crate::select::Selection;
 
 /// Returns the response to a request.
-pub(super) fn handle(cx: &Exchange<'_>) -> Handled {
+pub(super) fn handle(cx: &Exchange<'_>) -> ResponseWithWarnings {
     let target = Target::parse(&cx.incoming.path);
     if let Err(error) = authorize::check(cx, &target) {
         return (respond::forbidden(&error), Vec::new());
@@ -85,7 +85,7 @@ fn discovered(cx: &Exchange<'_>, document: &super::path::Discovery) -> Response<
     })
 }
 
-fn resource(cx: &Exchange<'_>, path: &Path) -> Handled {
+fn resource(cx: &Exchange<'_>, path: &Path) -> ResponseWithWarnings {
     let call = match call(cx, path) {
         Ok(Some(call)) => call,
         Ok(None) => return (no_page(), Vec::new()),
@@ -179,7 +179,7 @@ fn verb(
     path: &Path,
     call: ResourceRequest,
     form: Form,
-) -> Result<Handled, ApiError> {
+) -> Result<ResponseWithWarnings, ApiError> {
     let strategy = strategy_of(&call.resource);
     if OF_CONTAINERS.contains(&&*call.subresource) && strategy.has_containers() {
         return Err(of_containers(cx, &call));
@@ -209,7 +209,7 @@ fn verb(
                 _ => registry::get(store, &call)
                     .and_then(|_| Err(ApiError::operation_not_implemented())),
             })?;
-            Ok(answered(cx, &call, form, answer))
+            Ok(respond(cx, &call, form, answer))
         }
         Method::POST => verbs::create(cx, call, form),
         Method::PUT => verbs::update(cx, call, form),
@@ -233,7 +233,11 @@ fn require_revision(cx: &Exchange<'_>) -> Result<(), ApiError> {
     }
 }
 
-fn begin_watch(cx: &Exchange<'_>, call: ResourceRequest, form: Form) -> Result<Handled, ApiError> {
+fn begin_watch(
+    cx: &Exchange<'_>,
+    call: ResourceRequest,
+    form: Form,
+) -> Result<ResponseWithWarnings, ApiError> {
     let mut options = cx.incoming.query.watch(&call)?;
     if !call.name.is_empty() {
         options.selection = Selection::of_name(&call.name);

@@ -13,8 +13,8 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
-use super::authenticate::{self, Sender, Users};
-use super::exchange::{Exchange, Incoming};
+use super::authenticate::{self, ConnectionIdentity, Users};
+use super::exchange::{Exchange, ReceivedRequest};
 use super::query::Query;
 use super::respond::{self, Body};
 use super::{audit, authorize, outcome, route};
@@ -36,7 +36,7 @@ pub struct Service {
     users: Arc<Users>,
     audit: Option<Arc<audit::Log>>,
     /// The identity of the connection.
-    sender: Sender,
+    sender: ConnectionIdentity,
 }
 
 impl Service {
@@ -46,18 +46,18 @@ impl Service {
             registry,
             users,
             audit,
-            sender: Sender::default(),
+            sender: ConnectionIdentity::default(),
         }
     }
 
     /// Returns the service for requests of one user. It ignores their credentials.
     #[must_use]
     pub fn for_user(&self, user: User) -> Self {
-        self.over(Sender::User(Arc::new(user)))
+        self.over(ConnectionIdentity::User(Arc::new(user)))
     }
 
     /// Returns the service for requests over a connection.
-    pub(super) fn over(&self, sender: Sender) -> Self {
+    pub(super) fn over(&self, sender: ConnectionIdentity) -> Self {
         Self {
             sender,
             ..self.clone()
@@ -67,7 +67,7 @@ impl Service {
     /// Returns the user that sends a request.
     fn authenticated(&self, headers: &http::HeaderMap) -> Result<User, ApiError> {
         let registry = &self.registry;
-        let is_valid = |issued: &registry::Issued| {
+        let is_valid = |issued: &registry::IssuedToken| {
             registry.read(|store, _| issued.is_valid(store, registry.now()))
         };
         self.users
@@ -86,7 +86,7 @@ impl Service {
     /// Adds the user and the body to a request.
     async fn complete<B>(
         &self,
-        incoming: &mut Incoming,
+        incoming: &mut ReceivedRequest,
         sender: Result<User, ApiError>,
         body: B,
     ) -> Result<(), ApiError>
@@ -100,7 +100,11 @@ impl Service {
     }
 
     /// Handles a request that was read, or returns the error of reading it.
-    fn handle(&self, incoming: &Incoming, completed: Result<(), ApiError>) -> Response<Body> {
+    fn handle(
+        &self,
+        incoming: &ReceivedRequest,
+        completed: Result<(), ApiError>,
+    ) -> Response<Body> {
         let (mut response, warnings) = match completed {
             Ok(()) => contained(|| {
                 route::handle(&Exchange {
@@ -123,7 +127,7 @@ impl Service {
     {
         let received = self.registry.now();
         let (parts, body) = request.into_parts();
-        let mut incoming = Incoming {
+        let mut incoming = ReceivedRequest {
             method: parts.method,
             path: parts.uri.path().to_owned(),
             query: Query::parse(parts.uri.query().unwrap_or_default()),
@@ -160,7 +164,9 @@ impl Service {
 }
 
 /// Returns a 500 if the handler panics, as the real server does, so that other requests continue.
-fn contained(handle: impl FnOnce() -> outcome::Handled) -> outcome::Handled {
+fn contained(
+    handle: impl FnOnce() -> outcome::ResponseWithWarnings,
+) -> outcome::ResponseWithWarnings {
     catch_unwind(AssertUnwindSafe(handle)).unwrap_or_else(|_| {
         tracing::error!("a request caused a panic");
         let why = "This request caused apiserver to panic. Look in the logs for details.";

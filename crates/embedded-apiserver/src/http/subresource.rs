@@ -53,7 +53,8 @@ fn reviewed(
     let now = cx.registry.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let answer = cx.registry.read(|store, _| {
         let tokens = |token: &str| {
-            let is_valid = |issued: &registry::Issued| issued.is_valid(store, cx.registry.now());
+            let is_valid =
+                |issued: &registry::IssuedToken| issued.is_valid(store, cx.registry.now());
             cx.users.owner(token, is_valid)
         };
         let context = review::Context {

@@ -23,7 +23,7 @@ use tokio_rustls::rustls::{
 };
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use super::authenticate::Sender;
+use super::authenticate::ConnectionIdentity;
 use crate::user::User;
 
 /// The authorities that sign trusted client certificates.
@@ -47,26 +47,32 @@ impl Trust {
     }
 
     /// Returns the verifier for TLS handshakes.
-    pub(super) fn asking(&self) -> Arc<dyn ClientCertVerifier> {
-        Arc::new(Asking(Arc::clone(&self.0)))
+    pub(super) fn permissive_verifier(&self) -> Arc<dyn ClientCertVerifier> {
+        Arc::new(PermissiveVerifier(Arc::clone(&self.0)))
     }
 
     /// Returns the identity of the first certificate. The others are intermediate certificates.
-    pub(super) fn sender(&self, certificates: &[CertificateDer<'_>], now: Timestamp) -> Sender {
+    pub(super) fn sender(
+        &self,
+        certificates: &[CertificateDer<'_>],
+        now: Timestamp,
+    ) -> ConnectionIdentity {
         let Some((certificate, intermediates)) = certificates.split_first() else {
-            return Sender::Unknown;
+            return ConnectionIdentity::Unknown;
         };
         let now = Duration::from_secs(now.as_second().unsigned_abs());
         let now = UnixTime::since_unix_epoch(now);
         let verified = self.0.verify_client_cert(certificate, intermediates, now);
         match (verified, X509Certificate::from_der(certificate)) {
             (Ok(_), Ok((_, parsed))) => {
-                user(certificate, &parsed).map_or(Sender::Unknown, |user| Sender::Certificate {
-                    user: user.into(),
-                    not_after: end_of(&parsed),
+                user(certificate, &parsed).map_or(ConnectionIdentity::Unknown, |user| {
+                    ConnectionIdentity::Certificate {
+                        user: user.into(),
+                        not_after: end_of(&parsed),
+                    }
                 })
             }
-            _ => Sender::Distrusted,
+            _ => ConnectionIdentity::Distrusted,
         }
     }
 }
@@ -75,8 +81,8 @@ impl Trust {
 fn user(der: &[u8], certificate: &X509Certificate<'_>) -> Option<User> {
     let subject = certificate.subject();
     let name = subject.iter_common_name().last()?.as_str().ok()?;
-    let organisations = subject.iter_organization();
-    let groups = organisations.filter_map(|value| value.as_str().ok());
+    let organizations = subject.iter_organization();
+    let groups = organizations.filter_map(|value| value.as_str().ok());
     let groups = groups.chain(["system:authenticated"]);
     let mut credential = "X509SHA256=".to_owned();
     for byte in Sha256::digest(der) {
@@ -100,9 +106,9 @@ fn end_of(certificate: &X509Certificate<'_>) -> Timestamp {
 
 /// A verifier that requests a certificate and accepts any certificate whose key the client has.
 #[derive(Debug)]
-struct Asking(Arc<dyn ClientCertVerifier>);
+struct PermissiveVerifier(Arc<dyn ClientCertVerifier>);
 
-impl ClientCertVerifier for Asking {
+impl ClientCertVerifier for PermissiveVerifier {
     fn client_auth_mandatory(&self) -> bool {
         false
     }

@@ -1,7 +1,7 @@
 //! The verbs that write: create, update, patch and delete.
 
 use super::negotiate::{self, Form};
-use super::outcome::{Handled, answered, require};
+use super::outcome::{ResponseWithWarnings, require, respond};
 use super::representation::Representation;
 use super::strategy::strategy_of;
 use super::{Exchange, authorize, deletion, respond, subresource};
@@ -24,7 +24,7 @@ pub(super) fn create(
     cx: &Exchange<'_>,
     mut call: ResourceRequest,
     form: Form,
-) -> Result<Handled, ApiError> {
+) -> Result<ResponseWithWarnings, ApiError> {
     if !call.name.is_empty() && call.subresource.is_empty() {
         return Err(ApiError::verb_not_allowed());
     }
@@ -39,12 +39,12 @@ pub(super) fn create(
     cx.warnings.borrow_mut().extend(decoded.warnings);
     if !call.subresource.is_empty() || !call.resource.is_stored() {
         let answer = subresource::create(cx, &call, decoded.object)?;
-        return Ok(answered(cx, &call, form, answer));
+        return Ok(respond(cx, &call, form, answer));
     }
     let answer = cx
         .registry
         .write(|tx| registry::create(tx, &call, decoded.object))?;
-    Ok(answered(cx, &call, form, answer))
+    Ok(respond(cx, &call, form, answer))
 }
 
 /// Checks that the path contains the name of an object.
@@ -59,7 +59,7 @@ pub(super) fn update(
     cx: &Exchange<'_>,
     mut call: ResourceRequest,
     form: Form,
-) -> Result<Handled, ApiError> {
+) -> Result<ResponseWithWarnings, ApiError> {
     require_name(&call)?;
     require(&call, "update")?;
     call.options = write_options(cx, "UpdateOptions")?;
@@ -75,14 +75,14 @@ pub(super) fn update(
         "" | "status" | "finalize" | "approval" => registry::update(tx, &call, decoded.object),
         _ => Err(ApiError::operation_not_implemented()),
     })?;
-    Ok(answered(cx, &call, form, answer))
+    Ok(respond(cx, &call, form, answer))
 }
 
 pub(super) fn patch(
     cx: &Exchange<'_>,
     mut call: ResourceRequest,
     form: Form,
-) -> Result<Handled, ApiError> {
+) -> Result<ResponseWithWarnings, ApiError> {
     require_name(&call)?;
     require(&call, "patch")?;
     let kind = negotiate::patch_type(&cx.incoming.headers, &call.resource)?;
@@ -116,14 +116,14 @@ pub(super) fn patch(
         "" | "status" | "approval" => registry::patch(tx, &call, kind, body),
         _ => Err(ApiError::operation_not_implemented()),
     })?;
-    Ok(answered(cx, &call, form, answer))
+    Ok(respond(cx, &call, form, answer))
 }
 
 pub(super) fn delete(
     cx: &Exchange<'_>,
     mut call: ResourceRequest,
     form: Form,
-) -> Result<Handled, ApiError> {
+) -> Result<ResponseWithWarnings, ApiError> {
     let (options, dry_run) = deletion::options(cx.incoming)?;
     call.options.dry_run = dry_run;
     if call.name.is_empty() {
@@ -145,5 +145,5 @@ pub(super) fn delete(
     let answer = cx
         .registry
         .write(|tx| registry::delete(tx, &call, &options))?;
-    Ok(answered(cx, &call, form, answer))
+    Ok(respond(cx, &call, form, answer))
 }

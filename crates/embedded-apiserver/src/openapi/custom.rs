@@ -10,7 +10,7 @@ use super::document::{expanded, hex, whole};
 
 /// A served version of a custom resource.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Custom<'a> {
+pub(crate) struct CustomVersion<'a> {
     /// `example.com`
     pub group: &'a str,
     /// `v1`
@@ -67,7 +67,7 @@ const MEDIA_TYPES: [&str; 5] = [
     "application/merge-patch+json",
 ];
 
-impl Custom<'_> {
+impl CustomVersion<'_> {
     /// Returns the path of the document that contains the resource.
     pub(super) fn path(&self) -> String {
         format!("apis/{}/{}", self.group, self.version)
@@ -114,7 +114,7 @@ fn capital(word: &str) -> String {
     })
 }
 
-pub(super) fn hash(kinds: &[&Custom<'_>]) -> String {
+pub(super) fn hash(kinds: &[&CustomVersion<'_>]) -> String {
     let mut digest = Sha512::new();
     for one in kinds {
         digest.update(format!("{one:?}"));
@@ -123,7 +123,7 @@ pub(super) fn hash(kinds: &[&Custom<'_>]) -> String {
 }
 
 /// Returns the document of one group and version.
-pub(super) fn document(file: &Map<String, Value>, kinds: &[&Custom<'_>]) -> String {
+pub(super) fn document(file: &Map<String, Value>, kinds: &[&CustomVersion<'_>]) -> String {
     let mut paths = Map::new();
     let mut schemas = Map::new();
     for one in kinds {
@@ -165,7 +165,7 @@ fn references(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-fn operations(file: &Map<String, Value>, one: &Custom<'_>, paths: &mut Map<String, Value>) {
+fn operations(file: &Map<String, Value>, one: &CustomVersion<'_>, paths: &mut Map<String, Value>) {
     let template = one.template();
     let known = &file["documents"][template.document]["paths"];
     let root = format!("/{}", one.path());
@@ -203,7 +203,7 @@ fn operations(file: &Map<String, Value>, one: &Custom<'_>, paths: &mut Map<Strin
 }
 
 /// Returns a part of a template with the names and media types of the custom resource.
-fn adapted(value: &Value, one: &Custom<'_>) -> Value {
+fn adapted(value: &Value, one: &CustomVersion<'_>) -> Value {
     match value {
         Value::String(text) => Value::String(renamed(text, one)),
         Value::Array(items) => items.iter().map(|item| adapted(item, one)).collect(),
@@ -225,7 +225,7 @@ fn adapted(value: &Value, one: &Custom<'_>) -> Value {
     }
 }
 
-fn kind_of(fields: &Map<String, Value>, one: &Custom<'_>) -> Value {
+fn kind_of(fields: &Map<String, Value>, one: &CustomVersion<'_>) -> Value {
     let template = one.template();
     if fields["kind"] == template.kind {
         return json!({"group": one.group, "version": one.version, "kind": one.kind});
@@ -233,7 +233,7 @@ fn kind_of(fields: &Map<String, Value>, one: &Custom<'_>) -> Value {
     Value::Object(fields.clone())
 }
 
-fn renamed(text: &str, one: &Custom<'_>) -> String {
+fn renamed(text: &str, one: &CustomVersion<'_>) -> String {
     let template = one.template();
     let camel = capital(&one.camel()) + &capital(one.version);
     let list = format!("{}List", template.model);
@@ -253,13 +253,13 @@ const METADATA: &str = "Standard object's metadata. More info: https://git.k8s.i
 const LIST_METADATA: &str = "Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 const META: &str = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.";
 
-fn definition(one: &Custom<'_>) -> Value {
+fn definition(one: &CustomVersion<'_>) -> Value {
     definition_of(one, one.schema, &|_| {})
 }
 
 /// Returns the definition with a schema, which a function changes below the fields of every object.
 pub(super) fn definition_of(
-    one: &Custom<'_>,
+    one: &CustomVersion<'_>,
     schema: Option<&Value>,
     change: &dyn Fn(&mut Value),
 ) -> Value {
@@ -315,7 +315,7 @@ fn published(schema: &mut Value) {
     }
 }
 
-pub(super) fn list_definition(one: &Custom<'_>) -> Value {
+pub(super) fn list_definition(one: &CustomVersion<'_>) -> Value {
     let guide =
         "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
     json!({

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha512};
 use super::VERSION;
 use super::schema::builtin::unpack;
 
-pub(crate) use custom::Custom;
+pub(crate) use custom::CustomVersion;
 use document::{FILE, expanded, hex, whole};
 pub(crate) use v2::{V2, v2};
 
@@ -37,15 +37,15 @@ static PATHS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
 static DOCUMENTS: LazyLock<Mutex<HashMap<String, Arc<str>>>> = LazyLock::new(Mutex::default);
 
 /// Returns `/openapi/v3`: each document with a hash of its content.
-pub(crate) fn index(custom: &[Custom<'_>]) -> Value {
+pub(crate) fn index(custom: &[CustomVersion<'_>]) -> Value {
     let url = |path: &str, hash: &str| json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}")});
     let mut paths = Map::new();
     for path in &*PATHS {
         paths.insert(path.clone(), url(path, &builtin_hash(path)));
     }
-    let versions: BTreeMap<String, Vec<&Custom<'_>>> = custom.iter().fold(
+    let versions: BTreeMap<String, Vec<&CustomVersion<'_>>> = custom.iter().fold(
         BTreeMap::new(),
-        |mut versions: BTreeMap<String, Vec<&Custom<'_>>>, one| {
+        |mut versions: BTreeMap<String, Vec<&CustomVersion<'_>>>, one| {
             versions.entry(one.path()).or_default().push(one);
             versions
         },
@@ -58,18 +58,19 @@ pub(crate) fn index(custom: &[Custom<'_>]) -> Value {
 }
 
 /// Returns the hash of a document. For custom resources, it changes with the definitions.
-pub(crate) fn hash(path: &str, custom: &[Custom<'_>]) -> Option<String> {
+pub(crate) fn hash(path: &str, custom: &[CustomVersion<'_>]) -> Option<String> {
     if PATHS.contains(path) {
         return Some(builtin_hash(path));
     }
-    let kinds: Vec<&Custom<'_>> = custom.iter().filter(|one| one.path() == path).collect();
+    let kinds: Vec<&CustomVersion<'_>> = custom.iter().filter(|one| one.path() == path).collect();
     (!kinds.is_empty()).then(|| custom::hash(&kinds))
 }
 
 /// Returns the text of `/openapi/v3/<path>`, with a path such as `apis/apps/v1`.
-pub(crate) fn document(path: &str, custom: &[Custom<'_>]) -> Option<Arc<str>> {
+pub(crate) fn document(path: &str, custom: &[CustomVersion<'_>]) -> Option<Arc<str>> {
     if !PATHS.contains(path) {
-        let kinds: Vec<&Custom<'_>> = custom.iter().filter(|one| one.path() == path).collect();
+        let kinds: Vec<&CustomVersion<'_>> =
+            custom.iter().filter(|one| one.path() == path).collect();
         return (!kinds.is_empty()).then(|| custom::document(&unpack(FILE), &kinds).into());
     }
     if let Some(document) = DOCUMENTS.lock().get(path) {

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn widgets(schema: &Value, namespaced: bool) -> Custom<'_> {
-    Custom {
+fn widgets(schema: &Value, namespaced: bool) -> CustomVersion<'_> {
+    CustomVersion {
         group: "smd.io",
         version: "v1",
         kind: "Gizmo",
@@ -16,7 +16,7 @@ fn widgets(schema: &Value, namespaced: bool) -> Custom<'_> {
     }
 }
 
-fn read(path: &str, custom: &[Custom<'_>]) -> Value {
+fn read(path: &str, custom: &[CustomVersion<'_>]) -> Value {
     serde_json::from_str(&document(path, custom).unwrap()).unwrap()
 }
 

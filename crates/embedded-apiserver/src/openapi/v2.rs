@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::custom::{Custom, definition_of, list_definition};
+use super::custom::{CustomVersion, definition_of, list_definition};
 use super::document::FILE;
 use crate::VERSION;
 use crate::schema::builtin::unpack;
@@ -26,7 +26,7 @@ static BUILTIN: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Returns the document as JSON.
-pub(crate) fn v2(custom: &[Custom<'_>]) -> String {
+pub(crate) fn v2(custom: &[CustomVersion<'_>]) -> String {
     let mut members = BUILTIN.clone();
     for one in custom {
         write(&mut members, &one.model(one.kind), definition(one));
@@ -50,7 +50,7 @@ fn write(members: &mut String, name: &str, mut schema: Value) {
 /// Returns the definition of a custom resource, without what clients of v2 cannot read.
 ///
 /// <https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/controller/openapi/v2/conversion.go>
-fn definition(one: &Custom<'_>) -> Value {
+fn definition(one: &CustomVersion<'_>) -> Value {
     let preserves = |schema: &Value| schema["x-kubernetes-preserve-unknown-fields"] == true;
     if one.schema.is_none_or(preserves) {
         return definition_of(one, None, &|_| {});

@@ -6,10 +6,10 @@ use crate::schema::decode::{MAX_DEPTH, depth};
 use crate::{error::ApiError, go};
 
 /// The maximum number of operations, as `maxJSONPatchOperations` of the real server.
-const MOST_OPERATIONS: usize = 10_000;
+const MAX_OPERATIONS: usize = 10_000;
 /// The maximum number of bytes that `copy` can add, like `JSONPatchMaxCopyBytes` of the real server. Each
 /// copy can double the size of the object.
-const MOST_COPIED: usize = 3 * 1024 * 1024;
+const MAX_COPIED: usize = 3 * 1024 * 1024;
 
 /// Applies the operations of a JSON patch.
 ///
@@ -22,16 +22,16 @@ pub(crate) fn json(live: &Value, patch: &Value) -> Result<Value, ApiError> {
             go::json_kind(patch)
         )));
     };
-    if operations.len() > MOST_OPERATIONS {
+    if operations.len() > MAX_OPERATIONS {
         let message = format!(
-            "Request entity too large: The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {}",
+            "Request entity too large: The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
             operations.len()
         );
         return Err(ApiError::too_large(message));
     }
     check_types(operations)?;
     let mut patched = live.clone();
-    let mut budget = MOST_COPIED;
+    let mut budget = MAX_COPIED;
     for operation in operations {
         apply(&mut patched, operation, &mut budget).ok_or_else(rejected)?;
     }

@@ -64,7 +64,7 @@ fn operations_do_what_the_real_server_does() {
 }
 
 #[test]
-fn a_patch_that_is_no_patch_is_refused() {
+fn an_invalid_patch_is_refused() {
     assert_eq!(merge(&json!({}), &json!([])).unwrap_err().code, 400);
     assert_eq!(
         merge(&json!({}), &Value::Null).unwrap_err().message,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::MAGIC;
 use super::wire::{write_bytes, write_fixed, write_number};
-use crate::fields::{self, Field, Shape, Type};
+use crate::fields::{self, Field, FieldType, Type};
 
 /// Encodes an object; none if its kind has no protobuf, such as tables and custom resources.
 pub(crate) fn encode(object: &Value) -> Option<Vec<u8>> {
@@ -46,7 +46,7 @@ fn message(out: &mut Vec<u8>, found: &Type, object: &Map<String, Value>) {
     fields.sort_by_key(|field| field.number);
     for field in fields.into_iter().filter(|field| field.number > 0) {
         match (&field.shape, field.name) {
-            (Shape::Message(at), "") => {
+            (FieldType::Message(at), "") => {
                 let mut inner = Vec::new();
                 message(&mut inner, fields::types().at(*at), object);
                 write_bytes(out, field.number, &inner);
@@ -57,16 +57,16 @@ fn message(out: &mut Vec<u8>, found: &Type, object: &Map<String, Value>) {
 }
 
 /// Writes the records of a field. A pointer, a list and a map have none if they are absent.
-fn value(out: &mut Vec<u8>, number: u64, shape: &Shape, value: Option<&Value>) {
+fn value(out: &mut Vec<u8>, number: u64, shape: &FieldType, value: Option<&Value>) {
     let value = value.filter(|value| !value.is_null());
     match (shape, value) {
-        (Shape::Pointer(inner), Some(_)) => self::value(out, number, inner, value),
-        (Shape::List(inner), Some(Value::Array(items))) => {
+        (FieldType::Pointer(inner), Some(_)) => self::value(out, number, inner, value),
+        (FieldType::List(inner), Some(Value::Array(items))) => {
             for item in items {
                 self::value(out, number, inner, Some(item));
             }
         }
-        (Shape::Map(inner), Some(Value::Object(entries))) => {
+        (FieldType::Map(inner), Some(Value::Object(entries))) => {
             for (key, one) in entries {
                 let mut entry = Vec::new();
                 write_bytes(&mut entry, 1, key.as_bytes());
@@ -74,17 +74,17 @@ fn value(out: &mut Vec<u8>, number: u64, shape: &Shape, value: Option<&Value>) {
                 write_bytes(out, number, &entry);
             }
         }
-        (Shape::Pointer(_) | Shape::List(_) | Shape::Map(_), _) => {}
-        (Shape::Bool, value) => {
+        (FieldType::Pointer(_) | FieldType::List(_) | FieldType::Map(_), _) => {}
+        (FieldType::Bool, value) => {
             let is_true = value.and_then(Value::as_bool) == Some(true);
             write_number(out, number, u64::from(is_true));
         }
-        (Shape::Int, value) => {
+        (FieldType::Int, value) => {
             let number_of = |value: &Value| value.as_i64().or_else(|| integer(value.as_f64()?));
             let integer = value.and_then(number_of).unwrap_or_default();
             write_number(out, number, integer.cast_unsigned());
         }
-        (Shape::Float, value) => {
+        (FieldType::Float, value) => {
             let float = value.and_then(Value::as_f64).unwrap_or_default();
             write_fixed(out, number, float.to_bits());
         }
@@ -98,27 +98,27 @@ fn integer(float: f64) -> Option<i64> {
 }
 
 /// Writes the record of a field with a string, bytes or a message.
-fn bytes(out: &mut Vec<u8>, number: u64, shape: &Shape, value: Option<&Value>) {
+fn bytes(out: &mut Vec<u8>, number: u64, shape: &FieldType, value: Option<&Value>) {
     let text = || value.and_then(Value::as_str).unwrap_or_default();
     let mut inner = Vec::new();
     match shape {
-        Shape::String => inner.extend(text().bytes()),
-        Shape::Bytes if value.is_none() => return,
-        Shape::Bytes => inner = STANDARD.decode(text()).unwrap_or_default(),
-        Shape::Message(at) => {
+        FieldType::String => inner.extend(text().bytes()),
+        FieldType::Bytes if value.is_none() => return,
+        FieldType::Bytes => inner = STANDARD.decode(text()).unwrap_or_default(),
+        FieldType::Message(at) => {
             let empty = Map::new();
             let object = value.and_then(Value::as_object).unwrap_or(&empty);
             message(&mut inner, fields::types().at(*at), object);
         }
-        Shape::OneOf(at) => one_of(&mut inner, fields::types().at(*at), value),
-        Shape::Time | Shape::MicroTime => time(&mut inner, text()),
-        Shape::Raw => {
+        FieldType::OneOf(at) => one_of(&mut inner, fields::types().at(*at), value),
+        FieldType::Time | FieldType::MicroTime => time(&mut inner, text()),
+        FieldType::Raw => {
             if let Some(value) = value {
                 write_bytes(&mut inner, 1, value.to_string().as_bytes());
             }
         }
-        Shape::Quantity => write_bytes(&mut inner, 1, quantity(value).as_bytes()),
-        Shape::IntOrString => {
+        FieldType::Quantity => write_bytes(&mut inner, 1, quantity(value).as_bytes()),
+        FieldType::IntOrString => {
             let integer = value.and_then(Value::as_i64).unwrap_or_default();
             write_number(
                 &mut inner,
@@ -128,7 +128,7 @@ fn bytes(out: &mut Vec<u8>, number: u64, shape: &Shape, value: Option<&Value>) {
             write_number(&mut inner, 2, integer.cast_unsigned());
             write_bytes(&mut inner, 3, text().as_bytes());
         }
-        Shape::Items => {
+        FieldType::Items => {
             for item in value.and_then(Value::as_array).into_iter().flatten() {
                 write_bytes(&mut inner, 1, item.as_str().unwrap_or_default().as_bytes());
             }
@@ -163,12 +163,12 @@ fn time(out: &mut Vec<u8>, text: &str) {
 fn one_of(out: &mut Vec<u8>, found: &Type, value: Option<&Value>) {
     for field in &found.fields {
         match (&field.shape, value) {
-            (Shape::Bool, Some(value)) => {
+            (FieldType::Bool, Some(value)) => {
                 let is_true = value.is_object() || *value == Value::Bool(true);
                 write_number(out, field.number, u64::from(is_true));
             }
-            (Shape::List(_), Some(Value::Array(_)))
-            | (Shape::Pointer(_), Some(Value::Object(_))) => {
+            (FieldType::List(_), Some(Value::Array(_)))
+            | (FieldType::Pointer(_), Some(Value::Object(_))) => {
                 self::value(out, field.number, &field.shape, value);
             }
             _ => {}

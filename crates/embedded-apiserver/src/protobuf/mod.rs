@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
-use super::fields::{self, Field, Omit, Shape, Type};
+use super::fields::{self, Field, FieldType, OmitCondition, Type};
 use crate::schema::decode::{self, MAX_DEPTH};
 pub(crate) use encode::{encode, encode_event};
 use wire::{Malformed, Record, records};
@@ -109,13 +109,13 @@ fn read(
         return Ok(());
     }
     match &field.shape {
-        Shape::List(inner) => {
+        FieldType::List(inner) => {
             let list = object.entry(field.name).or_insert_with(|| json!([]));
             if let Value::Array(list) = list {
                 list.extend(repeated(inner, record, depth)?);
             }
         }
-        Shape::Map(inner) => {
+        FieldType::Map(inner) => {
             let (key, one) = entry(inner, record, depth)?;
             let map = object.entry(field.name).or_insert_with(|| json!({}));
             if let Value::Object(map) = map {
@@ -125,7 +125,7 @@ fn read(
         shape => {
             let value = value(shape, record, depth)?;
             // Protobuf contains the zero of each field that is not a pointer. JSON omits it.
-            if field.omit == Omit::Never || !is_zero(shape, &value) {
+            if field.omit == OmitCondition::Never || !is_zero(shape, &value) {
                 object.insert(field.name.to_owned(), value);
             }
         }
@@ -134,27 +134,27 @@ fn read(
 }
 
 /// Returns whether Go's `omitempty` omits a value. It never omits a pointer or a struct.
-fn is_zero(shape: &Shape, value: &Value) -> bool {
+fn is_zero(shape: &FieldType, value: &Value) -> bool {
     match shape {
-        Shape::String => value == "",
-        Shape::Bool => value == false,
-        Shape::Int => value == 0,
-        Shape::Float => value == 0.0,
+        FieldType::String => value == "",
+        FieldType::Bool => value == false,
+        FieldType::Int => value == 0,
+        FieldType::Float => value == 0.0,
         _ => false,
     }
 }
 
 /// Decodes one item, or several packed numbers of one record.
-fn repeated(shape: &Shape, record: Record, depth: usize) -> Result<Vec<Value>, Malformed> {
+fn repeated(shape: &FieldType, record: Record, depth: usize) -> Result<Vec<Value>, Malformed> {
     match (shape, record) {
-        (Shape::Int, Record::Bytes(packed)) => wire::varints(packed)
+        (FieldType::Int, Record::Bytes(packed)) => wire::varints(packed)
             .map(|number| number.map(|number| json!(number.cast_signed())))
             .collect(),
         (shape, record) => Ok(vec![value(shape, record, depth)?]),
     }
 }
 
-fn entry(shape: &Shape, record: Record, depth: usize) -> Result<(String, Value), Malformed> {
+fn entry(shape: &FieldType, record: Record, depth: usize) -> Result<(String, Value), Malformed> {
     let Record::Bytes(bytes) = record else {
         return Err(Malformed);
     };
@@ -173,19 +173,19 @@ fn entry(shape: &Shape, record: Record, depth: usize) -> Result<(String, Value),
     Ok((key, one))
 }
 
-fn value(shape: &Shape, record: Record, depth: usize) -> Result<Value, Malformed> {
+fn value(shape: &FieldType, record: Record, depth: usize) -> Result<Value, Malformed> {
     match (shape, record) {
-        (Shape::Pointer(inner), record) => value(inner, record, depth),
-        (Shape::Bool, Record::Number(number)) => Ok(json!(number != 0)),
-        (Shape::Int, Record::Number(number)) => Ok(json!(number.cast_signed())),
-        (Shape::Float, Record::Fixed(bits)) => Ok(float(f64::from_bits(bits))),
-        (Shape::String, Record::Bytes(bytes)) => Ok(json!(text(bytes)?)),
-        (Shape::Bytes, Record::Bytes(bytes)) => Ok(json!(STANDARD.encode(bytes))),
-        (Shape::Message(at), Record::Bytes(bytes)) => {
+        (FieldType::Pointer(inner), record) => value(inner, record, depth),
+        (FieldType::Bool, Record::Number(number)) => Ok(json!(number != 0)),
+        (FieldType::Int, Record::Number(number)) => Ok(json!(number.cast_signed())),
+        (FieldType::Float, Record::Fixed(bits)) => Ok(float(f64::from_bits(bits))),
+        (FieldType::String, Record::Bytes(bytes)) => Ok(json!(text(bytes)?)),
+        (FieldType::Bytes, Record::Bytes(bytes)) => Ok(json!(STANDARD.encode(bytes))),
+        (FieldType::Message(at), Record::Bytes(bytes)) => {
             let found = fields::types().at(*at);
             Ok(Value::Object(message(found, bytes, depth + 1)?))
         }
-        (Shape::OneOf(at), Record::Bytes(bytes)) => {
+        (FieldType::OneOf(at), Record::Bytes(bytes)) => {
             one_of(fields::types().at(*at), bytes, depth + 1)
         }
         (shape, Record::Bytes(bytes)) => special(shape, bytes),
@@ -211,14 +211,14 @@ fn one_of(found: &Type, bytes: &[u8], depth: usize) -> Result<Value, Malformed> 
         let (number, record) = record?;
         let field = found.fields.iter().find(|field| field.number == number);
         match field.map(|field| &field.shape) {
-            Some(Shape::List(inner)) => {
+            Some(FieldType::List(inner)) => {
                 let items = repeated(inner, record, depth)?;
                 match &mut chosen {
                     Value::Array(known) => known.extend(items),
                     chosen => *chosen = items.into(),
                 }
             }
-            Some(Shape::Bool) if chosen.is_object() => {}
+            Some(FieldType::Bool) if chosen.is_object() => {}
             Some(shape) => chosen = value(shape, record, depth)?,
             None => {}
         }
@@ -227,7 +227,7 @@ fn one_of(found: &Type, bytes: &[u8], depth: usize) -> Result<Value, Malformed> 
 }
 
 /// Decodes types whose JSON differs from their message.
-fn special(shape: &Shape, bytes: &[u8]) -> Result<Value, Malformed> {
+fn special(shape: &FieldType, bytes: &[u8]) -> Result<Value, Malformed> {
     let (mut first, mut second, mut texts) = (0_i64, 0_i64, Vec::new());
     for record in records(bytes) {
         match record? {
@@ -239,16 +239,16 @@ fn special(shape: &Shape, bytes: &[u8]) -> Result<Value, Malformed> {
     }
     let last = texts.last().cloned().unwrap_or_default();
     match shape {
-        Shape::Time | Shape::MicroTime if first == 0 && second == 0 => Ok(Value::Null),
-        Shape::Time => time(first, 0, "%Y-%m-%dT%H:%M:%SZ"),
-        Shape::MicroTime => time(first, second, "%Y-%m-%dT%H:%M:%S%.6fZ"),
-        Shape::Duration => Ok(json!(format!("{first}ns"))),
-        Shape::Quantity if last.is_empty() => Ok(json!("0")),
-        Shape::IntOrString if first == 0 => Ok(json!(second)),
-        Shape::Quantity | Shape::IntOrString => Ok(json!(last)),
-        Shape::Items => Ok(json!(texts)),
-        Shape::Raw if last.is_empty() => Ok(Value::Null),
-        Shape::Raw => match decode::json(last.as_bytes()) {
+        FieldType::Time | FieldType::MicroTime if first == 0 && second == 0 => Ok(Value::Null),
+        FieldType::Time => time(first, 0, "%Y-%m-%dT%H:%M:%SZ"),
+        FieldType::MicroTime => time(first, second, "%Y-%m-%dT%H:%M:%S%.6fZ"),
+        FieldType::Duration => Ok(json!(format!("{first}ns"))),
+        FieldType::Quantity if last.is_empty() => Ok(json!("0")),
+        FieldType::IntOrString if first == 0 => Ok(json!(second)),
+        FieldType::Quantity | FieldType::IntOrString => Ok(json!(last)),
+        FieldType::Items => Ok(json!(texts)),
+        FieldType::Raw if last.is_empty() => Ok(Value::Null),
+        FieldType::Raw => match decode::json(last.as_bytes()) {
             Ok(decoded) => Ok(decoded.value),
             Err(_) => Err(Malformed),
         },

@@ -34,7 +34,7 @@ fn without_server_side(mut object: Value) -> Value {
 }
 
 #[test]
-fn what_kubectl_sends_becomes_what_the_real_server_makes_of_it() {
+fn objects_of_kubectl_are_stored_as_on_the_real_server() {
     for (body, answer) in recorded() {
         let mut object = decode(&body).unwrap();
         let kind = answer["kind"].as_str().unwrap();
@@ -118,7 +118,7 @@ fn a_cut_body_is_refused_and_never_panics() {
 }
 
 #[test]
-fn what_is_no_protobuf_or_of_an_unknown_kind_is_refused() {
+fn invalid_protobuf_and_unknown_kinds_are_refused() {
     assert_eq!(decode(b"{}").unwrap_err().code, 400);
     let meta = b"\x0a\x05ex/v1\x12\x06Widget";
     let mut body = MAGIC.to_vec();

@@ -11,7 +11,7 @@ use crate::access;
 use crate::error::ApiError;
 
 /// The namespaces that cannot be deleted.
-const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
+const UNDELETABLE: &[&str] = &["default", "kube-system", "kube-public"];
 
 /// Checks that the namespace of a new object exists and is not terminating.
 pub(super) fn create(
@@ -58,7 +58,7 @@ pub(super) fn escalation(
 
 /// Refuses to delete the namespaces of [`IMMORTAL`].
 pub(super) fn delete(call: &ResourceRequest) -> Result<(), ApiError> {
-    if &**call.resource.id() != "namespaces" || !IMMORTAL.contains(&&*call.name) {
+    if &**call.resource.id() != "namespaces" || !UNDELETABLE.contains(&&*call.name) {
         return Ok(());
     }
     Err(forbidden(

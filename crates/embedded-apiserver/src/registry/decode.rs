@@ -12,7 +12,7 @@ use crate::schema::unstructured;
 
 /// A decoded object and its warnings.
 #[derive(Debug)]
-pub(crate) struct Decoded {
+pub(crate) struct DecodedObject {
     /// The object, of the kind that the request expects.
     pub object: Value,
     /// The texts of `Warning` headers.
@@ -24,13 +24,13 @@ pub(crate) fn decode(
     call: &ResourceRequest,
     media: Media,
     bytes: &[u8],
-) -> Result<Decoded, ApiError> {
+) -> Result<DecodedObject, ApiError> {
     let parsed = syntax::parse(call, media, bytes)?;
     let mut object = parsed.value;
     identity::declared(call, bytes, &mut object)?;
     let mut complaints = parsed.duplicates;
     complaints.extend(body_strategy(call).decode(call, &mut object)?);
-    let mut warnings = judged(call, complaints, |list| {
+    let mut warnings = apply_field_validation(call, complaints, |list| {
         let (kind, version) = (&object["kind"], &call.version);
         let kind = kind.as_str().unwrap_or_default();
         ApiError::bad_request(format!(
@@ -38,7 +38,7 @@ pub(crate) fn decode(
         ))
     })?;
     warnings.extend(metadata::dedup_owners(&mut object));
-    Ok(Decoded { object, warnings })
+    Ok(DecodedObject { object, warnings })
 }
 
 /// Decodes the result of a patch. Returns the warnings.
@@ -68,7 +68,7 @@ pub(super) fn patched(
         complaints.extend(unknown);
     }
     let owners = metadata::dedup_owners(object);
-    let mut warnings = judged(call, complaints, |list| {
+    let mut warnings = apply_field_validation(call, complaints, |list| {
         let shown = match kind {
             PatchType::Strategic => go::plain(document),
             _ => text,
@@ -146,7 +146,7 @@ fn lines(complaint: &str) -> Vec<String> {
 }
 
 /// Handles unknown and duplicate fields as the `fieldValidation` of the request requires.
-fn judged(
+fn apply_field_validation(
     call: &ResourceRequest,
     complaints: Vec<String>,
     refusal: impl FnOnce(&str) -> ApiError,

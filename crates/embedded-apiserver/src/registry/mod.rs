@@ -45,7 +45,7 @@ pub(crate) use request::{
     FieldValidation, Media, ObjectResponse, PatchType, ResourceRequest, WriteOptions,
 };
 pub(crate) use store_lock::Registry;
-pub(crate) use token::{Issued, issue};
+pub(crate) use token::{IssuedToken, issue};
 pub(crate) use transaction::Transaction;
 pub(crate) use watch::{Watch, WatchEvent, WatchOptions};
 

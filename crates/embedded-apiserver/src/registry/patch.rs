@@ -12,7 +12,7 @@ use super::transaction::Transaction;
 use super::update::{replace, unconditional};
 use super::{admission, create, decode, encode, identity, metadata, pipeline, syntax};
 use crate::error::ApiError;
-use crate::schema::decode::Decoded;
+use crate::schema::decode::DecodedBody;
 
 /// Patches an object. An apply creates an object that does not exist.
 pub(crate) fn patch(
@@ -49,7 +49,7 @@ pub(crate) fn patch(
 fn apply(
     tx: &mut Transaction<'_>,
     call: &ResourceRequest,
-    patch: Decoded,
+    patch: DecodedBody,
 ) -> Result<ObjectResponse, ApiError> {
     let mut configuration = syntax::configuration(patch.value)?;
     ensure_metadata(&mut configuration)?;

@@ -128,7 +128,7 @@ impl Contents {
                 return;
             }
         }
-        tracing::error!("controllers do not come to rest");
+        tracing::error!("controllers did not become idle: they keep changing objects");
     }
 
     /// Passes one event to all controllers, or runs those that are due. Returns false if there is nothing

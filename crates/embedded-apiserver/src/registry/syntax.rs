@@ -7,14 +7,14 @@ use super::request::{FieldValidation, Media, PatchType, ResourceRequest};
 use crate::error::ApiError;
 use crate::go;
 use crate::protobuf;
-use crate::schema::decode::{self, Decoded};
+use crate::schema::decode::{self, DecodedBody};
 
 /// Returns the value of the body of a create or an update, and its duplicate fields.
 pub(super) fn parse(
     call: &ResourceRequest,
     media: Media,
     bytes: &[u8],
-) -> Result<Decoded, ApiError> {
+) -> Result<DecodedBody, ApiError> {
     let read = match media {
         Media::Json => decode::json(bytes),
         Media::Yaml => decode::yaml(bytes),
@@ -25,9 +25,9 @@ pub(super) fn parse(
                 _ => why,
             })?;
             decode::check_depth(&value).map_err(ApiError::bad_request)?;
-            return Ok(Decoded {
+            return Ok(DecodedBody {
                 value,
-                ..Decoded::default()
+                ..DecodedBody::default()
             });
         }
     };
@@ -43,7 +43,7 @@ pub(super) fn patch(
     call: &ResourceRequest,
     kind: PatchType,
     bytes: &[u8],
-) -> Result<Decoded, ApiError> {
+) -> Result<DecodedBody, ApiError> {
     if kind != PatchType::Apply {
         return decode::json(bytes)
             .map_err(|why| ApiError::bad_request(format!("error decoding patch: {why}")));

@@ -26,23 +26,23 @@ const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 
 /// A token that the server issued for a `ServiceAccount`.
 #[derive(Clone, Debug)]
-pub(crate) struct Issued {
+pub(crate) struct IssuedToken {
     /// The user of a request with the token.
     pub user: User,
     expires: Timestamp,
     /// The account, and the object in `boundObjectRef`, if any.
-    bound: Vec<Bound>,
+    bound: Vec<BoundObject>,
 }
 
 /// An object whose deletion invalidates a token.
 #[derive(Clone, Debug)]
-struct Bound {
+struct BoundObject {
     resource: &'static str,
     key: Key,
     uid: String,
 }
 
-impl Issued {
+impl IssuedToken {
     /// Returns whether the token has expired, with [`LEEWAY`].
     pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires + LEEWAY < now
@@ -54,7 +54,7 @@ impl Issued {
     }
 }
 
-impl Bound {
+impl BoundObject {
     fn is_there(&self, store: &Store, now: Timestamp) -> bool {
         let table = store.table(self.resource);
         let Some(object) = table.and_then(|table| table.get(&self.key)) else {
@@ -71,7 +71,7 @@ pub(crate) fn issue(
     tx: &Transaction<'_>,
     call: &ResourceRequest,
     mut request: Value,
-) -> Result<(ObjectResponse, String, Issued), ApiError> {
+) -> Result<(ObjectResponse, String, IssuedToken), ApiError> {
     let account = tx.live(call).ok_or_else(|| call.not_found(&call.name))?;
     let lifetime = request["spec"]["expirationSeconds"]
         .as_i64()
@@ -106,7 +106,7 @@ pub(crate) fn issue(
     }
     let created = metadata::rfc3339(tx.now());
     metadata::of_mut(&mut request).insert("creationTimestamp".to_owned(), created.into());
-    let issued = Issued {
+    let issued = IssuedToken {
         user,
         expires,
         bound,
@@ -125,11 +125,11 @@ fn binding(
     uid: &str,
     reference: &Value,
     id: &str,
-) -> Result<(User, Vec<Bound>, Value), ApiError> {
+) -> Result<(User, Vec<BoundObject>, Value), ApiError> {
     let mut user = user(&call.namespace, &call.name, uid);
     let credential = vec![format!("JTI={id}")];
     user.extra.insert(User::CREDENTIAL.to_owned(), credential);
-    let mut bound = vec![Bound {
+    let mut bound = vec![BoundObject {
         resource: "serviceaccounts",
         key: Key::new(&call.namespace, &call.name),
         uid: user.uid.clone(),
@@ -158,7 +158,7 @@ fn referenced(
     tx: &Transaction<'_>,
     call: &ResourceRequest,
     reference: &Value,
-) -> Result<Bound, ApiError> {
+) -> Result<BoundObject, ApiError> {
     let [version, kind, name, uid] =
         ["apiVersion", "kind", "name", "uid"].map(|field| member(reference, field));
     let (group, version) = version.split_once('/').unwrap_or(("", version));
@@ -189,7 +189,7 @@ fn referenced(
         );
         return Err(ApiError::conflict("", kind, name, &why));
     }
-    Ok(Bound {
+    Ok(BoundObject {
         resource,
         key: Key::new(namespace, name),
         uid: known.to_owned(),

@@ -13,7 +13,7 @@ use super::store_lock::Registry;
 use crate::error::ApiError;
 use crate::select::Selection;
 use crate::stack;
-use crate::store::{Change, Event, Subscription, Table};
+use crate::store::{Change, Event, ResourceTable, Subscription};
 use clock::Instant;
 
 /// The time between bookmarks. The real server sends one about each minute.
@@ -135,7 +135,7 @@ impl Watch {
         });
     }
 
-    fn initial(&self, table: &Table) -> Vec<WatchEvent> {
+    fn initial(&self, table: &ResourceTable) -> Vec<WatchEvent> {
         let ResourceRequest {
             resource,
             version,

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::entry::Resource;
 use super::strategy::Strategy;
-use super::version::{Custom, GroupVersion, Subresource, Version};
+use super::version::{CompiledVersion, GroupVersion, Subresource, Version};
 use crate::crd;
 use crate::schema::Schema;
 
@@ -117,7 +117,7 @@ fn version(definition: &Value, name: &str, served: bool, storage: bool) -> Optio
             .map(|storage| storage_hash(group, storage, &kind)),
         response: None,
         deprecation: compiled.deprecation().map(str::to_owned),
-        custom: Some(Arc::new(Custom {
+        custom: Some(Arc::new(CompiledVersion {
             version: compiled,
             schema,
         })),

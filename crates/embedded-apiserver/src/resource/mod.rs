@@ -16,4 +16,4 @@ pub(crate) use catalogue::Catalogue;
 pub(crate) use entry::Resource;
 pub(crate) use names::{api_version, split_api_version};
 pub(crate) use strategy::Generation;
-pub(crate) use version::{Custom, GroupVersion, Version};
+pub(crate) use version::{CompiledVersion, GroupVersion, Version};

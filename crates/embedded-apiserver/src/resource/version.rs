@@ -26,7 +26,7 @@ pub struct Version {
     /// The warning that requests in this version get.
     pub deprecation: Option<String>,
     /// The compiled definition of a custom version.
-    pub custom: Option<Arc<Custom>>,
+    pub custom: Option<Arc<CompiledVersion>>,
 }
 
 /// A part of an object with its own path and permissions: `deployments/scale`.
@@ -65,7 +65,7 @@ impl Version {
 
 /// The compiled definition of a version of a custom resource.
 #[derive(Debug)]
-pub struct Custom {
+pub struct CompiledVersion {
     /// The rules for pruning, defaulting and validation, and the printer columns.
     pub version: crd::Version,
     /// The types, for field ownership.

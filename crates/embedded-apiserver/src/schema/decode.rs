@@ -64,7 +64,7 @@ fn object_depth(object: &Value) -> usize {
 
 /// The value of a body, and the duplicate keys that strict decoding reports.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Decoded {
+pub(crate) struct DecodedBody {
     /// The value. The last of several duplicate keys counts.
     pub value: Value,
     /// `duplicate field "spec.size"`, or one message of the YAML parser for all duplicates.
@@ -72,20 +72,20 @@ pub(crate) struct Decoded {
 }
 
 /// Parses JSON. Errors have the messages of Go.
-pub(crate) fn json(text: &[u8]) -> Result<Decoded, String> {
+pub(crate) fn json(text: &[u8]) -> Result<DecodedBody, String> {
     let decoded = json_within(text, MAX_JSON_DEPTH)?;
     check_depth(&decoded.value)?;
     Ok(decoded)
 }
 
 /// Parses JSON with at most `levels` nesting levels.
-pub(crate) fn json_within(text: &[u8], levels: usize) -> Result<Decoded, String> {
+pub(crate) fn json_within(text: &[u8], levels: usize) -> Result<DecodedBody, String> {
     let duplicates = RefCell::new(Vec::new());
     let path = RefCell::new(String::new());
     let mut reader = serde_json::Deserializer::from_slice(text);
     // The seed counts the nesting levels.
     reader.disable_recursion_limit();
-    let seed = Seed {
+    let seed = DuplicateRecorder {
         duplicates: &duplicates,
         path: &path,
         levels,
@@ -93,7 +93,7 @@ pub(crate) fn json_within(text: &[u8], levels: usize) -> Result<Decoded, String>
     let value = seed.deserialize(&mut reader);
     let value = value.and_then(|value| reader.end().map(|()| value));
     match value {
-        Ok(value) => Ok(Decoded {
+        Ok(value) => Ok(DecodedBody {
             value,
             duplicates: duplicates.into_inner(),
         }),
@@ -102,7 +102,7 @@ pub(crate) fn json_within(text: &[u8], levels: usize) -> Result<Decoded, String>
 }
 
 /// Parses the first document of a YAML text. It is YAML 1.1, so the key `n` becomes `false`.
-pub(crate) fn yaml(text: &[u8]) -> Result<Decoded, String> {
+pub(crate) fn yaml(text: &[u8]) -> Result<DecodedBody, String> {
     let text = std::str::from_utf8(text).map_err(|_| "yaml: invalid UTF-8".to_owned())?;
     let text = first_document(text);
     // The YAML parser does not know that managed fields can be deeper.
@@ -130,7 +130,7 @@ fn bracket_depth(text: &str) -> usize {
 }
 
 /// Parses a document.
-fn document(text: &str) -> Result<Decoded, String> {
+fn document(text: &str) -> Result<DecodedBody, String> {
     let root = yaml::parse_positioned(text).map_err(|error| {
         let message = if error.message.starts_with("unclosed bracket") {
             "did not find expected node content"
@@ -148,14 +148,14 @@ fn document(text: &str) -> Result<Decoded, String> {
     } else {
         vec![format!("yaml: unmarshal errors:\n{}", lines.join("\n"))]
     };
-    Ok(Decoded { value, duplicates })
+    Ok(DecodedBody { value, duplicates })
 }
 
 /// Returns the 400 for a body that cannot be parsed.
 pub(crate) fn unrecognized(kind: &str, body: &[u8], why: &str) -> ApiError {
     /// The maximum number of bytes that an error shows, as in `summarizeData` of the real server.
-    const MOST_SHOWN: usize = 30;
-    let shown = &body[..body.len().min(MOST_SHOWN)];
+    const MAX_SHOWN: usize = 30;
+    let shown = &body[..body.len().min(MAX_SHOWN)];
     let mut summary = match body.first() {
         None => "<empty>".to_owned(),
         Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
@@ -165,7 +165,7 @@ pub(crate) fn unrecognized(kind: &str, body: &[u8], why: &str) -> ApiError {
             .collect::<Vec<_>>()
             .concat(),
     };
-    if body.len() > MOST_SHOWN {
+    if body.len() > MAX_SHOWN {
         summary.push_str(" ...");
     }
     ApiError::bad_request(format!(
@@ -292,14 +292,14 @@ fn offending(text: &[u8], error: &serde_json::Error) -> char {
 
 /// A deserializer of values that records duplicate keys.
 #[derive(Clone, Copy)]
-struct Seed<'a> {
+struct DuplicateRecorder<'a> {
     duplicates: &'a RefCell<Vec<String>>,
     path: &'a RefCell<String>,
     /// The maximum number of nesting levels of the value.
     levels: usize,
 }
 
-impl Seed<'_> {
+impl DuplicateRecorder<'_> {
     fn note(self, name: &str) {
         let path = self.path.borrow();
         let dot = if path.is_empty() { "" } else { "." };
@@ -327,7 +327,7 @@ impl Seed<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Seed<'_> {
+impl<'de> DeserializeSeed<'de> for DuplicateRecorder<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -335,7 +335,7 @@ impl<'de> DeserializeSeed<'de> for Seed<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Seed<'_> {
+impl<'de> Visitor<'de> for DuplicateRecorder<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -42,7 +42,7 @@ struct TypeChecker {
 
 /// The result of a custom JSON decoder of a type. An error ends the decoding, while other mismatches are
 /// collected.
-type Read = Result<(), String>;
+type DecoderResult = Result<(), String>;
 
 impl TypeChecker {
     fn mismatch(&mut self, found: &str, go: &str) {
@@ -55,7 +55,7 @@ impl TypeChecker {
         }
     }
 
-    fn value(&mut self, place: Type<'_>, go: &str, value: &Value) -> Read {
+    fn value(&mut self, place: Type<'_>, go: &str, value: &Value) -> DecoderResult {
         let node = place.node();
         if value.is_null() {
             return Ok(());
@@ -80,7 +80,13 @@ impl TypeChecker {
         Ok(())
     }
 
-    fn of_struct(&mut self, place: Type<'_>, map: &Map, name: &str, value: &Value) -> Read {
+    fn of_struct(
+        &mut self,
+        place: Type<'_>,
+        map: &Map,
+        name: &str,
+        value: &Value,
+    ) -> DecoderResult {
         let Value::Object(fields) = value else {
             self.mismatch(go::json_kind(value), name);
             return Ok(());
@@ -102,7 +108,7 @@ impl TypeChecker {
         Ok(())
     }
 
-    fn of_list(&mut self, place: Type<'_>, go: &str, value: &Value) -> Read {
+    fn of_list(&mut self, place: Type<'_>, go: &str, value: &Value) -> DecoderResult {
         let (Value::Array(values), Some(list)) = (value, &place.node().list) else {
             self.mismatch(go::json_kind(value), go);
             return Ok(());
@@ -114,7 +120,7 @@ impl TypeChecker {
             .try_for_each(|value| self.value(place.at(list.items), items, value))
     }
 
-    fn of_map(&mut self, place: Type<'_>, go: &str, value: &Value) -> Read {
+    fn of_map(&mut self, place: Type<'_>, go: &str, value: &Value) -> DecoderResult {
         let rest = place.node().map.as_ref().and_then(|map| map.rest);
         let (Value::Object(fields), Some(rest)) = (value, rest) else {
             self.mismatch(go::json_kind(value), go);
@@ -158,7 +164,7 @@ impl TypeChecker {
     }
 
     /// Checks types with a custom JSON decoder. Returns nothing for other types.
-    fn by_reader(&mut self, go: &str, value: &Value) -> Option<Read> {
+    fn by_reader(&mut self, go: &str, value: &Value) -> Option<DecoderResult> {
         let text = value.as_str();
         let read = match go {
             "resource.Quantity" => quantity(value),
@@ -178,7 +184,7 @@ impl TypeChecker {
     }
 
     /// Returns the error for a mismatch within a type with a custom decoder. It ends the decoding.
-    fn reader_mismatch(&mut self, value: &Value, go: &str, fits: bool) -> Read {
+    fn reader_mismatch(&mut self, value: &Value, go: &str, fits: bool) -> DecoderResult {
         if fits {
             return Ok(());
         }
@@ -210,7 +216,7 @@ const QUANTITY: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /// Checks that a value has the form of a quantity: a number and a suffix.
-fn quantity(value: &Value) -> Read {
+fn quantity(value: &Value) -> DecoderResult {
     let number;
     let text = match value {
         Value::String(text) => text.as_str(),
@@ -237,7 +243,7 @@ fn quantity(value: &Value) -> Read {
 
 /// Returns the error at the first difference from Go's layout. An empty error means a value of another
 /// type.
-fn time(value: &Value, layout: &str) -> Read {
+fn time(value: &Value, layout: &str) -> DecoderResult {
     let Some(text) = value.as_str() else {
         return Err(String::new());
     };

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_fields_are_told_with_their_paths() {
+    fn unknown_fields_are_reported_with_their_paths() {
         let schema = Schema::builtin("apps", "v1", "Deployment").unwrap();
         let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "bogus": {"a": 1},
             "metadata": {"name": "a", "labels": {"x": "y"}, "nope": 1},

@@ -18,7 +18,7 @@ const RESOURCE: &str = "cronjobs.batch";
 
 /// The maximum number of missed times that are counted. If the clock advances far, a single Job runs, as with
 /// the real controller.
-const MOST_MISSED: usize = 100;
+const MAX_MISSED: usize = 100;
 
 pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, cron: &Value) {
     if is_terminating(cron) {
@@ -31,7 +31,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, cron: &Value)
         return;
     };
     if let Some(next) = next {
-        sim.again(next, RESOURCE, cron);
+        sim.requeue(next, RESOURCE, cron);
     }
     let suspended = cron["spec"]["suspend"] == json!(true);
     let scheduled = last.filter(|last| !suspended && is_in_time(tx, cron, *last));
@@ -52,7 +52,7 @@ fn times(tx: &Transaction<'_>, cron: &Value) -> Option<(Option<Timestamp>, Optio
     };
     let mut at = since.parse::<Timestamp>().ok()?;
     let mut last = None;
-    for _ in 0..MOST_MISSED {
+    for _ in 0..MAX_MISSED {
         match schedule.next_after(at, &zone) {
             Some(next) if next <= tx.now() => {
                 last = Some(next);

@@ -6,7 +6,7 @@ use super::objects::{
     controlled, create, delete, is_terminating, labels, name, pod_of, write_status,
 };
 use super::pod::{is_active, is_finished, is_ready};
-use super::replica_set::Tally;
+use super::replica_set::PodCounts;
 use super::{Simulation, node, revision};
 use crate::builtin::path::text;
 use crate::registry::Transaction;
@@ -26,7 +26,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, set: &Value) 
         step(tx, set, &revision.hash, wanted);
     }
     let pods = controlled(tx, "pods", set);
-    let tally = Tally::count(sim, tx, RESOURCE, set, &pods);
+    let tally = PodCounts::count(sim, tx, RESOURCE, set, &pods);
     let is_updated = |pod: &Value| text(pod, &["metadata", "labels", HASH]) == revision.hash;
     let updated = pods.iter().any(|pod| is_active(pod) && is_updated(pod));
     let desired = i64::from(wanted);

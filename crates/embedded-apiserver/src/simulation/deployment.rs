@@ -9,7 +9,7 @@ use super::objects::{
     create, delete, is_terminating, name, namespace, number, owner_reference, put, update,
     write_status,
 };
-use super::owned_sets::{HASH, REVISION, SETS, Sets, revision};
+use super::owned_sets::{HASH, REVISION, ReplicaSets, SETS, revision};
 use super::{Simulation, condition, hash, rollout};
 use crate::builtin::path::{at, text};
 use crate::registry::Transaction;
@@ -30,7 +30,7 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, deployment: &
         return;
     }
     let paused = deployment["spec"]["paused"] == json!(true);
-    let mut sets = Sets::list(tx, deployment);
+    let mut sets = ReplicaSets::list(tx, deployment);
     let mut made = false;
     if !paused {
         made = sets.new.is_none();
@@ -40,13 +40,13 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, deployment: &
     let Some(live) = tx.get(RESOURCE, namespace(deployment), name(deployment)) else {
         return;
     };
-    let sets = Sets::list(tx, &live);
+    let sets = ReplicaSets::list(tx, &live);
     report(sim, tx, &live, &sets, made);
     clean(tx, &live, &sets);
 }
 
 /// Creates the ReplicaSet of the current template, or gives it the newest revision.
-fn ensure_new(tx: &mut Transaction<'_>, deployment: &Value, sets: &mut Sets) {
+fn ensure_new(tx: &mut Transaction<'_>, deployment: &Value, sets: &mut ReplicaSets) {
     let newest = sets.old.iter().map(|set| revision(set)).max();
     let next = newest.unwrap_or_default() + 1;
     let mut wanted = next;
@@ -74,7 +74,7 @@ fn ensure_new(tx: &mut Transaction<'_>, deployment: &Value, sets: &mut Sets) {
 fn make(
     tx: &mut Transaction<'_>,
     deployment: &Value,
-    sets: &Sets,
+    sets: &ReplicaSets,
     revision: i64,
 ) -> Option<Arc<Value>> {
     let template = &deployment["spec"]["template"];
@@ -116,7 +116,7 @@ fn make(
 }
 
 /// Deletes the ReplicaSets of old revisions beyond the limit.
-fn clean(tx: &mut Transaction<'_>, deployment: &Value, sets: &Sets) {
+fn clean(tx: &mut Transaction<'_>, deployment: &Value, sets: &ReplicaSets) {
     let Some(limit) = at(deployment, &["spec", "revisionHistoryLimit"]).as_u64() else {
         return;
     };
@@ -148,7 +148,7 @@ fn report(
     sim: &mut Simulation,
     tx: &mut Transaction<'_>,
     deployment: &Value,
-    sets: &Sets,
+    sets: &ReplicaSets,
     made: bool,
 ) {
     let before = &deployment["status"];
@@ -210,7 +210,7 @@ fn progress(
     sim: &mut Simulation,
     now: Timestamp,
     deployment: &Value,
-    sets: &Sets,
+    sets: &ReplicaSets,
     status: &Value,
     made: bool,
 ) -> Option<(&'static str, &'static str, String)> {
@@ -255,7 +255,7 @@ fn progress(
         let message = format!("ReplicaSet {set:?} has timed out progressing.");
         return Some(("False", "ProgressDeadlineExceeded", message));
     }
-    sim.again(due, RESOURCE, deployment);
+    sim.requeue(due, RESOURCE, deployment);
     None
 }
 

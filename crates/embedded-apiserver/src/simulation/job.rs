@@ -82,13 +82,13 @@ pub(super) fn sync(sim: &mut Simulation, tx: &mut Transaction<'_>, job: &Value) 
 }
 
 /// The outcome of a Job.
-struct Verdict {
+struct JobOutcome {
     good: bool,
     reason: &'static str,
     message: &'static str,
 }
 
-impl Verdict {
+impl JobOutcome {
     fn write(&self, status: &mut Value, now: &str) {
         let kinds = if self.good {
             ["SuccessCriteriaMet", "Complete"]
@@ -112,10 +112,10 @@ fn verdict(
     job: &Value,
     status: &Value,
     pods: &Pods,
-) -> Option<Verdict> {
+) -> Option<JobOutcome> {
     let spec = &job["spec"];
     if pods.failed > number(spec, &["backoffLimit"]) {
-        return Some(Verdict {
+        return Some(JobOutcome {
             good: false,
             reason: "BackoffLimitExceeded",
             message: "Job has reached the specified backoff limit",
@@ -126,20 +126,20 @@ fn verdict(
     {
         let due = started + SignedDuration::from_secs(seconds);
         if due <= tx.now() {
-            return Some(Verdict {
+            return Some(JobOutcome {
                 good: false,
                 reason: "DeadlineExceeded",
                 message: "Job was active longer than specified deadline",
             });
         }
-        sim.again(due, RESOURCE, job);
+        sim.requeue(due, RESOURCE, job);
     }
     // A Job without a number of completions completes when one Pod succeeded and all Pods have ended.
     let complete = match spec["completions"].as_i64() {
         Some(wanted) => pods.succeeded >= wanted,
         None => pods.succeeded > 0 && pods.active.is_empty(),
     };
-    complete.then_some(Verdict {
+    complete.then_some(JobOutcome {
         good: true,
         reason: "CompletionsReached",
         message: "Reached expected number of succeeded pods",
@@ -317,7 +317,7 @@ fn expire(sim: &mut Simulation, tx: &mut Transaction<'_>, job: &Value) {
     };
     let due = since + SignedDuration::from_secs(seconds);
     if due > tx.now() {
-        sim.again(due, RESOURCE, job);
+        sim.requeue(due, RESOURCE, job);
         return;
     }
     let policy = Some(Propagation::Foreground);

@@ -115,7 +115,7 @@ impl Simulation {
     }
 
     /// Schedules an object to be synced again at a time.
-    fn again(&mut self, at: Timestamp, resource: &'static str, object: &Value) {
+    fn requeue(&mut self, at: Timestamp, resource: &'static str, object: &Value) {
         self.due.insert((at, key_of(resource, object)));
     }
 

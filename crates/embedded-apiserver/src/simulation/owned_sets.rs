@@ -16,14 +16,14 @@ pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
 pub(super) const HASH: &str = "pod-template-hash";
 
 /// The ReplicaSets of a Deployment.
-pub(super) struct Sets {
+pub(super) struct ReplicaSets {
     /// The ReplicaSet of the current template.
     pub(super) new: Option<Arc<Value>>,
     /// The ReplicaSets of earlier templates.
     pub(super) old: Vec<Arc<Value>>,
 }
 
-impl Sets {
+impl ReplicaSets {
     /// Lists the ReplicaSets that a Deployment controls.
     pub(super) fn list(tx: &Transaction<'_>, deployment: &Value) -> Self {
         let mut sets = controlled(tx, SETS, deployment);

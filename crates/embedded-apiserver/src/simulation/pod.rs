@@ -153,7 +153,7 @@ fn is_waiting(
     };
     match due {
         Ok(due) if due > tx.now() && !is_ready(pod) => {
-            sim.again(due, "pods", pod);
+            sim.requeue(due, "pods", pod);
             true
         }
         _ => false,

@@ -14,14 +14,14 @@ use crate::registry::Transaction;
 
 /// The numbers of Pods by state.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct PodCounts {
     pub(super) active: i64,
     pub(super) ready: i64,
     pub(super) available: i64,
     pub(super) terminating: i64,
 }
 
-impl Tally {
+impl PodCounts {
     /// Counts Pods, and queues the owner for the time at which more of them become available.
     pub(super) fn count(
         sim: &mut Simulation,
@@ -43,7 +43,7 @@ impl Tally {
             tally.ready += i64::from(is_ready(pod));
             match available_at(pod, seconds) {
                 Some(at) if at <= tx.now() => tally.available += 1,
-                Some(at) => sim.again(at, resource, owner),
+                Some(at) => sim.requeue(at, resource, owner),
                 None => {}
             }
         }
@@ -65,7 +65,7 @@ pub(super) fn sync(
         refusal = scale(tx, set, &active, wanted);
     }
     let pods = controlled(tx, "pods", set);
-    let tally = Tally::count(sim, tx, resource, set, &pods);
+    let tally = PodCounts::count(sim, tx, resource, set, &pods);
     let template = &set["spec"]["template"]["metadata"]["labels"];
     let fits = |pod: &&Arc<Value>| {
         let template = template.as_object().into_iter().flatten();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::objects::{number, update};
-use super::owned_sets::{SETS, Sets};
+use super::owned_sets::{ReplicaSets, SETS};
 use crate::builtin::path::text;
 use crate::registry::Transaction;
 
@@ -42,7 +42,7 @@ pub(super) fn scaled(value: &Value, of: i64, up: bool) -> i64 {
     }
 }
 
-fn most(deployment: &Value) -> i64 {
+fn max_pods(deployment: &Value) -> i64 {
     let (_, surge) = bounds(deployment);
     number(deployment, &["spec", "replicas"]) + surge
 }
@@ -53,7 +53,10 @@ pub(super) fn size_annotations(deployment: &Value) -> Map<String, Value> {
     let mut annotations = Map::new();
     for (key, value) in [
         ("deployment.kubernetes.io/desired-replicas", wanted),
-        ("deployment.kubernetes.io/max-replicas", most(deployment)),
+        (
+            "deployment.kubernetes.io/max-replicas",
+            max_pods(deployment),
+        ),
     ] {
         annotations.insert(key.to_owned(), json!(value.to_string()));
     }
@@ -61,7 +64,7 @@ pub(super) fn size_annotations(deployment: &Value) -> Map<String, Value> {
 }
 
 /// Returns the initial size of a new ReplicaSet.
-pub(super) fn first_size(deployment: &Value, sets: &Sets) -> i64 {
+pub(super) fn first_size(deployment: &Value, sets: &ReplicaSets) -> i64 {
     grown(deployment, sets.sum(&["spec", "replicas"]), 0)
 }
 
@@ -71,12 +74,12 @@ fn grown(deployment: &Value, there: i64, new: i64) -> i64 {
     if text(deployment, &["spec", "strategy", "type"]) == "Recreate" {
         return if there > new { new } else { wanted };
     }
-    let room = (most(deployment) - there).max(0);
+    let room = (max_pods(deployment) - there).max(0);
     new + room.min((wanted - new).max(0))
 }
 
 /// Performs the steps of a rollout that are possible now.
-pub(super) fn step(tx: &mut Transaction<'_>, deployment: &Value, sets: &Sets, paused: bool) {
+pub(super) fn step(tx: &mut Transaction<'_>, deployment: &Value, sets: &ReplicaSets, paused: bool) {
     let wanted = number(deployment, &["spec", "replicas"]);
     let active: Vec<&Arc<Value>> = sets.all().filter(|set| size(set) > 0).collect();
     let only = match active[..] {
@@ -102,7 +105,7 @@ fn size(set: &Value) -> i64 {
     number(set, &["spec", "replicas"])
 }
 
-fn recreate(tx: &mut Transaction<'_>, deployment: &Value, sets: &Sets) {
+fn recreate(tx: &mut Transaction<'_>, deployment: &Value, sets: &ReplicaSets) {
     for set in &sets.old {
         resize(tx, deployment, set, 0);
     }
@@ -117,7 +120,7 @@ fn recreate(tx: &mut Transaction<'_>, deployment: &Value, sets: &Sets) {
     }
 }
 
-fn roll(tx: &mut Transaction<'_>, deployment: &Value, sets: &Sets) {
+fn roll(tx: &mut Transaction<'_>, deployment: &Value, sets: &ReplicaSets) {
     let Some(new) = &sets.new else {
         return;
     };

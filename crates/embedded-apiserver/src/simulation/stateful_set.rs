@@ -9,7 +9,7 @@ use super::objects::{
     owner_reference, pod_of, write_status,
 };
 use super::pod::{available_at, is_finished, is_ready};
-use super::replica_set::Tally;
+use super::replica_set::PodCounts;
 use super::{Simulation, revision};
 use crate::builtin::path::{at, items, text};
 use crate::registry::Transaction;
@@ -200,7 +200,7 @@ fn ensure_claim(tx: &mut Transaction<'_>, set: &Value, template: &Value, claim: 
 
 fn report(sim: &mut Simulation, tx: &mut Transaction<'_>, set: &Value, revisions: &Revisions) {
     let pods = controlled(tx, "pods", set);
-    let tally = Tally::count(sim, tx, RESOURCE, set, &pods);
+    let tally = PodCounts::count(sim, tx, RESOURCE, set, &pods);
     let of = |revision: &str| {
         let is = |pod: &&Arc<Value>| {
             text(pod, &["metadata", "labels", HASH]) == revision && !is_terminating(pod)

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 pub(crate) use event::{Change, Event};
 pub(crate) use key::Key;
-pub(crate) use table::{Subscription, Table};
+pub(crate) use table::{ResourceTable, Subscription};
 
 use super::resource::Resource;
 
@@ -28,7 +28,7 @@ pub struct Store {
     revision: u64,
     /// The number of events that each table keeps.
     history: usize,
-    tables: HashMap<Arc<str>, Table>,
+    tables: HashMap<Arc<str>, ResourceTable>,
     /// Events that the controllers have not handled yet.
     unseen: VecDeque<Arc<Event>>,
 }
@@ -56,7 +56,7 @@ impl Store {
 
     /// Returns the number of objects.
     pub fn len(&self) -> usize {
-        self.tables.values().map(Table::len).sum()
+        self.tables.values().map(ResourceTable::len).sum()
     }
 
     /// Returns whether the store has no objects.
@@ -65,7 +65,7 @@ impl Store {
     }
 
     /// Returns the objects of a resource, if it is stored.
-    pub fn table(&self, storage: &str) -> Option<&Table> {
+    pub fn table(&self, storage: &str) -> Option<&ResourceTable> {
         self.tables.get(storage)
     }
 
@@ -74,7 +74,7 @@ impl Store {
         let (history, revision) = (self.history, self.revision);
         self.tables
             .entry(Arc::clone(storage))
-            .or_insert_with(|| Table::new(history, revision));
+            .or_insert_with(|| ResourceTable::new(history, revision));
     }
 
     /// Removes the past events, so that no watch can start before now.

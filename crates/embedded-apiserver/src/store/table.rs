@@ -15,7 +15,7 @@ use super::{Change, Event, Key};
 
 /// The objects of one resource.
 #[derive(Debug)]
-pub struct Table {
+pub struct ResourceTable {
     pub(super) objects: BTreeMap<Key, Arc<Value>>,
     history: VecDeque<Arc<Event>>,
     capacity: usize,
@@ -42,7 +42,7 @@ impl Subscription {
     }
 }
 
-impl Table {
+impl ResourceTable {
     pub(super) fn new(capacity: usize, since: u64) -> Self {
         Self {
             objects: BTreeMap::new(),

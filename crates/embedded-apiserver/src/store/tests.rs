@@ -38,7 +38,7 @@ impl Model {
         self.store.revision()
     }
 
-    fn table(&self) -> &super::Table {
+    fn table(&self) -> &super::ResourceTable {
         self.store.table(self.maps.storage()).unwrap()
     }
 

@@ -19,7 +19,7 @@ fn every_row_fills_every_column() {
 }
 
 #[test]
-fn a_pod_says_what_is_wrong_with_it() {
+fn the_row_of_a_pod_shows_its_failure() {
     let catalogue = Catalogue::builtin();
     let pods = catalogue.get("pods").unwrap();
     let pod = json!({

@@ -31,7 +31,7 @@ fn text(error: kube::Error) -> String {
 }
 
 #[tokio::test]
-async fn a_user_may_what_a_role_says_and_no_more() {
+async fn a_user_has_exactly_the_permissions_of_its_roles() {
     let server = server();
     let (root, bob) = (client(&server), bob(&server));
     let maps: Api<ConfigMap> = Api::default_namespaced(bob.clone());

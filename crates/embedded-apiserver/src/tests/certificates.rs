@@ -56,7 +56,7 @@ async fn listen(server: &ApiServer, trusted: &Issuer) -> Listening {
 }
 
 /// Returns the user that the server identifies by a certificate and a token, or the code of the error.
-async fn who(
+async fn whoami(
     listening: &Listening,
     issuer: &Issuer,
     params: CertificateParams,
@@ -106,26 +106,26 @@ async fn a_certificate_is_a_user_before_a_token_is() {
     let trusted = authority("users");
     let server = serving(&trusted).await;
     let expected = Ok("bob staff,system:authenticated".to_owned());
-    assert_eq!(who(&server, &trusted, bob(), None).await, expected);
-    let both = who(&server, &trusted, bob(), Some("robot-token")).await;
+    assert_eq!(whoami(&server, &trusted, bob(), None).await, expected);
+    let both = whoami(&server, &trusted, bob(), Some("robot-token")).await;
     assert_eq!(both, expected);
 }
 
 #[tokio::test]
-async fn what_is_not_trusted_needs_a_token() {
+async fn an_untrusted_certificate_requires_a_token() {
     let trusted = authority("users");
     let server = serving(&trusted).await;
     let other = authority("users");
-    assert_eq!(who(&server, &other, bob(), None).await, Err(401));
-    assert_eq!(who(&server, &other, bob(), Some("none")).await, Err(401));
-    let robot = who(&server, &other, bob(), Some("robot-token")).await;
+    assert_eq!(whoami(&server, &other, bob(), None).await, Err(401));
+    assert_eq!(whoami(&server, &other, bob(), Some("none")).await, Err(401));
+    let robot = whoami(&server, &other, bob(), Some("robot-token")).await;
     assert_eq!(robot, Ok("robot system:authenticated".to_owned()));
     let mut late = bob();
     late.not_after = date_time_ymd(2020, 1, 1);
-    assert_eq!(who(&server, &trusted, late, None).await, Err(401));
+    assert_eq!(whoami(&server, &trusted, late, None).await, Err(401));
     let mut of_server = bob();
     of_server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    assert_eq!(who(&server, &trusted, of_server, None).await, Err(401));
+    assert_eq!(whoami(&server, &trusted, of_server, None).await, Err(401));
 }
 
 #[tokio::test]
@@ -151,17 +151,17 @@ async fn a_certificate_expires_on_an_open_connection() {
 }
 
 #[tokio::test]
-async fn a_certificate_without_a_name_is_nobodys() {
+async fn a_certificate_without_a_name_is_anonymous() {
     let trusted = authority("users");
     let server = serving(&trusted).await;
     let mut nameless = bob();
     nameless.distinguished_name.remove(DnType::CommonName);
     // An anonymous user is not allowed to create reviews.
-    assert_eq!(who(&server, &trusted, nameless, None).await, Err(403));
+    assert_eq!(whoami(&server, &trusted, nameless, None).await, Err(403));
 }
 
 #[test]
-fn what_names_no_authority_is_refused() {
+fn a_file_without_a_certificate_is_refused() {
     let refused = |pem: &str| {
         Trust::in_authorities(pem.as_bytes())
             .unwrap_err()

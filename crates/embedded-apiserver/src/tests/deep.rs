@@ -19,7 +19,7 @@ const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const REVISIONS: &str = "/apis/apps/v1/namespaces/default/controllerrevisions";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const FREE: &str = "/apis/deep.ex.io/v1/namespaces/default/frees";
-const TYPED: &str = "/apis/deep.ex.io/v1/namespaces/default/typeds";
+const TYPED_OBJECTS: &str = "/apis/deep.ex.io/v1/namespaces/default/typeds";
 
 /// Runs requests on a thread with a small stack.
 fn on_small_stack(requests: impl AsyncFnOnce() + Send + 'static) {
@@ -247,11 +247,11 @@ fn custom_resources_with_a_schema_can_be_as_deep_as_their_definition() {
             accept(&client, "GET", path, JSON, &Value::Null).await;
         }
         let specs = [nested(levels, "1"), nested(levels, "2")];
-        write_in_every_way(&client, TYPED, "Typed", specs).await;
+        write_in_every_way(&client, TYPED_OBJECTS, "Typed", specs).await;
         accept(
             &client,
             "POST",
-            TYPED,
+            TYPED_OBJECTS,
             JSON,
             &custom("Typed", "default", &json!({})),
         )

@@ -97,7 +97,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn an_apply_that_says_the_same_writes_nothing(first in part("m"), second in part("m")) {
+    fn a_repeated_apply_writes_nothing(first in part("m"), second in part("m")) {
         run(async {
             let api: Api<Deployment> = Api::default_namespaced(client(&server()));
             apply(&api, "base", &base()).await;

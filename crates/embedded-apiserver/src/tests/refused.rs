@@ -45,7 +45,7 @@ async fn nothing_reaches_into_containers() {
 }
 
 #[tokio::test]
-async fn health_is_told_by_its_parts_where_that_is_asked() {
+async fn verbose_health_lists_each_check() {
     let client = client(&server());
     for path in ["healthz", "livez", "readyz"] {
         let ask = async |query: &str| {

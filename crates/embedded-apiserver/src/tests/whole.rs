@@ -182,7 +182,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn a_watch_that_falls_behind_is_told_so() {
+async fn a_watch_that_falls_behind_expires() {
     let server = super::ApiServer::new(super::Options {
         history: 2,
         ..super::Options::default()

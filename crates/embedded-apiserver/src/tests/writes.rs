@@ -95,7 +95,7 @@ async fn a_dry_run_writes_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_not_reached_yet_is_not_listed() {
+async fn a_list_at_a_future_revision_times_out() {
     let server = server();
     let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
     let object = create_config_map(&api).await;
@@ -144,7 +144,7 @@ async fn the_main_path_leaves_the_status_alone_and_the_other_way_round() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_tells_what_enters_and_leaves_what_it_selects() {
+async fn a_watch_reports_objects_that_enter_and_leave_its_selection() {
     let server = server();
     let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
     let before = api.list(&ListParams::default()).await.unwrap();

@@ -4,21 +4,21 @@ use std::fmt::Write;
 
 use similar::TextDiff;
 
-use crate::answer::Answer;
 use crate::declared;
+use crate::step_response::StepResponse;
 use crate::summary::{self, Outcome};
 use test_harness::requests::{Sequence, Step};
 
 /// The maximum number of differences in an error message. Later differences are often consequences of the
 /// first ones.
-const MOST_SHOWN: usize = 4;
+const MAX_SHOWN: usize = 4;
 const CONTEXT: usize = 4;
 
 /// Compares the responses and counts the outcomes. The error shows the first differences.
 pub(crate) fn compare(
     sequence: &Sequence,
-    expected: &[Answer],
-    seen: &[Answer],
+    expected: &[StepResponse],
+    seen: &[StepResponse],
 ) -> Result<(), String> {
     let mut differences = Vec::new();
     for (number, step) in sequence.steps.iter().enumerate() {
@@ -41,7 +41,7 @@ pub(crate) fn compare(
         return Ok(());
     }
     let number = differences.len();
-    differences.truncate(MOST_SHOWN);
+    differences.truncate(MAX_SHOWN);
     Err(format!(
         "{number} of {} answers differ (- real, + embedded)\n\n{}",
         sequence.steps.len(),
@@ -63,10 +63,10 @@ pub(crate) fn step_place(sequence: &Sequence, number: usize, step: &Step) -> Str
 fn difference(
     place: &str,
     step: &Step,
-    expected: Option<&Answer>,
-    seen: Option<&Answer>,
+    expected: Option<&StepResponse>,
+    seen: Option<&StepResponse>,
 ) -> String {
-    let text = |answer: Option<&Answer>| answer.map(Answer::text).unwrap_or_default();
+    let text = |answer: Option<&StepResponse>| answer.map(StepResponse::text).unwrap_or_default();
     let (expected, seen) = (text(expected), text(seen));
     let diff = TextDiff::from_lines(&expected, &seen);
     let diff = diff.unified_diff().context_radius(CONTEXT).to_string();

@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// Known differences from the real server that have the same reason.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Declared {
+struct DeclaredDifference {
     /// Patterns of step identifiers. `*` matches any text.
     at: Vec<String>,
     reason: String,
@@ -17,27 +17,27 @@ struct Declared {
     sometimes: bool,
 }
 
-static DECLARED: LazyLock<Vec<Declared>> = LazyLock::new(|| {
-    let declared: Vec<Declared> =
+static DECLARED: LazyLock<Vec<DeclaredDifference>> = LazyLock::new(|| {
+    let declared: Vec<DeclaredDifference> =
         serde_yaml::from_str(include_str!("differences.yaml")).expect("differences.yaml");
     assert!(declared.iter().all(|declared| !declared.reason.is_empty()));
     declared
 });
 
-static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static OBSERVED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Returns whether the difference in a step is declared.
 pub(crate) fn is_declared(place: &str) -> bool {
     let patterns = DECLARED.iter().flat_map(|declared| &declared.at);
     let found: Vec<&String> = patterns.filter(|pattern| matches(pattern, place)).collect();
-    let mut seen = SEEN.lock().unwrap();
+    let mut seen = OBSERVED.lock().unwrap();
     seen.extend(found.iter().map(|pattern| (*pattern).clone()));
     !found.is_empty()
 }
 
 /// Returns the declared patterns that match no difference.
 pub(crate) fn unneeded() -> Vec<String> {
-    let seen = SEEN.lock().unwrap();
+    let seen = OBSERVED.lock().unwrap();
     let always = DECLARED.iter().filter(|declared| !declared.sometimes);
     always
         .flat_map(|declared| &declared.at)

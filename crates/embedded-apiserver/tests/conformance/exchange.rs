@@ -7,17 +7,17 @@ use http::{HeaderMap, Request, Response};
 use kube::client::Body;
 use serde_json::Value;
 
-use crate::answer::Answer;
 use crate::kubectl;
 use crate::servers::Server;
+use crate::step_response::StepResponse;
 use crate::stream::Stream;
 use test_harness::requests::Variables;
-use test_harness::requests::{self, Parts};
+use test_harness::requests::{self, RequestParts};
 use test_harness::requests::{Step, Watch};
 
 /// The maximum time for one response, and for all effects of a step. It is long because the real controllers
 /// share two cores with everything else.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// The headers that clients read, except dates, lengths and ids.
@@ -50,12 +50,12 @@ impl<'a> Exchange<'a> {
     }
 
     /// Executes a step, and repeats it until the response meets its condition.
-    pub(crate) async fn perform(&mut self, step: &Step) -> Answer {
+    pub(crate) async fn perform(&mut self, step: &Step) -> StepResponse {
         let step = step.filled(&self.variables);
         if let Some(watch) = &step.read {
             return self.read_on(watch).await;
         }
-        let deadline = clock::now() + PATIENCE;
+        let deadline = clock::now() + TIMEOUT;
         loop {
             let mut answer = self.answer(&step).await;
             if shows(&answer, &step.until) {
@@ -70,38 +70,38 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    async fn answer(&mut self, step: &Step) -> Answer {
+    async fn answer(&mut self, step: &Step) -> StepResponse {
         if !step.run.is_empty() {
             let namespace = self.variables.fill_text("${ns}");
             return kubectl::run(self.server, &namespace, step).await;
         }
-        let answer = tokio::time::timeout(PATIENCE, self.ask(step)).await;
-        answer.unwrap_or_else(|_| Answer::none("no answer in time"))
+        let answer = tokio::time::timeout(TIMEOUT, self.ask(step)).await;
+        answer.unwrap_or_else(|_| StepResponse::none("no answer in time"))
     }
 
-    fn save(&mut self, step: &Step, answer: &Answer) {
+    fn save(&mut self, step: &Step, answer: &StepResponse) {
         for (name, pointer) in &step.save {
             let value = answer.body.pointer(pointer).cloned().unwrap_or_default();
             self.variables.set(name, value);
         }
     }
 
-    async fn ask(&mut self, step: &Step) -> Answer {
+    async fn ask(&mut self, step: &Step) -> StepResponse {
         let request = match self.request(step) {
             Ok(request) => request,
-            Err(error) => return Answer::none(format!("not a request: {error:#}")),
+            Err(error) => return StepResponse::none(format!("not a request: {error:#}")),
         };
         match self.server.send(request).await {
             Ok(answer) => match &step.watch {
                 Some(watch) if answer.status() == 200 => self.watch(answer, watch).await,
                 _ => whole(answer).await,
             },
-            Err(_) => Answer::none("the connection was closed"),
+            Err(_) => StepResponse::none("the connection was closed"),
         }
     }
 
     fn request(&self, step: &Step) -> anyhow::Result<Request<Body>> {
-        let Parts {
+        let RequestParts {
             method,
             uri,
             media_type,
@@ -136,15 +136,15 @@ impl<'a> Exchange<'a> {
         headers.into_iter().chain(user).chain(groups).collect()
     }
 
-    async fn watch(&mut self, answer: Response<Body>, watch: &Watch) -> Answer {
+    async fn watch(&mut self, answer: Response<Body>, watch: &Watch) -> StepResponse {
         let headers = headers(answer.headers());
         let code = answer.status().as_u16();
         let mut stream = Stream::new(answer.into_body());
-        let (events, end) = stream.events(watch, PATIENCE).await;
+        let (events, end) = stream.events(watch, TIMEOUT).await;
         if let Some(name) = &watch.stream {
             self.streams.insert(name.clone(), stream);
         }
-        Answer {
+        StepResponse {
             code,
             headers,
             body: Value::Array(events),
@@ -152,25 +152,25 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    async fn read_on(&mut self, watch: &Watch) -> Answer {
+    async fn read_on(&mut self, watch: &Watch) -> StepResponse {
         let name = watch.stream.clone().unwrap_or_default();
         let Some(stream) = self.streams.get_mut(&name) else {
-            return Answer::none(format!("no stream {name} is open"));
+            return StepResponse::none(format!("no stream {name} is open"));
         };
-        let (events, end) = stream.events(watch, PATIENCE).await;
-        Answer {
+        let (events, end) = stream.events(watch, TIMEOUT).await;
+        StepResponse {
             body: Value::Array(events),
             end: Some(end.to_owned()),
-            ..Answer::default()
+            ..StepResponse::default()
         }
     }
 }
 
-async fn whole(answer: Response<Body>) -> Answer {
+async fn whole(answer: Response<Body>) -> StepResponse {
     let headers = headers(answer.headers());
     let code = answer.status().as_u16();
     let Ok(bytes) = answer.into_body().collect_bytes().await else {
-        return Answer::none("the connection was lost");
+        return StepResponse::none("the connection was lost");
     };
     let is_json = headers
         .get("content-type")
@@ -181,7 +181,7 @@ async fn whole(answer: Response<Body>) -> Answer {
     } else {
         text()
     };
-    Answer {
+    StepResponse {
         code,
         headers,
         body,
@@ -207,7 +207,7 @@ fn headers(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
 }
 
 /// Returns whether a response meets the condition of its step.
-fn shows(answer: &Answer, until: &BTreeMap<String, Value>) -> bool {
+fn shows(answer: &StepResponse, until: &BTreeMap<String, Value>) -> bool {
     until.iter().all(|(what, wanted)| match what.as_str() {
         "code" => wanted.as_u64() == Some(answer.code.into()),
         pointer => {

@@ -7,7 +7,7 @@ use http::{Method, Request};
 use kube::client::Body;
 use serde_json::Value;
 
-use crate::exchange::PATIENCE;
+use crate::exchange::TIMEOUT;
 use crate::servers::Server;
 
 /// The manifests, as one list.
@@ -39,7 +39,7 @@ async fn await_served(server: &Server, definition: &Value) -> anyhow::Result<()>
     let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
     let version = text("/spec/versions/0/name");
     let path = format!("/apis/{group}/{version}/{plural}");
-    let until = clock::now() + PATIENCE;
+    let until = clock::now() + TIMEOUT;
     loop {
         let (code, answer) = send(server, Method::GET, &path, &Value::Null).await?;
         if code == 200 {

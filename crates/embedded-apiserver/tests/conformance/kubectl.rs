@@ -11,24 +11,24 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use crate::answer::Answer;
 use crate::servers::Server;
+use crate::step_response::StepResponse;
 use test_harness::requests::Step;
 use test_harness::supervisor;
 
 /// The maximum duration of a command.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Runs a step's command in a namespace.
-pub(crate) async fn run(server: &Server, namespace: &str, step: &Step) -> Answer {
-    match tokio::time::timeout(PATIENCE, output(server, namespace, step)).await {
+pub(crate) async fn run(server: &Server, namespace: &str, step: &Step) -> StepResponse {
+    match tokio::time::timeout(TIMEOUT, output(server, namespace, step)).await {
         Ok(Ok(answer)) => answer,
-        Ok(Err(error)) => Answer::none(format!("kubectl did not run: {error:#}")),
-        Err(_) => Answer::none("kubectl did not end in time"),
+        Ok(Err(error)) => StepResponse::none(format!("kubectl did not run: {error:#}")),
+        Err(_) => StepResponse::none("kubectl did not end in time"),
     }
 }
 
-async fn output(server: &Server, namespace: &str, step: &Step) -> anyhow::Result<Answer> {
+async fn output(server: &Server, namespace: &str, step: &Step) -> anyhow::Result<StepResponse> {
     let arguments = words(&step.run);
     anyhow::ensure!(
         !step.run.contains("${"),
@@ -56,13 +56,13 @@ async fn output(server: &Server, namespace: &str, step: &Step) -> anyhow::Result
     drop(pipe);
     let output = child.wait_with_output().await?;
     let code = output.status.code().unwrap_or(-1);
-    Ok(Answer {
+    Ok(StepResponse {
         code: u16::try_from(code).unwrap_or(u16::MAX),
         body: json!({
             "stdout": lines(&output.stdout, namespace, step)?,
             "stderr": lines(&output.stderr, namespace, step)?,
         }),
-        ..Answer::default()
+        ..StepResponse::default()
     })
 }
 

@@ -18,7 +18,6 @@
     reason = "a panic fails the test, and the summary is for people"
 )]
 
-mod answer;
 mod comparison;
 mod declared;
 mod exchange;
@@ -29,6 +28,7 @@ mod recording;
 mod run;
 mod select;
 mod servers;
+mod step_response;
 mod stream;
 mod summary;
 

@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
 
-use crate::answer::Answer;
 use crate::select;
+use crate::step_response::StepResponse;
 use test_harness::requests::Step;
 
 /// Times of this decade. Requests that need a fixed time use one of another decade.
@@ -67,7 +67,7 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
 });
 
 /// The names that were assigned to the identities in the responses of one server during a sequence.
-pub(crate) struct Normal {
+pub(crate) struct Normalizer {
     /// The namespace of the sequence, which is also part of its API group.
     id: String,
     uids: BTreeMap<String, String>,
@@ -80,7 +80,7 @@ pub(crate) struct Normal {
     bases: Vec<(Regex, String)>,
 }
 
-impl Normal {
+impl Normalizer {
     pub(crate) fn new(id: &str) -> Self {
         Self {
             id: id.to_owned(),
@@ -94,7 +94,7 @@ impl Normal {
     }
 
     /// Returns the normalized response.
-    pub(crate) fn answer(&mut self, step: &Step, mut answer: Answer) -> Answer {
+    pub(crate) fn answer(&mut self, step: &Step, mut answer: StepResponse) -> StepResponse {
         let base = step
             .body
             .as_ref()

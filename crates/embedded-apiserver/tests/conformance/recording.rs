@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-use crate::answer::Answer;
 use crate::fixtures;
+use crate::step_response::StepResponse;
 use test_harness::requests::Sequence;
 use test_harness::run_folder;
 
@@ -19,11 +19,11 @@ use test_harness::run_folder;
 struct Recording {
     /// A digest of the requests. Responses to other requests are not used.
     key: u64,
-    answers: Vec<Answer>,
+    answers: Vec<StepResponse>,
 }
 
 /// Records the responses to a sequence.
-pub(crate) fn keep(sequence: &Sequence, answers: &[Answer]) -> anyhow::Result<()> {
+pub(crate) fn record(sequence: &Sequence, answers: &[StepResponse]) -> anyhow::Result<()> {
     let file = file(sequence);
     fs::create_dir_all(file.parent().expect("a folder for a theme"))?;
     let recording = Recording {
@@ -37,7 +37,7 @@ pub(crate) fn keep(sequence: &Sequence, answers: &[Answer]) -> anyhow::Result<()
 }
 
 /// Returns the recorded responses to a sequence.
-pub(crate) fn answers(sequence: &Sequence) -> anyhow::Result<Vec<Answer>> {
+pub(crate) fn answers(sequence: &Sequence) -> anyhow::Result<Vec<StepResponse>> {
     let file = file(sequence);
     let text = fs::read(&file).with_context(|| format!("no recording {}", file.display()))?;
     let recording: Recording = serde_json::from_slice(&text)?;

@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 use libtest_mimic::{Completion, Failed, Trial};
 use tokio::runtime::Runtime;
 
-use crate::answer::Answer;
 use crate::comparison;
 use crate::declared;
 use crate::exchange::Exchange;
-use crate::normal::Normal;
+use crate::normal::Normalizer;
 use crate::recording;
 use crate::servers::{self, Server};
+use crate::step_response::StepResponse;
 use test_harness::requests::Variables;
 use test_harness::requests::{self, Sequence, Step};
 use test_harness::run_folder;
@@ -103,7 +103,7 @@ async fn compare(mode: Mode, sequence: &Sequence) -> Result<(), String> {
     } else {
         let real = Server::real().await.map_err(error)?;
         let answers = converse(real, sequence).await.map_err(error)?;
-        recording::keep(sequence, &answers).map_err(error)?;
+        recording::record(sequence, &answers).map_err(error)?;
         answers
     };
     let other = match mode {
@@ -120,7 +120,7 @@ async fn compare(mode: Mode, sequence: &Sequence) -> Result<(), String> {
 }
 
 /// Sends a sequence in a new namespace. Returns the responses.
-async fn converse(server: &Server, sequence: &Sequence) -> anyhow::Result<Vec<Answer>> {
+async fn converse(server: &Server, sequence: &Sequence) -> anyhow::Result<Vec<StepResponse>> {
     let name = servers::unused_name();
     let mut variables = Variables::default();
     variables.set("ns", name.clone().into());
@@ -136,7 +136,7 @@ async fn converse(server: &Server, sequence: &Sequence) -> anyhow::Result<Vec<An
         let answer = exchange.perform(&is_there(from_elsewhere)).await;
         anyhow::ensure!(answer.code == 200, "{from_elsewhere}: {}", answer.text());
     }
-    let mut normal = Normal::new(&name);
+    let mut normal = Normalizer::new(&name);
     let mut answers = Vec::new();
     for step in &sequence.steps {
         let answer = exchange.perform(step).await;
@@ -163,7 +163,7 @@ fn is_there(object: &str) -> Step {
     }
 }
 
-fn print(sequence: &Sequence, answers: &[Answer]) {
+fn print(sequence: &Sequence, answers: &[StepResponse]) {
     for (number, (step, answer)) in sequence.steps.iter().zip(answers).enumerate() {
         println!(
             "### {}\n{}",

@@ -21,14 +21,14 @@ pub(crate) enum Outcome {
 }
 
 #[derive(Default)]
-struct Theme {
+struct FileSummary {
     counts: [usize; 4],
     differences: String,
     /// The identifiers of steps with undeclared differences.
     places: Vec<String>,
 }
 
-static THEMES: Mutex<BTreeMap<String, Theme>> = Mutex::new(BTreeMap::new());
+static THEMES: Mutex<BTreeMap<String, FileSummary>> = Mutex::new(BTreeMap::new());
 
 /// Counts one response.
 pub(crate) fn count(theme: &str, outcome: Outcome) {
@@ -69,7 +69,7 @@ pub(crate) fn close(complete: bool) -> bool {
 }
 
 /// Returns the undeclared differences in the format of `differences.yaml`, without reasons.
-fn undeclared(themes: &BTreeMap<String, Theme>) -> String {
+fn undeclared(themes: &BTreeMap<String, FileSummary>) -> String {
     let mut list = String::new();
     for (name, theme) in themes.iter().filter(|(_, theme)| !theme.places.is_empty()) {
         let _ = writeln!(
@@ -83,7 +83,7 @@ fn undeclared(themes: &BTreeMap<String, Theme>) -> String {
     list
 }
 
-fn table(themes: &BTreeMap<String, Theme>) -> String {
+fn table(themes: &BTreeMap<String, FileSummary>) -> String {
     let mut table = format!(
         "{:<28}{:>8}{:>8}{:>10}{:>6}{:>8}\n",
         "theme", "requests", "equal", "declared", "501", "differ"

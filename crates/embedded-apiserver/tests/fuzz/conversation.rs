@@ -9,7 +9,7 @@ use tower::Service as _;
 
 use crate::change::Change;
 use test_harness::requests::Variables;
-use test_harness::requests::{self, Parts};
+use test_harness::requests::{self, RequestParts};
 use test_harness::requests::{Sequence, Step};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -68,7 +68,7 @@ async fn prepare(service: &mut Service) -> Result<(), String> {
     let text = include_str!("../conformance/fixtures.yaml");
     let definitions: Vec<Value> = serde_yaml::from_str(text).unwrap();
     for definition in definitions {
-        let parts = Parts {
+        let parts = RequestParts {
             method: http::Method::POST,
             uri: DEFINITIONS.to_owned(),
             media_type: "application/json",
@@ -80,7 +80,7 @@ async fn prepare(service: &mut Service) -> Result<(), String> {
 }
 
 /// Returns a step's request after its changes, or none if it has unknown variables.
-fn changed(step: &Step, variables: &Variables, changes: &[&Change]) -> Option<Parts> {
+fn changed(step: &Step, variables: &Variables, changes: &[&Change]) -> Option<RequestParts> {
     let mut step = step.clone();
     let mut of_text = Vec::new();
     for change in changes {
@@ -100,7 +100,7 @@ fn changed(step: &Step, variables: &Variables, changes: &[&Change]) -> Option<Pa
 }
 
 /// Sends a request, checks the response, and returns its body.
-async fn sent(service: &mut Service, parts: Parts, step: &Step) -> Result<Value, String> {
+async fn sent(service: &mut Service, parts: RequestParts, step: &Step) -> Result<Value, String> {
     let mut request = Request::builder().method(parts.method).uri(&parts.uri);
     let own = step.headers.iter().filter(|(_, value)| !value.is_empty());
     for (name, value) in own {

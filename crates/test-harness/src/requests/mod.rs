@@ -5,6 +5,6 @@ mod parts;
 mod sequence;
 mod variables;
 
-pub use parts::{Parts, parts};
+pub use parts::{RequestParts, parts};
 pub use sequence::{Sequence, Step, Watch, load};
 pub use variables::Variables;

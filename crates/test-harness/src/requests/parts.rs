@@ -15,7 +15,7 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/');
 
 /// A request without its headers.
-pub struct Parts {
+pub struct RequestParts {
     /// The method.
     pub method: Method,
     /// The path and the query.
@@ -27,12 +27,12 @@ pub struct Parts {
 }
 
 /// Returns the request of a step.
-pub fn parts(step: &Step, variables: &Variables) -> anyhow::Result<Parts> {
+pub fn parts(step: &Step, variables: &Variables) -> anyhow::Result<RequestParts> {
     let (method, path) = step.request.split_once(' ').unwrap_or((&step.request, ""));
     let (method, media_type) = method_of(method);
     let uri = with_query(variables.path(path), step);
     anyhow::ensure!(!uri.contains("${"), "an unknown variable: {uri}");
-    Ok(Parts {
+    Ok(RequestParts {
         method: Method::from_bytes(method.as_bytes())?,
         uri,
         media_type,

@@ -24,7 +24,7 @@ use super::Variables;
 /// A file of requests.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Theme {
+struct RequestFile {
     /// The purpose of the file; must not be empty.
     about: String,
     sequences: BTreeMap<String, Vec<Step>>,
@@ -208,7 +208,7 @@ pub fn load(folder: &Path) -> Vec<Sequence> {
 
 fn load_file(file: &Path) -> anyhow::Result<Vec<Sequence>> {
     let text = std::fs::read_to_string(file)?;
-    let theme: Theme =
+    let theme: RequestFile =
         serde_yaml::from_str(&text).with_context(|| format!("{}", file.display()))?;
     anyhow::ensure!(!theme.about.is_empty(), "{}: about", file.display());
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();

@@ -60,7 +60,7 @@ fn versions_compare_as_numbers_of_any_length() {
 }
 
 #[test]
-fn an_event_before_the_answer_is_held_back_and_dropped() {
+fn an_event_before_the_response_is_delayed_and_dropped() {
     let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
@@ -89,7 +89,7 @@ fn an_event_after_the_answer_is_dropped() {
 }
 
 #[test]
-fn what_the_watch_has_shown_is_remembered_no_longer() {
+fn a_write_is_forgotten_after_its_event() {
     let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     for version in 2..5 {
@@ -121,7 +121,7 @@ fn a_kind_that_goes_takes_its_objects_along_and_no_write_that_is_under_way() {
 }
 
 #[test]
-fn a_foreign_change_that_our_write_overtook_is_told() {
+fn a_foreign_change_before_our_write_is_reported() {
     let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
@@ -133,7 +133,7 @@ fn a_foreign_change_that_our_write_overtook_is_told() {
 }
 
 #[test]
-fn a_write_without_an_answer_is_told() {
+fn a_write_without_a_response_is_reported() {
     let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
@@ -143,7 +143,7 @@ fn a_write_without_an_answer_is_told() {
 }
 
 #[test]
-fn a_write_that_changed_nothing_leaves_the_news_to_the_watch() {
+fn a_write_without_a_change_leaves_the_event_to_the_watch() {
     let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
@@ -156,7 +156,7 @@ fn a_write_that_changed_nothing_leaves_the_news_to_the_watch() {
 }
 
 #[test]
-fn a_version_without_an_object_is_ours_all_the_same() {
+fn a_version_without_an_object_counts_as_our_write() {
     let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
@@ -166,7 +166,7 @@ fn a_version_without_an_object_is_ours_all_the_same() {
 }
 
 #[test]
-fn what_we_deleted_and_made_again_stays() {
+fn an_object_that_we_deleted_and_recreated_stays() {
     let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
@@ -215,7 +215,7 @@ fn a_restored_cluster_may_go_back_in_time() {
 }
 
 #[test]
-fn what_a_restored_cluster_does_not_have_is_gone_however_new_it_was() {
+fn objects_that_a_restored_cluster_lacks_are_removed() {
     let mut store = Cache::default();
     store.applied(&mk("a", 1, 8));
     store.applied(&mk("b", 2, 9));
@@ -231,7 +231,7 @@ fn what_a_restored_cluster_does_not_have_is_gone_however_new_it_was() {
 }
 
 #[test]
-fn what_we_deleted_does_not_come_back_with_an_older_list() {
+fn an_older_list_does_not_restore_an_object_that_we_deleted() {
     let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
@@ -242,7 +242,7 @@ fn what_we_deleted_does_not_come_back_with_an_older_list() {
 }
 
 #[test]
-fn an_event_that_is_no_news_is_not_told() {
+fn an_event_without_a_change_is_not_reported() {
     let mut store = Cache::default();
     store.applied(&mk("a", 1, 2));
     assert!(store.applied(&mk("a", 1, 2)).is_none());
@@ -254,7 +254,7 @@ fn an_event_that_is_no_news_is_not_told() {
 }
 
 #[test]
-fn nothing_is_told_before_the_last_writer_has_its_answer() {
+fn changes_are_reported_after_the_last_pending_write() {
     let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
@@ -296,7 +296,7 @@ fn a_record_goes_with_its_object() {
 }
 
 #[test]
-fn what_leaves_the_selection_by_our_own_hand_is_forgotten() {
+fn an_object_that_our_write_deselects_is_removed() {
     let mut store = Cache::default();
     store.applied(&mk("a", 1, 1));
     store.write_begins(&key("a"));
@@ -463,7 +463,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn in_the_end_the_cache_is_the_server_and_every_foreign_change_was_told(
+    fn the_cache_converges_and_reports_each_foreign_change(
         steps in steps(true)
     ) {
         let mut world = SimulatedServer::default();
@@ -480,7 +480,7 @@ proptest! {
     }
 
     #[test]
-    fn own_writes_alone_are_never_told(steps in steps(false)) {
+    fn own_writes_are_not_reported(steps in steps(false)) {
         let mut world = SimulatedServer::default();
         for step in steps {
             world.step(step);

@@ -235,7 +235,7 @@ fn included_name(statement: &str) -> Option<&str> {
 pub(super) struct Pattern(Option<regex::Regex>);
 
 impl Pattern {
-    /// Builds a pattern of literal parts; `None` stands for a computed part, which can be any text.
+    /// Builds a pattern from literal parts. `None` is a computed part, which matches any text.
     pub(super) fn new<'t>(parts: impl Iterator<Item = Option<&'t str>>) -> Self {
         let parts = parts.map(|part| match part {
             Some(text) => regex::escape(text)

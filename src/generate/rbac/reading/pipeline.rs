@@ -8,7 +8,8 @@ use crate::generate::rbac::manifest_text;
 use crate::generate::rbac::objects::{Manifest, ObjectSet, grants};
 use crate::model::Gvk;
 use crate::pipeline::{
-    Action, Apply, Expression, Loop, Manifests, Script, SourceLocation, Step, Text, TextPart, Tree,
+    Action, Apply, Expression, Loop, Manifests, Script, SourceLocation, Step, TextPart,
+    TextTemplate, Tree,
 };
 use crate::script::SnippetId;
 
@@ -99,7 +100,7 @@ impl Reading<'_> {
         }
     }
 
-    fn map(&mut self, entries: &[(Text, Tree)]) -> ObjectSet {
+    fn map(&mut self, entries: &[(TextTemplate, Tree)]) -> ObjectSet {
         let within: ObjectSet = entries.iter().map(|(_, tree)| self.tree(tree)).collect();
         let entry = |name: &str| {
             let mut entries = entries.iter();
@@ -171,10 +172,10 @@ fn text_of(parts: &[TextPart]) -> String {
     parts.collect()
 }
 
-fn name_pattern(name: &Text) -> Pattern {
+fn name_pattern(name: &TextTemplate) -> Pattern {
     match name {
-        Text::Constant(text) => Pattern::new([Some(&**text)].into_iter()),
-        Text::Parts(parts) => Pattern::new(parts.iter().map(|part| match part {
+        TextTemplate::Constant(text) => Pattern::new([Some(&**text)].into_iter()),
+        TextTemplate::Parts(parts) => Pattern::new(parts.iter().map(|part| match part {
             TextPart::Literal(text) => Some(&**text),
             TextPart::Slot(_) => None,
         })),

@@ -301,7 +301,7 @@ impl<'r> Reading<'r> {
         }
     }
 
-    /// Reads what is in brackets, and what follows them.
+    /// Reads the index in brackets, and the rest of the chain.
     fn index(
         &mut self,
         scope: &Scope<'r>,

@@ -64,7 +64,7 @@ pub(super) struct Values<'r> {
     pub(super) has_changed: bool,
 }
 
-/// The variable that stands for the result of a function.
+/// The name under which the result of a function is stored.
 pub(super) const RESULT: &str = "return";
 
 impl<'r> Values<'r> {

@@ -28,10 +28,10 @@ fn one(template: &str, x: impl Into<Json>) -> Json {
     documents[0].clone()
 }
 
-/// A string that is written as it is, and stands in no template.
+/// A string that needs no placeholder, and that no template contains.
 const MARK: &str = "Mark9";
 
-/// Puts data in the place of the mark.
+/// Replaces the mark by data.
 fn put(tree: &Json, data: &str) -> Json {
     match tree {
         Json::String(text) => text.replace(MARK, data).into(),
@@ -96,7 +96,7 @@ const POSITIONS: &[&str] = &[
     "%FOO {{ x }}\n---\na: 1\n",
     "{{ x }}\n",
     "\"{{ x }}\"\n",
-    // Through what a template renders first, and through filters.
+    // Data in text that the template renders first, and data that passes through filters.
     "{% set y %}\na: {{ x }}\nb:\n  - {{ x }}\nz: 1\n{% endset %}\nc:\n  {{ y | trim | indent(2) }}\nd: 1\n",
     "{% set y %}{{ x }}{% endset %}\na: {{ y }}\nb: '{{ y }}'\nc: {{ y ~ '-' ~ y }}\n",
     "{% macro m(v) %}\n{{ v }}: {{ v }}\n{% endmacro %}\na:\n  {{ m(x) }}\nb:{{ m(x) | nindent(4) }}\n",
@@ -288,7 +288,7 @@ proptest! {
     }
 }
 
-/// Returns whether a text is written as it is, so that YAML gives it a type.
+/// Returns true if a text is written without a placeholder, so that YAML determines its type.
 fn is_number_or_word(text: &str) -> bool {
     text.chars()
         .all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c))
@@ -342,7 +342,7 @@ fn an_empty_string_is_one_value() {
 }
 
 #[test]
-fn a_list_is_structure_only_where_it_stands_alone() {
+fn a_list_is_structure_only_as_a_whole_scalar() {
     let list = json!(["a", "\", b: \""]);
     let text = "['a', '\", b: \"']";
     assert_eq!(one("a: {{ x }}\n", list.clone()), json!({"a": list}));
@@ -403,7 +403,7 @@ fn quotes_for_a_shell_are_yaml_s_where_they_stand_alone() {
 }
 
 #[test]
-fn what_a_filter_made_structure_of_is_structure() {
+fn filters_can_create_structure() {
     let x = "b: 1\nc: [2]";
     assert_eq!(
         one("a:\n  {{ x | safe | indent(2) }}\n", x),

@@ -82,11 +82,11 @@ proptest! {
     fn a_field_set_survives_the_wire(spec in spec("m")) {
         let schema = &*WIDGETS;
         let set = fields::fields(schema.root(), &config(&spec));
-        prop_assert_eq!(Set::parse(&set.wire()).unwrap(), set);
+        prop_assert_eq!(PathSet::parse(&set.wire()).unwrap(), set);
     }
 
     #[test]
-    fn what_a_manager_gives_up_goes(first in spec("m")) {
+    fn fields_that_a_manager_drops_are_removed(first in spec("m")) {
         let schema = &*WIDGETS;
         let me = manager("m");
         let live = apply(schema, None, &config(&first), &me, false).unwrap();

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_allocated_stays_though_it_is_not_said_again() {
+    fn allocated_values_stay_when_an_update_omits_them() {
         let again = json!({"type": "NodePort", "externalTrafficPolicy": "Cluster", "ports": [
             {"name": "b", "port": 3}, {"name": "a", "port": 1, "nodePort": 30002}, {"name": "c", "port": 4},
         ]});
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_load_balancer_has_goes_with_it() {
+    fn load_balancer_fields_are_removed_with_the_type() {
         let mut balanced = old();
         balanced["type"] = json!("LoadBalancer");
         balanced["allocateLoadBalancerNodePorts"] = json!(true);

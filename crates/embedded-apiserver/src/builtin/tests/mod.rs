@@ -113,7 +113,7 @@ fn checked(object: &Value, old: Option<&Value>) -> Vec<String> {
 /// Compares the errors with the recorded causes of the responses to a POST, or to a PUT if there is an old
 /// object.
 #[test]
-fn what_the_real_server_refuses_is_refused_in_its_words() {
+fn invalid_objects_are_refused_with_the_text_of_the_real_server() {
     let mut different = Vec::new();
     for line in include_str!("refusals.json").lines() {
         let mut case: Value = serde_json::from_str(line).unwrap();
@@ -135,7 +135,7 @@ fn what_the_real_server_refuses_is_refused_in_its_words() {
 }
 
 #[test]
-fn what_the_real_server_takes_is_taken() {
+fn objects_that_the_real_server_accepts_are_accepted() {
     for (_, answer) in recorded() {
         assert_eq!(checked(&answer, None), [""; 0], "{answer}");
         assert_eq!(checked(&answer, Some(&answer)), [""; 0], "{answer}");

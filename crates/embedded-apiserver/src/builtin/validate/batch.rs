@@ -15,7 +15,7 @@ use crate::names;
 const UID: &str = "batch.kubernetes.io/controller-uid";
 
 /// The maximum length of a CronJob's name. The names of its Jobs are eleven characters longer.
-const LONGEST_CRON_JOB: usize = 52;
+const MAX_CRON_JOB_NAME: usize = 52;
 
 const NUMBERS: [&str; 6] = [
     "parallelism",
@@ -145,8 +145,8 @@ pub(super) fn validate_cron_job(object: &Value, old: Option<&Value>) -> Errors {
     let spec = &object["spec"];
     let mut errors = validate_schedule(spec, old.map(|old| &old["spec"]));
     let name = text(object, &["metadata", "name"]);
-    if old.is_none() && name.len() > LONGEST_CRON_JOB {
-        let detail = names::too_long(LONGEST_CRON_JOB);
+    if old.is_none() && name.len() > MAX_CRON_JOB_NAME {
+        let detail = names::too_long(MAX_CRON_JOB_NAME);
         errors.push(FieldError::invalid("metadata.name", name, detail));
     }
     let policies = ["Allow", "Forbid", "Replace"];

@@ -11,7 +11,7 @@ use crate::names;
 use crate::schema::decode;
 
 /// The maximum size of all values of a ConfigMap or Secret, in bytes.
-const MOST_BYTES: usize = 1024 * 1024;
+const MAX_BYTES: usize = 1024 * 1024;
 
 fn entries(map: &Value) -> impl Iterator<Item = (&String, &str)> {
     let entries = map.as_object().into_iter().flat_map(Map::iter);
@@ -33,8 +33,8 @@ fn decoded_length(text: &str) -> usize {
 }
 
 fn too_long(errors: &mut Errors, path: &str, size: usize) {
-    if size > MOST_BYTES {
-        let detail = format!("may not be more than {MOST_BYTES} bytes");
+    if size > MAX_BYTES {
+        let detail = format!("may not be more than {MAX_BYTES} bytes");
         errors.push(FieldError::new(FieldErrorKind::TooLong, path, "", detail));
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::crd::rules::Rules;
 use crate::crd::structural::Structural;
-use crate::crd::verdict::Verdict;
+use crate::crd::verdict::ValidationResult;
 use crate::crd::{embedded, prune, value};
 use crate::error::FieldError;
 
@@ -62,7 +62,7 @@ fn one(default: &Value, schema: &Structural, is_resource: bool, path: &str) -> V
     if let Some(rules) = Rules::of_value(schema) {
         // First, the rules check the default as a new value. Then rules that compare with the old value check
         // it as an unchanged value.
-        let mut verdict = Verdict::default();
+        let mut verdict = ValidationResult::default();
         rules.run(default, None, schema, path, &mut verdict);
         if verdict.errors.is_empty() {
             rules.run(default, Some(default), schema, path, &mut verdict);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::internal;
 use super::scope::{Errors, Scope};
-use crate::crd::rules::{self, Bounds, Over, Wanted};
+use crate::crd::rules::{self, Bounds, RuleContext, Wanted};
 use crate::crd::structural::{Structural, flag, list, text};
 use crate::error::FieldError;
 
@@ -119,7 +119,7 @@ pub(super) fn check(
     for (index, rule) in list(schema, KEY).enumerate() {
         let path = format!("{path}.{KEY}[{index}]");
         let source = text(rule, "rule").unwrap_or_default();
-        let over = Over {
+        let over = RuleContext {
             schema: &structure,
             bounds: bounds.as_ref(),
             is_resource,

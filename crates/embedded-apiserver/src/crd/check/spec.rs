@@ -24,7 +24,7 @@ pub(super) fn check(spec: &Value, old: Option<&Value>, errors: &mut Vec<FieldErr
             errors.push(FieldError::required(path, ""));
         }
     }
-    let common = Common::find(&versions);
+    let common = SharedVersionParts::find(&versions);
     for (index, version) in versions.iter().enumerate() {
         let path = format!("spec.versions[{index}]");
         if let Some(why) = dns::label_1035(version["name"].as_str().unwrap_or_default()) {
@@ -54,11 +54,11 @@ pub(super) fn check(spec: &Value, old: Option<&Value>, errors: &mut Vec<FieldErr
 }
 
 /// The parts that are the same in all versions. They are checked once as parts of the definition.
-struct Common<'a> {
+struct SharedVersionParts<'a> {
     versions: &'a [&'a Value],
 }
 
-impl<'a> Common<'a> {
+impl<'a> SharedVersionParts<'a> {
     fn find(versions: &'a [&'a Value]) -> Self {
         Self { versions }
     }
@@ -89,7 +89,7 @@ fn parts(
     version: &Value,
     old: Option<&Value>,
     path: &str,
-    common: &Common<'_>,
+    common: &SharedVersionParts<'_>,
     if_common: bool,
     errors: &mut Vec<FieldError>,
 ) {

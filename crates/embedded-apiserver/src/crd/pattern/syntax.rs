@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_in_go_is_literal() {
+    fn patterns_have_the_syntax_of_go() {
         assert!(matches("^[[]$", "["));
         assert!(matches("^[a[b]$", "["));
         assert!(matches("^[]a]$", "]"));

@@ -16,8 +16,8 @@ const DURATION: u64 = 3;
 const DATE: u64 = 12;
 const TIME: u64 = 21;
 /// The length of the longest duration, in bytes.
-const LONGEST_DURATION: u64 = 32;
-const LONGEST_TIME: u64 = 32;
+const MAX_DURATION_LENGTH: u64 = 32;
+const MAX_TIME_LENGTH: u64 = 32;
 
 /// The types that the estimate distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,9 +154,9 @@ impl Bounds {
         let free = REQUEST - STRING;
         match format {
             Some("byte") => Self::simple(Kind::Bytes, max_length.unwrap_or(free), STRING),
-            Some("duration") => Self::simple(Kind::Time, LONGEST_DURATION, DURATION),
+            Some("duration") => Self::simple(Kind::Time, MAX_DURATION_LENGTH, DURATION),
             Some("date") => Self::simple(Kind::Time, DATE, DATE),
-            Some("date-time") => Self::simple(Kind::Time, LONGEST_TIME, TIME),
+            Some("date-time") => Self::simple(Kind::Time, MAX_TIME_LENGTH, TIME),
             _ => {
                 let texts = schema
                     .checks

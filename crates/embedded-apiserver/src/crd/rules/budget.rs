@@ -28,10 +28,10 @@ pub(super) enum Stop {
 }
 
 thread_local! {
-    static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
+    static CALL: RefCell<Option<RuleCall>> = const { RefCell::new(None) };
 }
 
-struct Call {
+struct RuleCall {
     cost: u64,
     stop: Option<Stop>,
     time: Stopwatch,
@@ -56,7 +56,7 @@ impl Budget {
 
     /// Executes a rule. Returns its result and the reason that it ended early.
     pub(super) fn call<T>(&self, execute: impl FnOnce() -> T) -> (T, u64, Option<Stop>) {
-        let call = Call {
+        let call = RuleCall {
             cost: 0,
             stop: None,
             time: self.time,
@@ -116,12 +116,12 @@ mod tests {
     use crate::crd::pattern::SearchBudget;
     use crate::crd::rules::Rules;
     use crate::crd::structural::Structural;
-    use crate::crd::verdict::Verdict;
+    use crate::crd::verdict::ValidationResult;
 
     fn errors(schema: &Value, object: &Value) -> Vec<String> {
         let schema = Structural::read(schema);
         let _searches = SearchBudget::begin();
-        let mut verdict = Verdict::default();
+        let mut verdict = ValidationResult::default();
         let rules = Rules::compile(&schema).unwrap();
         rules.run(object, None, &schema, "", &mut verdict);
         let errors = verdict.errors.into_iter();

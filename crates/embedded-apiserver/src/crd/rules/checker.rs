@@ -109,10 +109,10 @@ struct Checker<'a> {
     variables: Vec<(&'a str, Kind<'a>)>,
 }
 
-type Checked<'a> = Result<Kind<'a>, String>;
+type KindResult<'a> = Result<Kind<'a>, String>;
 
 impl<'a> Checker<'a> {
-    fn visit(&mut self, expression: &'a IdedExpr) -> Checked<'a> {
+    fn visit(&mut self, expression: &'a IdedExpr) -> KindResult<'a> {
         match &expression.expr {
             Expr::Ident(name) => self.name(name),
             Expr::Select(select) => self.select(select),
@@ -138,7 +138,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn entries(&mut self, entries: impl Iterator<Item = &'a EntryExpr>) -> Checked<'a> {
+    fn entries(&mut self, entries: impl Iterator<Item = &'a EntryExpr>) -> KindResult<'a> {
         for entry in entries {
             match entry {
                 EntryExpr::StructField(field) => drop(self.visit(&field.value)?),
@@ -151,7 +151,7 @@ impl<'a> Checker<'a> {
         Ok(Kind::Dyn)
     }
 
-    fn name(&self, name: &str) -> Checked<'a> {
+    fn name(&self, name: &str) -> KindResult<'a> {
         if let Some((_, kind)) = self
             .variables
             .iter()
@@ -167,7 +167,7 @@ impl<'a> Checker<'a> {
         Err(self.at(self.word(name), &why))
     }
 
-    fn select(&mut self, select: &'a SelectExpr) -> Checked<'a> {
+    fn select(&mut self, select: &'a SelectExpr) -> KindResult<'a> {
         let field = &select.field;
         let found = match self.visit(&select.operand)? {
             Kind::Dyn => Ok(Kind::Dyn),
@@ -193,7 +193,7 @@ impl<'a> Checker<'a> {
         Err(self.at(place.or_else(|| self.word(&format!(".{field}"))), &why))
     }
 
-    fn call(&mut self, call: &'a CallExpr) -> Checked<'a> {
+    fn call(&mut self, call: &'a CallExpr) -> KindResult<'a> {
         let mut kinds = Vec::with_capacity(call.args.len());
         if let Some(target) = &call.target {
             self.visit(target)?;
@@ -228,7 +228,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn binary(&self, name: &str, left: Kind<'a>, right: Kind<'a>) -> Checked<'a> {
+    fn binary(&self, name: &str, left: Kind<'a>, right: Kind<'a>) -> KindResult<'a> {
         let is_logical = matches!(name, operators::LOGICAL_AND | operators::LOGICAL_OR);
         let is_equality = matches!(name, operators::EQUALS | operators::NOT_EQUALS);
         let is_order = matches!(
@@ -274,7 +274,7 @@ impl<'a> Checker<'a> {
         self.at(self.source.find(name.trim_matches('_')), &why)
     }
 
-    fn comprehension(&mut self, inner: &'a ComprehensionExpr) -> Checked<'a> {
+    fn comprehension(&mut self, inner: &'a ComprehensionExpr) -> KindResult<'a> {
         let item = match self.visit(&inner.iter_range)? {
             Kind::Node(schema, _) if schema.kind.as_deref() == Some("array") => element(schema),
             _ => Kind::Dyn,

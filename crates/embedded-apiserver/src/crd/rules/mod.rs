@@ -26,7 +26,7 @@ use serde_json::{Map, Value};
 
 use super::correlation::{Correlation, OldItems};
 use super::structural::{Additional, Structural, flag, text};
-use super::verdict::Verdict;
+use super::verdict::ValidationResult;
 use crate::error::{FieldError, FieldErrorKind};
 pub(super) use bounds::Bounds;
 use budget::{Budget, Stop};
@@ -37,7 +37,7 @@ use program::Program;
 
 /// Properties of an expression that compiles.
 #[derive(Clone, Copy)]
-pub(super) struct Checked {
+pub(super) struct CheckedRule {
     /// True if the expression refers to the old value.
     pub(super) uses_old: bool,
     /// The maximum cost.
@@ -46,7 +46,7 @@ pub(super) struct Checked {
 
 /// The schema of an expression, and the type that the expression must have.
 #[derive(Clone, Copy)]
-pub(super) struct Over<'a> {
+pub(super) struct RuleContext<'a> {
     pub(super) schema: &'a Structural,
     /// Absent if rules do not see the values.
     pub(super) bounds: Option<&'a Bounds>,
@@ -55,10 +55,14 @@ pub(super) struct Over<'a> {
 }
 
 /// Compiles an expression, and returns its properties or the error.
-pub(super) fn check(source: &str, over: Over<'_>, wanted: Wanted) -> Result<Checked, String> {
+pub(super) fn check(
+    source: &str,
+    over: RuleContext<'_>,
+    wanted: Wanted,
+) -> Result<CheckedRule, String> {
     let program = Program::compile(source)?;
     program.check(source, over.schema, over.is_resource, wanted)?;
-    Ok(Checked {
+    Ok(CheckedRule {
         uses_old: program.uses_old(),
         cost: over
             .bounds
@@ -148,7 +152,7 @@ impl Rules {
         old: Option<&Value>,
         schema: &Structural,
         path: &str,
-        verdict: &mut Verdict,
+        verdict: &mut ValidationResult,
     ) {
         let ratchet = Ratchet {
             current: old.map(|old| Correlation::new(object, old, schema)),
@@ -165,7 +169,7 @@ impl Rules {
 
 /// The outcome of the rules of one object, and the budget for the rules that follow.
 struct Outcome<'a> {
-    verdict: &'a mut Verdict,
+    verdict: &'a mut ValidationResult,
     budget: Budget,
 }
 

@@ -74,7 +74,7 @@ impl Program {
 
     /// Returns the maximum cost over values with these bounds.
     pub(super) fn cost(&self, bounds: &Bounds, optional_old: bool) -> u64 {
-        let most = || cost::most(&self.expression, bounds, optional_old);
+        let most = || cost::max_cost(&self.expression, bounds, optional_old);
         descend(most).unwrap_or(u64::MAX)
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 use super::outcome::{Failure, Outcome};
 use super::path::Path;
 use crate::crd::format::Format;
-use crate::crd::structural::{Bound, Structural};
+use crate::crd::structural::{NumberBound, Structural};
 use crate::go;
 
 /// The largest safe integer of JSON. A larger float does not count as an integer.
@@ -153,7 +153,12 @@ fn go_integer(float: f64) -> i64 {
     }
 }
 
-fn beyond(number: &Number, bound: Bound, is_minimum: bool, path: &Path<'_>) -> Option<Failure> {
+fn beyond(
+    number: &Number,
+    bound: NumberBound,
+    is_minimum: bool,
+    path: &Path<'_>,
+) -> Option<Failure> {
     let order = match number.as_i64() {
         Some(integer) => integer.cmp(&go_integer(bound.value)),
         None => number.as_f64()?.partial_cmp(&bound.value)?,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ResourceRequest, Strategy, Verdict, metadata_errors, reset};
+use super::{ResourceRequest, Strategy, ValidationResult, metadata_errors, reset};
 use crate::builtin;
 use crate::error::ApiError;
 use crate::registry::shape::ensure_metadata;
@@ -33,7 +33,12 @@ impl Strategy for BuiltIn {
         builtin::prepare_for_update(group, &call.version, kind, object, live);
     }
 
-    fn validate(&self, call: &ResourceRequest, object: &Value, live: Option<&Value>) -> Verdict {
+    fn validate(
+        &self,
+        call: &ResourceRequest,
+        object: &Value,
+        live: Option<&Value>,
+    ) -> ValidationResult {
         let Resource { group, kind, .. } = &*call.resource;
         let rule = builtin::metadata::name_rule(group, kind);
         let mut errors = metadata_errors(call, object, live, rule);
@@ -42,7 +47,7 @@ impl Strategy for BuiltIn {
             None => builtin::warnings(group, kind, object),
             Some(_) => Vec::new(),
         };
-        Verdict { errors, warnings }
+        ValidationResult { errors, warnings }
     }
 
     fn convert(&self, resource: &Resource, _version: &str, object: &mut Value) {

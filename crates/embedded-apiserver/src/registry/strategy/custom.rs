@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ResourceRequest, Strategy, Verdict, custom, metadata_errors, reset};
+use super::{ResourceRequest, Strategy, ValidationResult, custom, metadata_errors, reset};
 use crate::builtin::metadata::NameRule;
 use crate::crd;
 use crate::error::ApiError;
@@ -66,7 +66,12 @@ impl Strategy for CustomResource {
 
     fn prepare_for_update(&self, _call: &ResourceRequest, _object: &mut Value, _live: &Value) {}
 
-    fn validate(&self, call: &ResourceRequest, object: &Value, live: Option<&Value>) -> Verdict {
+    fn validate(
+        &self,
+        call: &ResourceRequest,
+        object: &Value,
+        live: Option<&Value>,
+    ) -> ValidationResult {
         let mut errors = metadata_errors(call, object, live, NameRule::Subdomain);
         let mut warnings = Vec::new();
         if let Some(custom) = custom(call) {
@@ -79,7 +84,7 @@ impl Strategy for CustomResource {
             errors.extend(verdict.errors);
             warnings = verdict.warnings;
         }
-        Verdict { errors, warnings }
+        ValidationResult { errors, warnings }
     }
 
     /// Writes numbers such as `1.0` as `1`.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::builtin::{BuiltIn, decode_with};
-use super::{ResourceRequest, Strategy, Verdict, metadata_errors, reset};
+use super::{ResourceRequest, Strategy, ValidationResult, metadata_errors, reset};
 use crate::builtin::metadata::name_rule;
 use crate::crd;
 use crate::error::ApiError;
@@ -37,17 +37,22 @@ impl Strategy for Definition {
         crd::prepare(object, Some(live));
     }
 
-    fn validate(&self, call: &ResourceRequest, object: &Value, live: Option<&Value>) -> Verdict {
+    fn validate(
+        &self,
+        call: &ResourceRequest,
+        object: &Value,
+        live: Option<&Value>,
+    ) -> ValidationResult {
         let rule = name_rule(&call.resource.group, &call.resource.kind);
         let mut errors = metadata_errors(call, object, live, rule);
         if call.subresource == "status" {
             errors.extend(crd::validate_status(object));
             let warnings = Vec::new();
-            return Verdict { errors, warnings };
+            return ValidationResult { errors, warnings };
         }
         errors.extend(crd::validate(object, live));
         let warnings = crd::warnings(object, live);
-        Verdict { errors, warnings }
+        ValidationResult { errors, warnings }
     }
 
     fn convert(&self, _resource: &Resource, _version: &str, _object: &mut Value) {}

@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::request::ResourceRequest;
 use crate::apply::reset;
-use crate::crd::Verdict;
+use crate::crd::ValidationResult;
 use crate::error::ApiError;
-use crate::resource::{Custom, Resource, Version};
+use crate::resource::{CompiledVersion, Resource, Version};
 use crate::schema::Schema;
 
 /// The id of the resource of custom resource definitions.
@@ -55,7 +55,12 @@ pub(super) trait Strategy: Sync {
     fn prepare_for_update(&self, call: &ResourceRequest, object: &mut Value, live: &Value);
 
     /// Returns the errors and warnings of an object.
-    fn validate(&self, call: &ResourceRequest, object: &Value, live: Option<&Value>) -> Verdict;
+    fn validate(
+        &self,
+        call: &ResourceRequest,
+        object: &Value,
+        live: Option<&Value>,
+    ) -> ValidationResult;
 
     /// Changes a valid object to the form in which it is stored.
     fn canonicalize(&self, _object: &mut Value) {}
@@ -94,7 +99,7 @@ pub(super) fn body_strategy(call: &ResourceRequest) -> &'static dyn Strategy {
 }
 
 /// Returns the compiled definition of the version of a request, if its resource is custom.
-pub(super) fn custom(call: &ResourceRequest) -> Option<&Custom> {
+pub(super) fn custom(call: &ResourceRequest) -> Option<&CompiledVersion> {
     call.served().custom.as_deref()
 }
 

@@ -158,7 +158,7 @@ fn scaling_and_pausing_do_what_they_say() {
 }
 
 #[test]
-fn what_is_held_waits_until_it_is_released() {
+fn held_workloads_wait_until_they_are_released() {
     let world = Cluster::new();
     let target = Target::object("Deployment", "default", "w");
     world.control.hold(target.clone());

@@ -52,7 +52,7 @@ fn a_job_that_fails_stops_at_its_limit() {
 }
 
 #[test]
-fn an_indexed_job_runs_each_index_and_goes_when_its_time_is_over() {
+fn an_indexed_job_runs_each_index_and_is_deleted_after_its_ttl() {
     let world = Cluster::new();
     let mut job = job();
     job["spec"]["completionMode"] = json!("Indexed");

@@ -78,7 +78,7 @@ fn a_claim_is_bound_and_goes_after_its_pod() {
 }
 
 #[test]
-fn pods_go_wrong_as_they_are_told() {
+fn pods_fail_as_configured() {
     let world = Cluster::new();
     for (failure, phase, reason) in [
         (Failure::CrashLoopBackOff, "Running", "CrashLoopBackOff"),

@@ -44,7 +44,7 @@ static KEY: LazyLock<Bounds> = LazyLock::new(Bounds::key);
 
 /// Returns the maximum cost of an expression over values with these bounds. `optional_old` is true if
 /// `oldSelf` is an optional.
-pub(super) fn most(expression: &IdedExpr, bounds: &Bounds, optional_old: bool) -> u64 {
+pub(super) fn max_cost(expression: &IdedExpr, bounds: &Bounds, optional_old: bool) -> u64 {
     let mut estimator = Estimator {
         root: bounds,
         optional_old,
@@ -366,7 +366,7 @@ mod tests {
         }}));
         let bounds = Bounds::estimate(&schema, false).unwrap();
         let parser = Parser::new().enable_optional_syntax(true);
-        most(&parser.parse(rule).unwrap(), &bounds, false)
+        max_cost(&parser.parse(rule).unwrap(), &bounds, false)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The response to one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Answer {
+pub(crate) struct StepResponse {
     /// The status code, or 0 if there was no response.
     pub(crate) code: u16,
     /// The headers that a client acts on.
@@ -20,7 +20,7 @@ pub(crate) struct Answer {
     pub(crate) end: Option<String>,
 }
 
-impl Answer {
+impl StepResponse {
     /// Returns a missing response with its reason.
     pub(crate) fn none(why: impl Into<String>) -> Self {
         Self {
