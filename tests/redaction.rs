@@ -33,6 +33,8 @@ use rhai_operator::watches::Environment;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
 
 const GROUP: &str = "redaction.example.com";
 
@@ -325,11 +327,18 @@ async fn outputs(
 fn no_text_that_leaves_a_run_contains_a_secret() {
     let log = Log::default();
     let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
+    // As text and as JSON.
+    let text = tracing_subscriber::fmt::layer().with_ansi(false);
+    let text = text.with_writer({
+        let writer = writer.clone();
+        move || writer.clone()
+    });
+    let json = tracing_subscriber::fmt::layer().json().with_span_list(true);
+    let json = json.with_writer(move || writer.clone());
+    let subscriber = tracing_subscriber::registry()
+        .with(LevelFilter::DEBUG)
+        .with(text)
+        .with(json);
     tracing::subscriber::set_global_default(subscriber).unwrap();
     let runtime = Runtime::new().unwrap();
     let config = Config {

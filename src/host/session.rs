@@ -39,6 +39,8 @@ pub struct Setup {
     pub redactor: Redactor,
     /// The wall clock.
     pub clock: Clock,
+    /// The clock that timeouts of steps use.
+    pub timeout_clock: Clock,
     /// Environment variables that `--allow-env` lists. A trailing `*` matches any ending.
     pub allow_env: Vec<String>,
     /// Returns the native code of an entry: the executor of pipelines, which is above this layer.

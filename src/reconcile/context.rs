@@ -38,6 +38,8 @@ pub struct Context {
     pub warned: WarnOnce,
     /// The wall clock.
     pub clock: Clock,
+    /// The clock that timeouts across runs use.
+    pub timeout_clock: Clock,
 }
 
 impl Context {
@@ -54,6 +56,7 @@ impl Context {
             selection: StepSelection::default(),
             holder: None,
             warned: WarnOnce::default(),
+            timeout_clock: clock.for_timeouts(),
             clock,
         }
     }

@@ -110,6 +110,7 @@ impl Run<'_> {
             variables: constants::variables(&scene),
             redactor: self.redactor.clone(),
             clock: self.context.clock.clone(),
+            timeout_clock: self.context.timeout_clock.clone(),
             allow_env: self.context.allow_env.clone(),
             native: execute::native,
             trace: self.input.mode != Mode::Operator,

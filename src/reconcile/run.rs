@@ -177,7 +177,7 @@ impl<'a> Run<'a> {
 
     /// Executes the program of the watch's finalizer.
     async fn finalize(&mut self, finalizer: &Finalizer) -> RunEnd {
-        let now = self.context.clock.timestamp();
+        let now = self.context.timeout_clock.timestamp();
         let left = finalizer::time_left(&self.cr, finalizer, now);
         let overdue = Outcome::Failed {
             message: "the timeout passed".into(),
@@ -194,7 +194,7 @@ impl<'a> Run<'a> {
         let entry = finalizer::entry(&role, finalizer);
         let bound = left.filter(|left| !left.is_zero());
         let end = self.run_script(&role, entry, bound).await;
-        let now = self.context.clock.timestamp();
+        let now = self.context.timeout_clock.timestamp();
         let left = finalizer::time_left(&self.cr, finalizer, now);
         if finalizer::gives_up(finalizer, &end.outcome, left) {
             let why = match &end.outcome {

@@ -66,6 +66,18 @@ impl Clock {
         Self(Arc::new(read))
     }
 
+    /// Returns this clock for timeouts. From now on it advances at most as fast as monotonic time, so a wall
+    /// clock that is set forward does not end them.
+    pub fn for_timeouts(&self) -> Self {
+        let wall = self.clone();
+        let (start, base) = (now(), wall.timestamp());
+        Self::from_fn(move || {
+            let steady = base.saturating_add(start.elapsed());
+            let wall = wall.timestamp();
+            steady.map_or(wall, |steady| steady.min(wall))
+        })
+    }
+
     /// Wall-clock now.
     pub fn timestamp(&self) -> Timestamp {
         (self.0)()
@@ -86,5 +98,35 @@ impl Default for Clock {
 impl std::fmt::Debug for Clock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Clock")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use jiff::SignedDuration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_for_timeouts_advances_at_most_as_fast_as_monotonic_time() {
+        let hours = Arc::new(AtomicI64::new(0));
+        let (start, set) = (now(), Arc::clone(&hours));
+        let wall = Clock::from_fn(move || {
+            let jump = SignedDuration::from_hours(set.load(Ordering::SeqCst));
+            Timestamp::UNIX_EPOCH + start.elapsed() + jump
+        });
+        let clock = wall.for_timeouts();
+        let at = |hours: i64| Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hours);
+        assert_eq!(clock.timestamp(), at(0));
+        hours.store(5, Ordering::SeqCst);
+        assert_eq!(clock.timestamp(), at(0));
+        tokio::time::advance(Duration::from_hours(1)).await;
+        assert_eq!(clock.timestamp(), at(1));
+        hours.store(-5, Ordering::SeqCst);
+        assert_eq!(clock.timestamp(), at(-4));
+        hours.store(0, Ordering::SeqCst);
+        assert_eq!(clock.timestamp(), at(1));
     }
 }

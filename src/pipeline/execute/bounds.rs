@@ -48,7 +48,7 @@ impl Executor<'_> {
         path: &str,
         (waits, timeout): (Vec<Wait>, Duration),
     ) -> HostResult<StepOutcome> {
-        let clock = &self.session.setup.clock;
+        let clock = &self.session.setup.timeout_clock;
         let now = clock.timestamp();
         let record = self.record(path);
         // A clock that was set back must not prolong the timeout by the difference: it begins anew.

@@ -247,6 +247,33 @@ mod tests {
         assert_eq!(aggregator.due(), None);
     }
 
+    /// Only the name and the time of an Event are those of the wall clock.
+    #[tokio::test(start_paused = true)]
+    async fn a_wall_clock_that_jumps_neither_splits_nor_holds_back_a_series() {
+        let start = clock::now();
+        let later = |seconds| start + Duration::from_secs(seconds);
+        for jump in [-36_000, 36_000] {
+            let mut aggregator = Aggregator::default();
+            aggregator.add(&event("u", "a"), start, stamp(0));
+            let decision = aggregator.add(&event("u", "a"), later(1), stamp(jump));
+            assert_eq!(decision, Decision::Count);
+            let [series] = &aggregator.take_due(start + COUNT_EVERY, false)[..] else {
+                panic!("the count is due");
+            };
+            assert_eq!((series.count, series.last), (2, stamp(jump)));
+            // The rate of an object.
+            let mut send = |number: u64, at| {
+                let event = event("u", &number.to_string());
+                matches!(aggregator.add(&event, at, stamp(jump)), Decision::Send(_))
+            };
+            assert_eq!(
+                (0..100).filter(|number| send(*number, later(20))).count(),
+                24
+            );
+            assert!(send(100, start + REFILL));
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn another_text_is_another_event() {
         let mut aggregator = Aggregator::default();
