@@ -68,6 +68,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::model::Diagnostic;
 
     #[test]
     fn a_variable_that_is_not_utf_8_is_an_error_where_it_counts() {
@@ -76,7 +77,7 @@ mod tests {
             let environment = Environment::from_os([(name.into(), odd())].into_iter());
             let text = format!("- {{group: g, version: v1, kind: K, role: '{role}'}}");
             let watches = crate::watches::parse(Path::new("watches.yaml"), &text, &environment);
-            let errors = watches.problems.into_iter().filter(|it| it.is_error());
+            let errors = watches.problems.into_iter().filter(Diagnostic::is_error);
             errors.map(|error| error.to_string()).collect::<Vec<_>>()
         };
         for name in ["WATCH_NAMESPACE", "MAX_CONCURRENT_RECONCILES_K_G"] {

@@ -68,6 +68,7 @@ impl Clock {
 
     /// Returns this clock for timeouts. From now on it advances at most as fast as monotonic time, so a wall
     /// clock that is set forward does not end them.
+    #[must_use]
     pub fn for_timeouts(&self) -> Self {
         let wall = self.clone();
         let (start, base) = (now(), wall.timestamp());

@@ -62,8 +62,8 @@ fn repeats_at_most(tree: &Ast, most: u32) -> bool {
         && let RepetitionKind::Range(range) = &it.op.kind
     {
         let (count, last) = match *range {
-            RepetitionRange::Exactly(count) => (count, count),
-            RepetitionRange::AtLeast(count) => (count, count),
+            RepetitionRange::Exactly(0) | RepetitionRange::Bounded(0, 0) => return true,
+            RepetitionRange::Exactly(count) | RepetitionRange::AtLeast(count) => (count, count),
             RepetitionRange::Bounded(least, last) => (last, least.max(last)),
         };
         if last > most {

@@ -33,7 +33,7 @@ impl SearchBudget {
 
 impl Drop for SearchBudget {
     fn drop(&mut self) {
-        REMAINING.set(self.0.and(REMAINING.get()));
+        REMAINING.set(self.0.and_then(|_| REMAINING.get()));
     }
 }
 

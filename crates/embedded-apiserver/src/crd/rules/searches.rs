@@ -22,10 +22,18 @@ pub(super) fn register(mut context: Context<'static>) -> Context<'static> {
     context
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the interpreter passes arguments by value"
+)]
 fn matches(This(text): This<Text>, pattern: Text) -> Result<bool, ExecutionError> {
     search("matches", &text, &pattern).map(|regex| regex.is_match(&text))
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the interpreter passes arguments by value"
+)]
 fn find(This(text): This<Text>, pattern: Text) -> Result<Value, ExecutionError> {
     let regex = search("find", &text, &pattern)?;
     let found = regex.find(&text).map_or("", |it| it.as_str());
