@@ -329,6 +329,41 @@ fn the_deploy_folder_of_this_repository_is_up_to_date() {
 }
 
 #[test]
+fn scenario_tests_need_no_permission_that_the_roles_do_not_show() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = TempDir::new().unwrap();
+    let deploy = folder.path().display();
+    let done = |line: &str| {
+        let (code, stdout, stderr) = run(root, line);
+        assert_eq!(code, Some(0), "{line}: {stdout}{stderr}");
+        stdout
+    };
+    let crds = folder.path().join("crds");
+    std::fs::create_dir(&crds).unwrap();
+    for file in std::fs::read_dir(root.join("deploy/crds")).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), crds.join(file.file_name())).unwrap();
+    }
+    let settings = std::fs::read_to_string(root.join("deploy/settings.yaml")).unwrap();
+    let settings = format!("{settings}recorded: recorded.yaml\n");
+    std::fs::write(folder.path().join("settings.yaml"), settings).unwrap();
+    done(&format!("test --record-rbac {deploy}/recorded.yaml"));
+    let recorded = std::fs::read_to_string(folder.path().join("recorded.yaml")).unwrap();
+    assert!(recorded.contains("[deployments]"), "{recorded}");
+    let joined = done(&format!("generate rbac --deploy-dir {deploy}"));
+    let derived = std::fs::read_to_string(root.join("deploy/cluster-role.yaml")).unwrap();
+    assert_eq!(joined, derived);
+    // A permission that no role shows is added.
+    let rule = "- {apiGroups: [batch], resources: [jobs], verbs: [create]}\n";
+    std::fs::write(folder.path().join("recorded.yaml"), rule).unwrap();
+    let joined = done(&format!("generate rbac --deploy-dir {deploy}"));
+    assert!(
+        joined.contains("# jobs: recorded by scenario tests"),
+        "{joined}"
+    );
+}
+
+#[test]
 fn manifests_are_checked_written_and_removed() {
     let folder = TempDir::new().unwrap();
     let path = |file: &str| folder.path().join(file);

@@ -3,7 +3,8 @@
 //! The report is the data of this command and goes to stdout; the summary goes to stderr.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
@@ -15,7 +16,7 @@ use super::project::{Project, existing_folder};
 use super::{Exit, print_diagnostics};
 use crate::cluster::connect::{self, Source, connect};
 use crate::role::Toolchain;
-use crate::scenario::{Report, Suite, SuiteOptions, Target, TestedOperator};
+use crate::scenario::{PermissionRecorder, Report, Suite, SuiteOptions, Target, TestedOperator};
 use crate::watches::Environment;
 
 /// The scenarios to run, and their target.
@@ -36,6 +37,10 @@ pub(super) struct Options {
     /// Format of the report.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
+    /// Also write the permissions that the operator's requests needed to this file, as rules of RBAC. Put its
+    /// name into `recorded` of deploy/settings.yaml, so that `generate rbac` uses it.
+    #[arg(long, value_name = "FILE")]
+    record_rbac: Option<PathBuf>,
     /// Also write a JUnit report to this file.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -63,6 +68,7 @@ impl Options {
             update,
             output,
             junit,
+            record_rbac,
             project,
             kubeconfig,
             context,
@@ -70,8 +76,7 @@ impl Options {
             logging,
         } = self;
         project.check_flags()?;
-        let crds_dir =
-            existing_folder(crds_dir.as_deref(), "--crds-dir", "./deploy/crds")?.to_owned();
+        let crds_dir = existing_folder(crds_dir.as_deref(), "--crds-dir", "./deploy/crds")?;
         let Project {
             watches_file,
             roles_dir,
@@ -81,10 +86,13 @@ impl Options {
         logging.init(DefaultFilter::Nothing)?;
         let options = SuiteOptions {
             tests_dir,
-            crds_dir,
+            crds_dir: crds_dir.to_owned(),
             names: scenarios,
             update,
         };
+        let recorder = record_rbac
+            .is_some()
+            .then(Arc::<PermissionRecorder>::default);
         let operator = TestedOperator {
             watches_file,
             roles_dir,
@@ -92,6 +100,7 @@ impl Options {
             allow_env,
             limits: limits.into(),
             toolchain,
+            recorder: recorder.clone(),
         };
         let target = target(kubeconfig, context)?;
         let suite = match Suite::load(&options, operator, target) {
@@ -103,16 +112,26 @@ impl Options {
         };
         let report = suite.run();
         show(&report, output)?;
-        if let Some(file) = junit {
-            let written = std::fs::write(&file, report.junit());
-            written.with_context(|| format!("cannot write {}", file.display()))?;
+        if let (Some(file), Some(recorder)) = (record_rbac, recorder) {
+            write_file(&file, &recorder.rules())?;
         }
-        Ok(if report.failed() == 0 {
-            Exit::Done
-        } else {
-            Exit::Failed
-        })
+        if let Some(file) = junit {
+            write_file(&file, &report.junit())?;
+        }
+        Ok(exit(&report))
     }
+}
+
+fn exit(report: &Report) -> Exit {
+    if report.failed() == 0 {
+        Exit::Done
+    } else {
+        Exit::Failed
+    }
+}
+
+fn write_file(file: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Returns the target that the flags name. The current context of a kubeconfig alone never becomes a

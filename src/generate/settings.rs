@@ -25,6 +25,7 @@ const KEYS: Keys = Keys {
         "provider",
         "email",
         "permissions",
+        "recorded",
     ],
     refused: &[],
 };
@@ -59,6 +60,8 @@ pub(crate) struct Settings {
     pub(crate) email: String,
     /// Permissions beside those that the roles are known to need.
     pub(crate) permissions: Vec<ApiRule>,
+    /// The permissions that scenario tests recorded.
+    pub(crate) recorded: Vec<ApiRule>,
 }
 
 impl Default for Settings {
@@ -81,6 +84,7 @@ impl Default for Settings {
             provider: "Example".to_owned(),
             email: "maintainers@example.com".to_owned(),
             permissions: Vec::new(),
+            recorded: Vec::new(),
         }
     }
 }
@@ -107,15 +111,20 @@ impl Settings {
             vec![Diagnostic::error(file, 0, 0, message)]
         })?;
         let diagnostics = Diagnostics::new(file);
-        let settings = Self::parse(&text, &diagnostics);
+        let (mut settings, recorded) = Self::parse(&text, &diagnostics);
         let diagnostics = diagnostics.into_vec();
         if diagnostics.iter().any(Diagnostic::is_error) {
             return Err(diagnostics);
         }
+        if let Some(name) = recorded {
+            let recorded = regular_file::folder_of(file).join(name);
+            settings.recorded = read_rules(&recorded)?;
+        }
         Ok(settings)
     }
 
-    fn parse(text: &str, diagnostics: &Diagnostics) -> Self {
+    /// Returns the settings, and the name of the file with recorded permissions.
+    fn parse(text: &str, diagnostics: &Diagnostics) -> (Self, Option<String>) {
         let default = Self::default();
         let root = diagnostics.parse(text);
         let Some(fields) = root
@@ -123,7 +132,7 @@ impl Settings {
             .filter(|root| !root.to_value().is_null())
             .and_then(|root| Item::root(root, diagnostics).fields(KEYS))
         else {
-            return default;
+            return (default, None);
         };
         let label = |key: &str| {
             let item = fields.get(key)?;
@@ -132,7 +141,6 @@ impl Settings {
             Some(text.to_owned())
         };
         let name = label("name").unwrap_or(default.name);
-        let is_image = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
         let image = fields
             .get("image")
             .and_then(|item| item.text_like("an image such as registry/name:tag", is_image));
@@ -142,7 +150,6 @@ impl Settings {
             .iter()
             .filter_map(|item| item.text_like("the name of a namespace", is_dns_label));
         let image = image.map_or_else(|| format!("{name}:latest"), str::to_owned);
-        let is_version = |text: &str| semver::Version::parse(text).is_ok();
         let version = fields
             .get("version")
             .and_then(|item| item.text_like("a version such as 1.2.3", is_version));
@@ -150,7 +157,8 @@ impl Settings {
         let ports = list("apiServerPorts");
         let ports = ports.map(|ports| ports.iter().filter_map(port).collect());
         let permissions = list("permissions").unwrap_or_default();
-        Self {
+        let recorded = fields.get("recorded").and_then(|item| item.text());
+        let settings = Self {
             namespace: label("namespace").unwrap_or_else(|| format!("{name}-system")),
             version: version.map_or_else(|| version_of(&image), str::to_owned),
             description: text("description").map_or_else(|| description_of(&name), str::to_owned),
@@ -172,9 +180,43 @@ impl Settings {
                 .and_then(|item| item.flag())
                 .unwrap_or(default.monitoring),
             permissions: permissions.iter().filter_map(api_rule).collect(),
+            recorded: Vec::new(),
             name,
-        }
+        };
+        (settings, recorded.map(str::to_owned))
     }
+}
+
+/// Reads a list of rules of RBAC. Fails with all errors.
+fn read_rules(file: &Path) -> Result<Vec<ApiRule>, Vec<Diagnostic>> {
+    let text = regular_file::read_text(file).map_err(|error| {
+        let message = format!("cannot read: {error}");
+        let hint = "write it with `rhai-operator test --record-rbac`";
+        vec![Diagnostic::error(file, 0, 0, message).hint(hint)]
+    })?;
+    let diagnostics = Diagnostics::new(file);
+    let root = diagnostics.parse(&text);
+    let root = root.as_ref().filter(|root| !root.to_value().is_null());
+    let items = root.and_then(|root| Item::root(root, &diagnostics).items());
+    let rules = items
+        .unwrap_or_default()
+        .iter()
+        .filter_map(api_rule)
+        .collect();
+    let diagnostics = diagnostics.into_vec();
+    if diagnostics.is_empty() {
+        Ok(rules)
+    } else {
+        Err(diagnostics)
+    }
+}
+
+fn is_image(text: &str) -> bool {
+    !text.is_empty() && !text.contains(char::is_whitespace)
+}
+
+fn is_version(text: &str) -> bool {
+    semver::Version::parse(text).is_ok()
 }
 
 /// Returns the tag of an image, if it is a version.
@@ -206,7 +248,7 @@ mod tests {
     #[test]
     fn each_key_has_a_default_that_follows_the_name() {
         let diagnostics = Diagnostics::new("settings.yaml");
-        let settings = Settings::parse("name: shop\nreplicas: 2\n", &diagnostics);
+        let (settings, _) = Settings::parse("name: shop\nreplicas: 2\n", &diagnostics);
         assert_eq!(diagnostics.into_vec(), []);
         let expected = Settings {
             name: "shop".into(),
@@ -226,7 +268,7 @@ mod tests {
             .iter()
             .find(|file| file.path.ends_with("settings.yaml"));
         let diagnostics = Diagnostics::new("settings.yaml");
-        let settings = Settings::parse(&file.unwrap().text, &diagnostics);
+        let (settings, _) = Settings::parse(&file.unwrap().text, &diagnostics);
         assert_eq!(diagnostics.into_vec(), []);
         assert_eq!(settings, Settings::of_new_project("shop"));
     }

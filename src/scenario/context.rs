@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::documents::Manifest;
 use super::environment::Environment;
 use super::failure::Failure;
+use super::permission_recorder::PermissionRecorder;
 use super::snapshot::Snapshots;
 use crate::clock;
 use crate::cluster::connect::{self, Source, connect};
@@ -45,6 +46,8 @@ pub(crate) struct TestedOperator {
     pub limits: Limits,
     /// Compiles the roles.
     pub toolchain: Toolchain,
+    /// Records the permissions that its requests need.
+    pub recorder: Option<Arc<PermissionRecorder>>,
 }
 
 /// The context of one scenario.
@@ -108,7 +111,7 @@ impl ScenarioContext {
         let client = self
             .environment
             .requests
-            .count_requests(self.environment.client());
+            .count_requests(self.environment.client(), tested.recorder.clone());
         let options = operator::Options {
             watches_file: tested.watches_file.clone(),
             roles_dir: tested.roles_dir.clone(),

@@ -15,6 +15,7 @@ mod expectation_check;
 mod failure;
 mod functions;
 mod load;
+mod permission_recorder;
 mod report;
 mod requests;
 mod runner;
@@ -30,6 +31,7 @@ use parking_lot::Mutex;
 pub(crate) use self::context::TestedOperator;
 pub(crate) use self::environment::Target;
 pub(crate) use self::load::SuiteOptions;
+pub(crate) use self::permission_recorder::PermissionRecorder;
 pub(crate) use self::report::{Report, ScenarioReport};
 
 use self::load::Scenario;

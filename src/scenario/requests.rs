@@ -7,6 +7,8 @@ use http::{Method, Request};
 use kube::client::Body;
 use parking_lot::Mutex;
 
+use super::permission_recorder::PermissionRecorder;
+
 /// Reviews are asked by a POST and write nothing.
 const REVIEWS: [&str; 2] = ["/selfsubjectaccessreviews", "/selfsubjectrulesreviews"];
 
@@ -29,14 +31,23 @@ impl Drop for FinishGuard {
 
 impl Requests {
     /// Returns a client whose requests are counted here.
-    pub(super) fn count_requests(self: &Arc<Self>, client: kube::Client) -> kube::Client {
+    pub(super) fn count_requests(
+        self: &Arc<Self>,
+        client: kube::Client,
+        recorder: Option<Arc<PermissionRecorder>>,
+    ) -> kube::Client {
         let namespace = client.default_namespace().to_owned();
         let requests = Arc::clone(self);
         let service = tower::service_fn(move |request: Request<Body>| {
             let ends = requests.begin(&request);
             let client = client.clone();
+            let recorder = recorder.clone();
             async move {
+                let (method, uri) = (request.method().clone(), request.uri().clone());
                 let answer = client.send(request).await;
+                if let (Some(recorder), Ok(answer)) = (&recorder, &answer) {
+                    recorder.record(&method, &uri, answer.status());
+                }
                 drop(ends);
                 answer
             }

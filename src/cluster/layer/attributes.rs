@@ -9,14 +9,14 @@ use crate::model::field_selector::FieldSelector;
 
 /// The verb and the resource of a request in the terms of RBAC.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Attributes<'a> {
-    pub(super) verb: &'static str,
-    pub(super) group: &'a str,
+pub(crate) struct Attributes<'a> {
+    pub(crate) verb: &'static str,
+    pub(crate) group: &'a str,
     /// The plural, without subresource.
-    pub(super) resource: &'a str,
-    pub(super) subresource: Option<&'a str>,
-    pub(super) namespace: &'a str,
-    pub(super) name: &'a str,
+    pub(crate) resource: &'a str,
+    pub(crate) subresource: Option<&'a str>,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
     query: &'a str,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Attributes<'a> {
 }
 
 /// Parses a request; `None` if it is not for a resource: discovery, health, version.
-pub(super) fn parse<'a>(method: &Method, uri: &'a Uri) -> Option<Attributes<'a>> {
+pub(crate) fn parse<'a>(method: &Method, uri: &'a Uri) -> Option<Attributes<'a>> {
     let mut segments = uri.path().split('/').filter(|s| !s.is_empty());
     let group = match segments.next()? {
         "api" => "",

@@ -36,7 +36,10 @@ impl Requirements {
             all.operator(group, "customresourcedefinitions", true, verb, reason);
         }
         for rule in &settings.permissions {
-            all.set_rule(rule, kinds);
+            all.set_rule(rule, kinds, &Reason::Settings);
+        }
+        for rule in &settings.recorded {
+            all.set_rule(rule, kinds, &Reason::Recorded);
         }
         all
     }

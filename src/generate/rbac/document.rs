@@ -171,6 +171,9 @@ fn users_of(users: &Users) -> String {
     if users.is_set {
         parts.push("deploy/settings.yaml".to_owned());
     }
+    if parts.is_empty() && users.is_recorded {
+        parts.push("recorded by scenario tests".to_owned());
+    }
     parts.join("; ")
 }
 

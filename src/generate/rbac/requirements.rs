@@ -28,6 +28,8 @@ pub(crate) enum Reason {
     Operator(&'static str),
     /// A call in a role.
     Role(Site),
+    /// A request that scenario tests recorded.
+    Recorded,
     /// `permissions` of the settings.
     Settings,
 }
@@ -81,8 +83,8 @@ impl Requirements {
         self.add(permission, Reason::Operator(reason));
     }
 
-    /// Adds a rule of the settings.
-    pub(super) fn set_rule(&mut self, rule: &ApiRule, kinds: &KindTable) {
+    /// Adds a rule of RBAC.
+    pub(super) fn set_rule(&mut self, rule: &ApiRule, kinds: &KindTable, reason: &Reason) {
         let names: Vec<_> = rule.resource_names.iter().cloned().map(Some).collect();
         let names = if names.is_empty() { vec![None] } else { names };
         for group in &rule.api_groups {
@@ -96,7 +98,7 @@ impl Requirements {
                             name: name.clone(),
                             verb: verb.clone(),
                         };
-                        self.add(permission, Reason::Settings);
+                        self.add(permission, reason.clone());
                     }
                 }
             }

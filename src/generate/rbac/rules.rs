@@ -34,6 +34,7 @@ pub(super) struct Rule {
 pub(super) struct Users {
     pub(super) operator: BTreeSet<&'static str>,
     pub(super) roles: BTreeSet<String>,
+    pub(super) is_recorded: bool,
     pub(super) is_set: bool,
 }
 
@@ -47,13 +48,14 @@ impl Users {
                 Reason::Role(site) => {
                     self.roles.insert(site.role.to_string());
                 }
+                Reason::Recorded => self.is_recorded = true,
                 Reason::Settings => self.is_set = true,
             }
         }
     }
 
     fn is_operator_only(&self) -> bool {
-        self.roles.is_empty() && !self.is_set
+        self.roles.is_empty() && !self.is_set && !(self.is_recorded && self.operator.is_empty())
     }
 }
 
