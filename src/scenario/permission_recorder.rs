@@ -16,7 +16,7 @@ type Resource = (String, String);
 
 /// The permissions that the requests of all scenarios needed.
 #[derive(Debug, Default)]
-pub struct PermissionRecorder(Mutex<BTreeMap<Resource, BTreeSet<&'static str>>>);
+pub(crate) struct PermissionRecorder(Mutex<BTreeMap<Resource, BTreeSet<&'static str>>>);
 
 impl PermissionRecorder {
     /// Records a request that was answered.
@@ -44,7 +44,7 @@ impl PermissionRecorder {
     /// Returns the permissions as rules of RBAC, for `recorded` of the settings. Leaves out lists without a watch: the
     /// operator looks for former children in all kinds that it may list, and needs no permission for that. What a role
     /// reads is watched too.
-    pub fn rules(&self) -> String {
+    pub(crate) fn rules(&self) -> String {
         let mut text = String::from("# Recorded by `rhai-operator test --record-rbac`.\n");
         for ((group, resource), verbs) in &*self.0.lock() {
             let is_watched = verbs.contains("watch");
