@@ -1,6 +1,6 @@
 //! Opens and reads regular files, and refuses all others.
 //!
-//! A reader of a named pipe can block for ever, a device can return endless data, and in a folder that
+//! A reader of a named pipe can block forever, a device can return endless data, and in a folder that
 //! other users can write to, a link can point anywhere. These functions open without blocking, check the
 //! type of the file before they read it, and read at most a given number of bytes.
 
@@ -76,7 +76,7 @@ pub(crate) fn read_open(mut file: &File, limit: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// `O_NONBLOCK`: a named pipe whose other end nobody has opened does not wait for one.
+/// Adds `O_NONBLOCK`, so that opening a named pipe does not wait for its other end.
 fn flags(more: OFlags) -> i32 {
     (OFlags::NONBLOCK | more).bits().cast_signed()
 }

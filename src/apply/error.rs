@@ -66,7 +66,7 @@ pub enum Error {
         /// The answer of the server.
         error: cluster::Error,
     },
-    /// The operator may not set a blocking owner reference, which requires a permission on the
+    /// The operator is not allowed to set a blocking owner reference, which requires a permission on the
     /// owner's finalizers.
     #[error("{error}; the operator cannot update resource \"{resource}\"")]
     OwnerFinalizers {

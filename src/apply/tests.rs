@@ -256,7 +256,7 @@ async fn fields_of_others_are_taken_only_where_we_own_the_object() {
 
 #[tokio::test]
 async fn an_object_created_just_before_a_write_is_not_adopted() {
-    // Before the create of what is absent, and before the apply of a child.
+    // In the first round the object is absent and would be created, in the second it is an existing child.
     for exists in [false, true] {
         let mut fixture = Fixture::new().await;
         if exists {

@@ -17,7 +17,7 @@ use crate::telemetry::log;
 /// The share of the retry period by which candidates spread their attempts, as in client-go.
 const JITTER: f64 = 1.2;
 
-/// The leader could not renew its lease in time; whatever it does must stop.
+/// The error of a leader that could not renew its lease in time. All its work must stop.
 #[derive(Debug, thiserror::Error)]
 #[error("lost the lease {namespace}/{name}")]
 pub(crate) struct LeaseLost {
@@ -220,7 +220,7 @@ impl Elector {
         }
         let held = match self.lease.take() {
             Some(held) => Some(held),
-            // The last renewal was cut short, so that it is not known what the server made of it.
+            // The last renewal was interrupted, so that its result is unknown.
             None => self.api.get_opt(&self.config.name).await?,
         };
         let wall = self.clock.timestamp();

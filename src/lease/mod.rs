@@ -1,16 +1,16 @@
-//! Leader election by a Lease (coordination.k8s.io/v1): of several replicas one works, the others stand
-//! by.
+//! Leader election with a Lease (coordination.k8s.io/v1): one of several replicas works, and the others are
+//! standbys.
 //!
 //! # Flow
-//! [`Elector::run`] asks for the lease every [`Config::retry_period`], writes it when it is free, and as
-//! leader renews it. [`Leadership`] tells the rest of the process, and bounds its writes
-//! ([`Leadership::write_deadline`]). On shutdown the lease is given back, so that the next replica need
-//! not wait.
+//! [`Elector::run`] reads the lease every [`Config::retry_period`], acquires it when it is free, and renews
+//! it as the leader. [`Leadership`] informs the rest of the process, and limits its writes
+//! ([`Leadership::write_deadline`]). On shutdown, the elector releases the lease, so that the next replica
+//! does not have to wait.
 //!
 //! # Guarantees
 //! The deadline of writes is never later than [`Config::renew_deadline`] after the last renewal was
-//! sent; others wait for [`Config::lease_duration`] of silence. So no two replicas write at a time, also
-//! when this process is stopped and continued.
+//! sent. Other replicas wait until the lease has not changed for [`Config::lease_duration`]. Two replicas
+//! therefore never write at the same time, even if this process is suspended and resumed.
 //!
 //! # Assumptions
 //! Clocks of replicas run equally fast; they need not agree. A request is not delivered later than

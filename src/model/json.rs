@@ -2,7 +2,7 @@
 //!
 //! `serde_json` parses 127 levels, and reports a syntax error for deeper values. Kubernetes stores
 //! thousands of levels, and every author of a custom resource can nest it. So this module parses all JSON
-//! from outside. A deeper value gives an error that says so.
+//! from outside. A deeper value is an error that names the limit.
 //!
 //! Objects and texts have the same limit. Code that copies, compares, writes or drops such a value
 //! recurses, so the limit must fit the stacks of all threads that do this.

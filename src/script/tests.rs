@@ -101,7 +101,7 @@ mod host {
 
 #[derive(Default)]
 struct TestState {
-    /// Told by `hang`.
+    /// Notified by `hang`.
     hanging: tokio::sync::Notify,
     /// The arguments of `collect`.
     collected: Mutex<Vec<String>>,
@@ -192,7 +192,7 @@ async fn failure(script: &str) -> Error {
     }
 }
 
-/// Runs one script, whose value is told as JSON.
+/// Runs a script and returns its value as JSON.
 async fn json(script: &str) -> String {
     match run(script).await {
         Ok(value) => super::value::to_value(&value).unwrap().to_string(),

@@ -19,7 +19,7 @@ pub struct Address {
 pub struct AddressError(String);
 
 impl Address {
-    /// Reads what was typed; `None` is off.
+    /// Parses an address. `0` disables the server and returns `None`.
     pub fn parse(text: &str) -> Result<Option<Self>, AddressError> {
         let malformed = || AddressError(text.to_owned());
         if text == "0" {

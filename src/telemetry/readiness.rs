@@ -26,7 +26,7 @@ pub struct Readiness(Arc<Mutex<PartStates>>);
 
 #[derive(Debug, Default)]
 struct PartStates {
-    /// By name, and a number that tells parts of one name apart.
+    /// The states by name, and by a number that distinguishes parts with the same name.
     states: BTreeMap<(Arc<str>, u64), PartState>,
     added: u64,
 }

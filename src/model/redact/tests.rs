@@ -285,6 +285,6 @@ fn hostile_secrets_and_texts_are_masked() {
         redactor.add(&format!("{}b", "a".repeat(length)));
     }
     let text = "a".repeat(200_000);
-    // The longest begins with more than what is recognized of it.
+    // The text is longer than the part of the longest value that the redactor matches.
     assert_eq!(redactor.text(&text), MASK);
 }

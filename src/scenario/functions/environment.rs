@@ -26,8 +26,8 @@ pub(super) mod functions {
         wait(&cx, context.settle())
     }
 
-    /// Keeps Pods from starting and claims from being bound: those of a kind, a name, labels; a Pod also
-    /// by what controls it. On the embedded API only.
+    /// Prevents Pods from starting and claims from being bound. A target selects them by kind, name and labels,
+    /// and a Pod also by its controllers. Requires the embedded API.
     #[rhai_fn(volatile, return_raw)]
     pub(crate) fn hold(cx: NativeCallContext, target: Map) -> ScriptResult<()> {
         control_workloads(&cx, target, Control::hold)
@@ -39,7 +39,7 @@ pub(super) mod functions {
         control_workloads(&cx, target, |control, target| control.release(&target))
     }
 
-    /// Lets Pods crash, or fail as the second argument says.
+    /// Makes Pods crash, or fail in the way that the second argument names.
     #[rhai_fn(name = "fail", volatile, return_raw)]
     pub(crate) fn fail(cx: NativeCallContext, target: Map) -> ScriptResult<()> {
         control_workloads(&cx, target, |control, target| {
@@ -91,7 +91,7 @@ const FAILURES: [(&str, simulation::Failure); 4] = [
     ("NeverReady", simulation::Failure::NeverReady),
 ];
 
-/// Tells the simulation of workloads about a target: `#{kind, name, namespace, labels}`, or an object.
+/// Passes a target to the simulation of workloads: `#{kind, name, namespace, labels}`, or an object.
 fn control_workloads(
     cx: &NativeCallContext,
     target: Map,

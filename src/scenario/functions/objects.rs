@@ -33,7 +33,7 @@ pub(super) mod functions {
         Ok(live(&applied))
     }
 
-    /// Reads an object; `()` if there is none.
+    /// Returns an object, or `()` if it does not exist.
     #[rhai_fn(name = "k8s_get", volatile, return_raw)]
     pub(crate) fn k8s_get(
         cx: NativeCallContext,

@@ -122,7 +122,7 @@ impl Metrics {
             .inc_by(u64::try_from(objects).unwrap_or(u64::MAX));
     }
 
-    /// Replaces what the caches hold: objects by kind, and bytes in all.
+    /// Sets the size of the caches: the number of objects by kind, and the total number of bytes.
     pub fn cached(&self, objects: impl IntoIterator<Item = (String, usize)>, bytes: usize) {
         let families = &self.0.families;
         families.cache_objects.clear();

@@ -31,9 +31,9 @@ pub(super) struct InFlightWrites {
     pub(super) deleted: Vec<Box<str>>,
 }
 
-/// A change that is not told before an answer is known.
+/// A change that is not reported before the response to a pending write is known.
 pub(super) struct DeferredChange {
     pub(super) change: ObjectChange,
-    /// A relist may have skipped foreign changes: told whatever the answer.
+    /// True if a relist may have skipped foreign changes. The change is then reported for each response.
     pub(super) skipped: bool,
 }

@@ -8,7 +8,7 @@ use crate::cluster::watch::ObjectChange;
 use crate::model::Object;
 
 impl Cache {
-    /// A list begins that was asked for when `floor` was the newest version seen.
+    /// Begins a list. `floor` is the newest version that the watch had shown when the list was requested.
     pub(in crate::cluster::watch) fn list_begins(&mut self, list_version: &str, floor: &str) {
         self.epoch = self.epoch.wrapping_add(1);
         self.restored = !floor.is_empty() && compare(list_version, floor).is_lt();
@@ -76,7 +76,7 @@ impl Cache {
         })
     }
 
-    /// The list is through: what it did not name is gone, unless we wrote it since.
+    /// Ends a list. Removes the objects that it did not contain, unless this process wrote them since.
     pub(in crate::cluster::watch) fn list_ends(&mut self, list_version: &str) -> Vec<ObjectChange> {
         self.advance_shown(list_version);
         let epoch = self.epoch;

@@ -247,7 +247,7 @@ fn an_event_without_a_change_is_not_reported() {
     store.applied(&mk("a", 1, 2));
     assert!(store.applied(&mk("a", 1, 2)).is_none());
     assert!(store.applied(&mk("a", 1, 1)).is_none());
-    // Some servers tell an object's end with the version that it had.
+    // Some servers send the last version of an object in its deletion event.
     let told = store.deleted(&mk("a", 1, 2)).unwrap();
     assert_eq!(versions(&told), (Some("2"), None));
     assert!(store.get("n", "a").is_none());
@@ -336,7 +336,7 @@ struct SimulatedServer {
     version: u64,
     events: VecDeque<(bool, Arc<Object>)>,
     answer: Option<WriteResult>,
-    /// A foreign change that nobody has been told of.
+    /// True if a foreign change has not been reported yet.
     untold: bool,
     told: usize,
 }
@@ -390,7 +390,7 @@ impl SimulatedServer {
                 self.store.write_begins(&key("a"));
                 let gone = self.delete().unwrap();
                 self.answer = Some(WriteResult::Deleted(gone.uid.clone()));
-                // What it was like before does not matter any more.
+                // A change before the deletion does not have to be reported.
                 self.untold = false;
             }
             Step::Answer => {
@@ -416,7 +416,7 @@ impl SimulatedServer {
             }
             Step::Relist => {
                 self.events.clear();
-                // What came and went unseen is nobody's business.
+                // An object that was created and deleted between two lists does not have to be reported.
                 let held = self.store.get("n", "a").is_some();
                 self.untold &= held || self.live.is_some();
                 let floor = self.store.newest();

@@ -34,8 +34,8 @@ impl Cache {
                 write.own.push(version.clone());
                 self.expect_echo(key, version);
             }
-            // What changed nothing, but shows a version that the watch has not shown yet, is left to
-            // the watch: the change is a foreign one, and must be told.
+            // The write changed nothing. If the watch has not shown the version in the response yet, the change
+            // is foreign, and the watch must report it.
             WriteResult::Object { own: false, .. } | WriteResult::Nothing => {}
         }
         let write = self.writes.entry(key.clone()).or_default();
@@ -63,10 +63,10 @@ impl Cache {
             .collect()
     }
 
-    /// Takes the answer to a write of ours, if the watch has not come as far yet.
+    /// Stores the response to a write of this process, unless the watch has already shown that version.
     fn observe(&mut self, key: &Key, spec: &WatchSpec, object: &Arc<Object>) {
         if !spec.labels.matches(|key| object.label(key)) {
-            // It left the selection by our own hand; the event that says so is ours.
+            // This write removed the object from the selection, so that the deletion event is an echo of it.
             self.forget(key, &object.uid);
             return;
         }
@@ -91,7 +91,7 @@ impl Cache {
         self.set(key, kept, Some(echo));
     }
 
-    /// The watch is past the version that we wrote; if it is past the object too, that is told.
+    /// Reports a deletion that the watch has shown before the response to the write arrived.
     fn record_missed_deletion(&mut self, key: &Key, object: &Arc<Object>) {
         let write = self.writes.entry(key.clone()).or_default();
         let told = write.deferred.iter().any(|held| held.change.new.is_none());
