@@ -5,6 +5,7 @@ mod fence;
 mod measure;
 mod plan;
 
+#[cfg(feature = "scenario-tests")]
 pub(crate) use attributes::parse as parse_attributes;
 pub use fence::Fence;
 pub(super) use fence::FenceLayer;
