@@ -53,7 +53,7 @@ pub(crate) struct Elector {
 }
 
 impl Elector {
-    /// For a client that no [`super::Gate`] guards.
+    /// Creates an elector. Its client must not be fenced by the [`Leadership`]: it writes without a lease.
     pub(crate) fn new(client: Client, config: Config, clock: Clock) -> Self {
         Self {
             api: Api::namespaced(client, &config.namespace),

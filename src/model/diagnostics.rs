@@ -1,6 +1,6 @@
 //! Converts a positioned YAML tree to values, and reports all errors at once, each with its position.
 //!
-//! [`Findings`] collects the diagnostics of one file. [`Item`] is a value with its path, and has a method
+//! [`Diagnostics`] collects the diagnostics of one file. [`Item`] is a value with its path, and has a method
 //! per expected type. [`Fields`] is a map with known keys. A method that finds an error adds a diagnostic
 //! and returns `None`, so that the caller continues with the rest.
 
@@ -87,7 +87,7 @@ impl Diagnostics {
         Some(root)
     }
 
-    /// Parses all documents in the text of the file, with the errors of [`Findings::parse`].
+    /// Parses all documents in the text of the file, with the errors of [`Diagnostics::parse`].
     pub(crate) fn parse_all(&self, text: &str) -> Vec<Node> {
         let parsed = yaml::parse_all_positioned(text);
         let documents = parsed

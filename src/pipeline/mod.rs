@@ -2,9 +2,9 @@
 //!
 //! # Reading order
 //! 1. [`step`], [`action`], [`tree`]: the compiled form of a pipeline
-//! 2. [`load`]: parses (`parse`), compiles, and resolves names (`resolve`)
+//! 2. [`load`](fn@load): parses (`parse`), compiles, and resolves names (`resolve`)
 //! 3. [`execute`]: runs the steps; a layer above the host functions, which the other modules do not import
-//! 4. [`convert`]: prints the script that does the same
+//! 4. [`convert`](fn@convert): prints the script that does the same
 //!
 //! [`history`], [`report`], [`selection`] and [`open_steps`] are the data that a run exchanges with the
 //! executor.

@@ -126,7 +126,7 @@ pub fn checkpoint() -> Result<(), Box<EvalAltResult>> {
     checkpoint::pass().map_err(|checkpoint::Interrupted| thread_context::stop_error())
 }
 
-/// Like [`checkpoint`], for inner loops: checks only once per some hundred calls.
+/// Checks as [`checkpoint()`] does, but only once per some hundred calls, for inner loops.
 pub fn tick() -> Result<(), Box<EvalAltResult>> {
     checkpoint::tick().map_err(|checkpoint::Interrupted| thread_context::stop_error())
 }

@@ -1,8 +1,8 @@
 //! Detects loops and workers that are stuck: each announces the time of its next heartbeat.
 //!
-//! A [`Beat`] that is armed and not touched before its bound is over is overdue; then `/healthz` fails
-//! and the kubelet restarts the process. What waits for the outside world (the API server, a queue) is
-//! disarmed or re-armed on a timer of its own, so an API server that is away is no reason.
+//! A [`Heartbeat`] that is armed is overdue if nothing arms it again before its bound ends. Then `/healthz`
+//! fails, and the kubelet restarts the process. Code that waits for the API server or for a queue disarms its
+//! heartbeat, or arms it by a timer. So an API server that does not answer causes no restart.
 
 use std::collections::HashMap;
 use std::fmt;

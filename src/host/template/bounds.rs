@@ -1,7 +1,7 @@
 //! Bounds on the values of a rendering, on its output, and on the time between two checkpoints.
 //!
 //! Each value that a template combines (with an operator, a filter, a call or a literal) has at most
-//! [`MAX_VALUE`] bytes. A step therefore takes bounded time, and its result is a small multiple of its
+//! 16 MiB. A step therefore takes bounded time, and its result is a small multiple of its
 //! input. The few filters with larger results are refused before they run. Between two steps, the checkpoint
 //! of the run checks its deadline and its memory. The template engine limits the number of steps.
 

@@ -113,7 +113,7 @@ fn error_at(cx: &NativeCallContext, at: &Expression, message: String) -> Box<Eva
     }
 }
 
-/// Returns a location for [`script::at`].
+/// Returns a location for [`script::call_at`].
 pub(super) fn call_location(location: &SourceLocation) -> (&str, usize, usize) {
     (&location.file, location.line, location.column)
 }

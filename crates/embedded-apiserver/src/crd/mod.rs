@@ -1,6 +1,6 @@
 //! Custom resource definitions and their custom resources, as pure functions over JSON.
 //!
-//! A definition is [prepared](prepare) and [validated](validate), and then its [names are
+//! A definition is [prepared](fn@prepare) and [validated](fn@validate), and then its [names are
 //! accepted](names::accept). Each of its versions is compiled once to a [`Version`], which decodes, defaults
 //! and validates custom resources, in this order. The messages and the order of checks are those of the real
 //! server.

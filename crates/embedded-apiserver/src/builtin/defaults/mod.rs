@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::canonical;
 
-/// Sets the defaults of an object of a built-in kind, and converts it to [`canonical`](super::canonical)
+/// Sets the defaults of an object of a built-in kind, and converts it to [`canonical`](fn@super::canonical)
 /// form.
 pub(crate) fn defaults(group: &str, version: &str, kind: &str, object: &mut Value) {
     if group == "apiextensions.k8s.io" {

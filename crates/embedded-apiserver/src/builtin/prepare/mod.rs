@@ -63,7 +63,7 @@ const JOB_UID: &str = "batch.kubernetes.io/controller-uid";
 
 /// Prepares a new object. `now` is an RFC 3339 time with whole seconds.
 ///
-/// The object already has name, namespace and uid. Sets [`defaults`] before and after the preparation,
+/// The object already has name, namespace and uid. Sets [`defaults`](fn@defaults) before and after the preparation,
 /// because some defaults depend on prepared fields, such as the labels of a Job. The real server sets them
 /// again when it reads the object.
 pub(crate) fn prepare_for_create(
@@ -99,7 +99,7 @@ pub(crate) fn prepare_for_create(
     defaults(group, version, kind, object);
 }
 
-/// Prepares an object that replaces `old`, and sets [`defaults`].
+/// Prepares an object that replaces `old`, and sets [`defaults`](fn@defaults).
 pub(crate) fn prepare_for_update(
     group: &str,
     version: &str,

@@ -1,7 +1,7 @@
 //! Validates built-in kinds, with the messages of the real server.
 //!
 //! Only the checks that are relevant for operators are implemented. All other values are accepted.
-//! [`metadata`](super::metadata) checks the metadata.
+//! [`super::metadata`] checks the metadata.
 
 mod affinity;
 mod apps;

@@ -1,4 +1,4 @@
-//! Charges each step of a loop to the [budget](super::budget).
+//! Charges each step of a loop to the budget ([`super::budget`]).
 //!
 //! The interpreter does not count its steps. So the condition of each loop gets a call that does.
 

@@ -3,7 +3,7 @@
 //! Each stage of `create` and `update` calls the strategy of the resource, as the registry of
 //! k8s.io/apiserver does:
 //! <https://pkg.go.dev/k8s.io/apiserver/pkg/registry/rest#RESTCreateStrategy>. Rules that are data, such as
-//! the count of generations, are in [`crate::resource::Strategy`].
+//! the count of generations, are in [`Resource::strategy`].
 
 mod builtin;
 mod custom;
