@@ -114,6 +114,7 @@ impl Controller {
 
 impl Controller {
     /// Returns whether no run is executed or due now. A delayed one can follow.
+    #[cfg(any(test, feature = "scenario-tests"))]
     pub(crate) fn is_idle(&self) -> bool {
         self.0.queue.is_idle()
     }

@@ -119,6 +119,7 @@ impl Queue {
     }
 
     /// Returns whether no key runs or waits for a slot. A delayed one can follow.
+    #[cfg(any(test, feature = "scenario-tests"))]
     pub(crate) fn is_idle(&self) -> bool {
         self.0.state.lock().is_idle()
     }

@@ -76,6 +76,7 @@ impl Scheduler {
     }
 
     /// Returns whether no key runs or waits for a slot. A delayed one can follow.
+    #[cfg(any(test, feature = "scenario-tests"))]
     pub(super) fn is_idle(&self) -> bool {
         self.running == 0 && self.kinds.iter().all(|kind| kind.ready == 0)
     }
