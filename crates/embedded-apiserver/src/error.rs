@@ -280,6 +280,21 @@ impl ApiError {
         Self::new(422, Some("Invalid"), message)
     }
 
+    /// Returns the error of a write that a `ValidatingAdmissionPolicy` denies for a reason of its own.
+    pub(crate) fn denied(reason: &str, message: impl Into<String>) -> Self {
+        match reason {
+            "Forbidden" => Self::forbidden(message),
+            "RequestEntityTooLarge" => Self::too_large(message),
+            "Unauthorized" => Self::new(401, Some("Unauthorized"), message),
+            _ => Self::unprocessable(message),
+        }
+    }
+
+    /// Returns the 403 `Invalid` of a write whose mutation by a `MutatingAdmissionPolicy` fails.
+    pub(crate) fn mutation_failed(message: impl Into<String>) -> Self {
+        Self::new(403, Some("Invalid"), message)
+    }
+
     /// Returns a 404 `NotFound` with any message.
     pub(crate) fn unknown(message: impl Into<String>) -> Self {
         Self::new(404, Some("NotFound"), message)

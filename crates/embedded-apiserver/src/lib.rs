@@ -21,6 +21,7 @@
 //! | `openapi`, `discovery`, `table` | documents and tables for clients |
 //! | `builtin`, `crd` | defaults and validation of built-in kinds, and of custom resources |
 //! | `access` | RBAC and access reviews |
+//! | `policy` | admission policies: rules that refuse or change writes |
 //! | `registry` | the write pipeline, with a strategy per kind of resource |
 //! | `aggregation`, `garbage`, `namespace`, `quota`, `simulation` | controllers |
 //! | `saved_state` | all objects as a document |
@@ -44,6 +45,7 @@ mod names;
 mod namespace;
 mod openapi;
 mod patch;
+mod policy;
 mod protobuf;
 mod quota;
 mod registry;

@@ -6,6 +6,7 @@
 //! [`apply`] and [`update`] take objects with the stored `metadata.managedFields`, and return the object with
 //! the new ones. The caller sets defaults, prunes and validates.
 
+mod atomic;
 mod cap;
 mod compare;
 mod conflict;
@@ -130,6 +131,25 @@ pub(crate) fn apply(
         last_applied::renew(&mut object, applied);
     }
     Ok(object)
+}
+
+/// Merges a configuration of an admission policy into an object, without owners of fields. The configuration
+/// must match the schema, and must not set atomic lists and maps.
+pub(crate) fn merge_into(
+    schema: &Schema,
+    object: &Value,
+    configuration: &Value,
+) -> Result<Value, String> {
+    let place = schema.root();
+    validate::validate(place, configuration, false)
+        .map_err(|error| format!("failed to convert patch object to typed object: {error}"))?;
+    if let Some(path) = atomic::find(place, configuration) {
+        return Err(format!(
+            "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {path}"
+        ));
+    }
+    let merged = merge::merge(Some(place), Some(object), Some(configuration));
+    Ok(merged.unwrap_or_else(|| object.clone()))
 }
 
 /// Updates field ownership for all writes but applies. `new` replaces `live`.

@@ -12,7 +12,7 @@ pub(crate) mod quantity;
 pub(crate) mod quota;
 pub(crate) mod schedule;
 pub(crate) mod service;
-mod validate;
+pub(crate) mod validate;
 mod warnings;
 
 #[cfg(test)]

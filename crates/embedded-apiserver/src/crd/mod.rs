@@ -44,6 +44,7 @@ pub(crate) use format::has_text_format;
 pub use pattern::{Pattern, SearchBudget};
 pub(crate) use prepare::{default, prepare, storage_version};
 pub(crate) use priority::compare as compare_versions;
+pub(crate) use rules::Program;
 pub(crate) use text::canonical_numbers;
 pub(crate) use verdict::ValidationResult;
 pub(crate) use version::Version;

@@ -38,6 +38,31 @@ pub(crate) fn json(live: &Value, patch: &Value) -> Result<Value, ApiError> {
     Ok(patched)
 }
 
+/// Applies the JSON patch of an admission policy. Returns nothing if a `test` of it fails.
+pub(crate) fn json_of_policy(object: &Value, patch: &Value) -> Result<Option<Value>, String> {
+    let mut patched = object.clone();
+    let mut budget = MAX_COPIED;
+    for operation in patch.as_array().into_iter().flatten() {
+        if apply(&mut patched, operation, &mut budget).is_some() {
+            continue;
+        }
+        let text = |name: &str| operation[name].as_str().unwrap_or_default();
+        let path = text("path");
+        let last = split(path).map(|(_, last)| last).unwrap_or_default();
+        return match text("op") {
+            "test" => Ok(None),
+            "remove" => Err(format!(
+                "error in remove for path: '{path}': Unable to remove nonexistent key: {last}: missing value"
+            )),
+            op @ ("add" | "replace" | "copy" | "move") => Err(format!(
+                "{op} operation does not apply: doc is missing path: {path:?}: missing value"
+            )),
+            op => Err(format!("Unexpected kind: {op}")),
+        };
+    }
+    Ok(Some(patched))
+}
+
 /// Checks that each operation is an object, and that `op`, `from` and `path` are strings.
 fn check_types(operations: &[Value]) -> Result<(), ApiError> {
     let refuse = |found: &Value, into: &str, wanted: &str| {

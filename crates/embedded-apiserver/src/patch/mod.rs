@@ -8,7 +8,7 @@ mod merge;
 mod order;
 mod strategic;
 
-pub(crate) use json::{json, unknown_fields};
+pub(crate) use json::{json, json_of_policy, unknown_fields};
 pub(crate) use merge::merge;
 pub(crate) use strategic::strategic;
 

@@ -8,7 +8,7 @@ use super::request::{ObjectResponse, ResourceRequest};
 use super::shape::ensure_metadata;
 use super::strategy::strategy_of;
 use super::transaction::Transaction;
-use super::{admission, encode, metadata, pipeline, pod_admission};
+use super::{admission, encode, metadata, pipeline, pod_admission, policies};
 use crate::error::ApiError;
 use crate::resource::Generation;
 use crate::store::Key;
@@ -46,6 +46,7 @@ pub(super) fn create_owned(
     let object = named(tx, call, object);
     let mut object = pipeline::set_owners(tx, call, object, None, ownership);
     pod_admission::admit(tx, call, &mut object)?;
+    policies::mutate(tx, call, &mut object, &Value::Null)?;
     let mut object = prepared(tx, call, object);
     let warnings = pipeline::finish(tx, call, &mut object, None)?;
     let mut answer = insert(tx, call, object)?;

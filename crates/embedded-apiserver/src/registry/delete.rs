@@ -12,7 +12,7 @@ use super::request::{ObjectResponse, ResourceRequest};
 use super::strategy::DEFINITIONS;
 use super::transaction::Transaction;
 use super::update::{grow_generation, has_spec_finalizers};
-use super::{admission, encode, metadata};
+use super::{admission, encode, metadata, policies};
 use crate::crd::{self, conditions};
 use crate::error::ApiError;
 use crate::store::Key;
@@ -62,26 +62,35 @@ pub(crate) fn delete(
         return Err(call.not_found(&call.name));
     };
     check(call, &live, &options.preconditions)?;
-    let marked = marked(tx, call, &live, options);
+    let warnings = policies::validate(tx, call, &Value::Null, &live)?;
+    let mut answer = remove(tx, call, &live, options);
+    answer.warnings.extend(warnings);
+    Ok(answer)
+}
+
+/// Removes an object, or marks one that must stay for some time as terminating.
+fn remove(
+    tx: &mut Transaction<'_>,
+    call: &ResourceRequest,
+    live: &Arc<Value>,
+    options: &DeleteOptions,
+) -> ObjectResponse {
+    let marked = marked(tx, call, live, options);
     let key = Key::new(&call.namespace, &call.name);
     let owner = tx.owner(&call.resource);
     if stays(call, &marked) {
-        let object = if marked == *live || call.options.dry_run {
+        let object = if marked == **live || call.options.dry_run {
             Arc::new(marked)
         } else {
             tx.store.put(&owner, key, marked)
         };
-        return Ok(ObjectResponse::ok(encode::presented(
-            &call.resource,
-            &call.version,
-            &object,
-        )));
+        return ObjectResponse::ok(encode::presented(&call.resource, &call.version, &object));
     }
     // Only a resource with graceful deletion has a `deletionTimestamp` in the last state of its objects.
     let last = if call.resource.strategy.graceful {
         marked
     } else {
-        (*live).clone()
+        (**live).clone()
     };
     let shown = Arc::new(last.clone());
     if !call.options.dry_run {
@@ -89,9 +98,9 @@ pub(crate) fn delete(
     }
     if call.resource.strategy.returns_deleted {
         let object = encode::presented(&call.resource, &call.version, &shown);
-        return Ok(ObjectResponse::ok(object));
+        return ObjectResponse::ok(object);
     }
-    Ok(ObjectResponse::ok(success(call, &live)))
+    ObjectResponse::ok(success(call, live))
 }
 
 /// Deletes the objects that a list with these options returns. Returns their last state.

@@ -22,6 +22,7 @@ mod patch;
 mod pipeline;
 mod pod_admission;
 mod pods;
+mod policies;
 mod quota;
 mod request;
 pub(crate) mod scale;

@@ -1,7 +1,7 @@
 //! The stages that creates and updates share.
 //!
-//! A write passes these stages: syntax, identity, strict decoding, admission, field ownership, preparation,
-//! validation, authorization of what the object grants, allocation, canonical form, storage. The strategy of
+//! A write passes these stages: syntax, identity, strict decoding, admission, field ownership, mutating
+//! policies, preparation, validation, validating policies, authorization of what the object grants, allocation, canonical form, storage. The strategy of
 //! the resource defines what each stage does.
 
 use serde_json::Value;
@@ -11,7 +11,7 @@ use super::request::ResourceRequest;
 use super::shape::ensure_metadata;
 use super::strategy::strategy_of;
 use super::transaction::Transaction;
-use super::{admission, allocate, identity, metadata, owners, quota};
+use super::{admission, allocate, identity, metadata, owners, policies, quota};
 use crate::error::ApiError;
 
 /// Checks that an object of a request has metadata and the namespace of the URL.
@@ -47,8 +47,11 @@ pub(super) fn finish(
     }
     admission::escalation(tx, call, object, live)?;
     owners::check(tx, call, object, live)?;
+    let mut warnings = verdict.warnings;
+    let old = live.unwrap_or(&Value::Null);
+    warnings.extend(policies::validate(tx, call, object, old)?);
     quota::admit(tx, call, object, live)?;
     allocate::addresses(tx, call, object)?;
     strategy.canonicalize(object);
-    Ok(verdict.warnings)
+    Ok(warnings)
 }

@@ -9,7 +9,7 @@ use super::request::{ObjectResponse, ResourceRequest};
 use super::shape::ensure_metadata;
 use super::strategy::strategy_of;
 use super::transaction::Transaction;
-use super::{admission, create, encode, identity, metadata, pipeline};
+use super::{admission, create, encode, identity, metadata, pipeline, policies};
 use crate::apply::reset;
 use crate::error::{ApiError, FieldError};
 use crate::resource::Generation;
@@ -68,6 +68,7 @@ pub(super) fn replace(
     }
     let mut object = pipeline::set_owners(tx, call, object, Some(live), ownership);
     keep_other_parts(call, &mut object, live);
+    policies::mutate(tx, call, &mut object, live)?;
     if !matches!(&*call.subresource, "status" | "finalize") {
         strategy.prepare_for_update(call, &mut object, live);
     }

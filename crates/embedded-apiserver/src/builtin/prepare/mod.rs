@@ -34,7 +34,7 @@ const WITH_STATUS: [&str; 19] = [
 ];
 
 /// The kinds whose generation is counted, and the parts of an object whose changes increment it.
-const COUNTED: [(&str, &[&str]); 21] = [
+const COUNTED: [(&str, &[&str]); 23] = [
     ("CronJob", &["spec"]),
     ("DaemonSet", &["spec"]),
     ("Deployment", &["spec"]),
@@ -44,6 +44,7 @@ const COUNTED: [(&str, &[&str]); 21] = [
     ("IngressClass", &["spec"]),
     ("Job", &["spec"]),
     ("MutatingAdmissionPolicy", &["spec"]),
+    ("MutatingAdmissionPolicyBinding", &["spec"]),
     ("MutatingWebhookConfiguration", &["webhooks"]),
     ("NetworkPolicy", &["spec"]),
     ("Pod", &["spec"]),
@@ -55,6 +56,7 @@ const COUNTED: [(&str, &[&str]); 21] = [
     ("ReplicationController", &["spec"]),
     ("StatefulSet", &["spec"]),
     ("ValidatingAdmissionPolicy", &["spec"]),
+    ("ValidatingAdmissionPolicyBinding", &["spec"]),
     ("ValidatingWebhookConfiguration", &["webhooks"]),
 ];
 

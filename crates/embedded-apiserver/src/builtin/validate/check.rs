@@ -8,10 +8,10 @@ use crate::error::{FieldError, FieldErrorKind};
 use crate::names;
 
 /// The errors of a validation.
-pub(super) type Errors = Vec<FieldError>;
+pub(crate) type Errors = Vec<FieldError>;
 
 /// Joins two parts of a path: `a.b`, or `b` if the first part is empty.
-pub(super) fn join(base: &str, field: &str) -> String {
+pub(crate) fn join(base: &str, field: &str) -> String {
     if base.is_empty() {
         field.to_owned()
     } else {
@@ -35,7 +35,7 @@ pub(super) fn not_negative(errors: &mut Errors, object: &Value, base: &str, fiel
 }
 
 /// Checks that a text is one of several options. Ignores a missing text.
-pub(super) fn one_of(errors: &mut Errors, path: String, value: &Value, options: &[&str]) {
+pub(crate) fn one_of(errors: &mut Errors, path: String, value: &Value, options: &[&str]) {
     if let Some(text) = value.as_str()
         && !options.contains(&text)
     {
@@ -64,7 +64,7 @@ pub(super) fn name(
 }
 
 /// Checks that a text is set.
-pub(super) fn required(errors: &mut Errors, object: &Value, base: &str, field: &str) {
+pub(crate) fn required(errors: &mut Errors, object: &Value, base: &str, field: &str) {
     if text(object, &[field]).is_empty() {
         errors.push(FieldError::required(join(base, field), ""));
     }

@@ -32,6 +32,9 @@ use serde_json::Value;
 
 use super::metadata;
 use crate::error::FieldError;
+pub(crate) use check::{Errors, join, one_of, required};
+pub(crate) use selector::validate as validate_selector;
+pub(crate) use webhook::validate_rule;
 
 /// Validates a new object of a built-in kind, or an update if `old` is set.
 pub(crate) fn validate(

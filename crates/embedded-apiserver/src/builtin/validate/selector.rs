@@ -10,7 +10,7 @@ use crate::labels::LabelSelector;
 use crate::names;
 
 /// Validates a `metav1.LabelSelector`, if it is set.
-pub(super) fn validate(selector: &Value, path: &str) -> Errors {
+pub(crate) fn validate(selector: &Value, path: &str) -> Errors {
     let mut errors = validate_labels(&selector["matchLabels"], &join(path, "matchLabels"));
     for (at, one) in items(&selector["matchExpressions"]).iter().enumerate() {
         let path = format!("{path}.matchExpressions[{at}]");

@@ -79,7 +79,8 @@ fn validate_versions(errors: &mut Errors, hook: &Value, path: &str) {
     }
 }
 
-fn validate_rule(errors: &mut Errors, rule: &Value, path: &str) {
+/// Checks the operations, groups, versions, resources and scope of a rule.
+pub(crate) fn validate_rule(errors: &mut Errors, rule: &Value, path: &str) {
     for (field, what) in [
         ("operations", "operations"),
         ("apiGroups", "API groups"),

@@ -104,6 +104,26 @@ pub(super) fn check(
     }
 }
 
+/// Checks an expression whose variables have no schema. The error is that of cel-go. `wanted` is empty if the
+/// result can have any type.
+pub(super) fn check_variables(
+    expression: &IdedExpr,
+    source: &str,
+    variables: &[&str],
+    wanted: &str,
+) -> Result<(), String> {
+    let mut checker = Checker {
+        source,
+        variables: variables.iter().map(|name| (*name, Kind::Dyn)).collect(),
+    };
+    match checker.visit(expression)?.scalar() {
+        Some(found) if !wanted.is_empty() && found != wanted => {
+            Err(format!("must evaluate to {wanted} but got {found}"))
+        }
+        _ => Ok(()),
+    }
+}
+
 struct Checker<'a> {
     source: &'a str,
     variables: Vec<(&'a str, Kind<'a>)>,

@@ -13,6 +13,7 @@ mod cost;
 mod field_path;
 mod names;
 mod nesting;
+mod object_literals;
 mod program;
 mod searches;
 mod steps;
@@ -33,7 +34,7 @@ use budget::{Budget, Stop};
 pub(super) use checker::Wanted;
 use field_path::normalized;
 pub(super) use field_path::{ResolvedPath, find as find_field};
-use program::Program;
+pub(crate) use program::Program;
 
 /// Properties of an expression that compiles.
 #[derive(Clone, Copy)]

@@ -7,9 +7,10 @@ use kube_cel::cel::parser::{Expression, Parser};
 use kube_cel::cel::{Context, ExecutionError, Value};
 
 use super::bounds::Bounds;
+use super::budget::{Budget, Stop};
 use super::checker::{self, Wanted};
 use super::cost;
-use super::{nesting, searches, steps, types};
+use super::{nesting, object_literals, searches, steps, types};
 use crate::crd::structural::Structural;
 use crate::stack;
 
@@ -26,7 +27,7 @@ thread_local! {
 
 /// A compiled expression.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(crate) struct Program {
     expression: Expression,
     /// The expression, whose loops charge each step.
     charged: Expression,
@@ -40,7 +41,7 @@ fn descend<T>(act: impl FnOnce() -> T) -> Result<T, ()> {
 
 impl Program {
     /// Parses an expression. Errors have the parser's message in the format of the server.
-    pub(super) fn compile(source: &str) -> Result<Self, String> {
+    pub(crate) fn compile(source: &str) -> Result<Self, String> {
         let failed = |why: String| format!("compilation failed: {why}");
         nesting::check(source).map_err(failed)?;
         let parse = || {
@@ -51,12 +52,36 @@ impl Program {
         let parsed = descend(parse);
         let parsed = parsed.unwrap_or_else(|()| Err("the expression is not understood".to_owned()));
         let expression = parsed.map_err(failed)?;
+        Self::new(expression)
+    }
+
+    fn new(expression: Expression) -> Result<Self, String> {
         let charged = descend(|| steps::charged(&expression));
-        let charged = charged.map_err(|()| failed("internal error".to_owned()))?;
+        let charged = charged.map_err(|()| "compilation failed: internal error".to_owned())?;
         Ok(Self {
             expression,
             charged,
         })
+    }
+
+    /// Parses an expression of an admission policy, in which `Object{…}` and `JSONPatch{…}` are maps.
+    pub(crate) fn compile_with_objects(source: &str) -> Result<Self, String> {
+        let mut expression = Self::compile(source)?.expression;
+        descend(|| object_literals::replace(&mut expression))
+            .map_err(|()| "compilation failed: internal error".to_owned())?;
+        Self::new(expression)
+    }
+
+    /// Checks that only these variables occur in the expression, and that its result has the wanted type, as
+    /// far as the types are known without a schema.
+    pub(crate) fn check_variables(
+        &self,
+        source: &str,
+        variables: &[&str],
+        wanted: &str,
+    ) -> Result<(), String> {
+        let check = || checker::check_variables(&self.expression, source, variables, wanted);
+        descend(check).unwrap_or_else(|()| Err("internal error".to_owned()))
     }
 
     /// Checks that all names in the expression exist, and that its result has the wanted type.
@@ -86,12 +111,28 @@ impl Program {
 
     /// Executes the expression. Errors have the messages of the server.
     pub(super) fn run(&self, new: &Value, old: Option<&Value>) -> Result<Value, String> {
+        match old {
+            Some(old) => self.execute(&[("self", new.clone()), ("oldSelf", old.clone())]),
+            None => self.execute(&[("self", new.clone())]),
+        }
+    }
+
+    /// Executes the expression of a policy, with the limits of one rule.
+    pub(crate) fn evaluate(&self, variables: &[(&'static str, Value)]) -> Result<Value, String> {
+        let (result, _, stop) = Budget::new().call(|| self.execute(variables));
+        match stop {
+            Some(Stop::Cost) => Err("operation cancelled: actual cost limit exceeded".to_owned()),
+            Some(Stop::Time) => Err("operation interrupted".to_owned()),
+            None => result,
+        }
+    }
+
+    fn execute(&self, variables: &[(&'static str, Value)]) -> Result<Value, String> {
         let run = || {
             CONTEXT.with(|context| {
                 let mut scope = context.new_inner_scope();
-                scope.add_variable_from_value("self", new.clone());
-                if let Some(old) = old {
-                    scope.add_variable_from_value("oldSelf", old.clone());
+                for (name, value) in variables {
+                    scope.add_variable_from_value(*name, value.clone());
                 }
                 let result = scope.resolve(&self.charged);
                 result.map_err(|error| wording(&error))

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{ResourceRequest, Strategy, ValidationResult, metadata_errors, reset};
 use crate::builtin;
 use crate::error::ApiError;
+use crate::policy;
 use crate::registry::shape::ensure_metadata;
 use crate::resource::{Resource, split_api_version};
 use crate::schema::{Schema, mismatch, strict};
@@ -43,6 +44,9 @@ impl Strategy for BuiltIn {
         let rule = builtin::metadata::name_rule(group, kind);
         let mut errors = metadata_errors(call, object, live, rule);
         errors.extend(builtin::validate(group, kind, object, live));
+        if &**group == policy::GROUP {
+            errors.extend(policy::check(kind, object));
+        }
         let warnings = match live {
             None => builtin::warnings(group, kind, object),
             Some(_) => Vec::new(),
