@@ -34,8 +34,16 @@ const ABSENCE_WATCHED: Duration = Duration::from_mins(1);
 /// by aggregated APIs.
 const GROUPS: Duration = Duration::from_mins(1);
 
-/// The fields of a status; `None` where the server keeps all, or the CRD is unknown.
-pub(super) type StatusFields = Option<Arc<BTreeSet<String>>>;
+/// The fields of a status that a CRD declares.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct DeclaredFields {
+    pub(super) names: BTreeSet<String>,
+    /// True if the server also keeps fields of other names.
+    pub(super) accepts_others: bool,
+}
+
+/// The declared fields of a status; `None` if the CRD is unknown.
+pub(super) type StatusFields = Option<Arc<DeclaredFields>>;
 
 /// A kind that a cluster serves.
 #[derive(Clone, Debug, PartialEq, Eq)]

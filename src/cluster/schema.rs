@@ -1,12 +1,11 @@
 //! The status fields that the CRD of a kind declares. The server drops all others, so the operator does
 //! not send them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::discovery::StatusFields;
+use super::discovery::{DeclaredFields, StatusFields};
 use super::error::{Error, ErrorKind};
 use super::{Cluster, crds};
 use crate::model::redact::PublicText;
@@ -22,7 +21,7 @@ impl Cluster {
             Some(fields) => fields,
             None => self.fetch_fields_once(gvk).await,
         };
-        fields.is_none_or(|fields| fields.contains(field))
+        fields.is_none_or(|fields| fields.accepts_others || fields.names.contains(field))
     }
 
     async fn fetch_fields_once(&self, gvk: &Gvk) -> StatusFields {
@@ -48,7 +47,7 @@ impl Cluster {
     }
 
     /// Returns whether the CRD of a kind declares a field of this name in its status. Returns false if
-    /// there is no CRD, if the operator must not read it, or if the status accepts all fields.
+    /// there is no CRD, or if the operator must not read it.
     pub async fn declares_status_field(&self, gvk: &Gvk, field: &str) -> bool {
         self.has_status_field(gvk, field).await
             && self
@@ -56,7 +55,7 @@ impl Cluster {
                 .discovery
                 .status_fields(gvk)
                 .flatten()
-                .is_some_and(|fields| fields.contains(field))
+                .is_some_and(|fields| fields.names.contains(field))
     }
 
     async fn fetch_fields(&self, gvk: &Gvk) -> Result<StatusFields, Error> {
@@ -74,7 +73,7 @@ impl Cluster {
     }
 }
 
-fn fields(crd: &Value, version: &str) -> Option<BTreeSet<String>> {
+fn fields(crd: &Value, version: &str) -> Option<DeclaredFields> {
     let versions = crd["spec"]["versions"].as_array()?;
     let version = versions.iter().find(|one| one["name"] == version)?;
     let whole = &version["schema"]["openAPIV3Schema"];
@@ -83,17 +82,11 @@ fn fields(crd: &Value, version: &str) -> Option<BTreeSet<String>> {
         schema["x-kubernetes-preserve-unknown-fields"] == true
             || !schema["additionalProperties"].is_null()
     };
-    if crd["spec"]["preserveUnknownFields"] == true || open(whole) || open(status) {
-        return None;
-    }
-    let declared = status["properties"].as_object();
-    Some(
-        declared
-            .into_iter()
-            .flatten()
-            .map(|(name, _)| name.clone())
-            .collect(),
-    )
+    let declared = status["properties"].as_object().into_iter().flatten();
+    Some(DeclaredFields {
+        names: declared.map(|(name, _)| name.clone()).collect(),
+        accepts_others: crd["spec"]["preserveUnknownFields"] == true || open(whole) || open(status),
+    })
 }
 
 #[cfg(test)]
@@ -101,28 +94,28 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn declared(status: &Value) -> Option<Vec<String>> {
+    fn declared(status: &Value) -> (Vec<String>, bool) {
         let crd = json!({"spec": {"versions": [
             {"name": "v1alpha1", "schema": {}},
             {"name": "v1", "schema": {"openAPIV3Schema": {"properties": {"status": status}}}},
         ]}});
-        fields(&crd, "v1").map(|fields| fields.into_iter().collect())
+        let fields = fields(&crd, "v1").unwrap();
+        (fields.names.into_iter().collect(), fields.accepts_others)
     }
 
     #[test]
-    fn declared_fields_are_kept_and_open_schemas_keep_all() {
+    fn declared_fields_are_known_and_open_schemas_accept_others() {
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let properties = json!({"properties": {"ready": {}, "nodes": {}}});
-        assert_eq!(declared(&properties).unwrap(), ["nodes", "ready"]);
-        assert_eq!(declared(&json!({"type": "object"})).unwrap(), [""; 0]);
-        assert_eq!(declared(&Value::Null).unwrap(), [""; 0]);
-        assert_eq!(
-            declared(&json!({"x-kubernetes-preserve-unknown-fields": true})),
-            None
-        );
-        assert_eq!(
-            declared(&json!({"additionalProperties": {"type": "string"}})),
-            None
-        );
+        assert_eq!(declared(&properties), (names(&["nodes", "ready"]), false));
+        assert_eq!(declared(&json!({"type": "object"})), (names(&[]), false));
+        assert_eq!(declared(&Value::Null), (names(&[]), false));
+        let open = "x-kubernetes-preserve-unknown-fields";
+        assert_eq!(declared(&json!({open: true})), (names(&[]), true));
+        let both = json!({open: true, "properties": {"steps": {}}});
+        assert_eq!(declared(&both), (names(&["steps"]), true));
+        let map = json!({"additionalProperties": {"type": "string"}});
+        assert_eq!(declared(&map), (names(&[]), true));
         assert_eq!(fields(&json!({}), "v1"), None);
     }
 }

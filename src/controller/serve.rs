@@ -50,6 +50,7 @@ impl Controller {
 
 impl Shared {
     async fn start_kind(self: &Arc<Self>, watch: &Arc<Watch>, roles: &Arc<Roles>) {
+        self.check_limit(watch);
         let name = format!("{}-controller", watch.gvk.kind.to_lowercase());
         let metrics = self.metrics.controller(&name);
         // Closed until the first list is complete.
@@ -141,6 +142,7 @@ impl Shared {
                 .put(Arc::new(old.with(Arc::clone(watch), Arc::clone(roles))));
             return;
         }
+        self.check_limit(watch);
         let new = Arc::new(old.with(Arc::clone(watch), Arc::clone(roles)));
         self.kinds.put(Arc::clone(&new));
         let moved =
@@ -213,6 +215,20 @@ impl Shared {
         let mut chores = self.background_tasks.lock();
         while chores.try_join_next().is_some() {}
         chores.spawn(chore.in_current_span());
+    }
+
+    /// Warns of a watch that allows more runs than the process has threads. The threads are counted at the
+    /// start, so this happens only after a reload.
+    fn check_limit(&self, watch: &Watch) {
+        let (limit, total) = (self.limit_of(watch), self.settings.total);
+        if limit > total {
+            log::warn!(
+                "maxConcurrentReconciles has its full effect after a restart",
+                kind = PublicText::outside_runs(&watch.gvk),
+                wanted = limit,
+                now = total
+            );
+        }
     }
 
     pub(super) fn limit_of(&self, watch: &Watch) -> usize {

@@ -295,17 +295,55 @@ fn vanishes(desired: &Value) -> bool {
 }
 
 fn leaf_matches(desired: &Value, live: &Value, name: &str) -> bool {
+    others_may_fill(desired, live) || same_but_defaults(desired, live, name)
+}
+
+/// The defaults that the server adds inside values that are owned as a whole, by the name of the map or the
+/// list, and of the field: <https://kubernetes.io/docs/reference/kubernetes-api/>
+const DEFAULTS: &[(&str, &str, &str)] = &[
+    ("fieldRef", "apiVersion", "v1"),
+    ("onPodConditions", "status", "True"),
+    ("ports", "protocol", "TCP"),
+    ("resourceFieldRef", "divisor", "0"),
+    ("roleRef", "apiGroup", "rbac.authorization.k8s.io"),
+    // Of a claim in `volumeClaimTemplates`.
+    ("spec", "volumeMode", "Filesystem"),
+    ("status", "phase", "Pending"),
+    ("subjects", "apiGroup", "rbac.authorization.k8s.io"),
+    ("volumeClaimTemplates", "apiVersion", "v1"),
+    ("volumeClaimTemplates", "kind", "PersistentVolumeClaim"),
+];
+
+/// Returns whether two values are equal, except for [`DEFAULTS`] that only the live one has. `name` is the
+/// name of the field; items have that of their list.
+fn same_but_defaults(desired: &Value, live: &Value, name: &str) -> bool {
     match (desired, live) {
-        _ if others_may_fill(desired, live) => true,
-        // The value is atomic, but the server adds the version.
-        (Value::Object(wanted), Value::Object(present)) if name == "fieldRef" => {
-            let mut present = present.clone();
-            if !wanted.contains_key("apiVersion") {
-                present.remove("apiVersion");
-            }
-            same(desired, &Value::Object(present))
+        (Value::Array(wanted), Value::Array(present)) => {
+            let mut pairs = wanted.iter().zip(present);
+            wanted.len() == present.len()
+                && pairs.all(|(wanted, present)| same_but_defaults(wanted, present, name))
+        }
+        (Value::Object(wanted), Value::Object(present)) => {
+            let is_present = |key: &String| present.contains_key(key);
+            wanted.keys().all(is_present)
+                && present.iter().all(|(key, value)| match wanted.get(key) {
+                    Some(wanted) => same_but_defaults(wanted, value, key),
+                    None => is_default(name, key, value),
+                })
         }
         _ => same(desired, live),
+    }
+}
+
+/// Returns whether a field that only the live value has is a default, or a map of defaults.
+fn is_default(parent: &str, name: &str, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => DEFAULTS.contains(&(parent, name, text.as_str())),
+        Value::Object(fields) => fields
+            .iter()
+            .all(|(below, value)| is_default(name, below, value)),
+        _ => false,
     }
 }
 

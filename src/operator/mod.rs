@@ -40,9 +40,10 @@ use crate::script::Pool;
 use crate::server::{self, Server};
 use crate::telemetry::log;
 use crate::telemetry::readiness::PartState;
-use crate::watches::Namespaces;
+use crate::watches::{Namespaces, Watch};
 
-/// The maximum number of concurrent runs of all kinds. Each run occupies a thread during its script.
+/// The maximum number of concurrent runs of all kinds, unless one kind is allowed more. Each run occupies a
+/// thread during its script.
 const MAX_RUNS: usize = 64;
 
 /// The default time between runs without a change.
@@ -100,7 +101,8 @@ pub(crate) async fn run_until(
         None => connection.cluster.clone(),
     };
     let holder = holder(&options, &connection);
-    let controller = build(&options, cluster, holder, &loader, telemetry);
+    let total = total_runs(options.max_concurrent, &project.watches);
+    let controller = build(&options, cluster, holder, &loader, telemetry, total);
     if let Some(observer) = &options.observer {
         observer.serving(&controller);
     }
@@ -222,14 +224,21 @@ fn holder(options: &Options, connection: &Connection) -> OperatorId {
     }
 }
 
+/// Returns the maximum number of concurrent runs: [`MAX_RUNS`], or the greatest limit of a single kind.
+fn total_runs(default_limit: usize, watches: &[Arc<Watch>]) -> usize {
+    let limits = watches.iter().filter_map(|watch| watch.max_concurrent);
+    let greatest = limits.map(usize::from).max().unwrap_or_default();
+    MAX_RUNS.max(default_limit).max(greatest)
+}
+
 fn build(
     options: &Options,
     cluster: Cluster,
     holder: OperatorId,
     loader: &Loader,
     telemetry: Telemetry,
+    total: usize,
 ) -> Controller {
-    let total = MAX_RUNS.max(options.max_concurrent);
     let Toolchain { engine, .. } = loader.toolchain().clone();
     let pool = Arc::new(Pool::new(engine, total, Handle::current()));
     let mut context = Context::new(cluster, pool, options.clock.clone());
@@ -245,4 +254,24 @@ fn build(
         conflicts: LoopLimits::default(),
     };
     Controller::new(context, settings, telemetry)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+
+    use super::*;
+    use crate::model::Gvk;
+
+    #[test]
+    fn a_limit_of_one_kind_raises_the_total() {
+        let watch = |limit| {
+            let mut watch = Watch::new(Gvk::new("ex.io", "v1", "Site"), "site");
+            watch.max_concurrent = NonZeroUsize::new(limit);
+            Arc::new(watch)
+        };
+        assert_eq!(total_runs(4, &[watch(0), watch(8)]), MAX_RUNS);
+        assert_eq!(total_runs(4, &[watch(8), watch(100)]), 100);
+        assert_eq!(total_runs(200, &[watch(100)]), 200);
+    }
 }

@@ -18,6 +18,9 @@ pub(crate) const ERROR: &str = "error";
 /// All of them.
 pub(crate) const ALL: [&str; 5] = [RESULTS, ITEM, OBJECT, RESULT, ERROR];
 
+/// The variables of the role, which scripts see too. Those of a step are merged into them.
+pub(super) const VARS: &str = "vars";
+
 /// The places of the variables that not every expression sees, as hints.
 pub(super) const PLACES: &[(&str, &str)] = &[
     (

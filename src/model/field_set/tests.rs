@@ -227,3 +227,40 @@ fn a_value_of_another_type_is_another_value() {
         );
     }
 }
+
+#[test]
+fn defaults_inside_values_owned_as_a_whole_are_no_difference() {
+    let owned = r#"{"f:spec":{"f:volumeClaimTemplates":{},"f:ingress":{}}}"#;
+    let set = FieldSet::parse(owned).unwrap();
+    let claim = json!({
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    });
+    let ingress = json!([{"ports": [{"port": 80}]}]);
+    let desired = json!({"spec": {"volumeClaimTemplates": [claim], "ingress": ingress}});
+    let mut live = desired.clone();
+    let template = &mut live["spec"]["volumeClaimTemplates"][0];
+    template["apiVersion"] = json!("v1");
+    template["kind"] = json!("PersistentVolumeClaim");
+    template["spec"]["volumeMode"] = json!("Filesystem");
+    template["status"] = json!({"phase": "Pending"});
+    live["spec"]["ingress"][0]["ports"][0]["protocol"] = json!("TCP");
+    assert!(set.matches(&desired, &live));
+    for (path, value) in [
+        (
+            "/spec/volumeClaimTemplates/0/spec/volumeMode",
+            json!("Block"),
+        ),
+        (
+            "/spec/volumeClaimTemplates/0/spec/storageClassName",
+            json!("fast"),
+        ),
+        ("/spec/ingress/0/ports/0/port", json!(81)),
+        ("/spec/ingress/0/ports/0/endPort", json!(90)),
+    ] {
+        let mut changed = live.clone();
+        let (parent, name) = path.rsplit_once('/').unwrap();
+        changed.pointer_mut(parent).unwrap()[name] = value;
+        assert!(!set.matches(&desired, &changed), "{path}");
+    }
+}

@@ -13,6 +13,18 @@ use crate::pipeline::scope::{ERROR, ITEM, OBJECT, RESULT, RESULTS};
 use crate::pipeline::step::{Action, Ready, Step};
 use crate::pipeline::tree::{TextTemplate, Tree};
 
+/// Returns the code of the map that a role gets: the variables of its step, and its own over them.
+fn role_variables(step: &Step, vars: &[(Arc<str>, Tree)]) -> String {
+    let is_replaced = |name: &Arc<str>| vars.iter().any(|(other, _)| other == name);
+    let inherited = step.vars.iter().map(|(name, _)| name);
+    let inherited: Vec<_> = inherited
+        .filter(|name| !is_replaced(name))
+        .map(|name| (&**name, format!("vars[{}]", code::string(name))))
+        .collect();
+    let inherited = inherited.iter().map(|(name, code)| (*name, &**code));
+    code::variables(&inherited.collect::<Vec<_>>(), vars)
+}
+
 impl ScriptWriter<'_> {
     /// Adds the statements of a step. `keep` returns the statement that keeps its result.
     pub(super) fn work(&mut self, step: &Step, context: Context, keep: &dyn Fn(&str) -> String) {
@@ -30,7 +42,7 @@ impl ScriptWriter<'_> {
                 if context.is_caught() {
                     self.difference("a `fail` of a role is not rescued");
                 }
-                let vars = code::variables(&[], &role.vars);
+                let vars = role_variables(step, &role.vars);
                 let value = format!("include_role({}, {vars})", code::text(&role.name));
                 self.result(step, context, &value, keep);
             }

@@ -46,6 +46,17 @@ impl ActionResult {
     }
 }
 
+/// Returns the current values of the variables that the step sets.
+fn own_variables(step: &Step) -> Map {
+    let vars = script::variable(scope::VARS).unwrap_or_default();
+    let vars = vars.try_cast::<Map>().unwrap_or_default();
+    let own = step.vars.iter().map(|(name, _)| {
+        let value = vars.get(&**name).cloned().unwrap_or_default();
+        ((&**name).into(), value)
+    });
+    own.collect()
+}
+
 impl Executor<'_> {
     /// Executes the action of a step.
     pub(super) fn execute_action(
@@ -66,8 +77,9 @@ impl Executor<'_> {
                 Ok(ActionResult::Value(value.flatten()))
             }
             Action::Role(role) => {
-                let vars = evaluate::variables(cx, &role.vars)?.into();
-                flow::include(cx, &text(&role.name)?, &vars).map(ActionResult::Value)
+                let mut vars = own_variables(step);
+                vars.extend(evaluate::variables(cx, &role.vars)?);
+                flow::include(cx, &text(&role.name)?, &vars.into()).map(ActionResult::Value)
             }
             Action::Include(include) => self.include(cx, include),
             Action::Status(values) => {

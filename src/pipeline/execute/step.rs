@@ -17,9 +17,6 @@ use crate::pipeline::step::Step;
 use crate::script;
 use crate::telemetry::log;
 
-/// The variable that `vars` of a step changes.
-const VARS: &str = "vars";
-
 impl Executor<'_> {
     /// Executes a step within its timeout and its retries.
     pub(super) fn step(
@@ -118,12 +115,12 @@ fn set_vars(cx: &NativeCallContext, step: &Step) -> HostResult<Option<VariableGu
     if step.vars.is_empty() {
         return Ok(None);
     }
-    let guard = VariableGuard::keep(VARS);
+    let guard = VariableGuard::keep(scope::VARS);
     let mut vars = guard.outer().clone().try_cast::<Map>().unwrap_or_default();
     for entry in &step.vars {
         let over = evaluate::variables(cx, std::slice::from_ref(entry))?;
         vars = path::merged(vars, over)?;
-        script::set_variable(VARS, vars.clone().into());
+        script::set_variable(scope::VARS, vars.clone().into());
     }
     Ok(Some(guard))
 }

@@ -181,13 +181,14 @@ data: {item: '{{ item }}', first: '{{ results.file[0].metadata.name }}', size: '
 pub(crate) async fn roles_of_both_kinds_include_each_other(target: TestNamespace) {
     const STEPS: &str = r#"
 - name: scripted
+  vars: {word: replaced, tail: "${spec.word}!"}
   role: {name: script, vars: {word: "${spec.word}"}}
 - name: report
   status: {said: "${results.scripted}"}
 "#;
     const SCRIPT: &str = r#"
 let made = include_role("inner", #{word: vars.word});
-`${made.map.data.word} and ${vars.word}`
+`${made.map.data.word} and ${vars.word} and ${vars.tail}`
 "#;
     const INNER: &str = r#"
 - name: map
@@ -207,7 +208,7 @@ let made = include_role("inner", #{word: vars.word});
     assert!(on.starts_with("1 of 2, scripted: 2 of 2, gate: "), "{on}");
     test.set("gate", json!({"open": "yes"})).await;
     test.until_done().await;
-    assert_eq!(test.status().await["said"], "hello and hello");
+    assert_eq!(test.status().await["said"], "hello and hello and hello!");
     assert_eq!(test.maps().await, ["gate", "inner"]);
 }
 

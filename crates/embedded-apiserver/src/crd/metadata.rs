@@ -202,7 +202,7 @@ impl Decoder<'_> {
     ) {
         match (shape, &mut *item) {
             (MetadataType::Struct(inner), Value::Object(fields)) => {
-                self.fields(fields, inner, &path())
+                self.fields(fields, inner, &path());
             }
             (MetadataType::Struct(inner), Value::Null) => {
                 let mut fields = Map::new();
