@@ -61,7 +61,10 @@ pub enum Error {
         existing: ExistingObject,
     },
     /// The apply would change an immutable field.
-    #[error("{error}; hint: set `recreate: true` to delete the object and create it again")]
+    #[error(
+        "{error}; hint: restore the field, or set `recreate: true`, which deletes the object with its data and \
+         creates it again"
+    )]
     Immutable {
         /// The answer of the server.
         error: cluster::Error,
