@@ -72,7 +72,7 @@ pub enum TextTemplate {
     Parts(Arc<[TextPart]>),
 }
 
-/// A part of a [`Text`].
+/// A part of a [`TextTemplate`].
 #[derive(Clone, Debug)]
 pub enum TextPart {
     /// Text without slots.

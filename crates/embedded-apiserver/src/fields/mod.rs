@@ -132,7 +132,7 @@ impl Types {
         self.types.get(*place)
     }
 
-    /// Returns the type at the index of a [`Shape::Message`].
+    /// Returns the type at the index of a [`FieldType::Message`].
     pub(crate) fn at(&self, place: usize) -> &Type {
         &self.types[place]
     }

@@ -56,7 +56,7 @@ pub(super) fn escalation(
     access::escalation::check(&call.resource.kind, object, &call.user, tx)
 }
 
-/// Refuses to delete the namespaces of [`IMMORTAL`].
+/// Refuses to delete the namespaces of [`UNDELETABLE`].
 pub(super) fn delete(call: &ResourceRequest) -> Result<(), ApiError> {
     if &**call.resource.id() != "namespaces" || !UNDELETABLE.contains(&&*call.name) {
         return Ok(());
